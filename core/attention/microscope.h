@@ -1,0 +1,56 @@
+#pragma once
+// Why is this cell 0.214?  One cell of disentangled attention, replayed by scalar arithmetic to the last bit.
+#include <vector>
+
+#include "core/attention/disentangled.h"
+#include "core/positions/relative_buckets.h"
+#include "core/tensor.h"
+
+namespace locus {
+
+/// One term of the cell: the two vectors, channel by channel.
+template <class Scalar>
+struct TermExplanation {
+    bool active = false;
+    Index row = -1;                   // row of the relative table; -1 for c2c
+    std::vector<Scalar> left, right;  // q_i and k_j, q_i and k_r[row], k_j and q_r[row]
+    std::vector<Scalar> products;     // left[c] * right[c]
+    std::vector<Scalar> running;      // partial sums; the last is the term
+    Scalar value = 0;
+};
+
+template <class Scalar>
+struct CellExplanation {
+    Index i = 0, j = 0;
+    Index offset = 0;  // i - j
+    Index bucket = 0;  // row - span, what the offset became
+    TermExplanation<Scalar> c2c, c2p, p2c;
+    Scalar sum = 0;          // c2c + c2p + p2c
+    int terms = 0;           // n
+    Scalar divisor = 1;      // sqrt(n d)
+    Scalar score = 0;        // sum / divisor
+    bool visible = true;     // false: the mask hides the pair and the probability is 0
+    Scalar row_maximum = 0;  // over visible keys
+    Index row_maximum_key = -1;
+    Scalar shifted = 0;      // score - row_maximum
+    Scalar exponential = 0;  // exp(shifted)
+    Scalar denominator = 0;  // sum of the row's exponentials
+    Scalar probability = 0;
+};
+
+/// What one head of one pass is made of.  k_r or q_r stay empty where the term is not active.
+template <class Scalar>
+struct HeadTensors {
+    Matrix<Scalar> q, k;      // [Tq,d], [Tk,d]
+    Matrix<Scalar> k_r, q_r;  // [2k,d]
+    Mask mask;                // [Tq,Tk] or empty
+};
+
+/// Replays cell (i, j); every number has exactly the bits that the matrix functions give (asserted by tests).
+/// Throws if i, j or the shapes do not fit.  `divisor_terms` is n (1 + active terms, unless a dialect counts
+/// otherwise).
+template <class Scalar>
+CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
+                                     int divisor_terms, Index i, Index j);
+
+}  // namespace locus

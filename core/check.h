@@ -1,0 +1,33 @@
+#pragma once
+// How Locus refuses: one sentence, and the exit status a program ends with.
+#include <stdexcept>
+#include <string>
+
+namespace locus {
+
+/// Whose fault it was; the value is the exit status of every Locus program.
+enum class Fault {
+    usage = 2,        // a value the caller chose is wrong
+    unreadable = 3,   // a file is missing, damaged, or cannot be written
+    unsupported = 4,  // well formed, but outside what Locus does
+};
+
+/// Every refusal of Locus.  what() is one sentence that names the file, field or value and what was expected.
+class Error : public std::runtime_error {
+public:
+    Error(Fault fault, const std::string& sentence) : std::runtime_error(sentence), fault_(fault) {}
+    Fault fault() const { return fault_; }
+    int exit_status() const { return static_cast<int>(fault_); }
+
+private:
+    Fault fault_;
+};
+
+}  // namespace locus
+
+/// Precondition of a public function: throws Error(usage) with the sentence if it does not hold.
+/// The sentence is built only on failure: LOCUS_CHECK(a == b, "widths " + std::to_string(a) + " and ... differ").
+#define LOCUS_CHECK(condition, sentence)                                                      \
+    do {                                                                                      \
+        if (!(condition)) throw ::locus::Error(::locus::Fault::usage, std::string(sentence)); \
+    } while (false)

@@ -1,0 +1,53 @@
+#pragma once
+// The one comparison of two traces: tests, `locus check` and the viewer all use it.
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/trace.h"
+
+namespace locus {
+
+/// |found - expected| <= absolute + relative * max |expected of the stage|, for every value; NaN never passes.
+struct Tolerance {
+    double relative = 0;
+    double absolute = 0;
+};
+
+struct StageVerdict {
+    std::string name;
+    bool pass = false;
+    std::string reason;  // empty if it passes, else one clause: "shape [2, 7] instead of [2, 7, 12]"
+    Tolerance tolerance;
+    double allowed = 0;         // the bound in force, for this stage
+    double max_difference = 0;  // NaN if a value is NaN
+    Index worst = -1;           // flat index of the worst value; -1 if none was compared
+    std::vector<Index> worst_index;
+    double expected = 0;
+    double found = 0;
+    Index wrong = 0;  // how many values are outside
+    Index size = 0;
+};
+
+struct Comparison {
+    std::vector<StageVerdict> stages;     // stages both traces have, in model order
+    std::vector<std::string> missing;     // in the reference only: not reported, not a failure
+    std::vector<std::string> unexpected;  // in the candidate only
+    bool pass() const;
+    /// First failing stage in model order; nullptr if all pass.
+    const StageVerdict* first() const;
+};
+
+/// Rounding that dtype and depth explain: eps * (4 + sqrt(n)) * 8 with n the length of all sums on the way to the
+/// stage, read off the shapes in the reference.  Index stages are exact.  `stored` overrides dtypes (F16, BF16 in
+/// files).
+Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,
+                            const std::map<std::string, std::string>& stored = {});
+
+/// Compares every stage that both have.  Throws Error(usage) if they have none in common.
+/// `fixed` replaces the derived tolerance for all float stages.
+Comparison compare(const Trace& reference, const Trace& candidate, const std::optional<Tolerance>& fixed = std::nullopt,
+                   const std::map<std::string, std::string>& stored = {});
+
+}  // namespace locus

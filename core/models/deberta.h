@@ -1,0 +1,53 @@
+#pragma once
+// DeBERTa versions 1, 2 and 3 for inference: embeddings, encoder, enhanced mask decoder, masked-word head.
+// He et al. 2021; microsoft/DeBERTa; transformers modeling_deberta(_v2).py.  Dropout is off.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/models/deberta_config.h"
+#include "core/models/dialect.h"
+#include "core/models/model_input.h"
+#include "core/trace.h"
+#include "core/weights.h"
+
+namespace locus {
+
+template <class Scalar>
+class Deberta {
+public:
+    /// Checks that every tensor the configuration calls for is there and has its shape, reading no values.
+    /// Throws Error(unreadable) that names the first missing or misshapen tensor.
+    Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights);
+    ~Deberta();
+    Deberta(Deberta&&) noexcept;
+    Deberta& operator=(Deberta&&) noexcept;
+
+    const DebertaConfig& config() const;
+    /// True if there is a masked-word head (cls.predictions.* or lm_predictions.lm_head.*).
+    bool has_head() const;
+    /// True if the enhanced mask decoder can run: an absolute table, position_biased_input false, two layers or more, E
+    /// = D.
+    bool has_decoder() const;
+
+    /// Every stage that `forward` can leave for this input, in model order.
+    std::vector<std::string> stage_names(const ModelInput& input, const DebertaOptions& options) const;
+
+    /// Runs as much of the model as the wanted stages need and returns them in model order.  Weights are read on first
+    /// use and kept; position projections (k_r, q_r) are computed once per layer.
+    /// Throws Error(usage) for a token id >= V, a mask of the wrong shape or a pattern that matches no stage, and
+    /// Error(unsupported) for more tokens than the absolute table has rows where one is asked for.
+    Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {}) const;
+
+    /// One sentence per weight tensor read so far that holds NaN or infinity.
+    std::vector<std::string> warnings() const;
+
+private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+extern template class Deberta<float>;
+extern template class Deberta<double>;
+
+}  // namespace locus

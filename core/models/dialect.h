@@ -1,0 +1,40 @@
+#pragma once
+// Where paper, official code and Hugging Face part ways, as one choice.
+#include <string>
+
+#include "core/attention/disentangled.h"
+#include "core/attention/softmax.h"
+#include "core/positions/relative_buckets.h"
+
+namespace locus {
+
+enum class Dialect {
+    official,  // microsoft/DeBERTa at 4d7fe0b
+    hf,        // transformers 4.57.6
+    paper,     // the equations of He et al. 2021 as printed
+};
+
+/// "official", "hf" or "paper".  Throws Error(usage) otherwise.
+Dialect parse_dialect(const std::string& name);
+const char* to_string(Dialect dialect);
+
+/// How masked words are predicted from the encoder.
+enum class MaskDecoder {
+    none,      // the head reads the last layer (Hugging Face)
+    official,  // two passes of the last layer, query = absolute positions + h, residual is the query (spec 4.1)
+    seed,      // seed 000: two pre-norm passes, residual is h (spec 4.3)
+};
+
+/// Every switch a dialect sets for DeBERTa; each can also be set alone.
+struct DebertaOptions {
+    P2cIndex p2c_index = P2cIndex::official_ij;
+    OffsetClamp offset_clamp = OffsetClamp::official;
+    MaskedRow masked_row = MaskedRow::zero;
+    MaskDecoder decoder = MaskDecoder::official;  // runs only where the checkpoint can (see Deberta::has_decoder)
+    bool count_listed_names = false;              // n = 1 + length of pos_att_type, duplicates included (HF version 1)
+    double absolute_strength = 1;                 // factor on I in the decoder's query, for experiments; 1 is the model
+
+    static DebertaOptions of(Dialect dialect);
+};
+
+}  // namespace locus

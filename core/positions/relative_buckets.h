@@ -1,0 +1,67 @@
+#pragma once
+// Which row of the relative table serves the offset i - j?
+// He et al. 2021 (DeBERTa) section 3.1; microsoft/DeBERTa da_utils.py (log buckets).
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace locus {
+
+/// What happens to offsets of max_position and more before the logarithm.
+enum class OffsetClamp {
+    official,  // microsoft/DeBERTa: i - j is clamped to +-(max_position - 1) first
+    hf,        // transformers 4.57: not clamped; only the final row is, so far keys on the right use row 0 instead of 1
+};
+
+/// Signed log bucket of one offset, before the shift by the span (spec: itself up to buckets/2, then logarithmic).
+/// Throws Error(usage) unless buckets >= 2, even, and max_position > buckets / 2 + 1.
+std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp);
+
+/// One row number per offset i - j, for all pairs of `queries` x `keys` tokens.
+/// The whole index matrix is Toeplitz, so this line of queries + keys - 1 numbers replaces it.
+class BucketLine {
+public:
+    /// A stretch of neighbouring offsets whose rows all are the same (step 0) or rise by one per offset (step 1).
+    struct Run {
+        Index first_offset;  // i - j
+        Index length;
+        Index first_row;
+        Index step;  // 0 or 1
+    };
+
+    /// row = clamp(i - j + span, 0, 2 span - 1): version 1, and version 2 without buckets.
+    /// Throws Error(usage) if an argument is < 1.
+    static BucketLine clamped(Index queries, Index keys, Index span);
+    /// row = clamp(log_bucket(i - j) + buckets, 0, 2 buckets - 1): versions 2 and 3.  The span is `buckets`.
+    static BucketLine logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp);
+
+    Index queries() const { return queries_; }
+    Index keys() const { return keys_; }
+    /// k; the table has 2k rows.
+    Index span() const { return span_; }
+    /// Row of the pair (i, j), 0 <= i < queries, 0 <= j < keys.
+    Index row(Index i, Index j) const { return rows_[static_cast<std::size_t>(i - j + keys_ - 1)]; }
+    /// Row of an offset i - j, -(keys - 1) <= offset <= queries - 1.
+    Index row_of_offset(Index offset) const { return rows_[static_cast<std::size_t>(offset + keys_ - 1)]; }
+    /// [queries + keys - 1] rows, offset -(keys - 1) first.
+    const std::vector<Index>& rows() const { return rows_; }
+    /// The line cut into runs, in rising offset: what makes c2p and p2c additions of slices.
+    const std::vector<Run>& runs() const { return runs_; }
+    /// The matrix delta(i,j) [queries, keys], for people and traces.
+    IndexTensor matrix() const;
+    /// The line of the pairs (j, i): rows for `keys` queries and `queries` keys with the offset's sign turned,
+    /// row'(i, j) = row of j - i.  What the paper prints for p2c.
+    BucketLine mirrored() const;
+
+private:
+    BucketLine(Index queries, Index keys, Index span, std::vector<Index> rows);
+
+    Index queries_ = 0;
+    Index keys_ = 0;
+    Index span_ = 0;
+    std::vector<Index> rows_;
+    std::vector<Run> runs_;
+};
+
+}  // namespace locus

@@ -1,0 +1,24 @@
+#pragma once
+// The table of stage names: what each is, where it comes from, and where it stands in the order of a model.
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace locus {
+
+/// What is known of a stage by its name alone.
+struct StageDescription {
+    std::vector<std::string> axes;  // {"B", "H", "Tq", "Tk"}
+    std::string formula;
+    std::string source;
+    std::string meaning;  // one sentence for people
+};
+
+/// "layer.3.c2p" -> its description; nothing if no stage has that name.
+std::optional<StageDescription> describe_stage(const std::string& name);
+
+/// Sorts by the order in which a model computes them: "layer.0.output" before "layer.1.q" before "emd.0.q" before
+/// "mlm.logits".  Unknown names compare after all known ones, alphabetically among themselves.
+bool stage_comes_before(const std::string& a, const std::string& b);
+
+}  // namespace locus

@@ -1,0 +1,37 @@
+#pragma once
+// Text to token ids and back, as the model's own tokenizer does it.
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace locus {
+
+struct Tokens {
+    std::vector<std::int64_t> ids;    // with the special tokens the model wants
+    std::vector<std::string> pieces;  // one per id; "▁" marks the start of a word
+    std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
+};
+
+class Tokenizer {
+public:
+    virtual ~Tokenizer() = default;
+    /// Throws Error(usage) for empty text or text that is not UTF-8.
+    virtual Tokens encode(const std::string& text) const = 0;
+    /// Piece of an id, e.g. "▁store"; "[MASK]" for specials.  An id outside the vocabulary gives "<id>".
+    virtual std::string piece(std::int64_t id) const = 0;
+    virtual std::optional<std::int64_t> mask_id() const = 0;
+    virtual std::int64_t pad_id() const = 0;
+};
+
+/// Opens whatever tokenizer files the folder holds: spm.model for now.
+/// Throws Error(unreadable) for damaged files and Error(unsupported) where there is no tokenizer that Locus reads; the
+/// sentence says to give --tokens instead.
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder);
+
+/// "▁store" -> "store": a piece as a person reads it.
+std::string display_piece(const std::string& piece);
+
+}  // namespace locus
