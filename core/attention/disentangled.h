@@ -33,7 +33,8 @@ template <class Scalar>
 Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line);
 
 /// Position to content, raw: p2c[i,j] = k_j . q_r[delta(i,j)]  (paper_ji: delta(j,i)).
-/// k [Tk,d], q_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].  Throws if widths, rows or the line do not fit.
+/// k [Tk,d], q_r [2k,d], line of Tq x Tk pairs (i,j); for paper_ji of Tk x Tq pairs (j,i) -> [Tq,Tk].
+/// The two lines are the same where Tq = Tk.  Throws if widths, rows or the line do not fit.
 template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
                                    P2cIndex index = P2cIndex::official_ij);

@@ -1,0 +1,92 @@
+#include "core/positions/relative_buckets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace locus {
+
+std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp) {
+    LOCUS_CHECK(buckets >= 2 && buckets % 2 == 0,
+                "log_bucket: buckets is " + std::to_string(buckets) + ", expected an even number of 2 or more");
+    const Index middle = buckets / 2;
+    LOCUS_CHECK(max_position > middle + 1, "log_bucket: max_position is " + std::to_string(max_position) +
+                                               ", expected more than buckets / 2 + 1 = " + std::to_string(middle + 1));
+    if (clamp == OffsetClamp::official)
+        offset = std::clamp<std::int64_t>(offset, -(max_position - 1), max_position - 1);
+    const std::int64_t distance = std::abs(offset);
+    if (distance <= middle) return offset;
+    // max_position - 1 in the denominator makes the last offset land on buckets - 1 exactly; ceil, not floor
+    // (spec 2.2). In double: ceil of a value one ulp above a whole number would move the bucket.
+    const double ratio = std::log(static_cast<double>(distance) / static_cast<double>(middle)) /
+                         std::log(static_cast<double>(max_position - 1) / static_cast<double>(middle));
+    const auto bucket = static_cast<std::int64_t>(std::ceil(ratio * static_cast<double>(middle - 1))) + middle;
+    return offset > 0 ? bucket : -bucket;
+}
+
+namespace {
+
+/// Neighbouring offsets whose rows stand still or rise by one are one run.
+std::vector<BucketLine::Run> cut_into_runs(const std::vector<Index>& rows, Index first_offset) {
+    std::vector<BucketLine::Run> runs;
+    const auto count = static_cast<Index>(rows.size());
+    for (Index at = 0; at < count;) {
+        BucketLine::Run run{first_offset + at, 1, rows[static_cast<std::size_t>(at)], 1};
+        if (at + 1 < count) {
+            const Index step = rows[static_cast<std::size_t>(at + 1)] - rows[static_cast<std::size_t>(at)];
+            if (step == 0 || step == 1) {
+                run.step = step;
+                while (at + run.length < count &&
+                       rows[static_cast<std::size_t>(at + run.length)] == run.first_row + run.length * step)
+                    ++run.length;
+            }
+        }
+        runs.push_back(run);
+        at += run.length;
+    }
+    return runs;
+}
+
+void check_lengths(const char* who, Index queries, Index keys) {
+    LOCUS_CHECK(queries >= 1 && keys >= 1, std::string(who) + ": queries is " + std::to_string(queries) + " and keys " +
+                                               std::to_string(keys) + ", expected 1 or more of each");
+}
+
+}  // namespace
+
+BucketLine::BucketLine(Index queries, Index keys, Index span, std::vector<Index> rows)
+    : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)), runs_(cut_into_runs(rows_, -(keys - 1))) {}
+
+BucketLine BucketLine::clamped(Index queries, Index keys, Index span) {
+    check_lengths("BucketLine::clamped", queries, keys);
+    LOCUS_CHECK(span >= 1, "BucketLine::clamped: span is " + std::to_string(span) + ", expected 1 or more");
+    std::vector<Index> rows;
+    rows.reserve(static_cast<std::size_t>(queries + keys - 1));
+    for (Index offset = -(keys - 1); offset < queries; ++offset)
+        rows.push_back(std::clamp<Index>(offset + span, 0, 2 * span - 1));
+    return {queries, keys, span, std::move(rows)};
+}
+
+BucketLine BucketLine::logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp) {
+    check_lengths("BucketLine::logarithmic", queries, keys);
+    std::vector<Index> rows;
+    rows.reserve(static_cast<std::size_t>(queries + keys - 1));
+    for (Index offset = -(keys - 1); offset < queries; ++offset)
+        rows.push_back(
+            std::clamp<Index>(log_bucket(offset, buckets, max_position, clamp) + buckets, 0, 2 * buckets - 1));
+    return {queries, keys, buckets, std::move(rows)};
+}
+
+IndexTensor BucketLine::matrix() const {
+    IndexTensor index({queries_, keys_});
+    for (Index i = 0; i < queries_; ++i)
+        for (Index j = 0; j < keys_; ++j) index[i * keys_ + j] = row(i, j);
+    return index;
+}
+
+BucketLine BucketLine::mirrored() const {
+    // Offsets of this line reach from -(keys - 1) to queries - 1; turned, from -(queries - 1) to keys - 1.
+    return {keys_, queries_, span_, std::vector<Index>(rows_.rbegin(), rows_.rend())};
+}
+
+}  // namespace locus
