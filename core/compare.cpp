@@ -1,0 +1,157 @@
+#include "core/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/stages.h"
+
+namespace locus {
+
+namespace {
+
+double epsilon(const std::string& dtype) {
+    if (dtype == "F64") return std::numeric_limits<double>::epsilon();
+    if (dtype == "F16") return std::ldexp(1.0, -10);
+    if (dtype == "BF16") return std::ldexp(1.0, -7);
+    return std::numeric_limits<float>::epsilon();
+}
+
+double last_extent(const Trace& reference, const std::string& name) {
+    const Stage* stage = reference.find(name);
+    return stage && !stage->shape().empty() ? static_cast<double>(stage->shape().back()) : 0;
+}
+
+/// Length of all sums of one layer, read off the shapes of its stages; those that are missing count as the model width.
+double sums_per_layer(const Trace& reference, const Stage& stage) {
+    double width = 0, heads = 0, tokens = 0, feed_forward = 0;
+    for (const Stage& other : reference.stages()) {
+        const std::string& name = other.name;
+        if (name.ends_with(".output") || name.ends_with(".attention"))
+            width = std::max(width, last_extent(reference, name));
+        if (name.ends_with(".q")) heads = std::max(heads, last_extent(reference, name));
+        if (name.ends_with(".probs") || name.ends_with(".scores"))
+            tokens = std::max(tokens, last_extent(reference, name));
+        if (name.ends_with(".ffn_act")) feed_forward = std::max(feed_forward, last_extent(reference, name));
+    }
+    if (width == 0) width = stage.shape().empty() ? 1 : static_cast<double>(stage.shape().back());
+    if (heads == 0) heads = width;
+    if (tokens == 0) tokens = width;
+    if (feed_forward == 0) feed_forward = 4 * width;
+    // q, k, v; three terms; softmax and context; dense; two feed-forward products; two norms
+    return width + 3 * heads + 2 * tokens + width + width + feed_forward + 2 * width;
+}
+
+/// How many layers lie before or around a stage.
+double depth(const std::string& name, const Trace& reference) {
+    double layers = 0;
+    for (const Stage& other : reference.stages())
+        if (other.name.starts_with("layer."))
+            layers = std::max(layers, 1 + std::strtod(other.name.c_str() + 6, nullptr));
+    if (name.starts_with("embeddings.") || name.starts_with("relative.")) return 0;
+    if (name.starts_with("layer.")) return 1 + std::strtod(name.c_str() + 6, nullptr);
+    if (name.starts_with("emd.query")) return layers;
+    if (name.starts_with("emd.")) return layers + 1 + std::strtod(name.c_str() + 4, nullptr);
+    return layers + 3;
+}
+
+bool is_index(const Stage& stage) { return std::holds_alternative<IndexTensor>(stage.values); }
+
+std::vector<Index> unravel(Index flat, const Shape& shape) {
+    std::vector<Index> index(shape.size());
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        index[axis] = flat % shape[axis];
+        flat /= shape[axis];
+    }
+    return index;
+}
+
+double largest_magnitude(const Stage& stage) {
+    double largest = 0;
+    for (Index n = 0; n < stage.size(); ++n)
+        if (std::isfinite(stage.at(n))) largest = std::max(largest, std::abs(stage.at(n)));
+    return largest;
+}
+
+/// The value loop: a value passes only by being inside; NaN and infinity are outside, also where both sides have them.
+void compare_values(const Stage& expected, const Stage& found, StageVerdict& verdict) {
+    double worst = -1;
+    for (Index n = 0; n < expected.size(); ++n) {
+        const double difference = std::abs(found.at(n) - expected.at(n));
+        const bool inside = difference <= verdict.allowed;
+        if (!inside) ++verdict.wrong;
+        const double badness = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+        if (badness > worst) {
+            worst = badness;
+            verdict.worst = n;
+            verdict.max_difference = difference;
+        }
+    }
+    if (verdict.worst >= 0) {
+        verdict.worst_index = unravel(verdict.worst, expected.shape());
+        verdict.expected = expected.at(verdict.worst);
+        verdict.found = found.at(verdict.worst);
+    }
+    verdict.pass = verdict.wrong == 0;
+    if (!verdict.pass)
+        verdict.reason = std::to_string(verdict.wrong) + " of " + std::to_string(verdict.size) + " values outside";
+}
+
+StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& tolerance) {
+    StageVerdict verdict;
+    verdict.name = expected.name;
+    verdict.size = expected.size();
+    verdict.tolerance = is_index(expected) ? Tolerance{} : tolerance;
+    verdict.allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_magnitude(expected);
+    if (is_index(expected) != is_index(found))
+        verdict.reason = std::string("dtype ") + found.dtype() + " instead of " + expected.dtype();
+    else if (expected.shape() != found.shape())
+        verdict.reason = "shape " + to_string(found.shape()) + " instead of " + to_string(expected.shape());
+    else
+        compare_values(expected, found, verdict);
+    return verdict;
+}
+
+}  // namespace
+
+bool Comparison::pass() const { return !stages.empty() && first() == nullptr; }
+
+const StageVerdict* Comparison::first() const {
+    const auto wrong =
+        std::find_if(stages.begin(), stages.end(), [](const StageVerdict& verdict) { return !verdict.pass; });
+    return wrong == stages.end() ? nullptr : &*wrong;
+}
+
+Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,
+                            const std::map<std::string, std::string>& stored) {
+    if (is_index(expected)) return {};
+    const auto dtype = stored.find(found.name);
+    const double eps =
+        std::max(epsilon(expected.dtype()), epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
+    const double sums = sums_per_layer(reference, expected) * std::max(1.0, depth(expected.name, reference));
+    const double bound = 8 * eps * (4 + std::sqrt(sums));
+    return {bound, bound};
+}
+
+Comparison compare(const Trace& reference, const Trace& candidate, const std::optional<Tolerance>& fixed,
+                   const std::map<std::string, std::string>& stored) {
+    Comparison comparison;
+    std::vector<std::string> names = reference.names();
+    std::stable_sort(names.begin(), names.end(), stage_comes_before);
+    for (const std::string& name : names) {
+        const Stage& expected = reference.at(name);
+        const Stage* found = candidate.find(name);
+        if (!found) {
+            comparison.missing.push_back(name);
+            continue;
+        }
+        comparison.stages.push_back(
+            judge(expected, *found, fixed ? *fixed : derived_tolerance(reference, expected, *found, stored)));
+    }
+    for (const std::string& name : candidate.names())
+        if (!reference.find(name)) comparison.unexpected.push_back(name);
+    LOCUS_CHECK(!comparison.stages.empty(), "compare: the two traces have no stage in common");
+    return comparison;
+}
+
+}  // namespace locus

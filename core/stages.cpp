@@ -1,0 +1,189 @@
+#include "core/stages.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <tuple>
+
+namespace locus {
+
+namespace {
+
+/// Where a name stands: "segment.1.layer.3.g.q" is {segment 1, layer, 3, query stream, "q"}.
+enum class Group { embeddings, relative, rotary, positions, layer, memory, emd, mlm, lm, rtd, sift, grad };
+
+struct Row {
+    Group group;
+    const char* stem;  // what follows "layer.{l}." and its like
+    const char* axes;  // separated by spaces
+    const char* formula;
+    const char* source;
+    const char* meaning;
+};
+
+constexpr const char* kDeberta = "He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py";
+constexpr const char* kEmbeddings = "microsoft/DeBERTa bert.py BertEmbeddings";
+constexpr const char* kLayer = "microsoft/DeBERTa bert.py BertLayer";
+constexpr const char* kConv = "microsoft/DeBERTa bert.py ConvLayer";
+constexpr const char* kDecoder = "microsoft/DeBERTa masked_language_model.py EnhancedMaskDecoder";
+constexpr const char* kHead = "microsoft/DeBERTa bert.py BertLMPredictionHead";
+constexpr const char* kRope = "Su et al. 2021, eq. 34; transformers modeling_roformer.py";
+constexpr const char* kXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py, xlnet modeling.py";
+constexpr const char* kRtd = "He et al. 2023; microsoft/DeBERTa replaced_token_detection_model.py";
+
+// The contract, in the order in which a model computes.  Names and shapes are shared with ports, files and pictures.
+constexpr Row kRows[] = {
+    {Group::embeddings, "word", "B T E", "E_word[token]", kEmbeddings, "rows of the word table"},
+    {Group::embeddings, "output", "B T D", "mask * norm(proj(word + type + position))", kEmbeddings,
+     "what the first layer sees"},
+    {Group::relative, "index", "Tq Tk", "delta(i,j)", "He et al. 2021, eq. 3; microsoft/DeBERTa da_utils.py",
+     "row of the relative table used for (i,j)"},
+    {Group::relative, "table", "2k D", "norm(P)", kDeberta, "the relative table after its norm, if it has one"},
+    {Group::rotary, "sin", "T d/2", "sin(m theta_t)", kRope, "one value per pair"},
+    {Group::rotary, "cos", "T d/2", "cos(m theta_t)", kRope, "one value per pair"},
+    {Group::positions, "r", "R D", "sinusoid(distance)", kXl, "sinusoid rows, in the order of the implementation"},
+    {Group::positions, "r_backward", "R D", "sinusoid(-distance)", kXl, "rows for the second half of the batch"},
+    {Group::layer, "q", "B H T d", "x_q W_q + b_q", kDeberta, "queries, before any scale"},
+    {Group::layer, "k", "B H T d", "x W_k + b_k", kDeberta, "keys, before any scale"},
+    {Group::layer, "v", "B H T d", "x W_v + b_v", kDeberta, "values"},
+    {Group::layer, "q_r", "H 2k d", "P W_q,r + b", kDeberta, "position queries, before any scale"},
+    {Group::layer, "k_r", "H 2k d", "P W_k,r + b", kDeberta, "position keys, before any scale"},
+    {Group::layer, "r_k", "H R d", "r W_k,R", kXl, "projected sinusoids"},
+    {Group::layer, "r_k_backward", "H R d", "r_backward W_k,R", kXl, "projected, second half of the batch"},
+    {Group::layer, "q_rot", "B H T d", "R_m q_m", kRope, "rotated queries"},
+    {Group::layer, "k_rot", "B H T d", "R_n k_n", kRope, "rotated keys"},
+    {Group::layer, "v_rot", "B H T d", "R_n v_n", kRope, "rotated values"},
+    {Group::layer, "c2c", "B H Tq Tk", "q_i . k_j", kDeberta, "content to content, raw"},
+    {Group::layer, "c2p", "B H Tq Tk", "q_i . k_r[delta(i,j)]", kDeberta, "content to position, raw"},
+    {Group::layer, "p2c", "B H Tq Tk", "k_j . q_r[delta(i,j)]", kDeberta, "position to content, raw"},
+    {Group::layer, "ac", "B H Tq Tk", "(q_i + u) . k_j", kXl, "content term"},
+    {Group::layer, "bd_raw", "B H Tq R", "(q_i + v) . r_k", kXl, "position term before the shift"},
+    {Group::layer, "bd", "B H Tq Tk", "shift(bd_raw)", kXl, "position term after the shift, hidden cells 0"},
+    {Group::layer, "ef", "B H Tq Tk", "(q_i + s) . seg", kXl, "segment term"},
+    {Group::layer, "scores", "B H Tq Tk", "(c2c + c2p + p2c) / sqrt(n d)", kDeberta, "scaled sum, before the mask"},
+    {Group::layer, "scores_mixed", "B H Tq Tk", "W_l scores", "transformers modeling_deberta.py, talking heads",
+     "scores mixed over heads"},
+    {Group::layer, "probs", "B H Tq Tk", "softmax_j(scores)", kDeberta, "after the mask; masked cells exactly 0"},
+    {Group::layer, "probs_mixed", "B H Tq Tk", "W_w probs", "transformers modeling_deberta.py, talking heads",
+     "probabilities mixed over heads"},
+    {Group::layer, "context", "B T D", "probs v, heads joined", kDeberta, "before the output dense"},
+    {Group::layer, "attention", "B T D", "norm(dense(context) + x_q)", kLayer, "after dense, residual and norm"},
+    {Group::layer, "ffn_act", "B T F", "gelu(dense_1(attention))", kLayer, "first dense after its activation"},
+    {Group::layer, "ffn", "B T D", "dense_2(ffn_act)", kLayer, "second dense, before the residual"},
+    {Group::layer, "output_before_conv", "B T D", "norm(ffn + attention)", kConv, "the plain layer output"},
+    {Group::layer, "conv", "B T D", "conv1d(embeddings.output) + b", kConv, "convolution of the encoder's input"},
+    {Group::layer, "conv_act", "B T D", "act(mask * conv)", kConv, "after mask and activation"},
+    {Group::layer, "output", "B T D", "norm(ffn + attention)", kLayer, "what the next layer sees"},
+    {Group::memory, "", "B M D", "last M inputs of the layer", kXl, "memory handed to the next segment"},
+    {Group::emd, "query", "B T D", "I + h", kDecoder, "absolute positions + the input of the last layer"},
+    {Group::mlm, "transform", "B T E", "norm(gelu(dense(x)))", kHead, "what meets the word table"},
+    {Group::mlm, "logits", "B T V", "transform E_word^T + b", kHead, "one logit per word"},
+    {Group::mlm, "positions", "N 2", "(sample, token)", kHead, "where the masked tokens stand"},
+    {Group::mlm, "transform_at_positions", "N E", "transform[positions]", kHead, "rows of the masked tokens"},
+    {Group::mlm, "logits_at_positions", "N V", "logits[positions]", kHead, "rows of the masked tokens"},
+    {Group::mlm, "loss", "N", "-log softmax(logits)[label]", kHead, "one cross entropy per target"},
+    {Group::lm, "logits", "B T V", "x W^T + b", kXl, "one logit per word"},
+    {Group::lm, "loss", "N", "-log softmax(logits)[label]", kXl, "one cross entropy per target"},
+    {Group::rtd, "norm", "B T D", "norm(h_0 + h)", kRtd, "first position added to all"},
+    {Group::rtd, "transform", "B T D", "gelu(dense(norm))", kRtd, "before the classifier"},
+    {Group::rtd, "logits", "B T", "classifier(transform)", kRtd, "one logit per token: replaced?"},
+    {Group::rtd, "labels", "N", "token != original", kRtd, "1 where a token was replaced"},
+    {Group::rtd, "loss", "N", "binary cross entropy", kRtd, "one loss per visible token"},
+};
+
+constexpr const char* kGroupNames[] = {"embeddings", "relative", "rotary", "positions", "layer", "memory",
+                                       "emd",        "mlm",      "lm",     "rtd",       "sift",  "grad"};
+
+/// "layer.12.q" -> takes "layer", leaves "12.q".
+std::string take_part(std::string& rest) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    const std::string part = rest.substr(0, dot);
+    rest.erase(0, std::min(dot + 1, rest.size()));
+    return part;
+}
+
+std::optional<int> as_number(const std::string& text) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+struct Place {
+    int segment = -1;
+    Group group = Group::grad;
+    int number = -1;  // layer or decoder pass
+    bool query_stream = false;
+    std::size_t row = std::size(kRows);  // in the table; its end for sift.* and grad.*, which cases explain themselves
+};
+
+std::size_t find_row(Group group, const std::string& stem) {
+    for (std::size_t row = 0; row < std::size(kRows); ++row)
+        if (kRows[row].group == group && stem == kRows[row].stem) return row;
+    return std::size(kRows);
+}
+
+std::optional<Place> find_place(std::string rest) {
+    Place place;
+    std::string part = take_part(rest);
+    if (part == "segment") {
+        const auto segment = as_number(take_part(rest));
+        if (!segment) return std::nullopt;
+        place.segment = *segment;
+        part = take_part(rest);
+    }
+    const auto group = std::find(std::begin(kGroupNames), std::end(kGroupNames), part);
+    if (group == std::end(kGroupNames)) return std::nullopt;
+    place.group = static_cast<Group>(group - std::begin(kGroupNames));
+    if (place.group == Group::sift || place.group == Group::grad)
+        return rest.empty() ? std::nullopt : std::optional(place);
+
+    const bool decoder_query = place.group == Group::emd && rest.starts_with("query.");
+    if (decoder_query) take_part(rest);
+    if (place.group == Group::layer || place.group == Group::emd || place.group == Group::memory) {
+        const auto number = as_number(take_part(rest));
+        if (!number) return std::nullopt;
+        place.number = *number;
+    }
+    if (place.group == Group::layer && rest.starts_with("g.")) {
+        take_part(rest);
+        place.query_stream = true;
+    }
+    const bool as_layer = place.group == Group::emd && !decoder_query;
+    place.row = decoder_query ? find_row(Group::emd, "query") : find_row(as_layer ? Group::layer : place.group, rest);
+    if (place.row == std::size(kRows)) return std::nullopt;
+    return place;
+}
+
+auto sort_key(const Place& place) {
+    // emd.query.0 stands before emd.0.q, though its row stands behind the layer's in the table.
+    const std::size_t row = place.group == Group::emd && kRows[place.row].group == Group::emd ? 0 : place.row + 1;
+    return std::make_tuple(place.segment, place.group, place.number, place.query_stream, row);
+}
+
+}  // namespace
+
+std::optional<StageDescription> describe_stage(const std::string& name) {
+    const auto place = find_place(name);
+    if (!place) return std::nullopt;
+    if (place->row == std::size(kRows)) return StageDescription{{}, "", "", "explained where it is used"};
+    const Row& row = kRows[place->row];
+    StageDescription description{{}, row.formula, row.source, row.meaning};
+    std::string axes = row.axes;
+    while (!axes.empty()) {
+        const std::size_t space = std::min(axes.find(' '), axes.size());
+        description.axes.push_back(axes.substr(0, space));
+        axes.erase(0, std::min(space + 1, axes.size()));
+    }
+    return description;
+}
+
+bool stage_comes_before(const std::string& a, const std::string& b) {
+    const auto place_a = find_place(a), place_b = find_place(b);
+    if (!place_a || !place_b) return place_a ? true : place_b ? false : a < b;
+    const auto key_a = sort_key(*place_a), key_b = sort_key(*place_b);
+    return key_a != key_b ? key_a < key_b : a < b;
+}
+
+}  // namespace locus

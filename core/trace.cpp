@@ -1,0 +1,131 @@
+#include "core/trace.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/stages.h"
+
+namespace locus {
+
+namespace {
+
+/// Glob with * and ?, by backtracking to the last star.
+bool matches(const std::string& pattern, const std::string& name) {
+    std::size_t p = 0, n = 0, star = std::string::npos, resume = 0;
+    while (n < name.size()) {
+        if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
+            ++p, ++n;
+        } else if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            resume = n;
+        } else if (star != std::string::npos) {
+            p = star + 1;
+            n = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.size() && pattern[p] == '*') ++p;
+    return p == pattern.size();
+}
+
+}  // namespace
+
+const Shape& Stage::shape() const {
+    return std::visit([](const auto& tensor) -> const Shape& { return tensor.shape(); }, values);
+}
+
+const char* Stage::dtype() const {
+    if (std::holds_alternative<Tensor<float>>(values)) return "F32";
+    return std::holds_alternative<Tensor<double>>(values) ? "F64" : "I64";
+}
+
+Index Stage::size() const {
+    return std::visit([](const auto& tensor) { return tensor.size(); }, values);
+}
+
+double Stage::at(Index flat) const {
+    return std::visit([flat](const auto& tensor) { return static_cast<double>(tensor[flat]); }, values);
+}
+
+template <class Scalar>
+const Tensor<Scalar>& Stage::as() const {
+    const auto* tensor = std::get_if<Tensor<Scalar>>(&values);
+    LOCUS_CHECK(tensor, "stage " + name + " holds " + dtype() + ", another type was asked for");
+    return *tensor;
+}
+
+StageFilter::StageFilter(const std::string& globs) : everything_(false) {
+    for (std::size_t from = 0; from <= globs.size();) {
+        const std::size_t comma = std::min(globs.find(',', from), globs.size());
+        patterns_.push_back(globs.substr(from, comma - from));
+        LOCUS_CHECK(!patterns_.back().empty(),
+                    "stages: an empty pattern in \"" + globs + "\", expected names like layer.0.c2p");
+        from = comma + 1;
+    }
+}
+
+StageFilter StageFilter::none() {
+    StageFilter filter;
+    filter.everything_ = false;
+    return filter;
+}
+
+bool StageFilter::keeps(const std::string& name) const {
+    return everything_ || std::any_of(patterns_.begin(), patterns_.end(),
+                                      [&](const std::string& pattern) { return matches(pattern, name); });
+}
+
+bool StageFilter::keeps_any(const std::vector<std::string>& names) const {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return keeps(name); });
+}
+
+std::vector<std::string> StageFilter::unmatched(const std::vector<std::string>& names) const {
+    std::vector<std::string> left;
+    for (const std::string& pattern : patterns_)
+        if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return matches(pattern, name); }))
+            left.push_back(pattern);
+    return left;
+}
+
+template <class Scalar>
+void Trace::add(const std::string& name, Tensor<Scalar> values) {
+    if (!wants(name)) return;
+    const auto description = describe_stage(name);
+    LOCUS_CHECK(description, "trace: \"" + name + "\" is not the name of a stage");
+    add(Stage{name, description->axes, description->formula, description->source, std::move(values)});
+}
+
+void Trace::add(Stage stage) {
+    LOCUS_CHECK(!find(stage.name), "trace: stage " + stage.name + " is there already");
+    stages_.push_back(std::move(stage));
+}
+
+const Stage* Trace::find(const std::string& name) const {
+    const auto found =
+        std::find_if(stages_.begin(), stages_.end(), [&](const Stage& stage) { return stage.name == name; });
+    return found == stages_.end() ? nullptr : &*found;
+}
+
+const Stage& Trace::at(const std::string& name) const {
+    const Stage* stage = find(name);
+    if (stage) return *stage;
+    std::string known;
+    for (const Stage& other : stages_) known += (known.empty() ? "" : ", ") + other.name;
+    throw Error(Fault::usage, "trace: no stage " + name + "; there is " + (known.empty() ? "none" : known));
+}
+
+std::vector<std::string> Trace::names() const {
+    std::vector<std::string> names;
+    for (const Stage& stage : stages_) names.push_back(stage.name);
+    return names;
+}
+
+template const Tensor<float>& Stage::as<float>() const;
+template const Tensor<double>& Stage::as<double>() const;
+template const IndexTensor& Stage::as<std::int64_t>() const;
+template void Trace::add<float>(const std::string&, Tensor<float>);
+template void Trace::add<double>(const std::string&, Tensor<double>);
+template void Trace::add<std::int64_t>(const std::string&, IndexTensor);
+
+}  // namespace locus
