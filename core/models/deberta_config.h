@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/models/activation.h"
 #include "core/tensor.h"
 
 namespace locus {
-
-enum class Activation { gelu, gelu_tanh, relu, tanh };
 
 struct DebertaConfig {
     int version = 2;           // 1: packed in_proj, no norm on the table; 2: versions 2 and 3

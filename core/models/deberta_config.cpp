@@ -1,0 +1,162 @@
+#include "core/models/deberta_config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+namespace locus {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// Reads fields of one config.json and names them when they are wrong.
+class Fields {
+public:
+    Fields(const Json& json, const std::string& location) : json_(json), location_(location) {}
+
+    [[noreturn]] void refuse(const std::string& field, const std::string& expected, Fault fault) const {
+        const std::string found = json_.contains(field) ? "is " + json_.at(field).dump() : "is missing";
+        throw Error(fault, location_ + ": " + field + " " + found + ", expected " + expected);
+    }
+
+    bool has(const std::string& field) const { return json_.contains(field) && !json_.at(field).is_null(); }
+
+    /// A whole number between least and 2^31; `fallback` where the field is absent, refused if that is negative.
+    Index number(const std::string& field, Index least, Index fallback) const {
+        if (!has(field)) {
+            if (fallback < least)
+                refuse(field, "a whole number of " + std::to_string(least) + " or more", Fault::unreadable);
+            return fallback;
+        }
+        const Json& value = json_.at(field);
+        if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least) ||
+            value.get<double>() > 2147483647.0)
+            refuse(field, "a whole number of " + std::to_string(least) + " or more", Fault::unreadable);
+        return value.get<Index>();
+    }
+
+    bool flag(const std::string& field, bool fallback) const {
+        if (!has(field)) return fallback;
+        if (!json_.at(field).is_boolean()) refuse(field, "true or false", Fault::unreadable);
+        return json_.at(field).get<bool>();
+    }
+
+    std::string text(const std::string& field, const std::string& fallback) const {
+        if (!has(field)) return fallback;
+        if (!json_.at(field).is_string()) refuse(field, "a string", Fault::unreadable);
+        return json_.at(field).get<std::string>();
+    }
+
+    double positive(const std::string& field, double fallback) const {
+        if (!has(field)) return fallback;
+        if (!json_.at(field).is_number() || !(json_.at(field).get<double>() > 0))
+            refuse(field, "a number above 0", Fault::unreadable);
+        return json_.at(field).get<double>();
+    }
+
+    /// "c2p|p2c" or ["c2p", "p2c"], lower-cased.
+    std::vector<std::string> names(const std::string& field) const {
+        std::vector<std::string> names;
+        if (!has(field)) return names;
+        const Json& value = json_.at(field);
+        const auto is_text = [](const Json& item) { return item.is_string(); };
+        if (value.is_array() && std::all_of(value.begin(), value.end(), is_text))
+            names = value.get<std::vector<std::string>>();
+        else if (value.is_string())
+            for (std::string rest = value.get<std::string>(); !rest.empty();) {
+                const std::size_t bar = std::min(rest.find('|'), rest.size());
+                names.push_back(rest.substr(0, bar));
+                rest.erase(0, std::min(bar + 1, rest.size()));
+            }
+        else
+            refuse(field, "a string such as \"c2p|p2c\" or a list of strings", Fault::unreadable);
+        for (std::string& name : names)
+            std::transform(name.begin(), name.end(), name.begin(),
+                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+        return names;
+    }
+
+    Activation activation(const std::string& field, const std::string& fallback) const {
+        Activation activation;
+        if (parse_activation(text(field, fallback), activation)) return activation;
+        refuse(field, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh", Fault::unsupported);
+    }
+
+private:
+    const Json& json_;
+    const std::string& location_;
+};
+
+void read_sizes(const Fields& fields, DebertaConfig& config) {
+    config.vocab_size = fields.number("vocab_size", 1, config.version == 1 ? 50265 : 128100);
+    config.hidden_size = fields.number("hidden_size", 1, 0);
+    config.embedding_size = fields.number("embedding_size", 1, config.hidden_size);
+    config.num_hidden_layers = fields.number("num_hidden_layers", 1, 0);
+    config.num_attention_heads = fields.number("num_attention_heads", 1, 0);
+    config.intermediate_size = fields.number("intermediate_size", 1, 0);
+    config.max_position_embeddings = fields.number("max_position_embeddings", 1, 512);
+    config.type_vocab_size = fields.number("type_vocab_size", 0, 0);
+    config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-7);
+    if (!fields.has("attention_head_size") && config.hidden_size % config.num_attention_heads != 0)
+        fields.refuse("hidden_size",
+                      "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
+                      Fault::unreadable);
+    config.attention_head_size =
+        fields.number("attention_head_size", 1, config.hidden_size / config.num_attention_heads);
+    // The output dense of every implementation is D -> D.
+    if (config.attention_head_size * config.num_attention_heads != config.hidden_size)
+        fields.refuse("attention_head_size", "hidden_size / num_attention_heads", Fault::unsupported);
+}
+
+void read_positions(const Fields& fields, DebertaConfig& config) {
+    config.relative_attention = fields.flag("relative_attention", false);
+    config.position_biased_input = fields.flag("position_biased_input", true);
+    config.position_buckets = std::max<Index>(0, fields.number("position_buckets", -1, 0));
+    config.max_relative_positions = fields.number("max_relative_positions", -1, 0);
+    if (config.max_relative_positions < 1) config.max_relative_positions = config.max_position_embeddings;
+    if (config.version == 1) config.position_buckets = 0;
+    if (config.position_buckets % 2 != 0) fields.refuse("position_buckets", "an even number or -1", Fault::unreadable);
+    if (config.position_buckets > 0 && config.max_relative_positions <= config.position_buckets / 2 + 1)
+        fields.refuse("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
+
+    const std::vector<std::string> names = fields.names("pos_att_type");
+    const auto listed = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    config.listed_terms = static_cast<Index>(names.size());
+    config.terms = {config.relative_attention && listed("c2p"), config.relative_attention && listed("p2c"), false};
+
+    const std::vector<std::string> norms = fields.names("norm_rel_ebd");
+    config.norm_rel_ebd = config.version == 2 && std::find(norms.begin(), norms.end(), "layer_norm") != norms.end();
+    config.share_att_key = config.version == 2 && fields.flag("share_att_key", false);
+    config.talking_head = config.version == 1 && fields.flag("talking_head", false);
+}
+
+}  // namespace
+
+DebertaConfig parse_deberta_config(const std::string& text, const std::string& location) {
+    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded() || !json.is_object())
+        throw Error(Fault::unreadable, location + ": not valid JSON, expected one object");
+    const Fields fields(json, location);
+    const std::string type = fields.text("model_type", "");
+    DebertaConfig config;
+    if (type == "deberta")
+        config.version = 1;
+    else if (type == "deberta-v2")
+        config.version = 2;
+    else
+        fields.refuse("model_type", "deberta or deberta-v2", Fault::unsupported);
+    read_sizes(fields, config);
+    read_positions(fields, config);
+    config.hidden_act = fields.activation("hidden_act", "gelu");
+    config.conv_kernel_size = config.version == 2 ? std::max<Index>(0, fields.number("conv_kernel_size", 0, 0)) : 0;
+    config.conv_groups = fields.number("conv_groups", 1, 1);
+    config.conv_act = fields.activation("conv_act", "tanh");
+    if (config.conv_kernel_size > 0 && config.conv_kernel_size % 2 == 0)
+        fields.refuse("conv_kernel_size", "an odd number", Fault::unsupported);
+    if (config.conv_kernel_size > 0 && config.hidden_size % config.conv_groups != 0)
+        fields.refuse("conv_groups", "a divisor of hidden_size", Fault::unreadable);
+    return config;
+}
+
+}  // namespace locus
