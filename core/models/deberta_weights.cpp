@@ -1,0 +1,238 @@
+#include "core/models/deberta_weights.h"
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
+constexpr const char* kAbsoluteTable = "embeddings.position_embeddings.weight";
+
+/// dense, norm and bias of the masked-word head under each of its two names.
+struct HeadNames {
+    const char *dense, *norm, *bias;
+};
+constexpr HeadNames kHeads[] = {
+    {"lm_predictions.lm_head.dense", "lm_predictions.lm_head.LayerNorm", "lm_predictions.lm_head.bias"},
+    {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"},
+};
+
+const HeadNames* find_head(const WeightSource& source) {
+    for (const HeadNames& head : kHeads)
+        if (source.shape(std::string(head.dense) + ".weight")) return &head;
+    return nullptr;
+}
+
+void require(const WeightSource& source, const std::string& name, const Shape& expected) {
+    const auto found = source.shape(name);
+    if (!found)
+        throw Error(Fault::unreadable, source.location() + ": tensor " + name + " is missing, expected one of shape " +
+                                           to_string(expected));
+    if (*found != expected)
+        throw Error(Fault::unreadable, source.location() + ": tensor " + name + " has shape " + to_string(*found) +
+                                           ", expected " + to_string(expected));
+}
+
+}  // namespace
+
+template <class Scalar>
+DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source)
+    : config_(config), source_(std::move(source)) {
+    for (const auto& [name, shape] : expected_deberta_tensors(config_)) require(*source_, name, shape);
+    if (has_absolute_table())
+        require(*source_, kAbsoluteTable, {config_.max_position_embeddings, config_.embedding_size});
+    if (const HeadNames* head = find_head(*source_)) {
+        const std::string dense = head->dense, norm = head->norm;
+        require(*source_, dense + ".weight", {config_.embedding_size, config_.hidden_size});
+        require(*source_, dense + ".bias", {config_.embedding_size});
+        require(*source_, norm + ".weight", {config_.embedding_size});
+        require(*source_, norm + ".bias", {config_.embedding_size});
+        require(*source_, head->bias, {config_.vocab_size});
+    }
+}
+
+template <class Scalar>
+void DebertaWeights<Scalar>::note_unusual(const std::string& name, const Matrix<Scalar>& values) const {
+    if (values.allFinite()) return;
+    const std::string sentence =
+        source_->location() + ": weight " + name + " holds NaN or infinity, and so will what is computed from it";
+    const std::lock_guard lock(guard_);
+    for (const std::string& known : warnings_)
+        if (known == sentence) return;
+    warnings_.push_back(sentence);
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::read(const std::string& name, const Shape& expected) const {
+    Matrix<Scalar> values = read_matrix<Scalar>(*source_, name, expected);
+    note_unusual(name, values);
+    return values;
+}
+
+template <class Scalar>
+template <class Value, class Make>
+const Value& DebertaWeights<Scalar>::once(std::map<std::string, std::unique_ptr<Value>>& kept, const std::string& name,
+                                          Make make) const {
+    const std::lock_guard lock(guard_);
+    std::unique_ptr<Value>& value = kept[name];
+    if (!value) value = std::make_unique<Value>(make());
+    return *value;
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::word_rows(const std::vector<std::int64_t>& tokens) const {
+    Matrix<Scalar> rows(static_cast<Index>(tokens.size()), config_.embedding_size);
+    for (std::size_t n = 0; n < tokens.size(); ++n)
+        rows.row(static_cast<Index>(n)) = read_rows<Scalar>(*source_, kWordTable, tokens[n], 1);
+    note_unusual(kWordTable, rows);
+    return rows;
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::word_block(Index first, Index count) const {
+    Matrix<Scalar> rows = read_rows<Scalar>(*source_, kWordTable, first, count);
+    note_unusual(kWordTable, rows);
+    return rows;
+}
+
+template <class Scalar>
+bool DebertaWeights<Scalar>::has_absolute_table() const {
+    return source_->shape(kAbsoluteTable).has_value();
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::absolute_rows(Index length) const {
+    if (length > config_.max_position_embeddings)
+        throw Error(Fault::unsupported, "the text has " + std::to_string(length) + " tokens but " + kAbsoluteTable +
+                                            " has " + std::to_string(config_.max_position_embeddings) +
+                                            " rows; the mask decoder needs one for each token");
+    Matrix<Scalar> rows = read_rows<Scalar>(*source_, kAbsoluteTable, 0, length);
+    note_unusual(kAbsoluteTable, rows);
+    return rows;
+}
+
+template <class Scalar>
+const Norm<Scalar>& DebertaWeights<Scalar>::norm(const std::string& name) const {
+    return once(norms_, name, [&] {
+        const Shape shape = source_->shape(name + ".weight").value_or(Shape{config_.hidden_size});
+        return Norm<Scalar>{read(name + ".weight", shape), read(name + ".bias", shape)};
+    });
+}
+
+template <class Scalar>
+Dense<Scalar> DebertaWeights<Scalar>::read_dense(const std::string& name) const {
+    const Shape shape = source_->shape(name + ".weight").value_or(Shape{0, 0});
+    Dense<Scalar> layer{read(name + ".weight", shape), {}};
+    if (source_->shape(name + ".bias")) layer.bias = read(name + ".bias", {shape.at(0)});
+    return layer;
+}
+
+template <class Scalar>
+const Dense<Scalar>& DebertaWeights<Scalar>::dense(const std::string& name) const {
+    return once(dense_, name, [&] { return read_dense(name); });
+}
+
+template <class Scalar>
+const Matrix<Scalar>& DebertaWeights<Scalar>::matrix(const std::string& name, const Shape& expected) const {
+    return once(matrices_, name, [&] { return read(name, expected); });
+}
+
+template <class Scalar>
+Dense<Scalar> DebertaWeights<Scalar>::cut_in_proj(Index layer, int part) const {
+    const std::string self = layer_prefix(layer) + "attention.self.";
+    const Index width = config_.hidden_size, head_width = config_.attention_head_size;
+    const Matrix<Scalar> packed = read(self + "in_proj.weight", {3 * width, width});
+    Dense<Scalar> layer_dense{Matrix<Scalar>(width, width), {}};
+    // Rows are grouped by head: d of q, d of k, d of v, then the next head (spec 2.3); keys have no bias.
+    for (Index h = 0; h < config_.num_attention_heads; ++h)
+        layer_dense.weight.middleRows(h * head_width, head_width) =
+            packed.middleRows((3 * h + part) * head_width, head_width);
+    if (part != 1) layer_dense.bias = read(self + (part == 0 ? "q_bias" : "v_bias"), {width});
+    return layer_dense;
+}
+
+template <class Scalar>
+const Dense<Scalar>& DebertaWeights<Scalar>::projection(Index layer, int part) const {
+    static constexpr const char* kParts[] = {"query_proj", "key_proj", "value_proj"};
+    const std::string name = layer_prefix(layer) + "attention.self." + kParts[part];
+    return once(dense_, name, [&] { return config_.version == 1 ? cut_in_proj(layer, part) : read_dense(name); });
+}
+
+template <class Scalar>
+const Dense<Scalar>& DebertaWeights<Scalar>::position_key(Index layer) const {
+    if (config_.share_att_key) return projection(layer, 1);
+    return dense(layer_prefix(layer) + "attention.self." + (config_.version == 1 ? "pos_proj" : "pos_key_proj"));
+}
+
+template <class Scalar>
+const Dense<Scalar>& DebertaWeights<Scalar>::position_query(Index layer) const {
+    if (config_.share_att_key) return projection(layer, 0);
+    return dense(layer_prefix(layer) + "attention.self." + (config_.version == 1 ? "pos_q_proj" : "pos_query_proj"));
+}
+
+template <class Scalar>
+const Convolution<Scalar>& DebertaWeights<Scalar>::convolution() const {
+    const std::lock_guard lock(guard_);
+    if (!convolution_) {
+        const Index width = config_.hidden_size;
+        convolution_ = std::make_unique<Convolution<Scalar>>(Convolution<Scalar>{
+            read("encoder.conv.conv.weight", {width, width / config_.conv_groups, config_.conv_kernel_size}),
+            read("encoder.conv.conv.bias", {width}), config_.conv_kernel_size, config_.conv_groups});
+    }
+    return *convolution_;
+}
+
+template <class Scalar>
+const Matrix<Scalar>& DebertaWeights<Scalar>::relative_table() const {
+    return once(matrices_, "relative.table", [&] {
+        const Matrix<Scalar> raw = read("encoder.rel_embeddings.weight", {2 * config_.span(), config_.hidden_size});
+        return config_.norm_rel_ebd ? layer_norm<Scalar>(raw, norm("encoder.LayerNorm"), config_.layer_norm_eps) : raw;
+    });
+}
+
+template <class Scalar>
+Tensor<Scalar> DebertaWeights<Scalar>::project_table(const Dense<Scalar>& projection) const {
+    Tensor<Scalar> projected({1, 2 * config_.span(), config_.hidden_size});
+    projected.matrix() = locus::dense<Scalar>(relative_table(), projection);
+    const Tensor<Scalar> split = split_heads(projected, config_.num_attention_heads);
+    return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
+}
+
+template <class Scalar>
+const Tensor<Scalar>& DebertaWeights<Scalar>::k_r(Index layer) const {
+    return once(tensors_, layer_prefix(layer) + "k_r", [&] { return project_table(position_key(layer)); });
+}
+
+template <class Scalar>
+const Tensor<Scalar>& DebertaWeights<Scalar>::q_r(Index layer) const {
+    return once(tensors_, layer_prefix(layer) + "q_r", [&] { return project_table(position_query(layer)); });
+}
+
+template <class Scalar>
+std::string DebertaWeights<Scalar>::head_dense() const {
+    const HeadNames* head = find_head(*source_);
+    return head ? head->dense : "";
+}
+
+template <class Scalar>
+std::string DebertaWeights<Scalar>::head_norm() const {
+    const HeadNames* head = find_head(*source_);
+    return head ? head->norm : "";
+}
+
+template <class Scalar>
+const RowVector<Scalar>& DebertaWeights<Scalar>::head_bias() const {
+    const HeadNames* head = find_head(*source_);
+    LOCUS_CHECK(head, source_->location() + ": there is no masked-word head");
+    return once(vectors_, head->bias, [&] { return RowVector<Scalar>(read(head->bias, {config_.vocab_size})); });
+}
+
+template <class Scalar>
+std::vector<std::string> DebertaWeights<Scalar>::warnings() const {
+    const std::lock_guard lock(guard_);
+    return warnings_;
+}
+
+template class DebertaWeights<float>;
+template class DebertaWeights<double>;
+
+}  // namespace locus
