@@ -1,0 +1,140 @@
+#include "core/io/checkpoint.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/io/safetensors.h"
+#include "core/io/torch_pickle.h"
+
+namespace locus {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& file, const std::string& what) {
+    throw Error(Fault::unreadable, file.string() + ": " + what);
+}
+
+/// "deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
+std::string plain_name(std::string name) {
+    for (const std::string prefix : {"deberta.", "bert.", "model."})
+        if (name.starts_with(prefix)) {
+            name.erase(0, prefix.size());
+            break;
+        }
+    for (const auto& [old_end, new_end] :
+         {std::pair<std::string, std::string>{".gamma", ".weight"}, {".beta", ".bias"}})
+        if (name.ends_with(old_end)) name.replace(name.size() - old_end.size(), old_end.size(), new_end);
+    return name;
+}
+
+/// Entries of one or several mapped files under their plain names.
+class FileWeights : public WeightSource {
+public:
+    FileWeights(fs::path location, std::vector<TensorEntry> entries)
+        : location_(std::move(location)), entries_(std::move(entries)) {
+        for (const TensorEntry& entry : entries_)
+            if (!by_name_.emplace(plain_name(entry.name), &entry).second)
+                refuse(entry.file->path(), "holds two tensors named " + plain_name(entry.name) + " (prefixes apart)");
+    }
+
+    std::optional<Shape> shape(const std::string& name) const override {
+        const auto found = by_name_.find(name);
+        return found == by_name_.end() ? std::nullopt : std::optional(found->second->shape);
+    }
+    std::vector<std::string> names() const override {
+        std::vector<std::string> all;
+        for (const TensorEntry& entry : entries_) all.push_back(plain_name(entry.name));
+        return all;
+    }
+    std::string location() const override { return location_.string(); }
+    Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
+        return read_rows<float>(find(name), first, rows);
+    }
+    Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
+        return read_rows<double>(find(name), first, rows);
+    }
+
+private:
+    const TensorEntry& find(const std::string& name) const {
+        const auto found = by_name_.find(name);
+        if (found == by_name_.end()) refuse(location_, "tensor " + name + " is missing");
+        return *found->second;
+    }
+
+    fs::path location_;
+    std::vector<TensorEntry> entries_;
+    std::map<std::string, const TensorEntry*> by_name_;
+};
+
+std::string read_text(const fs::path& file) {
+    const MappedFile mapped(file);
+    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+}
+
+/// Shard names of model.safetensors.index.json, each once.
+std::vector<std::string> shard_names(const fs::path& index_file) {
+    const auto json = nlohmann::json::parse(read_text(index_file), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+        refuse(index_file, "has no weight_map, expected names of tensors and of their files");
+    std::vector<std::string> names;
+    for (const auto& [tensor, file] : json["weight_map"].items()) {
+        if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
+            refuse(index_file, "tensor " + tensor + " lies in " + file.dump() + ", expected a file of the same folder");
+        names.push_back(file);
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+}
+
+template <class Open>
+std::vector<TensorEntry> open_shards(const fs::path& folder, const fs::path& index_file, Open open) {
+    std::vector<TensorEntry> entries;
+    for (const std::string& name : shard_names(index_file)) {
+        TensorFile shard = open(folder / name);
+        std::move(shard.entries.begin(), shard.entries.end(), std::back_inserter(entries));
+    }
+    return entries;
+}
+
+std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
+    const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json",
+                   pickle = folder / "pytorch_model.bin", pickle_index = folder / "pytorch_model.bin.index.json";
+    if (fs::exists(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
+    if (fs::exists(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
+    if (fs::exists(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
+    if (fs::exists(pickle_index))
+        return std::make_shared<FileWeights>(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
+    refuse(folder, "no weights, expected model.safetensors, model.safetensors.index.json or pytorch_model.bin");
+}
+
+}  // namespace
+
+Checkpoint open_checkpoint(const fs::path& folder) {
+    if (!fs::is_directory(folder)) refuse(folder, "no such folder, expected one with config.json and weights");
+    Checkpoint checkpoint;
+    checkpoint.folder = folder;
+    checkpoint.config_file = folder / "config.json";
+    if (!fs::exists(checkpoint.config_file)) refuse(folder, "no config.json, expected one beside the weights");
+    checkpoint.config_json = read_text(checkpoint.config_file);
+    checkpoint.weights = open_weights(folder);
+    return checkpoint;
+}
+
+fs::path resolve_model(const std::string& name_or_path) {
+    if (fs::is_directory(name_or_path)) return name_or_path;
+    const fs::path models = fs::path(LOCUS_ASSETS) / "models";
+    const bool is_name = !name_or_path.empty() && name_or_path.find('/') == std::string::npos && name_or_path != "..";
+    if (is_name && fs::is_directory(models / name_or_path)) return models / name_or_path;
+    std::string built_in;
+    if (fs::is_directory(models))
+        for (const auto& entry : fs::directory_iterator(models))
+            if (entry.is_directory()) built_in += (built_in.empty() ? "" : ", ") + entry.path().filename().string();
+    refuse(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");
+}
+
+}  // namespace locus

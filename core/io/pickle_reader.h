@@ -1,0 +1,87 @@
+#pragma once
+// The part of Python's pickle that state dictionaries are written in.  Nothing is executed: a global is a name on a
+// short list, and calling one builds a description of a tensor.
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/io/tensor_file.h"
+
+namespace locus {
+
+/// One Python value.  Containers belong to the reader, so that hostile nesting costs neither stack nor leaks.
+struct PickleValue {
+    enum class Kind { none, boolean, integer, real, text, sequence, dict, global, storage, tensor, mark };
+    Kind kind = Kind::none;
+    std::int64_t integer = 0;
+    std::string text;          // of text; the dotted name of a global; the key of a storage
+    Dtype dtype = Dtype::f32;  // of a storage or tensor
+    struct PickleItems* items =
+        nullptr;  // of sequence, dict (key, value, key, value, ...) and tensor (its description)
+};
+
+struct PickleItems {
+    std::vector<PickleValue> values;
+};
+
+/// What _rebuild_tensor_v2 was called with.
+struct PickledTensor {
+    std::string storage_key;
+    Dtype dtype = Dtype::f32;
+    std::int64_t storage_size = 0;    // elements
+    std::int64_t storage_offset = 0;  // elements, from the start of the storage
+    Shape shape, strides;
+};
+
+class PickleReader {
+public:
+    /// Reads from bytes [begin, end); `location` is the file's name, for messages.
+    PickleReader(const std::byte* begin, const std::byte* end, std::string location)
+        : begin_(begin), at_(begin), end_(end), location_(std::move(location)) {}
+
+    /// Reads one pickle up to its STOP and returns its value, valid as long as the reader lives.
+    /// Throws Error(unreadable) for a global that is not on the list ("os.system"), an opcode tensors do not need, and
+    /// bytes that end too early.
+    PickleValue read();
+    /// Bytes consumed so far.
+    std::size_t position() const { return static_cast<std::size_t>(at_ - begin_); }
+
+    /// Named tensors of a state dictionary, in order; values that are not tensors are skipped.
+    std::vector<std::pair<std::string, PickledTensor>> tensors(const PickleValue& dictionary) const;
+    [[noreturn]] void refuse(const std::string& what) const;
+
+private:
+    using Kind = PickleValue::Kind;
+
+    void step(unsigned char opcode);
+    bool step_container(unsigned char opcode);
+    bool step_memo(unsigned char opcode);
+    bool step_scalar(unsigned char opcode);
+    const std::byte* take(std::size_t count);
+    template <class Number>
+    Number number();
+    std::string take_text(std::size_t count);
+    std::string take_line();
+    PickleValue pop();
+    PickleValue& top();
+    std::vector<PickleValue> pop_to_mark();
+    void push(Kind kind, std::int64_t integer = 0, std::string text = {});
+    void push_items(Kind kind, std::vector<PickleValue> values);
+    void push_global(const std::string& name);
+    void push_storage(const PickleValue& id);
+    void reduce(const PickleValue& callable, const PickleValue& arguments);
+    void extend(PickleValue& container, const std::vector<PickleValue>& values, bool pairs);
+    PickledTensor describe(const std::string& name, const PickleValue& tensor) const;
+    std::vector<Index> whole_numbers(const std::string& name, const PickleValue& sequence) const;
+
+    const std::byte *begin_, *at_, *end_;
+    std::string location_;
+    std::vector<PickleValue> stack_;
+    std::vector<PickleValue> memo_;
+    std::deque<PickleItems> arena_;
+};
+
+}  // namespace locus

@@ -1,0 +1,145 @@
+#include "core/io/tensor_file.h"
+
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace locus {
+
+namespace {
+
+template <class Value>
+Value load(const std::byte* at) {
+    Value value;
+    std::memcpy(&value, at, sizeof(Value));
+    return value;
+}
+
+float widen_f16(const std::byte* at) { return static_cast<float>(load<Eigen::half>(at)); }
+float widen_bf16(const std::byte* at) { return static_cast<float>(load<Eigen::bfloat16>(at)); }
+
+/// Calls visit(reader), where reader(bytes) gives one element of the dtype.
+template <class Visit>
+auto with_reader(Dtype dtype, Visit visit) {
+    switch (dtype) {
+        case Dtype::f64:
+            return visit(load<double>);
+        case Dtype::f32:
+            return visit(load<float>);
+        case Dtype::f16:
+            return visit(widen_f16);
+        case Dtype::bf16:
+            return visit(widen_bf16);
+        case Dtype::i64:
+            return visit(load<std::int64_t>);
+        case Dtype::i32:
+            return visit(load<std::int32_t>);
+        case Dtype::i16:
+            return visit(load<std::int16_t>);
+        case Dtype::i8:
+            return visit(load<std::int8_t>);
+        case Dtype::u8:
+        case Dtype::boolean:
+            break;
+    }
+    return visit(load<std::uint8_t>);
+}
+
+bool is_float(Dtype dtype) {
+    return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+/// Elements [first, first + count) in row-major order, through the strides of the entry.
+template <class Scalar>
+void copy_elements(const TensorEntry& entry, Index first, Index count, Scalar* target) {
+    const std::byte* base = entry.file->data() + entry.offset;
+    const std::size_t bytes = byte_size(entry.dtype);
+    with_reader(entry.dtype, [&](auto read) {
+        if (entry.contiguous()) {
+            for (Index n = 0; n < count; ++n)
+                target[n] = static_cast<Scalar>(read(base + static_cast<std::size_t>(first + n) * bytes));
+            return;
+        }
+        for (Index n = 0; n < count; ++n) {
+            Index rest = first + n, element = 0;
+            for (std::size_t axis = entry.shape.size(); axis-- > 0;) {
+                element += rest % entry.shape[axis] * entry.strides[axis];
+                rest /= entry.shape[axis];
+            }
+            target[n] = static_cast<Scalar>(read(base + static_cast<std::size_t>(element) * bytes));
+        }
+    });
+}
+
+}  // namespace
+
+std::size_t byte_size(Dtype dtype) {
+    switch (dtype) {
+        case Dtype::f64:
+        case Dtype::i64:
+            return 8;
+        case Dtype::f32:
+        case Dtype::i32:
+            return 4;
+        case Dtype::f16:
+        case Dtype::bf16:
+        case Dtype::i16:
+            return 2;
+        case Dtype::i8:
+        case Dtype::u8:
+        case Dtype::boolean:
+            break;
+    }
+    return 1;
+}
+
+const char* to_string(Dtype dtype) {
+    static constexpr const char* kNames[] = {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"};
+    return kNames[static_cast<int>(dtype)];
+}
+
+bool TensorEntry::contiguous() const {
+    Index expected = 1;
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+        if (shape[axis] != 1 && strides[axis] != expected) return false;
+        expected *= shape[axis];
+    }
+    return true;
+}
+
+const TensorEntry* TensorFile::find(const std::string& name) const {
+    for (const TensorEntry& entry : entries)
+        if (entry.name == name) return &entry;
+    return nullptr;
+}
+
+template <class Scalar>
+Matrix<Scalar> read_rows(const TensorEntry& entry, Index first_row, Index rows) {
+    const Index all_rows = entry.shape.empty() ? 1 : entry.shape.front();
+    if (first_row < 0 || rows < 0 || first_row > all_rows - rows)
+        throw Error(Fault::unreadable, entry.file->path().string() + ": rows " + std::to_string(first_row) + " to " +
+                                           std::to_string(first_row + rows - 1) + " of tensor " + entry.name +
+                                           " were asked for, it has " + std::to_string(all_rows));
+    const Index width = all_rows == 0 ? 0 : element_count(entry.shape) / all_rows;
+    Matrix<Scalar> values(rows, width);
+    copy_elements(entry, first_row * width, rows * width, values.data());
+    return values;
+}
+
+template <class Scalar>
+Tensor<Scalar> read_tensor(const TensorEntry& entry) {
+    if (std::is_integral_v<Scalar> && is_float(entry.dtype))
+        throw Error(Fault::unreadable, entry.file->path().string() + ": tensor " + entry.name + " has dtype " +
+                                           to_string(entry.dtype) + ", expected whole numbers such as I64");
+    Tensor<Scalar> tensor(entry.shape);
+    copy_elements(entry, 0, tensor.size(), tensor.data());
+    return tensor;
+}
+
+template Matrix<float> read_rows<float>(const TensorEntry&, Index, Index);
+template Matrix<double> read_rows<double>(const TensorEntry&, Index, Index);
+template Tensor<float> read_tensor<float>(const TensorEntry&);
+template Tensor<double> read_tensor<double>(const TensorEntry&);
+template Tensor<std::int64_t> read_tensor<std::int64_t>(const TensorEntry&);
+
+}  // namespace locus

@@ -1,0 +1,141 @@
+// APPNOTE.TXT 4.3 (.ZIP file format), including the 64-bit extension that torch uses beyond 4 GiB.
+#include "core/io/zip_directory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace locus {
+
+namespace {
+
+constexpr std::size_t kEndSize = 22, kEnd64LocatorSize = 20, kEnd64Size = 56, kCentralSize = 46, kLocalSize = 30;
+constexpr std::uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+                        kEnd64Locator = 0x07064b50;
+
+/// Little-endian numbers at checked places.
+class Bytes {
+public:
+    explicit Bytes(const MappedFile& file) : file_(file) {}
+
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw Error(Fault::unreadable, file_.path().string() + ": " + what);
+    }
+    void need(std::uint64_t at, std::uint64_t count) const {
+        if (at > file_.size() || count > file_.size() - at)
+            refuse("the zip archive is cut short: " + std::to_string(count) + " bytes at " + std::to_string(at) +
+                   " lie beyond its " + std::to_string(file_.size()));
+    }
+    template <class Value>
+    Value number(std::uint64_t at) const {
+        need(at, sizeof(Value));
+        Value value;
+        std::memcpy(&value, file_.data() + at, sizeof value);
+        return value;
+    }
+    std::string text(std::uint64_t at, std::uint64_t count) const {
+        need(at, count);
+        return {reinterpret_cast<const char*>(file_.data()) + at, count};
+    }
+    std::uint64_t size() const { return file_.size(); }
+
+private:
+    const MappedFile& file_;
+};
+
+struct Directory {
+    std::uint64_t offset = 0, count = 0;
+};
+
+Directory find_directory(const Bytes& bytes) {
+    // The end record stands before a comment of at most 65535 bytes.
+    const std::uint64_t size = bytes.size();
+    const std::uint64_t earliest = size > kEndSize + 65535 ? size - kEndSize - 65535 : 0;
+    for (std::uint64_t at = size < kEndSize ? 0 : size - kEndSize + 1; at-- > earliest;) {
+        if (bytes.number<std::uint32_t>(at) != kEnd) continue;
+        Directory directory{bytes.number<std::uint32_t>(at + 16), bytes.number<std::uint16_t>(at + 10)};
+        if (directory.offset != 0xffffffff && directory.count != 0xffff) return directory;
+        if (at < kEnd64LocatorSize || bytes.number<std::uint32_t>(at - kEnd64LocatorSize) != kEnd64Locator)
+            return directory;
+        const auto end64 = bytes.number<std::uint64_t>(at - kEnd64LocatorSize + 8);
+        bytes.need(end64, kEnd64Size);
+        if (bytes.number<std::uint32_t>(end64) != kEnd64)
+            bytes.refuse("the zip archive has a damaged 64-bit end record");
+        return {bytes.number<std::uint64_t>(end64 + 48), bytes.number<std::uint64_t>(end64 + 32)};
+    }
+    bytes.refuse("the zip archive is cut short: it has no directory at its end");
+}
+
+struct CentralRecord {
+    std::string name;
+    std::uint64_t packed = 0, size = 0, local = 0, next = 0;
+    std::uint16_t method = 0, flags = 0;
+};
+
+/// Replaces the 32-bit fields that say 0xffffffff by those of the 64-bit extra field, in its fixed order.
+void widen(const Bytes& bytes, std::uint64_t at, std::uint64_t end, CentralRecord& record) {
+    while (at + 4 <= end) {
+        const auto id = bytes.number<std::uint16_t>(at), length = bytes.number<std::uint16_t>(at + 2);
+        std::uint64_t field = at + 4;
+        if (id == 1)
+            for (std::uint64_t* value : {&record.size, &record.packed, &record.local})
+                if (*value == 0xffffffff && field + 8 <= std::min(end, at + 4 + length)) {
+                    *value = bytes.number<std::uint64_t>(field);
+                    field += 8;
+                }
+        at += 4u + length;
+    }
+}
+
+CentralRecord read_central(const Bytes& bytes, std::uint64_t at) {
+    bytes.need(at, kCentralSize);
+    if (bytes.number<std::uint32_t>(at) != kCentral) bytes.refuse("the zip archive has a damaged directory");
+    CentralRecord record;
+    record.flags = bytes.number<std::uint16_t>(at + 8);
+    record.method = bytes.number<std::uint16_t>(at + 10);
+    record.packed = bytes.number<std::uint32_t>(at + 20);
+    record.size = bytes.number<std::uint32_t>(at + 24);
+    record.local = bytes.number<std::uint32_t>(at + 42);
+    const std::uint64_t name = bytes.number<std::uint16_t>(at + 28), extra = bytes.number<std::uint16_t>(at + 30),
+                        comment = bytes.number<std::uint16_t>(at + 32);
+    record.name = bytes.text(at + kCentralSize, name);
+    widen(bytes, at + kCentralSize + name, at + kCentralSize + name + extra, record);
+    record.next = at + kCentralSize + name + extra + comment;
+    return record;
+}
+
+ZipMember locate(const Bytes& bytes, const CentralRecord& record) {
+    if (record.method != 0 || (record.flags & 1) != 0)
+        bytes.refuse("member " + record.name + " is compressed or encrypted, expected it stored as torch writes it");
+    bytes.need(record.local, kLocalSize);
+    if (bytes.number<std::uint32_t>(record.local) != kLocal)
+        bytes.refuse("member " + record.name + " has no header where the zip directory says");
+    const std::uint64_t offset = record.local + kLocalSize + bytes.number<std::uint16_t>(record.local + 26) +
+                                 bytes.number<std::uint16_t>(record.local + 28);
+    bytes.need(offset, record.size);
+    return {offset, record.size};
+}
+
+}  // namespace
+
+bool looks_like_zip(const MappedFile& file) {
+    return file.size() >= 4 && std::memcmp(file.data(), &kLocal, sizeof kLocal) == 0;
+}
+
+std::map<std::string, ZipMember> read_zip_directory(const MappedFile& file) {
+    const Bytes bytes(file);
+    const Directory directory = find_directory(bytes);
+    std::map<std::string, ZipMember> members;
+    std::uint64_t at = directory.offset;
+    for (std::uint64_t n = 0; n < directory.count; ++n) {
+        const CentralRecord record = read_central(bytes, at);
+        if (!members.emplace(record.name, locate(bytes, record)).second)
+            bytes.refuse("member " + record.name + " is there twice");
+        at = record.next;
+    }
+    return members;
+}
+
+}  // namespace locus

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "core/stages.h"
+#include "core/trace.h"
+
+using namespace locus;
+
+TEST_CASE("trace: globs choose stages", "[trace]") {
+    const StageFilter filter("layer.0.c2?,mlm.*");
+    CHECK(filter.keeps("layer.0.c2p"));
+    CHECK(filter.keeps("mlm.logits"));
+    CHECK_FALSE(filter.keeps("layer.0.p2c"));
+    CHECK_FALSE(filter.keeps("layer.0.c2"));
+    CHECK_FALSE(filter.keeps("layer.10.c2p"));
+    CHECK(StageFilter("*.output").keeps("emd.1.output"));
+    CHECK_FALSE(StageFilter("*.output").keeps("layer.0.output_before_conv"));
+    CHECK(StageFilter("*").keeps("anything"));
+    CHECK_FALSE(StageFilter::none().keeps("anything"));
+    CHECK_THROWS_AS(StageFilter("layer.0.q,,mlm.*"), Error);
+}
+
+TEST_CASE("trace: patterns that match nothing are told", "[trace]") {
+    const StageFilter filter("layr.*,layer.0.q");
+    CHECK(filter.unmatched({"layer.0.q", "layer.0.k"}) == std::vector<std::string>{"layr.*"});
+}
+
+TEST_CASE("trace: stages keep their order, their names are unique and known", "[trace]") {
+    Trace trace;
+    trace.add("layer.0.q", Tensor<float>({1, 1, 2, 2}));
+    trace.add("layer.0.c2c", Tensor<float>({1, 1, 2, 2}));
+    CHECK(trace.names() == std::vector<std::string>{"layer.0.q", "layer.0.c2c"});
+    CHECK(trace.at("layer.0.c2c").axes == std::vector<std::string>{"B", "H", "Tq", "Tk"});
+    CHECK_THROWS_AS(trace.add("layer.0.q", Tensor<float>({1})), Error);
+    CHECK_THROWS_AS(trace.add("layer.0.quary", Tensor<float>({1})), Error);
+    CHECK_THROWS_AS(trace.at("layer.1.q"), Error);
+}
+
+TEST_CASE("trace: what the filter does not want is not stored", "[trace]") {
+    Trace trace{StageFilter("layer.0.q")};
+    trace.add("layer.0.q", Tensor<double>({1}));
+    trace.add("layer.0.k", Tensor<double>({1}));
+    CHECK(trace.names() == std::vector<std::string>{"layer.0.q"});
+    CHECK(std::string(trace.at("layer.0.q").dtype()) == "F64");
+    CHECK_THROWS_AS(trace.at("layer.0.q").as<float>(), Error);
+}
+
+TEST_CASE("stages: every name of the contract is known", "[stages]") {
+    for (const char* name : {"embeddings.word",
+                             "embeddings.output",
+                             "relative.index",
+                             "relative.table",
+                             "layer.0.q",
+                             "layer.11.k_r",
+                             "layer.0.scores_mixed",
+                             "layer.0.output_before_conv",
+                             "layer.0.conv_act",
+                             "emd.query.0",
+                             "emd.1.c2p",
+                             "mlm.transform",
+                             "mlm.logits_at_positions",
+                             "mlm.loss",
+                             "rotary.sin",
+                             "layer.3.q_rot",
+                             "positions.r",
+                             "layer.2.bd_raw",
+                             "layer.2.g.probs",
+                             "memory.1",
+                             "segment.1.layer.0.ac",
+                             "lm.logits",
+                             "rtd.norm",
+                             "grad.layer.0.q",
+                             "sift.delta"}) {
+        INFO(name);
+        CHECK(describe_stage(name));
+    }
+    for (const char* name :
+         {"", "layer", "layer.0", "layer.x.q", "layer.0.quary", "emd.query", "logits", "mlm.", "layer.-1.q.r"}) {
+        INFO(name);
+        CHECK_FALSE(describe_stage(name));
+    }
+}
+
+TEST_CASE("stages: model order", "[stages]") {
+    std::vector<std::string> names = {"mlm.logits",  "emd.1.q",          "layer.10.q",  "layer.2.output",
+                                      "unknown.b",   "layer.2.q",        "unknown.a",   "emd.0.q",
+                                      "emd.query.0", "relative.index",   "layer.2.c2c", "emd.0.output",
+                                      "layer.2.p2c", "embeddings.output"};
+    std::sort(names.begin(), names.end(), stage_comes_before);
+    CHECK(names == std::vector<std::string>{"embeddings.output", "relative.index", "layer.2.q", "layer.2.c2c",
+                                            "layer.2.p2c", "layer.2.output", "layer.10.q", "emd.query.0", "emd.0.q",
+                                            "emd.0.output", "emd.1.q", "mlm.logits", "unknown.a", "unknown.b"});
+}
