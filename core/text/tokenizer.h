@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace locus {
@@ -18,12 +19,14 @@ struct Tokens {
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
-    /// Throws Error(usage) for empty text or text that is not UTF-8.
+    /// Empty text gives the special tokens alone.  Throws Error(usage) for text that is not UTF-8.
     virtual Tokens encode(const std::string& text) const = 0;
     /// Piece of an id, e.g. "▁store"; "[MASK]" for specials.  An id outside the vocabulary gives "<id>".
     virtual std::string piece(std::int64_t id) const = 0;
     virtual std::optional<std::int64_t> mask_id() const = 0;
     virtual std::int64_t pad_id() const = 0;
+    /// How many special tokens encode() puts in front of the text and behind it, e.g. 1 and 1.
+    virtual std::pair<std::size_t, std::size_t> frame() const = 0;
 };
 
 /// Opens whatever tokenizer files the folder holds: spm.model for now.
