@@ -1,0 +1,146 @@
+// locus trace: runs a model and keeps every stage that was asked for.
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/cli/program.h"
+#include "core/cli/request.h"
+#include "core/io/safetensors.h"
+
+namespace {
+
+using namespace locus;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    cli::Request request;
+    std::string stages, precision = "f32", dialect = "official", device = "cpu", out;
+    bool json = false;
+};
+
+struct Summary {
+    double min = std::numeric_limits<double>::infinity(), max = -min, mean = 0, rms = 0;
+};
+
+Summary summarise(const Stage& stage) {
+    Summary summary;
+    double sum = 0, squares = 0;
+    for (Index n = 0; n < stage.size(); ++n) {
+        const double value = stage.at(n);
+        // Comparisons turned so that a NaN ends up in min and max instead of being passed over.
+        if (!(value >= summary.min)) summary.min = value;
+        if (!(value <= summary.max)) summary.max = value;
+        sum += value;
+        squares += value * value;
+    }
+    summary.mean = sum / static_cast<double>(stage.size());
+    summary.rms = std::sqrt(squares / static_cast<double>(stage.size()));
+    return summary;
+}
+
+std::string join(const std::vector<std::string>& words, const char* separator) {
+    std::string joined;
+    for (const std::string& word : words) joined += (joined.empty() ? "" : separator) + word;
+    return joined;
+}
+
+Json as_json(const Trace& trace, const Options& options) {
+    Json stages = Json::array();
+    for (const Stage& stage : trace.stages()) {
+        const Summary summary = summarise(stage);
+        stages.push_back({{"name", stage.name},
+                          {"shape", stage.shape()},
+                          {"dtype", stage.dtype()},
+                          {"axes", stage.axes},
+                          {"formula", stage.formula},
+                          {"source", stage.source},
+                          {"min", summary.min},
+                          {"max", summary.max},
+                          {"mean", summary.mean},
+                          {"rms", summary.rms}});
+    }
+    return {{"model", options.request.model},
+            {"dialect", options.dialect},
+            {"precision", options.precision},
+            {"stages", stages}};
+}
+
+std::string as_table(const Trace& trace) {
+    std::vector<std::vector<std::string>> rows = {{"stage", "shape", "dtype", "min", "max", "mean", "rms"}};
+    for (const Stage& stage : trace.stages()) {
+        const Summary summary = summarise(stage);
+        rows.push_back({stage.name, to_string(stage.shape()), stage.dtype(), cli::number(summary.min),
+                        cli::number(summary.max), cli::number(summary.mean), cli::number(summary.rms)});
+    }
+    return cli::table(rows, {false, false, false, true, true, true, true});
+}
+
+template <class Scalar>
+Trace forward(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const ModelInput& input) {
+    const Deberta<Scalar> model = cli::open_deberta<Scalar>(checkpoint);
+    const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
+    Trace trace = model.forward(input, DebertaOptions::of(parse_dialect(options.dialect)), wanted);
+    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+    return trace;
+}
+
+Trace run(const CLI::App& app, const Options& options) {
+    parse_dialect(options.dialect);
+    LOCUS_CHECK(options.precision == "f32" || options.precision == "f64",
+                "--precision is \"" + options.precision + "\", expected f32 or f64");
+    LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
+                "--device is \"" + options.device + "\", expected cpu or cuda");
+    if (options.device == "cuda")
+        throw Error(Fault::unsupported,
+                    "whole models run on the CPU so far; the CUDA twins of the terms are compared by locus test cuda");
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
+    const cli::PreparedInput prepared = cli::prepare_input(options.request, checkpoint.folder);
+    if (!prepared.ignored.empty())
+        cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
+    try {
+        return options.precision == "f64" ? forward<double>(app, options, checkpoint, prepared.input)
+                                          : forward<float>(app, options, checkpoint, prepared.input);
+    } catch (const Error& error) {
+        // The same wrong value is the user's on the command line and the file's in a file.
+        const std::string sentence = error.what();
+        if (error.fault() != Fault::usage || options.request.input_file.empty() || sentence.starts_with("stages:"))
+            throw;
+        throw Error(Fault::unreadable, options.request.input_file + ": " + sentence);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Runs a model and keeps every stage under its name.\n"
+        "  locus trace --model tiny-v3 --text \"a new [MASK] opened beside the new [MASK].\" --stages \"layer.2.c2?\"\n"
+        "  locus trace --model DIR --tokens 1,6,56,2 --precision f64 --out trace.safetensors\n"
+        "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
+        "locus trace");
+    Options options;
+    app.add_option("--model", options.request.model, "model folder, or the name of a built-in one")->required();
+    app.add_option("--text", options.request.texts, "one or several texts");
+    app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3");
+    app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0");
+    app.add_option("--input", options.request.input_file, "a safetensors file with tokens, mask, token_types, labels");
+    app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent");
+    app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
+    app.add_option("--dialect", options.dialect, "official, hf or paper")->capture_default_str();
+    app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
+    app.add_option("--out", options.out, "write the stages to this safetensors file");
+    app.add_flag("--json", options.json, "print JSON instead of a table");
+    return cli::run_program(app, argc, argv, [&] {
+        const Trace trace = run(app, options);
+        if (!options.out.empty())
+            write_trace(
+                options.out, trace,
+                {{"model", options.request.model}, {"dialect", options.dialect}, {"precision", options.precision}});
+        if (options.json)
+            std::cout << as_json(trace, options).dump(2) << '\n';
+        else if (options.out.empty())
+            std::cout << as_table(trace);
+        return 0;
+    });
+}

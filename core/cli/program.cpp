@@ -1,0 +1,94 @@
+#include "core/cli/program.h"
+
+#include <unicode/uchar.h>
+#include <unicode/utf8.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+namespace locus::cli {
+
+namespace {
+
+/// A message on one line, whatever it was made of.
+std::string one_line(std::string text) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text;
+}
+
+}  // namespace
+
+void say(const CLI::App& app, const std::string& sentence) {
+    std::cerr << app.get_name() << ": " << one_line(sentence) << '\n';
+}
+
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+    std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death in the middle of a file
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        std::cout << app.help();
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        say(app, std::string(error.what()) + "; " + app.get_name() + " --help lists the options");
+        return static_cast<int>(Fault::usage);
+    }
+    try {
+        const int status = body();
+        std::cout.flush();
+        if (!std::cout) throw Error(Fault::unreadable, "standard output cannot be written");
+        return status;
+    } catch (const Error& error) {
+        say(app, error.what());
+        return error.exit_status();
+    } catch (const std::bad_alloc&) {
+        say(app, "out of memory");
+    } catch (const std::exception& error) {
+        say(app, std::string("unexpected: ") + error.what());
+    }
+    return 70;
+}
+
+std::size_t display_width(const std::string& text) {
+    std::size_t width = 0;
+    const auto length = static_cast<std::int32_t>(text.size());
+    for (std::int32_t at = 0; at < length;) {
+        UChar32 character = 0;
+        U8_NEXT(text.data(), at, length, character);
+        if (character < 0 || u_getCombiningClass(character) != 0) continue;
+        const int wide = u_getIntPropertyValue(character, UCHAR_EAST_ASIAN_WIDTH);
+        width += wide == U_EA_WIDE || wide == U_EA_FULLWIDTH ? 2 : 1;
+    }
+    return width;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers) {
+    std::vector<std::size_t> widths(numbers.size());
+    for (const auto& row : rows)
+        for (std::size_t column = 0; column < row.size(); ++column)
+            widths[column] = std::max(widths[column], display_width(row[column]));
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t column = 0; column < row.size(); ++column) {
+            const std::string padding(widths[column] - display_width(row[column]), ' ');
+            line += (column ? "  " : "") + (numbers[column] ? padding + row[column] : row[column] + padding);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + '\n';
+    }
+    return text;
+}
+
+std::string number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,30 @@
+#pragma once
+// What every Locus program does around its work: options, one-sentence refusals, exit statuses, number formats.
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+
+namespace locus::cli {
+
+/// Parses the options, runs `body` and turns what it throws into one sentence on stderr and an exit status:
+/// 2 wrong usage, 3 unreadable, 4 unsupported, 70 anything else.  --help prints and returns 0.
+int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
+
+/// One line on stderr: "locus trace: <sentence>".
+void say(const CLI::App& app, const std::string& sentence);
+
+/// Rows of cells as aligned columns; the first is left-aligned, the others right-aligned where `numbers` says so.
+/// Widths count characters, two for Hangul and other wide ones.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers);
+
+/// "1.2346", "-3.2e-07", "nan": six significant digits.
+std::string number(double value);
+
+/// Columns that a UTF-8 text takes on a terminal.
+std::size_t display_width(const std::string& text);
+
+}  // namespace locus::cli
