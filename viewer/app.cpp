@@ -40,14 +40,13 @@ Request App::wanted() const {
 }
 
 void App::follow_session() {
-    const Request request = wanted();
-    if (!asked_once_ || !(request == asked_)) {
-        session_.ask(request);
-        asked_ = request;
-        asked_once_ = true;
-    }
     shown_ = session_.latest();
-    clamp_selection();
+    clamp_selection();  // before asking, so that a key pressed once too often asks for nothing impossible
+    const Request request = wanted();
+    if (asked_once_ && request == asked_) return;
+    session_.ask(request);
+    asked_ = request;
+    asked_once_ = true;
 }
 
 bool App::settled() const { return shown_ && shown_->request == wanted() && !session_.busy() && font_scale_ > 0; }
@@ -103,8 +102,9 @@ bool App::frame(Picture* copy) {
     ImGui::SetNextWindowSize(size);
     ImGui::PushFont(fonts().regular);
     ImGui::Begin("Locus", nullptr,
-                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoBringToFrontOnFocus |
-                     ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoScrollWithMouse);
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoMove |
+                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav |
+                     ImGuiWindowFlags_NoScrollWithMouse);
     page({0, 0}, size);
     if (state_.show_keys) key_sheet(size);
     ImGui::End();

@@ -75,6 +75,21 @@ private:
     std::string notice_;
 };
 
+/// How long to sleep before the next frame: not at all while something moves, a few frames more so that hover states
+/// settle, then until there is input.
+class Pacer {
+public:
+    double wait_seconds() const { return soon_ || still_ < 3 ? 0.016 : 60; }
+    void drawn(bool soon) {
+        still_ = soon || still_ >= 3 ? 0 : still_ + 1;
+        soon_ = soon;
+    }
+
+private:
+    bool soon_ = true;
+    int still_ = 0;
+};
+
 /// Pages, one file each.
 void draw_positions_page(PageContext& context);
 void draw_attention_page(PageContext& context);

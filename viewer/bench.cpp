@@ -58,13 +58,18 @@ double pan_fps(Window& window) {
     return kFrames / (now() - start);
 }
 
+/// The loop of the window, left alone for three seconds after it came to rest.
 double idle_percent(Window& window, App& app) {
-    for (int n = 0; n < 10; ++n) {
-        window.wait_events(0);
-        app.frame();
-    }
+    Pacer pacer;
+    const auto run_for = [&](double seconds) {
+        for (const double end = now() + seconds; now() < end;) {
+            window.wait_events(std::min(pacer.wait_seconds(), std::max(0.001, end - now())));
+            if (now() < end) pacer.drawn(app.frame());
+        }
+    };
+    run_for(0.5);
     const double start = now(), used = cpu_seconds();
-    while (now() - start < 3) window.wait_events(3 - (now() - start));
+    run_for(3);
     return (cpu_seconds() - used) / (now() - start) * 100;
 }
 

@@ -45,13 +45,13 @@ void read_options(Options& options) {
 }
 
 /// What was asked for on the command line must exist in the model; later the viewer keeps selections inside.
-void check_selection(const Snapshot& shown, const State& asked) {
-    if (!shown.error.empty()) throw Error(Fault::unreadable, shown.error);
+void check_selection(const Snapshot& shown, const State& asked, bool cell_given) {
+    if (!shown.error.empty()) throw Error(shown.fault, shown.error);
     const auto outside = [](int value, Index count) { return value < 0 || value >= count; };
     LOCUS_CHECK(
         !outside(asked.head, shown.heads()),
         "--head is " + std::to_string(asked.head) + ", the model has heads 0 to " + std::to_string(shown.heads() - 1));
-    LOCUS_CHECK(!outside(asked.cell.i, shown.tokens()) && !outside(asked.cell.j, shown.tokens()),
+    LOCUS_CHECK(!cell_given || (!outside(asked.cell.i, shown.tokens()) && !outside(asked.cell.j, shown.tokens())),
                 "--cell is " + std::to_string(asked.cell.i) + "," + std::to_string(asked.cell.j) +
                     ", the text has tokens 0 to " + std::to_string(shown.tokens() - 1));
 }
@@ -63,7 +63,7 @@ void take_screenshot(Window& window, App& app, const Options& options) {
         window.wait_events(app.settled() ? 0 : 0.005);
         if (app.snapshot() && !app.session().busy() && !app.snapshot()->error.empty()) break;
     }
-    if (!options.cell.empty() || !app.snapshot()->error.empty()) check_selection(*app.snapshot(), asked);
+    check_selection(*app.snapshot(), asked, !options.cell.empty());
     app.frame();
     Picture picture;
     app.frame(&picture);
@@ -71,13 +71,9 @@ void take_screenshot(Window& window, App& app, const Options& options) {
 }
 
 void run_window(Window& window, App& app) {
-    bool soon = true;
-    for (int still = 0; !window.should_close();) {
-        // Idle, the window sleeps until something happens; a few frames more let hover states settle.
-        window.wait_events(soon || still < 3 ? 0.016 : 60);
-        still = soon ? 0 : still + 1;
-        if (still > 3) still = 0;
-        soon = app.frame();
+    for (Pacer pacer; !window.should_close();) {
+        window.wait_events(pacer.wait_seconds());
+        pacer.drawn(app.frame());
     }
 }
 

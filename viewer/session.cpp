@@ -183,6 +183,7 @@ std::shared_ptr<const Snapshot> Session::run(const Request& request) {
         snapshot->request = request;
         snapshot->version = versions_;
         snapshot->error = error.what();
+        if (const auto* ours = dynamic_cast<const Error*>(&error)) snapshot->fault = ours->fault();
     }
     snapshot->milliseconds =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -37,7 +37,8 @@ struct MaskGuesses {
 /// What one run left; never changed once it is shown.
 struct Snapshot {
     Request request;
-    std::string error;  // one sentence; the rest is empty then
+    std::string error;                // one sentence; the rest is empty then
+    Fault fault = Fault::unreadable;  // of the error
     std::uint64_t version = 0;
     double milliseconds = 0;
     DebertaConfig config;

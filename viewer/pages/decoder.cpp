@@ -117,9 +117,9 @@ void draw_movement(PageContext& context, ImVec2 corner, float width, float size,
                            {corner.x + label + room * second(t, 0) / largest, y + cell * 0.5F + thick + 0.5F},
                            colours.c2c);
     }
-    const ImVec2 legend = {corner.x + label, corner.y + size + px(5)};
+    const ImVec2 legend = {corner.x + label * 0.3F, corner.y + size + px(5)};
     draw_runs(legend,
-              {{"pass 1 ", colours.c2p}, {" pass 2 ", colours.c2c}, {" longest bar " + brief(largest), colours.muted}},
+              {{"pass 1 ", colours.c2p}, {" pass 2 ", colours.c2c}, {" longest " + brief(largest), colours.muted}},
               fonts().small);
 }
 
