@@ -1,0 +1,147 @@
+#include "viewer/app.h"
+
+#include <algorithm>
+
+#include "viewer/picture_file.h"
+
+namespace locus {
+
+App::App(Window& window, const Session& session, State state)
+    : window_(window),
+      state_(std::move(state)),
+      pages_(make_pages()),
+      session_(session),
+      worker_([&session](const Request& request) { return session.answer(request); }, Window::wake) {}
+
+Request App::wanted() const {
+    Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer, false, 1};
+    if (state_.page == "decoder") {
+        request.decoder = true;
+        request.strength = state_.strength;
+        request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
+    }
+    return request;
+}
+
+void App::exchange_answers() {
+    const Request request = wanted();
+    if (asked_ != request) {
+        asked_ = request;
+        worker_.submit(request);
+    }
+    const std::shared_ptr<const Answer> answer = worker_.take();
+    if (!answer) return;
+    error_ = answer->error;
+    fault_ = answer->fault;
+    if (!error_.empty()) return;
+    answer_ = answer;
+    const Index last = answer_->length() - 1;
+    state_.cell = {std::min(state_.cell.i, last), std::min(state_.cell.j, last)};
+}
+
+bool App::settled() const {
+    return asked_ == wanted() && !worker_.busy() && (!error_.empty() || (answer_ && answer_->request == *asked_));
+}
+
+Page& App::page() {
+    for (const auto& page : pages_)
+        if (state_.page == page->name()) return *page;
+    return *pages_.front();
+}
+
+void App::take_keys(Scene& scene) {
+    for (const KeyPress& press : window_.take_keys())
+        if (!press_common_key(scene, press, close_, save_) && !state_.editing) page().press(scene, press);
+}
+
+bool App::draw_frame() {
+    exchange_answers();
+    const float scale = window_.content_scale() * state_.zoom;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        if (fonts_.update(scale)) window_.reload_fonts();
+        if (styled_scale_ != scale || styled_theme_ != state_.theme || attempt == 0)
+            apply_theme(theme_of(state_.theme), scale);
+        styled_scale_ = scale;
+        styled_theme_ = state_.theme;
+        window_.begin_frame();
+        Ui ui(fonts_, theme_of(state_.theme), scale);
+        // The decoder's numbers come with its own kind of request: another page's answer has none of them.
+        const bool fits = answer_ && answer_->request.decoder == (state_.page == "decoder");
+        Scene scene{ui, state_, session_, fits ? answer_.get() : nullptr, worker_.busy()};
+        if (attempt == 0) take_keys(scene);
+        draw_rooms(scene);
+        if (!fonts_.stale() || attempt == 2) break;
+        window_.discard_frame();  // a character was missing: once more, with it
+    }
+    window_.present(theme_of(state_.theme).background);
+    if (save_) {
+        save_ = false;
+        try {
+            save_picture("locus-" + state_.page + ".png");
+            state_.notice = "saved as locus-" + state_.page + ".png in the current folder";
+        } catch (const Error& error) {
+            state_.notice = error.what();
+        }
+    }
+    return !settled() || fonts_.stale();
+}
+
+void App::draw_rooms(Scene& scene) {
+    const Ui& ui = scene.ui;
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize(size);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+    ImGui::Begin("Locus", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse |
+                     ImGuiWindowFlags_NoNav);
+    ImGui::PopStyleVar();
+    const Rect screen{0, 0, size.x, size.y};
+    const Rect top{0, 0, size.x, ui.px(44)};
+    const Rect rail{0, top.y1, ui.px(148), size.y};
+    const Rect sentence{rail.x1, top.y1, size.x, top.y1 + ui.px(52)};
+    const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
+    const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
+    const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
+    ui.fill(top, ui.theme->panel);
+    ui.fill(rail, ui.theme->panel);
+    ui.fill(side, ui.theme->panel);
+
+    draw_top_bar(scene, top);
+    draw_rail(scene, rail, pages_);
+    const float free = page().draw_bar(scene, sentence);
+    if (page().shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    const bool readable = scene.answer || !page().needs_answer();
+    if (page().needs_answer() && !error_.empty())
+        draw_message(ui, room, error_);
+    else if (readable) {
+        page().draw(scene, room);
+        ui.draw().PushClipRect(side.min(), side.max(), true);
+        page().draw_side(scene, side);
+        ui.draw().PopClipRect();
+        page().draw_formula(scene, formula);
+    }
+    ui.hairline_across(0, size.x, top.y1 - ui.px(1));
+    ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
+    ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));
+    ui.hairline_across(rail.x1, size.x, formula.y0);
+    ui.hairline_down(side.x0, sentence.y1, formula.y0);
+    if (state_.key_sheet) {
+        draw_key_sheet(scene, screen);
+        if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && !ImGui::IsAnyItemActive() && key_sheet_shown_)
+            state_.key_sheet = false;
+    }
+    key_sheet_shown_ = state_.key_sheet;
+    ImGui::End();
+}
+
+void App::draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const {
+    const float width = std::min(room.width() - ui.px(64), ui.px(560));
+    ui.text(room.x0 + ui.px(32), room.y0 + ui.px(48), "Not this one", ui.theme->fault, Face::title);
+    ui.paragraph(room.x0 + ui.px(32), room.y0 + ui.px(66), width, sentence, ui.theme->text);
+}
+
+void App::save_picture(const std::string& file) const { write_picture(file, window_.read_pixels()); }
+
+}  // namespace locus

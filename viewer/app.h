@@ -1,0 +1,56 @@
+#pragma once
+// The frame: a list of calls.
+#include "viewer/rooms.h"
+#include "viewer/worker.h"
+
+namespace locus {
+
+class App {
+public:
+    /// Draws into `window`; starts computing at once.
+    App(Window& window, const Session& session, State state);
+
+    /// One picture.  Returns true while another should follow soon: an answer is on its way or characters were missing.
+    bool draw_frame();
+    /// True if what is on screen answers what the state asks for.
+    bool settled() const;
+    /// True once after Ctrl+Q.
+    bool wants_to_close() const { return close_; }
+
+    State& state() { return state_; }
+    /// Why there is nothing to see: one sentence, or empty.
+    const std::string& error() const { return error_; }
+    Fault fault() const { return fault_; }
+    /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
+    void save_picture(const std::string& file) const;
+
+private:
+    Request wanted() const;
+    void exchange_answers();
+    void take_keys(Scene& scene);
+    void draw_rooms(Scene& scene);
+    void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
+    Page& page();
+
+    Window& window_;
+    State state_;
+    Fonts fonts_;
+    std::vector<std::unique_ptr<Page>> pages_;
+    SentenceBar sentence_bar_;
+    std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
+    std::string error_;                     // what the newest one says instead
+    Fault fault_ = Fault::usage;
+    std::optional<Request> asked_;
+    bool close_ = false;
+    bool save_ = false;
+    bool key_sheet_shown_ = false;
+    float styled_scale_ = 0;
+    ThemeName styled_theme_ = ThemeName::dark;
+    const Session& session_;
+    Worker<Request, Answer> worker_;  // last: its thread ends before what it reads
+};
+
+/// What a key does on every page.  Returns false for keys that mean nothing here.
+bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save);
+
+}  // namespace locus

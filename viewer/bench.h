@@ -1,0 +1,12 @@
+#pragma once
+// How fast the viewer is, on this machine.
+#include "viewer/session.h"
+#include "viewer/state.h"
+
+namespace locus {
+
+/// Prints one JSON object: milliseconds of a head change, frames per second while a 2048 x 2048 matrix is panned,
+/// share of a core while nothing happens.
+void run_bench(const Session& session, const State& state, int width, int height);
+
+}  // namespace locus

@@ -1,0 +1,109 @@
+// What the keyboard does on every page; key_sheet.cpp lists it.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/app.h"
+
+namespace locus {
+
+namespace {
+
+void zoom_everything(State& state, float factor) {
+    state.zoom = factor == 0 ? 1.0f : std::clamp(std::round(state.zoom * factor * 20) / 20, 0.5f, 4.0f);
+}
+
+bool press_with_ctrl(State& state, char32_t character, bool& close) {
+    switch (character) {
+        case 'l':
+            state.editing = !state.editing;
+            return true;
+        case 'p':
+            state.palette = !state.palette;
+            return true;
+        case 'q':
+            close = true;
+            return true;
+        case '+':
+        case '=':
+            zoom_everything(state, 1.1f);
+            return true;
+        case '-':
+            zoom_everything(state, 1 / 1.1f);
+            return true;
+        case '0':
+            zoom_everything(state, 0);
+            return true;
+        default:
+            return false;
+    }
+}
+
+void escape(State& state) {
+    if (state.key_sheet || state.palette || state.editing)
+        state.key_sheet = state.palette = state.editing = false;
+    else
+        state.locked = false;
+}
+
+bool press_character(Scene& scene, char32_t character) {
+    State& state = scene.state;
+    const DebertaConfig& config = scene.session.config();
+    const auto step = [](Index& value, Index by, Index count) { value = std::clamp<Index>(value + by, 0, count - 1); };
+    if (character >= '1' && character <= '9') {
+        const auto& pages = page_names();
+        const auto n = static_cast<std::size_t>(character - '1');
+        if (n < pages.size()) state.page = pages[n].name;
+        return true;
+    }
+    switch (character) {
+        case '[':
+            step(state.layer, -1, config.num_hidden_layers);
+            return true;
+        case ']':
+            step(state.layer, 1, config.num_hidden_layers);
+            return true;
+        case ',':
+            step(state.head, -1, config.num_attention_heads);
+            return true;
+        case '.':
+            step(state.head, 1, config.num_attention_heads);
+            return true;
+        case 't':
+            state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark;
+            return true;
+        case 'd':
+            state.dialect = state.dialect == Dialect::paper      ? Dialect::official
+                            : state.dialect == Dialect::official ? Dialect::hf
+                                                                 : Dialect::paper;
+            return true;
+        case '?':
+            state.key_sheet = true;
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
+    State& state = scene.state;
+    state.notice.clear();
+    if (press.key == Key::escape) {
+        escape(state);
+        return true;
+    }
+    if (press.key == Key::f12) {
+        save = true;
+        return true;
+    }
+    if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press.character, close);
+    if (state.key_sheet) {
+        state.key_sheet = false;
+        return true;
+    }
+    if (state.editing || state.palette) return true;  // the box reads the keyboard itself
+    return press.key == Key::character && press_character(scene, press.character);
+}
+
+}  // namespace locus

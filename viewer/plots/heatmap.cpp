@@ -1,0 +1,159 @@
+#include "viewer/plots/heatmap.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+/// Cells that a view shows at least in part.
+struct Shown {
+    Index first_i, last_i, first_j, last_j;
+};
+
+Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
+    if (rows != cols) return {0, rows - 1, 0, cols - 1};
+    const double side = view.shown(rows);
+    const auto last = [&](double first) { return std::min(rows - 1, static_cast<Index>(std::ceil(first + side)) - 1); };
+    return {static_cast<Index>(view.first_i), last(view.first_i), static_cast<Index>(view.first_j), last(view.first_j)};
+}
+
+bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
+
+/// Written into a cell: no leading zero for probabilities, because room is short.
+std::string cell_text(double value, MapKind map) {
+    if (!std::isfinite(value)) return fixed(value, 0);
+    if (map == MapKind::sequential && std::abs(value) <= 1) {
+        const std::string digits = fixed(value, 2);
+        return digits == "0.00" ? "0" : digits.starts_with("0.") ? digits.substr(1) : digits;
+    }
+    const double size = std::abs(value);
+    return fixed(value, size >= 9.95 || value == std::round(value) ? 0 : 1);
+}
+
+}  // namespace
+
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell) {
+    const double side = view.shown(length);
+    const auto x = [&](double j) { return cells.x0 + static_cast<float>((j - view.first_j) / side) * cells.width(); };
+    const auto y = [&](double i) { return cells.y0 + static_cast<float>((i - view.first_i) / side) * cells.height(); };
+    const auto i = static_cast<double>(cell.i), j = static_cast<double>(cell.j);
+    return {std::floor(x(j) + 0.5f), std::floor(y(i) + 0.5f), std::floor(x(j + 1) + 0.5f), std::floor(y(i + 1) + 0.5f)};
+}
+
+void Heatmap::show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
+                   std::optional<ValueRange> range) {
+    if (version_ == version) return;
+    version_ = version;
+    values_ = values;
+    visible_ = visible;
+    map_ = map;
+    theme_ = version.theme;
+    range_ = range ? *range : symmetric_range(values, visible);
+    std::vector<Pixels> levels;
+    for (const CellLevel& level : pool_levels(values, visible))
+        levels.push_back(paint(level, ColourMap::of_theme(map, theme_), range_, theme_of(theme_).hidden));
+    texture_.upload(levels);
+}
+
+void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (empty()) return;
+    ImVec2 from{0, 0}, to{1, 1};
+    if (!view.fits_all()) {
+        const auto length = static_cast<double>(values_.rows());
+        const double side = view.shown(values_.rows());
+        from = {static_cast<float>(view.first_j / length), static_cast<float>(view.first_i / length)};
+        to = {static_cast<float>((view.first_j + side) / length), static_cast<float>((view.first_i + side) / length)};
+    }
+    ui.draw().AddImage(texture_.id(), cells.min(), cells.max(), from, to);
+    ui.draw().PushClipRect(cells.min(), cells.max(), true);
+    draw_hatching(ui, cells, view);
+    draw_values(ui, cells, view);
+    ui.draw().PopClipRect();
+    ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
+}
+
+void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (visible_.size() == 0 || values_.rows() != values_.cols()) return;
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    const float pitch = ui.px(6);
+    // One stretch of hidden cells of a row at a time; lines run on across rows because they hang on the screen.
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j) {
+            if (!hidden(i, j)) continue;
+            const Index first = j;
+            while (j < shown.last_j && hidden(i, j + 1)) ++j;
+            const Rect a = cell_rect(cells, view, values_.rows(), {i, first});
+            const Rect b = cell_rect(cells, view, values_.rows(), {i, j});
+            if (a.height() < ui.px(3)) continue;
+            for (float s = std::floor((a.x0 + a.y0) / pitch) * pitch; s < b.x1 + b.y1; s += pitch) {
+                const float top = std::max(a.y0, s - b.x1), bottom = std::min(b.y1, s - a.x0);
+                if (top < bottom)
+                    ui.draw().AddLine({s - top, top}, {s - bottom, bottom}, faded(ui.theme->muted, 0.45f), 1);
+            }
+        }
+}
+
+void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (values_.rows() != values_.cols()) return;
+    if (cells.width() / static_cast<float>(view.shown(values_.rows())) < ui.px(28)) return;
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    const ColourMap& map = ColourMap::of_theme(map_, theme_);
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j) {
+            if (hidden(i, j)) continue;
+            const Rect cell = cell_rect(cells, view, values_.rows(), {i, j});
+            const bool on_dark = is_dark(map.of(values_(i, j), range_));
+            const ImU32 ink = on_dark ? IM_COL32(231, 234, 241, 215) : IM_COL32(15, 18, 24, 215);
+            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values_(i, j), map_), ink, Face::mono_small,
+                    Align::centre);
+        }
+}
+
+void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const {
+    if (empty() || cell.i < 0 || cell.i >= values_.rows() || cell.j < 0 || cell.j >= values_.cols()) return;
+    const Rect at = cell_rect(cells, view, values_.rows(), cell);
+    ui.draw().PushClipRect({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1}, true);
+    const ImU32 faint = faded(ui.theme->text, 0.35f);
+    ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);
+    ui.outline({at.x0, cells.y0, at.x1, cells.y1}, faint);
+    const bool tiny = at.width() < ui.px(6);
+    ui.outline(tiny ? at.inset(-ui.px(2), -ui.px(2)) : at, ui.theme->text, 2);
+    ui.draw().PopClipRect();
+}
+
+void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
+    const float width = ui.px(90), height = ui.px(5);
+    const ColourMap& map = ColourMap::of_theme(map_, theme_);
+    const int steps = 45;
+    for (int n = 0; n < steps; ++n) {
+        const float left = x + std::floor(width * static_cast<float>(n) / steps);
+        const float right = x + std::floor(width * static_cast<float>(n + 1) / steps);
+        ui.fill({left, y - height / 2, right, y + height / 2}, to_colour(map.at((n + 0.5) / steps)));
+    }
+    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high
+                                 ? "\u00b1" + brief(range_.high)
+                                 : brief(range_.low) + " \u2026 " + brief(range_.high);
+    ui.text(x + width + ui.px(6), y, text, ui.theme->muted, Face::mono_small);
+}
+
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
+                            bool& clicked) {
+    const Touch mouse = ui.touch(id, cells);
+    const ImGuiIO& io = ImGui::GetIO();
+    const float x = (mouse.at.x - cells.x0) / cells.width(), y = (mouse.at.y - cells.y0) / cells.height();
+    if (ImGui::IsMouseDown(ImGuiMouseButton_Right) && cells.holds(io.MouseClickedPos[ImGuiMouseButton_Right]))
+        view.pan(io.MouseDelta.x / cells.width(), io.MouseDelta.y / cells.height(), length);
+    if (!mouse.hovered) return std::nullopt;
+    if (io.MouseWheel != 0) view.zoom(std::pow(1.2, static_cast<double>(io.MouseWheel)), x, y, length);
+    if (mouse.double_clicked) view = {};
+    clicked = mouse.clicked && !mouse.double_clicked;
+    const double side = view.shown(length);
+    const Cell cell{static_cast<Index>(view.first_i + y * side), static_cast<Index>(view.first_j + x * side)};
+    return Cell{std::clamp<Index>(cell.i, 0, length - 1), std::clamp<Index>(cell.j, 0, length - 1)};
+}
+
+}  // namespace locus

@@ -1,0 +1,61 @@
+#pragma once
+// A matrix on screen: one texture, a crosshair, values where there is room, and what the pointer is on.
+#include <optional>
+
+#include "viewer/state.h"
+#include "viewer/ui.h"
+#include "viewer/window.h"
+
+namespace locus {
+
+/// Pictures follow numbers: another answer, head or theme is another version.
+struct PictureVersion {
+    std::uint64_t answer = 0;
+    Index part = 0;
+    ThemeName theme = ThemeName::dark;
+    bool operator==(const PictureVersion&) const = default;
+};
+
+/// A matrix with its picture on the graphics card.
+class Heatmap {
+public:
+    /// Takes new values if the version changed.  visible [rows, cols] or empty.  Without a range the map is symmetric
+    /// about 0 and as wide as the largest magnitude.
+    void show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
+              std::optional<ValueRange> range = std::nullopt);
+
+    bool empty() const { return values_.size() == 0; }
+    const Matrix<float>& values() const { return values_; }
+    const ValueRange& range() const { return range_; }
+    MapKind map() const { return map_; }
+    bool hidden(Index i, Index j) const { return visible_.size() > 0 && !visible_(i, j); }
+
+    /// The part of the matrix that the view shows, filling `cells`.
+    void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
+    /// Row and column of a cell, and the cell itself in full colour.
+    void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
+    /// The colour scale with its range, left end at x, centred on y; says what it spans.
+    void draw_legend(const Ui& ui, float x, float y) const;
+
+private:
+    void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+    void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+
+    std::optional<PictureVersion> version_;
+    Matrix<float> values_;
+    Mask visible_;
+    ValueRange range_;
+    MapKind map_ = MapKind::diverging;
+    ThemeName theme_ = ThemeName::dark;
+    Texture texture_;
+};
+
+/// Where a cell lies on screen.
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell);
+
+/// Wheel zooms at the pointer, the right button pans, a double click shows everything.  Returns the cell under the
+/// pointer; `clicked` tells if it was chosen with the left button.
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
+                            bool& clicked);
+
+}  // namespace locus

@@ -1,0 +1,135 @@
+#include "viewer/plots/line_plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/number_format.h"
+#include "viewer/plots/ticks.h"
+
+namespace locus {
+
+namespace {
+
+/// From numbers to places.
+struct Axes {
+    Rect area;
+    double left, right, low, high;
+
+    float x(double value) const { return area.x0 + static_cast<float>((value - left) / (right - left)) * area.width(); }
+    float y(double value) const { return area.y1 - static_cast<float>((value - low) / (high - low)) * area.height(); }
+};
+
+void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
+    const auto rows = static_cast<int>(axes.area.height() / ui.px(34));
+    const std::vector<double> y_ticks = nice_ticks(axes.low, axes.high, std::clamp(rows, 2, 8));
+    for (const double tick : y_ticks) {
+        const float y = std::floor(axes.y(tick));
+        if (tick > axes.low && tick < axes.high)
+            ui.fill({axes.area.x0, y, axes.area.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
+        ui.text(axes.area.x0 - ui.px(6), y, fixed(tick, tick_decimals(y_ticks)), ui.theme->muted, Face::mono_small,
+                Align::right);
+    }
+    const auto columns = static_cast<int>(axes.area.width() / ui.px(46));
+    const double last = plot.first_x + static_cast<double>(plot.curves.front().values.size()) - 1;
+    for (const double tick : whole_ticks(plot.first_x, last, std::clamp(columns, 2, 13))) {
+        const float x = std::floor(axes.x(tick));
+        ui.fill({x, axes.area.y0, x + ui.px(1), axes.area.y1}, faded(ui.theme->line, tick == 0 ? 1.0f : 0.6f));
+        ui.text(x, axes.area.y1 + ui.px(11), whole(static_cast<std::int64_t>(tick)), ui.theme->muted, Face::mono_small,
+                Align::centre);
+    }
+}
+
+void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curve& curve) {
+    std::vector<ImVec2> stretch;
+    const auto flush = [&] {
+        if (stretch.size() == 1)
+            ui.draw().AddCircleFilled(stretch.front(), ui.px(2.5f), curve.colour);
+        else if (stretch.size() > 1)
+            ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, ui.px(1.75f));
+        stretch.clear();
+    };
+    for (std::size_t n = 0; n < curve.values.size(); ++n) {
+        const double x = plot.first_x + static_cast<double>(n);
+        if (!std::isfinite(curve.values[n])) {
+            flush();
+            continue;
+        }
+        const float y = axes.y(std::clamp(curve.values[n], axes.low, axes.high));
+        if (plot.steps) {
+            stretch.push_back({axes.x(x - 0.5), y});
+            stretch.push_back({axes.x(x + 0.5), y});
+        } else {
+            stretch.push_back({axes.x(x), y});
+        }
+    }
+    flush();
+}
+
+void draw_mark(const Ui& ui, const Axes& axes, const LinePlot& plot, double x, float strength) {
+    const float at = std::floor(axes.x(x));
+    ui.fill({at, axes.area.y0, at + ui.px(1), axes.area.y1}, faded(ui.theme->text, strength));
+    for (const Curve& curve : plot.curves) {
+        const auto n = static_cast<std::ptrdiff_t>(x - plot.first_x);
+        if (n < 0 || n >= static_cast<std::ptrdiff_t>(curve.values.size())) continue;
+        const double value = curve.values[static_cast<std::size_t>(n)];
+        if (std::isfinite(value)) ui.draw().AddCircleFilled({at + ui.px(1) / 2, axes.y(value)}, ui.px(3), curve.colour);
+    }
+}
+
+void draw_values(const Ui& ui, const LinePlot& plot, double x) {
+    std::vector<std::vector<Span>> lines;
+    lines.push_back({{plot.x_name + " = " + whole(static_cast<std::int64_t>(x)), ui.theme->text, Face::mono}});
+    for (const Curve& curve : plot.curves)
+        lines.push_back({{curve.name + "  ", curve.colour, Face::ui},
+                         {fixed(curve.values[static_cast<std::size_t>(x - plot.first_x)], plot.decimals),
+                          ui.theme->text, Face::mono}});
+    draw_tooltip(ui, lines);
+}
+
+}  // namespace
+
+std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& room, const LinePlot& plot) {
+    if (plot.curves.empty() || plot.curves.front().values.empty()) return std::nullopt;
+    const Rect area{room.x0 + ui.px(34), room.y0, room.x1, room.y1 - ui.px(20)};
+    const auto points = static_cast<double>(plot.curves.front().values.size());
+    const double half = plot.steps || points == 1 ? 0.5 : 0;  // steps and a single point need room on both sides
+    const Axes axes{area, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
+    draw_grid(ui, axes, plot);
+    ui.outline(area, ui.theme->line);
+    ui.draw().PushClipRect({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)}, true);
+    for (const Curve& curve : plot.curves) draw_curve(ui, axes, plot, curve);
+    if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);
+    const Touch mouse = ui.touch(id, area);
+    std::optional<double> under;
+    if (mouse.hovered) {
+        const double x = axes.left + (mouse.at.x - area.x0) / area.width() * (axes.right - axes.left);
+        under = std::clamp(std::round(x), plot.first_x, plot.first_x + points - 1);
+        draw_mark(ui, axes, plot, *under, 0.6f);
+    }
+    ui.draw().PopClipRect();
+    if (under) draw_values(ui, plot, *under);
+    return under;
+}
+
+void draw_tooltip(const Ui& ui, const std::vector<std::vector<Span>>& lines) {
+    Ui over = ui;
+    over.list = ImGui::GetForegroundDrawList();
+    float width = 0;
+    for (const std::vector<Span>& line : lines) width = std::max(width, ui.spans_width(line));
+    const float pitch = ui.px(20), pad = ui.px(10);
+    const ImVec2 screen = ImGui::GetIO().DisplaySize, mouse = ImGui::GetIO().MousePos;
+    Rect box{0, 0, width + 2 * pad, pitch * static_cast<float>(lines.size()) + pad};
+    float x = mouse.x + ui.px(16), y = mouse.y + ui.px(16);
+    if (x + box.width() > screen.x - pad) x = mouse.x - ui.px(12) - box.width();
+    if (y + box.height() > screen.y - pad) y = mouse.y - ui.px(12) - box.height();
+    box = box.moved(x, y);
+    over.fill(box, ui.theme->panel, 6);
+    over.outline(box, ui.theme->line, 1, 6);
+    y = box.y0 + pad / 2 + pitch / 2;
+    for (const std::vector<Span>& line : lines) {
+        over.spans(box.x0 + pad, y, line);
+        y += pitch;
+    }
+}
+
+}  // namespace locus

@@ -1,0 +1,23 @@
+#pragma once
+// Numbers as the viewer writes them: fixed decimals, a true minus sign, never "-0.00".
+#include <cstdint>
+#include <string>
+
+namespace locus {
+
+/// "−12.0831" with `decimals` digits after the point; "NaN", "∞", "−∞".
+std::string fixed(double value, int decimals);
+
+/// Three significant digits or so for legends and cells: "58.7", "0.31", "1.2e−7", "0".
+std::string brief(double value);
+
+/// "−2"
+std::string whole(std::int64_t value);
+
+/// "12 345": groups of three from five digits on.
+std::string grouped(std::int64_t value);
+
+/// "2 to the right" for i - j = -2, "4 to the left", "itself".
+std::string direction(std::int64_t offset);
+
+}  // namespace locus

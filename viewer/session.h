@@ -1,0 +1,97 @@
+#pragma once
+// The opened model, and what it answers: one trace per request.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/checkpoint.h"
+#include "core/models/deberta.h"
+#include "core/text/tokenizer.h"
+
+namespace locus {
+
+/// What the screen wants to know.  Everything that changes a number is in here, and nothing else.
+struct Request {
+    std::string text;          // a sentence, or ...
+    std::string tokens, mask;  // ... "1,2,3" and "1,1,0"; they win over the text when not empty
+    Dialect dialect = Dialect::official;
+    Index layer = 0;
+    bool decoder = false;  // also the mask decoder and the words
+    double strength = 1;   // of I in the decoder's query
+
+    bool operator==(const Request&) const = default;
+};
+
+struct Word {
+    std::string piece;
+    double probability = 0;
+};
+
+/// The best words for one [MASK].
+struct MaskWords {
+    Index position = 0;
+    std::vector<Word> with_decoder, last_layer;
+};
+
+struct DecoderAnswer {
+    std::string unavailable;         // one sentence where the model has no decoder; the rest is then empty
+    Matrix<float> absolute, hidden;  // I times its strength and H, [T,D]
+    std::vector<MaskWords> masks;
+    std::string no_words;  // one sentence where there is no head or no [MASK]
+};
+
+struct Answer {
+    Request request;
+    std::uint64_t serial = 0;  // of the answer, so that pictures know when to follow
+    std::string error;         // one sentence; the rest is then empty
+    Fault fault = Fault::usage;
+    std::vector<std::string> warnings;
+
+    std::vector<std::string> labels;  // one per token, as a person reads it
+    std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
+    std::vector<bool> continues;      // goes on with the word of the token before
+    Mask visible;                     // [T,T] or empty: everything
+    Trace trace;                      // layer.{l}.*; with the decoder also emd.* and mlm.*
+    std::optional<BucketLine> line;   // none in a model without relative positions
+    DebertaOptions options;
+    int divisor_terms = 1;  // n of sqrt(n d)
+    DecoderAnswer decoder;
+    double milliseconds = 0;
+
+    Index length() const { return static_cast<Index>(labels.size()); }
+    /// Stage of the shown layer, e.g. "c2p"; nullptr where the model has no such term.
+    const Tensor<float>* stage(const std::string& stem) const;
+};
+
+class Session {
+public:
+    /// Opens a folder or a built-in model.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
+    explicit Session(const std::string& model);
+
+    const std::string& name() const { return name_; }
+    const DebertaConfig& config() const { return model_.config(); }
+    bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
+
+    /// Throws Error(unsupported) where a text is asked for and the folder has no tokenizer.
+    void check(const Request& request) const;
+    /// Tokens of the request.  Throws Error(usage) for an empty text or a damaged list.
+    ModelInput input_of(const Request& request) const;
+    /// Runs the model.  Never throws: a refusal becomes Answer::error.  One call at a time.
+    std::shared_ptr<const Answer> answer(const Request& request) const;
+
+private:
+    void fill(Answer& answer) const;
+    void name_tokens(Answer& answer, const ModelInput& input) const;
+    void fill_decoder(Answer& answer, const ModelInput& input) const;
+    std::vector<std::vector<Word>> best_words(const Trace& trace) const;
+
+    std::string name_;
+    Checkpoint checkpoint_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    std::string no_tokenizer_;  // why there is none
+    Deberta<float> model_;
+    mutable std::uint64_t serial_ = 0;
+};
+
+}  // namespace locus

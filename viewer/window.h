@@ -1,0 +1,82 @@
+#pragma once
+// The seam of the platform: a window or a picture, keys, textures.  Nothing else in Locus includes GLFW or OpenGL.
+#include <imgui.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "viewer/plots/heatmap_image.h"
+
+namespace locus {
+
+enum class Key { character, left, right, up, down, escape, space, enter, f12 };
+
+/// One key as the keyboard's layout means it; `character` is set for Key::character, lower case together with ctrl.
+struct KeyPress {
+    Key key = Key::character;
+    char32_t character = 0;
+    bool ctrl = false, shift = false;
+};
+
+/// An image on the graphics card.  Needs a living Window.
+class Texture {
+public:
+    Texture() = default;
+    ~Texture();
+    Texture(Texture&& other) noexcept;
+    Texture& operator=(Texture&& other) noexcept;
+
+    /// Level 0 first, each further one half as large (rounded down): drawn when a pixel holds several texels.
+    /// Magnified texels stay sharp squares.
+    void upload(const std::vector<Pixels>& levels);
+    bool empty() const { return name_ == 0; }
+    ImTextureID id() const;
+
+private:
+    unsigned name_ = 0;
+};
+
+struct WindowSetup {
+    std::string title = "Locus";
+    int width = 1280, height = 800;
+    bool headless = false;  // draws into a picture of exactly width x height; no window appears
+};
+
+class Window {
+public:
+    struct Parts;
+
+    /// Throws Error(unreadable) if there is no display or no OpenGL 3.3.
+    explicit Window(const WindowSetup& setup);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    bool should_close() const;
+    /// Sleeps until something happens, at most `seconds`; 0 only looks.
+    void wait(double seconds);
+    /// True once if there was input, a new size or a wake-up since the last call.
+    bool take_activity();
+    std::vector<KeyPress> take_keys();
+    /// Window units per design pixel: 2 on a display with twice the density.
+    float content_scale() const;
+
+    void begin_frame();
+    /// Shows what was drawn since begin_frame.
+    void present(ImU32 background);
+    /// Gives up what was drawn since begin_frame.
+    void discard_frame();
+    /// After the font atlas was rebuilt.  Not between begin_frame and present.
+    void reload_fonts();
+    /// The picture that was presented last.
+    Pixels read_pixels() const;
+
+    /// Ends wait() from any thread.
+    static void wake();
+
+private:
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace locus
