@@ -3,7 +3,6 @@
 #include <imgui_freetype.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "core/check.h"
 
@@ -12,12 +11,12 @@ namespace locus {
 namespace {
 
 struct FaceSize {
-    char family;  // i Inter, s semibold, m mono
+    char family;  // i Inter, s semibold, m mono, b mono semibold
     float em;
 };
 
-constexpr FaceSize kFaces[] = {{'i', 14},    {'s', 13}, {'s', 16}, {'i', 12}, {'i', 10.5f},
-                               {'m', 12.5f}, {'m', 11}, {'m', 10}, {'m', 14}};
+constexpr FaceSize kFaces[] = {{'i', 14},    {'s', 13},    {'s', 16}, {'i', 12}, {'i', 10.5f},
+                               {'m', 12.5f}, {'b', 12.5f}, {'m', 11}, {'m', 10}, {'m', 14}};
 static_assert(std::size(kFaces) == static_cast<std::size_t>(Face::count));
 
 std::unique_ptr<MappedFile> first_of(std::initializer_list<const char*> paths) {
@@ -57,10 +56,12 @@ Fonts::Fonts() {
                                 "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"});
     mono_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf",
                             "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"});
+    mono_strong_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf",
+                                   "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"});
     cjk_.bytes = first_of({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                            "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc"});
-    mono_.ascent = 1.02f;
-    mono_.line = 1.32f;
+    mono_.ascent = mono_strong_.ascent = 1.02f;
+    mono_.line = mono_strong_.line = 1.32f;
     cjk_.ascent = 1.16f;
     cjk_.line = 1.448f;
     cjk_.number = 1;  // the collection starts with the Japanese face, the Korean one is second
@@ -115,26 +116,35 @@ bool Fonts::update(float scale) {
     atlas.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
 #endif
     for (std::size_t face = 0; face < fonts_.size(); ++face) {
-        const FaceSize& wanted = kFaces[face];
-        const File& first = wanted.family == 'm' ? mono_ : wanted.family == 's' ? semibold_ : inter_;
-        add(atlas, first.missing() ? inter_ : first, wanted.em, false);
+        const float em = kFaces[face].em;
+        const File& first = file_of(static_cast<Face>(face));
+        add(atlas, first.missing() ? inter_ : first, em, false);
         fonts_[face] = atlas.Fonts.back();
-        add(atlas, inter_, wanted.em, true);
-        add(atlas, cjk_, wanted.em, true);
+        add(atlas, inter_, em, true);
+        add(atlas, cjk_, em, true);
     }
     ImGui::GetIO().FontDefault = fonts_[static_cast<std::size_t>(Face::ui)];
     atlas.Build();
     return true;
 }
 
-float Fonts::size(Face face) const {
-    const FaceSize& wanted = kFaces[static_cast<std::size_t>(face)];
-    return wanted.em * (wanted.family == 'm' ? mono_ : inter_).line * scale_;
+const Fonts::File& Fonts::file_of(Face face) const {
+    switch (kFaces[static_cast<std::size_t>(face)].family) {
+        case 'm':
+            return mono_;
+        case 'b':
+            return mono_strong_;
+        case 's':
+            return semibold_;
+        default:
+            return inter_;
+    }
 }
 
+float Fonts::size(Face face) const { return kFaces[static_cast<std::size_t>(face)].em * file_of(face).line * scale_; }
+
 float Fonts::ascent(Face face) const {
-    const FaceSize& wanted = kFaces[static_cast<std::size_t>(face)];
-    return std::ceil(wanted.em * (wanted.family == 'm' ? mono_ : inter_).ascent * scale_);
+    return std::ceil(kFaces[static_cast<std::size_t>(face)].em * file_of(face).ascent * scale_);
 }
 
 float Fonts::cap_height(Face face) const { return kFaces[static_cast<std::size_t>(face)].em * 0.727f * scale_; }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,15 +15,16 @@ namespace locus {
 
 /// A role on screen; sizes are em heights in design pixels.
 enum class Face {
-    ui,          // Inter 14
-    title,       // Inter semibold 13
-    brand,       // Inter semibold 16
-    label,       // Inter 12: row labels
-    tiny,        // Inter 10.5: subscripts of ui
-    mono,        // JetBrains Mono 12.5: every number
-    mono_small,  // JetBrains Mono 11: subtitles, legends, axes
-    mono_tiny,   // JetBrains Mono 10: subscripts of formula
-    formula,     // JetBrains Mono 14
+    ui,           // Inter 14
+    title,        // Inter semibold 13
+    brand,        // Inter semibold 16
+    label,        // Inter 12: row labels
+    tiny,         // Inter 10.5: subscripts of ui
+    mono,         // JetBrains Mono 12.5: every number
+    mono_strong,  // the same, semibold: a result
+    mono_small,   // JetBrains Mono 11: subtitles, legends, axes
+    mono_tiny,    // JetBrains Mono 10: subscripts of formula
+    formula,      // JetBrains Mono 14
     count
 };
 
@@ -57,8 +59,9 @@ private:
         bool missing() const { return !bytes; }
     };
     void add(ImFontAtlas& atlas, const File& file, float em, bool merge);
+    const File& file_of(Face face) const;
 
-    File inter_, semibold_, mono_, cjk_;
+    File inter_, semibold_, mono_, mono_strong_, cjk_;
     std::set<ImWchar> characters_;
     ImVector<ImWchar> ranges_;
     std::vector<ImFont*> fonts_;

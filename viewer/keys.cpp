@@ -48,7 +48,11 @@ void escape(State& state) {
 bool press_character(Scene& scene, char32_t character) {
     State& state = scene.state;
     const DebertaConfig& config = scene.session.config();
-    const auto step = [](Index& value, Index by, Index count) { value = std::clamp<Index>(value + by, 0, count - 1); };
+    const auto step = [](Index& value, Index by, Index count, Index first = 0) {
+        value = std::clamp<Index>(value + by, first, count - 1);
+    };
+    const bool decoder = state.page == "decoder";
+    Index& head = decoder ? state.decoder_head : state.head;
     if (character >= '1' && character <= '9') {
         const auto& pages = page_names();
         const auto n = static_cast<std::size_t>(character - '1');
@@ -63,10 +67,10 @@ bool press_character(Scene& scene, char32_t character) {
             step(state.layer, 1, config.num_hidden_layers);
             return true;
         case ',':
-            step(state.head, -1, config.num_attention_heads);
+            step(head, -1, config.num_attention_heads, decoder ? -1 : 0);
             return true;
         case '.':
-            step(state.head, 1, config.num_attention_heads);
+            step(head, 1, config.num_attention_heads);
             return true;
         case 't':
             state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark;

@@ -23,9 +23,7 @@ void SideColumn::row(const std::string& label, const std::string& value, bool st
 
 void SideColumn::row(const std::vector<Span>& label, const std::string& value, bool strong) {
     ui_.spans(left_, y_, label);
-    ui_.text(right_, y_, value, ui_.theme->text, Face::mono, Align::right);
-    // There is one weight of the number face; drawn twice, half a pixel apart, it reads as bold.
-    if (strong) ui_.text(right_ + ui_.px(0.5f), y_, value, ui_.theme->text, Face::mono, Align::right);
+    ui_.text(right_, y_, value, ui_.theme->text, strong ? Face::mono_strong : Face::mono, Align::right);
     skip(23);
 }
 

@@ -197,8 +197,8 @@ void AttentionPage::draw_strength(Scene& scene, const Layout& layout) {
     }
     if (plot.high == 0) plot.high = 1;
     draw_line_plot(ui, "strength", {cells.x0 - ui.px(4), cells.y0, cells.x1, cells.y1 + ui.px(3)}, plot);
-    ui.text(cells.x1, cells.y1 + ui.px(16), "\u2190 left of i \u00b7 i \u2212 j", ui.theme->muted, Face::mono_small,
-            Align::right);
+    ui.text(cells.x1, cells.y1 + ui.px(17), "to the right \u2190 i \u2212 j \u2192 to the left", ui.theme->muted,
+            Face::mono_small, Align::right);
 }
 
 void AttentionPage::describe(const Scene& scene, Cell cell, const Panel& panel, const Heatmap& heatmap) const {

@@ -56,7 +56,10 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
         }
         const float y = axes.y(std::clamp(curve.values[n], axes.low, axes.high));
         if (plot.steps) {
-            stretch.push_back({axes.x(x - 0.5), y});
+            // A level stretch is one segment: joints inside a straight line are drawn as knots.
+            const bool level = stretch.size() > 1 && stretch.back().y == y;
+            if (!level) stretch.push_back({axes.x(x - 0.5), y});
+            if (level) stretch.pop_back();
             stretch.push_back({axes.x(x + 0.5), y});
         } else {
             stretch.push_back({axes.x(x), y});

@@ -41,7 +41,7 @@ std::string fixed(double value, int decimals) {
 std::string brief(double value) {
     const double size = std::abs(value);
     if (!std::isfinite(value)) return fixed(value, 0);
-    if (size == 0) return "0";
+    if (size < 1000 && value == std::round(value)) return fixed(value, 0);
     if (size >= 1e6 || size < 1e-3) return with_true_minus(print("%.*e", 1, value));
     return fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }

@@ -1,0 +1,199 @@
+// The page: what is shown of an answer, where everything stands, keys.
+#include "viewer/pages/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/formula_bar.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr Index kStreamColumns = 32;
+
+/// Mean over heads, or one of them: [1,H,T,T] -> [T,T].
+Matrix<float> shown_attention(const Tensor<float>& probs, Index head) {
+    if (head >= 0) return probs.matrix(std::min(head, probs.extent(1) - 1));
+    Matrix<float> mean = probs.matrix(0);
+    for (Index h = 1; h < probs.extent(1); ++h) mean += probs.matrix(h);
+    return mean / static_cast<float>(probs.extent(1));
+}
+
+std::vector<double> distances(const ConstView<float>& from, const ConstView<float>& to) {
+    std::vector<double> moved;
+    for (Index t = 0; t < from.rows(); ++t)
+        moved.push_back((to.row(t).cast<double>() - from.row(t).cast<double>()).norm());
+    return moved;
+}
+
+}  // namespace
+
+float DecoderPage::draw_bar(Scene& scene, const Rect& bar) {
+    const Ui& ui = scene.ui;
+    Index& head = scene.state.decoder_head;
+    const Index heads = scene.session.config().num_attention_heads;
+    const std::string shown = head < 0 ? "mean of heads" : "head " + std::to_string(head);
+    const float x = ui.stepper("shown", bar.x1 - ui.px(16), bar.middle_y(), shown, head, -1, heads - 1) - ui.px(8);
+    return x - ui.text(x, bar.middle_y(), "attention shown", ui.theme->muted, Face::ui, Align::right);
+}
+
+void DecoderPage::refresh(const Scene& scene) {
+    const Answer& answer = *scene.answer;
+    const Index head = scene.state.decoder_head;
+    const PictureVersion stream{answer.serial, 0, scene.state.theme}, attention{answer.serial, head, scene.state.theme};
+    const auto rows = [&](const char* stage) { return answer.trace.at(stage).as<float>().rows(); };
+    const auto show = [&](std::size_t n, const ConstView<float>& values) {
+        streams_[n].show(stream, pool_columns(values, kStreamColumns), {}, MapKind::diverging);
+    };
+    show(0, answer.decoder.absolute);
+    show(1, answer.decoder.hidden);
+    show(2, rows("emd.0.output"));
+    show(3, rows("emd.1.output"));
+    if (answer.trace.find("mlm.transform")) show(4, rows("mlm.transform"));
+    float largest = 0;
+    std::array<Matrix<float>, 2> shown;
+    for (std::size_t pass = 0; pass < 2; ++pass) {
+        const std::string stage = "emd." + std::to_string(pass) + ".probs";
+        shown[pass] = shown_attention(answer.trace.at(stage).as<float>(), head);
+        largest = std::max(largest, shown[pass].maxCoeff());
+    }
+    // One scale for both, so that the passes can be compared; a mean of heads never comes near 1.
+    const ValueRange range{0, std::max(0.05, std::ceil(static_cast<double>(largest) * 20) / 20)};
+    for (std::size_t pass = 0; pass < 2; ++pass)
+        passes_[pass].show(attention, shown[pass], answer.visible, MapKind::sequential, range);
+    moves_ = {distances(rows("emd.query.0"), rows("emd.0.output")),
+              distances(rows("emd.0.output"), rows("emd.1.output"))};
+}
+
+void DecoderPage::draw(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Rect inside = room.inset(ui.px(16), ui.px(14));
+    if (!scene.answer) return;
+    if (!scene.answer->decoder.unavailable.empty()) {
+        ui.text(inside.x0, inside.y0 + ui.px(8), "No decoder here", ui.theme->text, Face::title);
+        ui.paragraph(inside.x0, inside.y0 + ui.px(28), std::min(inside.width(), ui.px(560)),
+                     scene.answer->decoder.unavailable, ui.theme->muted);
+        return;
+    }
+    refresh(scene);
+    view_.clamp(scene.answer->length());
+    const float flow = std::clamp(inside.height() * 0.38f, ui.px(200), ui.px(400));
+    draw_flow(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + flow});
+
+    const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
+    const float top = inside.y0 + flow + ui.px(36), gap = ui.px(18);
+    const float by_height = inside.y1 - top - ui.px(20);
+    const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
+    const float side = std::floor(std::max(ui.px(60), std::min(by_height, by_width)));
+    float x = inside.x0 + labels;
+    for (int pass = 0; pass < 2; ++pass) {
+        draw_pass(scene, {x, top, x + side, top + side}, pass, pass == 0);
+        x += side + gap;
+    }
+    draw_moves(scene, {x, top, inside.x1, top + side}, {x + labels, top, inside.x1, top + side});
+}
+
+void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labels) {
+    const Ui& ui = scene.ui;
+    State& state = scene.state;
+    const Answer& answer = *scene.answer;
+    const Heatmap& heatmap = passes_[static_cast<std::size_t>(pass)];
+    const std::string number = std::to_string(pass);
+    ui.text(cells.x0, cells.y0 - ui.px(14), "pass " + std::to_string(pass + 1) + " attention", ui.theme->text,
+            Face::title);
+    const std::vector<Span> note = {{"q", ui.theme->c2p, Face::mono_small},
+                                    {number, ui.theme->c2p, Face::mono_tiny, -3},
+                                    {" looks at ", ui.theme->muted, Face::mono_small},
+                                    {"H", ui.theme->c2c, Face::mono_small}};
+    ui.spans(cells.x1 - ui.spans_width(note), cells.y0 - ui.px(14), note);
+    bool clicked = false;
+    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), view_, clicked);
+    if (cell && (clicked || !state.locked)) state.cell = *cell;
+    if (clicked) state.locked = true;
+    heatmap.draw(ui, cells, view_);
+    heatmap.draw_crosshair(ui, cells, view_, state.cell);
+    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+    if (labels) draw_row_labels(ui, answer, cells, view_, state.cell.i);
+    if (!cell) return;
+    const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
+    draw_tooltip(
+        ui, {{{token(cell->i), ui.theme->text}, {" looks at ", ui.theme->muted}, {token(cell->j), ui.theme->text}},
+             {{"i " + std::to_string(cell->i) + "  j " + std::to_string(cell->j) + "  " + direction(cell->i - cell->j),
+               ui.theme->muted, Face::mono_small}},
+             {{state.decoder_head < 0 ? "mean of heads  " : "probability  ", ui.theme->muted},
+              {fixed(heatmap.values()(cell->i, cell->j), 4), ui.theme->text, Face::mono}}});
+}
+
+void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) const {
+    const Ui& ui = scene.ui;
+    const Answer& answer = *scene.answer;
+    const float x0 = room.x0 + (rows.x0 - room.x0), numbers = ui.px(40);
+    ui.text(room.x0 + ui.px(8), room.y0 - ui.px(14), "how far the query moved", ui.theme->text, Face::title);
+    double largest = 1e-9;
+    for (const auto& moves : moves_)
+        for (const double move : moves) largest = std::max(largest, move);
+    const float length = rows.x1 - numbers - x0;
+    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, view_, scene.state.cell.i);
+    ui.draw().PushClipRect({room.x0, rows.y0}, {rows.x1 + 1, rows.y1}, true);
+    for (Index t = 0; t < answer.length(); ++t) {
+        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, view_, answer.length(), {t, 0});
+        if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
+        const float thick = std::clamp(std::floor(row.height() * 0.3f), 1.0f, ui.px(6));
+        for (std::size_t pass = 0; pass < 2; ++pass) {
+            const auto share = static_cast<float>(moves_[pass][static_cast<std::size_t>(t)] / largest);
+            const float y = std::floor(row.middle_y()) + (pass == 0 ? -thick : ui.px(0.6f));
+            ui.fill({x0, y, x0 + share * length, y + thick}, faded(ui.theme->c2p, pass == 0 ? 1.0f : 0.45f));
+        }
+        if (row.height() >= ui.px(13))
+            ui.text(rows.x1, row.middle_y(), fixed(moves_[0][static_cast<std::size_t>(t)], 1),
+                    t == scene.state.cell.i ? ui.theme->text : ui.theme->muted, Face::mono_small, Align::right);
+    }
+    ui.draw().PopClipRect();
+    float x = x0;
+    const auto name = [&](const char* text, float share) {
+        ui.fill({x, rows.y1 + ui.px(9), x + ui.px(14), rows.y1 + ui.px(13)}, faded(ui.theme->c2p, share));
+        x += ui.px(20);
+        x += ui.text(x, rows.y1 + ui.px(11), text, ui.theme->muted, Face::mono_small) + ui.px(14);
+    };
+    name("pass 1", 1);
+    name("pass 2", 0.45f);
+    ui.text(rows.x1, rows.y1 + ui.px(11), "\u2016q\u2081\u2212q\u2080\u2016", ui.theme->muted, Face::mono_small,
+            Align::right);
+}
+
+bool DecoderPage::press(Scene& scene, const KeyPress& press) {
+    State& state = scene.state;
+    const Index last = scene.answer ? scene.answer->length() - 1 : 0;
+    const auto step = [&](Index di, Index dj) {
+        state.cell = {std::clamp<Index>(state.cell.i + di, 0, last), std::clamp<Index>(state.cell.j + dj, 0, last)};
+        view_.reveal(state.cell.i, state.cell.j, last + 1);
+        state.locked = true;
+        return true;
+    };
+    switch (press.key) {
+        case Key::up:
+            return step(-1, 0);
+        case Key::down:
+            return step(1, 0);
+        case Key::left:
+            return step(0, -1);
+        case Key::right:
+            return step(0, 1);
+        case Key::space:
+            state.locked = !state.locked;
+            return true;
+        default:
+            break;
+    }
+    if (press.character == 'i' || press.character == 'I')
+        state.strength = std::clamp(state.strength + (press.character == 'i' ? -0.1 : 0.1), 0.0, 1.0);
+    return press.character == 'i' || press.character == 'I';
+}
+
+std::unique_ptr<Page> make_decoder_page() { return std::make_unique<DecoderPage>(); }
+
+}  // namespace locus
