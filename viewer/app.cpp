@@ -50,8 +50,10 @@ Page& App::page() {
 }
 
 void App::take_keys(Scene& scene) {
-    for (const KeyPress& press : window_.take_keys())
+    for (const KeyPress& press : window_.take_keys()) {
+        if (state_.palette) palette_.press(press);
         if (!press_common_key(scene, press, close_, save_) && !state_.editing) page().press(scene, press);
+    }
 }
 
 bool App::draw_frame() {
@@ -127,12 +129,25 @@ void App::draw_rooms(Scene& scene) {
     ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));
     ui.hairline_across(rail.x1, size.x, formula.y0);
     ui.hairline_down(side.x0, sentence.y1, formula.y0);
+    ImGui::End();
+    draw_overlays(scene, screen);
+}
+
+void App::draw_overlays(Scene& scene, const Rect& screen) {
+    if (!state_.palette) palette_.close(state_);
+    if (!state_.palette && !state_.key_sheet) return;
+    // A window of its own, above: the rooms below no longer feel the mouse.
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize({screen.width(), screen.height()});
+    ImGui::SetNextWindowFocus();
+    ImGui::Begin("Above", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
+    if (state_.palette) palette_.draw(scene, screen);
     if (state_.key_sheet) {
         draw_key_sheet(scene, screen);
-        if (ImGui::IsMouseReleased(ImGuiMouseButton_Left) && !ImGui::IsAnyItemActive() && key_sheet_shown_)
-            state_.key_sheet = false;
+        if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;
     }
-    key_sheet_shown_ = state_.key_sheet;
     ImGui::End();
 }
 

@@ -29,6 +29,7 @@ private:
     void exchange_answers();
     void take_keys(Scene& scene);
     void draw_rooms(Scene& scene);
+    void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
     Page& page();
 
@@ -37,13 +38,13 @@ private:
     Fonts fonts_;
     std::vector<std::unique_ptr<Page>> pages_;
     SentenceBar sentence_bar_;
+    Palette palette_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
     Fault fault_ = Fault::usage;
     std::optional<Request> asked_;
     bool close_ = false;
     bool save_ = false;
-    bool key_sheet_shown_ = false;
     float styled_scale_ = 0;
     ThemeName styled_theme_ = ThemeName::dark;
     const Session& session_;

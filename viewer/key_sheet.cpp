@@ -17,6 +17,8 @@ constexpr Line kLines[] = {
     {"\u2190 \u2191 \u2193 \u2192", "move the cell"},
     {"Space", "lock or unlock the cell"},
     {"Tab", "next term in the microscope"},
+    {"x", "Positions: clamp or log buckets"},
+    {"i  I", "Decoder: strength of I down, up"},
     {"Ctrl L", "write the sentence; Enter or Esc returns"},
     {"d", "next dialect: paper, official, hf"},
     {"t", "dark or light"},

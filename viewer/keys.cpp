@@ -42,7 +42,7 @@ void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = false;
+        state.locked = state.positions.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {

@@ -24,6 +24,20 @@ private:
     bool focus_ = true;  // the box takes the keyboard when it opens
 };
 
+/// Commands by name, over everything.
+class Palette {
+public:
+    void draw(Scene& scene, const Rect& screen);
+    /// Up and down choose; letters go to the box.
+    void press(const KeyPress& press);
+    void close(State& state);
+
+private:
+    std::string typed_;
+    std::size_t chosen_ = 0;
+    bool open_ = false;
+};
+
 /// Every key with what it does, over a dimmed screen; any key or click closes it.
 void draw_key_sheet(Scene& scene, const Rect& screen);
 

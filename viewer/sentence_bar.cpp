@@ -30,7 +30,7 @@ std::vector<Chip> lay_out(const Ui& ui, const Answer& answer) {
 
 void SentenceBar::draw(Scene& scene, const Rect& bar, float right) {
     const Ui& ui = scene.ui;
-    const Rect room{bar.x0 + ui.px(16), bar.y0, right - ui.px(20), bar.y1};
+    const Rect room{bar.x0 + ui.px(16), bar.y0, right - ui.px(28), bar.y1};
     if (scene.state.editing)
         draw_box(scene, room);
     else
@@ -89,7 +89,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
         ui.text(x, room.middle_y(), arrow, theme.muted, Face::ui, Align::centre);
     };
     if (scroll_ > 0) more(room.x0 - ui.px(9), "\u2039");
-    if (scroll_ < whole - room.width()) more(room.x1 + ui.px(9), "\u203a");
+    if (scroll_ < whole - room.width()) more(room.x1 + ui.px(12), "\u203a");
 }
 
 void SentenceBar::draw_box(Scene& scene, const Rect& room) {

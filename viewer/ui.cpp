@@ -20,7 +20,7 @@ void drop_last(std::string& text) {
 }  // namespace
 
 float Ui::px(float design) const {
-    return design < 1 ? design * scale_ : std::max(1.0f, std::floor(design * scale_ + 0.5f));
+    return design != std::floor(design) ? design * scale_ : std::max(1.0f, std::floor(design * scale_ + 0.5f));
 }
 
 float Ui::text_width(std::string_view text, Face face) const {

@@ -50,7 +50,7 @@ public:
     const Theme* theme;
     ImDrawList* list = nullptr;  // instead of the current window's, for what lies above everything
 
-    /// Design pixels to window units, rounded so that hairlines and text stay sharp.
+    /// Design pixels to window units; whole ones stay whole so that hairlines and text stay sharp.
     float px(float design) const;
     ImDrawList& draw() const { return list ? *list : *ImGui::GetWindowDrawList(); }
 

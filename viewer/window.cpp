@@ -61,10 +61,11 @@ Window::Parts* parts_of(GLFWwindow* window);
 bool translate(int key, int scancode, int mods, KeyPress& press) {
     press.ctrl = (mods & GLFW_MOD_CONTROL) != 0;
     press.shift = (mods & GLFW_MOD_SHIFT) != 0;
-    constexpr std::pair<int, Key> kKeys[] = {
-        {GLFW_KEY_LEFT, Key::left},   {GLFW_KEY_RIGHT, Key::right},   {GLFW_KEY_UP, Key::up},
-        {GLFW_KEY_DOWN, Key::down},   {GLFW_KEY_ESCAPE, Key::escape}, {GLFW_KEY_SPACE, Key::space},
-        {GLFW_KEY_ENTER, Key::enter}, {GLFW_KEY_F12, Key::f12},       {GLFW_KEY_KP_ENTER, Key::enter}};
+    constexpr std::pair<int, Key> kKeys[] = {{GLFW_KEY_LEFT, Key::left},      {GLFW_KEY_RIGHT, Key::right},
+                                             {GLFW_KEY_UP, Key::up},          {GLFW_KEY_DOWN, Key::down},
+                                             {GLFW_KEY_ESCAPE, Key::escape},  {GLFW_KEY_SPACE, Key::space},
+                                             {GLFW_KEY_ENTER, Key::enter},    {GLFW_KEY_F12, Key::f12},
+                                             {GLFW_KEY_KP_ENTER, Key::enter}, {GLFW_KEY_TAB, Key::tab}};
     for (const auto& [code, meaning] : kKeys)
         if (key == code) {
             press.key = meaning;

@@ -10,7 +10,7 @@
 
 namespace locus {
 
-enum class Key { character, left, right, up, down, escape, space, enter, f12 };
+enum class Key { character, left, right, up, down, escape, space, enter, tab, f12 };
 
 /// One key as the keyboard's layout means it; `character` is set for Key::character, lower case together with ctrl.
 struct KeyPress {

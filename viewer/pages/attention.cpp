@@ -51,6 +51,7 @@ public:
     void draw_formula(Scene& scene, const Rect& bar) override {
         if (const auto* cell = microscope_.explain(scene)) draw_score_formula(scene, bar, *cell);
     }
+    bool press(Scene& scene, const KeyPress& press) override;
 
 private:
     void refresh(Scene& scene);
@@ -110,16 +111,9 @@ Layout AttentionPage::arrange(const Scene& scene, const Rect& room) const {
     const float longest = widest_label(ui, *scene.answer, ui.px(96));
     Layout layout{inside.x0, inside.y0, 0, ui.px(18), longest + ui.px(6), longest + ui.px(8), ui.px(22), ui.px(22)};
     const float by_width = (inside.width() - layout.labels - 2 * layout.gap) / 3;
-    const auto by_height = [&] {
-        return (inside.height() - 2 * (layout.title + layout.legend) - layout.row_gap() - layout.header) / 2;
-    };
-    layout.side = std::floor(std::min(by_width, by_height()));
-    // Labels over the columns cost height: they stay only where a column can carry one.
-    const auto shown = static_cast<float>(scene.state.view.shown(scene.answer->length()));
-    if (layout.side / shown < ui.px(18)) {
-        layout.header = 0;
-        layout.side = std::floor(std::min(by_width, by_height()));
-    }
+    const float by_height =
+        (inside.height() - 2 * (layout.title + layout.legend) - layout.row_gap() - layout.header) / 2;
+    layout.side = std::floor(std::min(by_width, by_height));
     layout.side = std::max(layout.side, ui.px(60));
     const float spare = inside.width() - layout.labels - 3 * layout.side - 2 * layout.gap;
     const float wider = std::clamp(spare / 4, 0.0f, ui.px(36));
@@ -165,7 +159,7 @@ void AttentionPage::draw_panel(Scene& scene, const Layout& layout, std::size_t n
     heatmaps_[n].draw(ui, cells, state.view);
     heatmaps_[n].draw_crosshair(ui, cells, state.view, state.cell);
     if (n % 3 == 0) draw_row_labels(ui, answer, cells, state.view, state.cell.i);
-    if (first_row && layout.header > 0) draw_column_labels(ui, answer, cells, state.view, state.cell.j);
+    if (first_row) draw_column_labels(ui, answer, cells, state.view, state.cell.j);
     heatmaps_[n].draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
     if (n == 4 && layout.side / static_cast<float>(state.view.shown(answer.length())) < ui.px(10))
         ui.text(cells.x1, cells.y1 + ui.px(11), "wheel zooms", ui.theme->muted, Face::mono_small, Align::right);
@@ -216,6 +210,16 @@ void AttentionPage::describe(const Scene& scene, Cell cell, const Panel& panel, 
                                                                    : "click moves the lock here, Esc unlocks")
                                        : "click locks this cell",
                     theme.muted, Face::label}}});
+}
+
+bool AttentionPage::press(Scene& scene, const KeyPress& press) {
+    if (!scene.answer) return false;
+    State& state = scene.state;
+    if (press.key == Key::tab) {
+        state.shown_term = (state.shown_term + 1) % 3;
+        return true;
+    }
+    return move_cell(state.cell, state.locked, state.view, scene.answer->length(), press);
 }
 
 }  // namespace

@@ -81,14 +81,14 @@ void DecoderPage::draw(Scene& scene, const Rect& room) {
     }
     refresh(scene);
     view_.clamp(scene.answer->length());
-    const float flow = std::clamp(inside.height() * 0.38f, ui.px(200), ui.px(400));
-    draw_flow(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + flow});
-
     const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
-    const float top = inside.y0 + flow + ui.px(36), gap = ui.px(18);
-    const float by_height = inside.y1 - top - ui.px(20);
+    const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
     const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
+    const float by_height = inside.height() - around - ui.px(210);
     const float side = std::floor(std::max(ui.px(60), std::min(by_height, by_width)));
+    const float flow = std::min(inside.height() - around - side, inside.width() * 0.42f);
+    draw_flow(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + flow});
+    const float top = inside.y0 + flow + ui.px(36);
     float x = inside.x0 + labels;
     for (int pass = 0; pass < 2; ++pass) {
         draw_pass(scene, {x, top, x + side, top + side}, pass, pass == 0);
@@ -157,41 +157,20 @@ void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) c
     const auto name = [&](const char* text, float share) {
         ui.fill({x, rows.y1 + ui.px(9), x + ui.px(14), rows.y1 + ui.px(13)}, faded(ui.theme->c2p, share));
         x += ui.px(20);
-        x += ui.text(x, rows.y1 + ui.px(11), text, ui.theme->muted, Face::mono_small) + ui.px(14);
+        x += ui.text(x, rows.y1 + ui.px(11), text, ui.theme->muted, Face::label) + ui.px(14);
     };
-    name("pass 1", 1);
-    name("pass 2", 0.45f);
-    ui.text(rows.x1, rows.y1 + ui.px(11), "\u2016q\u2081\u2212q\u2080\u2016", ui.theme->muted, Face::mono_small,
-            Align::right);
+    name("\u2016q\u2081 \u2212 q\u2080\u2016", 1);
+    name("\u2016q\u2082 \u2212 q\u2081\u2016", 0.45f);
 }
 
 bool DecoderPage::press(Scene& scene, const KeyPress& press) {
+    if (!scene.answer) return false;
     State& state = scene.state;
-    const Index last = scene.answer ? scene.answer->length() - 1 : 0;
-    const auto step = [&](Index di, Index dj) {
-        state.cell = {std::clamp<Index>(state.cell.i + di, 0, last), std::clamp<Index>(state.cell.j + dj, 0, last)};
-        view_.reveal(state.cell.i, state.cell.j, last + 1);
-        state.locked = true;
-        return true;
-    };
-    switch (press.key) {
-        case Key::up:
-            return step(-1, 0);
-        case Key::down:
-            return step(1, 0);
-        case Key::left:
-            return step(0, -1);
-        case Key::right:
-            return step(0, 1);
-        case Key::space:
-            state.locked = !state.locked;
-            return true;
-        default:
-            break;
-    }
-    if (press.character == 'i' || press.character == 'I')
+    if (press.character == 'i' || press.character == 'I') {
         state.strength = std::clamp(state.strength + (press.character == 'i' ? -0.1 : 0.1), 0.0, 1.0);
-    return press.character == 'i' || press.character == 'I';
+        return true;
+    }
+    return move_cell(state.cell, state.locked, view_, scene.answer->length(), press);
 }
 
 std::unique_ptr<Page> make_decoder_page() { return std::make_unique<DecoderPage>(); }

@@ -92,32 +92,11 @@ void PositionsPage::draw(Scene& scene, const Rect& room) {
 
 bool PositionsPage::press(Scene& scene, const KeyPress& press) {
     PositionsState& state = scene.state.positions;
-    const auto last = static_cast<Index>(state.length) - 1;
-    const auto step = [&](Index di, Index dj) {
-        state.cell = {std::clamp<Index>(state.cell.i + di, 0, last), std::clamp<Index>(state.cell.j + dj, 0, last)};
-        state.locked = true;
+    if (press.character == 'x') {
+        state.kind = 1 - state.kind;
         return true;
-    };
-    switch (press.key) {
-        case Key::up:
-            return step(-1, 0);
-        case Key::down:
-            return step(1, 0);
-        case Key::left:
-            return step(0, -1);
-        case Key::right:
-            return step(0, 1);
-        case Key::space:
-            state.locked = !state.locked;
-            return true;
-        case Key::escape:
-            state.locked = false;
-            return true;
-        default:
-            break;
     }
-    if (press.character == 'x') state.kind = 1 - state.kind;
-    return press.character == 'x';
+    return move_cell(state.cell, state.locked, view_, static_cast<Index>(state.length), press);
 }
 
 std::unique_ptr<Page> make_positions_page() { return std::make_unique<PositionsPage>(); }

@@ -83,22 +83,21 @@ void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
     const Ui& ui = scene.ui;
     const PositionsState& state = scene.state.positions;
     const auto length = static_cast<Index>(state.length);
-    const ImU32 colour = ui.theme->p2p;
+    const auto is_edge = [&](Index i, Index j) { return part_of(state, i - j) == Part::edge; };
     ui.draw().PushClipRect(cells.min(), cells.max(), true);
-    for (Index i = 0; i < length; ++i)
-        for (Index j = 0; j < length; ++j) {
-            if (part_of(state, i - j) != Part::edge) continue;
-            const Rect cell = cell_rect(cells, view_, length, {i, j});
-            // The border of the clamped corner: steps between it and the cells that still have a row of their own.
-            if (j > 0 && part_of(state, i - j + 1) != Part::edge)
-                ui.fill({cell.x0, cell.y0, cell.x0 + ui.px(2), cell.y1}, colour);
-            if (j + 1 < length && part_of(state, i - j - 1) != Part::edge)
-                ui.fill({cell.x1 - ui.px(2), cell.y0, cell.x1, cell.y1}, colour);
-            if (i > 0 && part_of(state, i - 1 - j) != Part::edge)
-                ui.fill({cell.x0, cell.y0, cell.x1, cell.y0 + ui.px(2)}, colour);
-            if (i + 1 < length && part_of(state, i + 1 - j) != Part::edge)
-                ui.fill({cell.x0, cell.y1 - ui.px(2), cell.x1, cell.y1}, colour);
-        }
+    // The border between the clamped corners and the cells that still have a row of their own; first a wider one in the
+    // background's colour, so that it stands out on every shade.
+    for (const bool halo : {true, false})
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < length; ++j) {
+                const ImU32 colour = halo ? ui.theme->background : ui.theme->p2p;
+                const float width = halo ? ui.px(2) : ui.px(1);
+                const Rect cell = cell_rect(cells, view_, length, {i, j});
+                if (j > 0 && is_edge(i, j) != is_edge(i, j - 1))
+                    ui.fill({cell.x0 - width, cell.y0 - width, cell.x0 + width, cell.y1 + width}, colour);
+                if (i > 0 && is_edge(i, j) != is_edge(i - 1, j))
+                    ui.fill({cell.x0 - width, cell.y0 - width, cell.x1 + width, cell.y0 + width}, colour);
+            }
     ui.draw().PopClipRect();
 }
 

@@ -58,4 +58,8 @@ Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cel
 std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
                             bool& clicked);
 
+/// Arrows move the cell and lock it, space locks or unlocks, + and - zoom at it, f shows everything.  False for other
+/// keys.
+bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index length, const KeyPress& press);
+
 }  // namespace locus

@@ -41,11 +41,12 @@ void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
 
 void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curve& curve) {
     std::vector<ImVec2> stretch;
+    const float width = curve.values.size() > 80 && !plot.steps ? ui.px(1.25f) : ui.px(1.75f);
     const auto flush = [&] {
         if (stretch.size() == 1)
             ui.draw().AddCircleFilled(stretch.front(), ui.px(2.5f), curve.colour);
         else if (stretch.size() > 1)
-            ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, ui.px(1.75f));
+            ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, width);
         stretch.clear();
     };
     for (std::size_t n = 0; n < curve.values.size(); ++n) {

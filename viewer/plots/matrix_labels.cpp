@@ -44,7 +44,9 @@ void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, cons
 void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen) {
     const Index length = answer.length();
     const Range range = shown(view.first_j, view.shown(length), length);
+    const bool all = cells.width() / static_cast<float>(view.shown(length)) >= ui.px(14);
     for (Index j = range.first; j <= range.last; ++j) {
+        if (!all && j != chosen) continue;
         const Rect column = cell_rect(cells, view, length, {0, j});
         if (column.middle_x() < cells.x0 || column.middle_x() > cells.x1) continue;
         ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5),

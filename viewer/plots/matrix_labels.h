@@ -12,7 +12,7 @@ float widest_label(const Ui& ui, const Answer& answer, float limit);
 /// At the left of the cells; where rows are too low for all of them only the one of `chosen` is written.
 void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen);
 
-/// Over the cells, running upwards.
+/// Over the cells, running upwards; where columns are too narrow for all only the one of `chosen` is written.
 void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen);
 
 }  // namespace locus

@@ -43,7 +43,12 @@ std::string brief(double value) {
     if (!std::isfinite(value)) return fixed(value, 0);
     if (size < 1000 && value == std::round(value)) return fixed(value, 0);
     if (size >= 1e6 || size < 1e-3) return with_true_minus(print("%.*e", 1, value));
-    return fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+    std::string digits = fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+    if (digits.find('.') != std::string::npos) {
+        digits.erase(digits.find_last_not_of('0') + 1);
+        if (digits.back() == '.') digits.pop_back();
+    }
+    return digits;
 }
 
 std::string whole(std::int64_t value) { return with_true_minus(std::to_string(value)); }
