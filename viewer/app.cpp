@@ -49,10 +49,18 @@ Page& App::page() {
     return *pages_.front();
 }
 
-void App::take_keys(Scene& scene) {
+Scene App::scene_for(Ui& ui, const Page& shown) {
+    // The decoder's numbers come with its own kind of request: another page's answer has none of them.
+    const bool fits = answer_ && answer_->request.decoder == (std::string("decoder") == shown.name());
+    return {ui, state_, session_, fits ? answer_.get() : nullptr, worker_.busy()};
+}
+
+void App::take_keys(Ui& ui) {
     for (const KeyPress& press : window_.take_keys()) {
         if (state_.palette) palette_.press(press);
-        if (!press_common_key(scene, press, close_, save_) && !state_.editing) page().press(scene, press);
+        Page& shown = page();
+        Scene scene = scene_for(ui, shown);
+        if (!press_common_key(scene, press, close_, save_) && !state_.editing) shown.press(scene, press);
     }
 }
 
@@ -67,15 +75,15 @@ bool App::draw_frame() {
         styled_theme_ = state_.theme;
         window_.begin_frame();
         Ui ui(fonts_, theme_of(state_.theme), scale);
-        // The decoder's numbers come with its own kind of request: another page's answer has none of them.
-        const bool fits = answer_ && answer_->request.decoder == (state_.page == "decoder");
-        Scene scene{ui, state_, session_, fits ? answer_.get() : nullptr, worker_.busy()};
-        if (attempt == 0) take_keys(scene);
-        draw_rooms(scene);
+        if (attempt == 0) take_keys(ui);
+        // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
+        Page& shown = page();
+        Scene scene = scene_for(ui, shown);
+        draw_rooms(scene, shown);
         if (!fonts_.stale() || attempt == 2) break;
         window_.discard_frame();  // a character was missing: once more, with it
     }
-    window_.present(theme_of(state_.theme).background);
+    window_.present(theme_of(state_.theme).background, panels_);
     if (save_) {
         save_ = false;
         try {
@@ -88,7 +96,7 @@ bool App::draw_frame() {
     return !settled() || fonts_.stale();
 }
 
-void App::draw_rooms(Scene& scene) {
+void App::draw_rooms(Scene& scene, Page& shown) {
     const Ui& ui = scene.ui;
     const ImVec2 size = ImGui::GetIO().DisplaySize;
     ImGui::SetNextWindowPos({0, 0});
@@ -96,8 +104,8 @@ void App::draw_rooms(Scene& scene) {
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
     ImGui::Begin("Locus", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse |
-                     ImGuiWindowFlags_NoNav);
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoNav);
     ImGui::PopStyleVar();
     const Rect screen{0, 0, size.x, size.y};
     const Rect top{0, 0, size.x, ui.px(44)};
@@ -106,24 +114,22 @@ void App::draw_rooms(Scene& scene) {
     const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
     const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
     const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
-    ui.fill(top, ui.theme->panel);
-    ui.fill(rail, ui.theme->panel);
-    ui.fill(side, ui.theme->panel);
+    panels_.clear();
+    for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
     draw_top_bar(scene, top);
     draw_rail(scene, rail, pages_);
-    const float free = page().draw_bar(scene, sentence);
-    if (page().shows_tokens()) sentence_bar_.draw(scene, sentence, free);
-    const bool readable = scene.answer || !page().needs_answer();
-    if (page().needs_answer() && !error_.empty())
-        draw_message(ui, room, error_);
-    else if (readable) {
-        page().draw(scene, room);
+    const float free = shown.draw_bar(scene, sentence);
+    if (shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    const bool readable = scene.answer || !shown.needs_answer();
+    if (readable) {
+        shown.draw(scene, room);
         ui.draw().PushClipRect(side.min(), side.max(), true);
-        page().draw_side(scene, side);
+        shown.draw_side(scene, side);
         ui.draw().PopClipRect();
-        page().draw_formula(scene, formula);
+        shown.draw_formula(scene, formula);
     }
+    if (shown.needs_answer() && !error_.empty()) draw_message(ui, {room.x0, room.y0, size.x, size.y}, error_);
     ui.hairline_across(0, size.x, top.y1 - ui.px(1));
     ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
     ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));
@@ -151,10 +157,13 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     ImGui::End();
 }
 
-void App::draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const {
-    const float width = std::min(room.width() - ui.px(64), ui.px(560));
-    ui.text(room.x0 + ui.px(32), room.y0 + ui.px(48), "Not this one", ui.theme->fault, Face::title);
-    ui.paragraph(room.x0 + ui.px(32), room.y0 + ui.px(66), width, sentence, ui.theme->text);
+void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& sentence) const {
+    // What was there before stays, but pale: it does not belong to the sentence above it.
+    ui.fill(rooms, faded(ui.theme->background, 0.88f));
+    const float x = rooms.x0 + ui.px(16), width = std::min(rooms.width() - ui.px(32), ui.px(640));
+    ui.fill({x, rooms.y0 + ui.px(18), x + ui.px(2), rooms.y0 + ui.px(58)}, ui.theme->fault);
+    ui.text(x + ui.px(14), rooms.y0 + ui.px(26), "This cannot be drawn", ui.theme->fault, Face::title);
+    ui.paragraph(x + ui.px(14), rooms.y0 + ui.px(38), width, sentence, ui.theme->text);
 }
 
 void App::save_picture(const std::string& file) const { write_picture(file, window_.read_pixels()); }

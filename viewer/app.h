@@ -27,8 +27,9 @@ public:
 private:
     Request wanted() const;
     void exchange_answers();
-    void take_keys(Scene& scene);
-    void draw_rooms(Scene& scene);
+    Scene scene_for(Ui& ui, const Page& shown);
+    void take_keys(Ui& ui);
+    void draw_rooms(Scene& scene, Page& shown);
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
     Page& page();
@@ -39,6 +40,7 @@ private:
     std::vector<std::unique_ptr<Page>> pages_;
     SentenceBar sentence_bar_;
     Palette palette_;
+    std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
     Fault fault_ = Fault::usage;

@@ -6,38 +6,23 @@
 #include "core/cli/program.h"
 #include "viewer/app.h"
 #include "viewer/bench.h"
+#include "viewer/loop.h"
 #include "viewer/options.h"
 
 namespace {
 
 using namespace locus;
 
-constexpr int kFramesAfterInput = 3;  // Dear ImGui needs a frame to notice the pointer and one to answer it
-
 void run_window(const Session& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, false});
     App app(window, session, std::move(state));
-    int frames = kFramesAfterInput;
-    while (!window.should_close() && !app.wants_to_close()) {
-        // Nothing moves by itself, so nothing is drawn until something happens; a caret blinks.
-        window.wait(frames > 0 ? 0 : app.state().editing ? 0.25 : 3600);
-        if (window.take_activity()) frames = kFramesAfterInput;
-        if (frames > 0 || app.state().editing || !app.settled()) {
-            frames = std::max(0, frames - 1);
-            app.draw_frame();
-        }
-    }
+    run_loop(window, app);
 }
 
 void take_screenshot(const Session& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
-    int still = 0;  // frames since everything was there
-    while (still < kFramesAfterInput) {
-        window.wait(still > 0 ? 0 : 0.02);
-        still = app.draw_frame() ? 0 : still + 1;
-        if (!app.error().empty()) throw Error(app.fault(), app.error());
-    }
+    settle(window, app);
     app.save_picture(options.screenshot);
 }
 

@@ -124,7 +124,7 @@ void Palette::draw(Scene& scene, const Rect& screen) {
         ui.text(line.x1 - ui.px(10), y, shown[n].key, ui.theme->muted, Face::mono_small, Align::right);
     }
     if (entered && !shown.empty()) run = chosen_;
-    open_ = true;
+    open_ = !entered;  // the box lets go of the keyboard on Enter: it takes it back while the list is open
     if (!run) return;
     close(state);
     shown[*run].run(state);

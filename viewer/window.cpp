@@ -55,7 +55,7 @@ struct Window::Parts {
 
 namespace {
 
-Window::Parts* parts_of(GLFWwindow* window);
+Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
 
 /// Keys that are no characters, and characters together with ctrl, which arrive as no character.
 bool translate(int key, int scancode, int mods, KeyPress& press) {
@@ -114,12 +114,6 @@ void Window::Parts::make_framebuffer() {
                                            " x " + std::to_string(setup.height) + " pixels");
 }
 
-namespace {
-
-Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
-
-}  // namespace
-
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     parts_->setup = setup;
     if (!glfwInit())
@@ -170,6 +164,8 @@ bool Window::take_activity() { return parts_->activity.exchange(false); }
 
 std::vector<KeyPress> Window::take_keys() { return std::exchange(parts_->keys, {}); }
 
+std::string Window::renderer() const { return reinterpret_cast<const char*>(glGetString(GL_RENDERER)); }
+
 float Window::content_scale() const {
     if (parts_->setup.headless) return 1;
     float x = 1, y = 1;
@@ -201,14 +197,26 @@ void Window::reload_fonts() {
 #endif
 }
 
-void Window::present(ImU32 background) {
+void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
     ImGui::Render();
     int width = parts_->setup.width, height = parts_->setup.height;
     if (!parts_->setup.headless) glfwGetFramebufferSize(parts_->window, &width, &height);
-    const ImVec4 colour = ImGui::ColorConvertU32ToFloat4(background);
+    const auto clear = [](ImU32 rgba) {
+        const ImVec4 colour = ImGui::ColorConvertU32ToFloat4(rgba);
+        glClearColor(colour.x, colour.y, colour.z, 1);
+        glClear(GL_COLOR_BUFFER_BIT);
+    };
     glViewport(0, 0, width, height);
-    glClearColor(colour.x, colour.y, colour.z, 1);
-    glClear(GL_COLOR_BUFFER_BIT);
+    clear(background);
+    glEnable(GL_SCISSOR_TEST);
+    const ImVec2 density = ImGui::GetIO().DisplayFramebufferScale;
+    for (const FlatPanel& panel : panels) {
+        const auto x0 = static_cast<int>(panel.min.x * density.x), x1 = static_cast<int>(panel.max.x * density.x);
+        const auto y0 = static_cast<int>(panel.min.y * density.y), y1 = static_cast<int>(panel.max.y * density.y);
+        glScissor(x0, height - y1, x1 - x0, y1 - y0);
+        clear(panel.colour);
+    }
+    glDisable(GL_SCISSOR_TEST);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     if (parts_->setup.headless)
         glFinish();

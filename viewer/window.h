@@ -43,6 +43,12 @@ struct WindowSetup {
     bool headless = false;  // draws into a picture of exactly width x height; no window appears
 };
 
+/// A rectangle of one colour in window units.  A processor that draws clears much faster than it fills.
+struct FlatPanel {
+    ImVec2 min, max;
+    ImU32 colour = 0;
+};
+
 class Window {
 public:
     struct Parts;
@@ -59,12 +65,14 @@ public:
     /// True once if there was input, a new size or a wake-up since the last call.
     bool take_activity();
     std::vector<KeyPress> take_keys();
+    /// Who draws: "llvmpipe ..." is the processor.
+    std::string renderer() const;
     /// Window units per design pixel: 2 on a display with twice the density.
     float content_scale() const;
 
     void begin_frame();
-    /// Shows what was drawn since begin_frame.
-    void present(ImU32 background);
+    /// Shows what was drawn since begin_frame, over the background and the panels that lie on it.
+    void present(ImU32 background, const std::vector<FlatPanel>& panels = {});
     /// Gives up what was drawn since begin_frame.
     void discard_frame();
     /// After the font atlas was rebuilt.  Not between begin_frame and present.

@@ -37,19 +37,19 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
     const auto list = [&](const char* caption, const std::vector<Word>& words, ImU32 colour) {
         if (words.empty()) return;
         scene.ui.text(column.left(), column.y(), caption, theme.muted, Face::label);
-        column.skip(20);
+        column.skip(19);
         for (const Word& word : words) {
             const std::string shown = scene.ui.cut(word.piece, scene.ui.px(72));
             column.bar({{shown, theme.text}}, colour, word.probability / largest, fixed(word.probability, 3));
-            column.skip(20);
+            column.skip(19);
         }
-        column.skip(2);
+        column.skip(1);
     };
     column.heading("What stands at [MASK] " + std::to_string(mask.position) + "?", "top 5");
     column.skip(-4);
     list("with the mask decoder", mask.with_decoder, theme.c2p);
     list("last layer alone, same head", mask.last_layer, theme.muted);
-    column.skip(-6);
+    column.skip(-8);
     column.rule();
 }
 
