@@ -129,7 +129,7 @@ Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const
     const double eps =
         std::max(epsilon(expected.dtype()), epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
     const double sums = sums_per_layer(reference, expected) * std::max(1.0, depth(expected.name, reference));
-    const double bound = 8 * eps * (4 + std::sqrt(sums));
+    const double bound = 2 * eps * (4 + std::sqrt(sums));
     return {bound, bound};
 }
 

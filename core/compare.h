@@ -39,7 +39,7 @@ struct Comparison {
     const StageVerdict* first() const;
 };
 
-/// Rounding that dtype and depth explain: eps * (4 + sqrt(n)) * 8 with n the length of all sums on the way to the
+/// Rounding that dtype and depth explain: 2 eps (4 + sqrt n) with n the length of all sums on the way to the
 /// stage, read off the shapes in the reference.  Index stages are exact.  `stored` overrides dtypes (F16, BF16 in
 /// files).
 Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "viewer/loop.h"
@@ -106,7 +105,7 @@ double idle_percent(const Session& session, const State& state, int width, int h
 
 }  // namespace
 
-void run_bench(const Session& session, const State& state, int width, int height) {
+std::string run_bench(const Session& session, const State& state, int width, int height) {
     Json result;
     {
         Window window({"Locus", width, height, true});
@@ -119,7 +118,7 @@ void run_bench(const Session& session, const State& state, int width, int height
         result["pan"] = measure_panning(window, width, height);
     }
     result["idle_percent_of_a_core"] = idle_percent(session, state, width, height);
-    std::cout << result.dump(2) << '\n';
+    return result.dump(2);
 }
 
 }  // namespace locus

@@ -1,12 +1,14 @@
 #pragma once
 // How fast the viewer is, on this machine.
+#include <string>
+
 #include "viewer/session.h"
 #include "viewer/state.h"
 
 namespace locus {
 
-/// Prints one JSON object: milliseconds of a head change, frames per second while a 2048 x 2048 matrix is panned,
+/// One JSON object: milliseconds of a head change, frames per second while a 2048 x 2048 matrix is panned,
 /// share of a core while nothing happens.
-void run_bench(const Session& session, const State& state, int width, int height);
+std::string run_bench(const Session& session, const State& state, int width, int height);
 
 }  // namespace locus

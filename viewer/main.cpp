@@ -23,7 +23,7 @@ void take_screenshot(const Session& session, State state, const Options& options
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
-    app.save_picture(options.screenshot);
+    app.save_picture(*options.screenshot);
 }
 
 }  // namespace
@@ -38,15 +38,15 @@ int main(int argc, char** argv) {
     add_options(app, options);
     return cli::run_program(app, argc, argv, [&] {
         if (options.list_pages) {
-            for (const PageName& page : page_names()) std::cout << page.name << "  " << page.about << '\n';
+            for (const PageName& page : page_names()) std::cout << page.name << '\n';
             return 0;
         }
         State state = state_of(options);
         const Session session(options.model);
         fit_to_model(options, session, state);
         if (options.bench)
-            run_bench(session, state, options.width, options.height);
-        else if (!options.screenshot.empty())
+            std::cout << run_bench(session, state, options.width, options.height) << '\n';
+        else if (options.screenshot)
             take_screenshot(session, std::move(state), options);
         else
             run_window(session, std::move(state), options);

@@ -22,23 +22,42 @@ Matrix<Scalar> content_to_content(const ConstView<Scalar>& q, const ConstView<Sc
 }
 
 template <class Scalar>
-Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line) {
+void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line,
+                             View<Scalar> scores) {
     check_rows("content_to_position", "q", q.rows(), line.queries());
     check_rows("content_to_position", "k_r", k_r.rows(), 2 * line.span());
     const Matrix<Scalar> k_r_reversed = k_r.colwise().reverse();
-    return slices_by_query<Scalar>(products_of_rows<Scalar>(q, k_r_reversed), line);
+    add_slices_by_query<Scalar>(products_of_rows<Scalar>(q, k_r_reversed), line, scores);
+}
+
+template <class Scalar>
+Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line) {
+    Matrix<Scalar> scores = Matrix<Scalar>::Zero(line.queries(), line.keys());
+    add_content_to_position<Scalar>(q, k_r, line, scores);
+    return scores;
+}
+
+template <class Scalar>
+void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
+                             P2cIndex index, View<Scalar> scores) {
+    check_rows("position_to_content", "q_r", q_r.rows(), 2 * line.span());
+    if (index == P2cIndex::official_ij) {
+        check_rows("position_to_content", "k", k.rows(), line.keys());
+        add_slices_by_key<Scalar>(products_of_rows<Scalar>(k, q_r), line, scores);
+    } else {
+        // As printed, key j asks with its own offset j - i: the pairs (j, i) are those of c2p with the roles exchanged.
+        scores += content_to_position<Scalar>(k, q_r, line).transpose();
+    }
 }
 
 template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
                                    P2cIndex index) {
-    check_rows("position_to_content", "q_r", q_r.rows(), 2 * line.span());
-    if (index == P2cIndex::official_ij) {
-        check_rows("position_to_content", "k", k.rows(), line.keys());
-        return slices_by_key<Scalar>(products_of_rows<Scalar>(k, q_r), line);
-    }
-    // As printed, key j asks with its own offset j - i: the pairs (j, i) are those of c2p with the roles exchanged.
-    return content_to_position<Scalar>(k, q_r, line).transpose();
+    const bool official = index == P2cIndex::official_ij;
+    Matrix<Scalar> scores =
+        Matrix<Scalar>::Zero(official ? line.queries() : line.keys(), official ? line.keys() : line.queries());
+    add_position_to_content<Scalar>(k, q_r, line, index, scores);
+    return scores;
 }
 
 template <class Scalar>
@@ -65,6 +84,10 @@ template Matrix<float> content_to_position<float>(const ConstView<float>&, const
 template Matrix<float> position_to_content<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
                                                   P2cIndex);
 template Matrix<float> position_to_position<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&);
+template void add_content_to_position<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
+                                             View<float>);
+template void add_position_to_content<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
+                                             P2cIndex, View<float>);
 template float score_divisor<float>(int, Index);
 template Matrix<double> content_to_content<double>(const ConstView<double>&, const ConstView<double>&);
 template Matrix<double> content_to_position<double>(const ConstView<double>&, const ConstView<double>&,
@@ -73,6 +96,10 @@ template Matrix<double> position_to_content<double>(const ConstView<double>&, co
                                                     const BucketLine&, P2cIndex);
 template Matrix<double> position_to_position<double>(const ConstView<double>&, const ConstView<double>&,
                                                      const BucketLine&);
+template void add_content_to_position<double>(const ConstView<double>&, const ConstView<double>&, const BucketLine&,
+                                              View<double>);
+template void add_position_to_content<double>(const ConstView<double>&, const ConstView<double>&, const BucketLine&,
+                                              P2cIndex, View<double>);
 template double score_divisor<double>(int, Index);
 
 }  // namespace locus

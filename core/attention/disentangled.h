@@ -39,6 +39,15 @@ template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
                                    P2cIndex index = P2cIndex::official_ij);
 
+/// scores += content_to_position or position_to_content, without a matrix of its own: what a pass does where nobody
+/// asked for the term by itself.  scores [Tq,Tk]; the rest as above.
+template <class Scalar>
+void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line,
+                             View<Scalar> scores);
+template <class Scalar>
+void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
+                             P2cIndex index, View<Scalar> scores);
+
 /// Position to position, raw: p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].  Not in any released model (spec 2.6).
 /// q_r, k_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].
 template <class Scalar>

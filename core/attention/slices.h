@@ -7,15 +7,15 @@
 
 namespace locus {
 
-/// scores[i,j] = table[i, line.row(i,j)], from the table with its columns in reverse order, because row numbers fall
-/// while j rises: `reversed` [Tq,2k], reversed(i, 2k - 1 - r) = table(i, r); line of Tq x Tk pairs -> [Tq,Tk].
-/// Throws if the table does not fit the line.
+/// scores[i,j] += table[i, line.row(i,j)], from the table with its columns in reverse order, because row numbers fall
+/// while j rises: `reversed` [Tq,2k], reversed(i, 2k - 1 - r) = table(i, r); line of Tq x Tk pairs; scores [Tq,Tk].
+/// Throws if the table or the scores do not fit the line.
 template <class Scalar>
-Matrix<Scalar> slices_by_query(const ConstView<Scalar>& reversed, const BucketLine& line);
+void add_slices_by_query(const ConstView<Scalar>& reversed, const BucketLine& line, View<Scalar> scores);
 
-/// scores[i,j] = table[j, line.row(i,j)]: table [Tk,2k], line of Tq x Tk pairs -> [Tq,Tk].
-/// Throws if the table does not fit the line.
+/// scores[i,j] += table[j, line.row(i,j)]: table [Tk,2k], line of Tq x Tk pairs; scores [Tq,Tk].
+/// Throws if the table or the scores do not fit the line.
 template <class Scalar>
-Matrix<Scalar> slices_by_key(const ConstView<Scalar>& table, const BucketLine& line);
+void add_slices_by_key(const ConstView<Scalar>& table, const BucketLine& line, View<Scalar> scores);
 
 }  // namespace locus

@@ -65,8 +65,7 @@ std::vector<Mask> pair_masks(const ModelInput& input) {
     return masks;
 }
 
-std::optional<BucketLine> bucket_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
-    if (!config.relative_attention) return std::nullopt;
+BucketLine make_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
     if (config.position_buckets > 0)
         return BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions, clamp);
     return BucketLine::clamped(length, length, config.max_relative_positions);
@@ -163,6 +162,17 @@ bool Deberta<Scalar>::has_decoder() const {
 }
 
 template <class Scalar>
+BucketLine Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
+    LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
+    return make_line(config(), length, options.offset_clamp);
+}
+
+template <class Scalar>
+Matrix<Scalar> Deberta<Scalar>::absolute_rows(Index length) const {
+    return parts_->weights.absolute_rows(length);
+}
+
+template <class Scalar>
 std::vector<std::string> Deberta<Scalar>::warnings() const {
     return parts_->weights.warnings();
 }
@@ -210,9 +220,8 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
     if (plan.decoder) parts_->weights.absolute_rows(input.length());  // refuse too long a text before any work
 
     Trace trace(wanted);
-    const DebertaPass<Scalar> pass{parts_->weights,   input,
-                                   options,           trace,
-                                   pair_masks(input), bucket_line(config(), input.length(), options.offset_clamp)};
+    DebertaPass<Scalar> pass{parts_->weights, input, options, trace, pair_masks(input), std::nullopt};
+    if (config().relative_attention) pass.line = bucket_line(input.length(), options);
     const bool encodes = std::find(plan.layer.begin(), plan.layer.end(), true) != plan.layer.end();
     Tensor<Scalar> embeddings;
     if (encodes || wanted.keeps_any({"embeddings.word", "embeddings.output"})) embeddings = deberta_embeddings(pass);

@@ -30,6 +30,12 @@ public:
     /// = D.
     bool has_decoder() const;
 
+    /// The rows of the relative table for T x T pairs under these options.  Throws Error(usage) without relative
+    /// attention.
+    BucketLine bucket_line(Index length, const DebertaOptions& options) const;
+    /// I of the decoder: the first rows of the absolute table [length,E].  Throws Error(unsupported) if it has fewer.
+    Matrix<Scalar> absolute_rows(Index length) const;
+
     /// Every stage that `forward` can leave for this input, in model order.
     std::vector<std::string> stage_names(const ModelInput& input, const DebertaOptions& options) const;
 

@@ -53,6 +53,16 @@ Tensor<Scalar> project(const Tensor<Scalar>& x, const Dense<Scalar>& layer, Inde
     return split_heads(joined, heads);
 }
 
+/// Adds a term to the sum: from the trace where it was kept, straight from its factors where nobody asked for it.
+template <class Scalar, class Add>
+void add_kept(const Attention<Scalar>& at, const char* stem, Index head, View<Scalar> sum, Add add) {
+    const Stage* kept = at.pass.trace.find(at.prefix + stem);
+    if (kept)
+        sum += kept->as<Scalar>().matrix(head);
+    else
+        add(sum);
+}
+
 /// (c2c + c2p + p2c) / sqrt(n d); each term is computed if it is wanted or the sum is needed.
 template <class Scalar>
 Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q, const Tensor<Scalar>& k,
@@ -65,24 +75,36 @@ Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q
         });
         at.keep(".c2c", scores);
     }
-    if (terms.c2p && (needed || at.wants(".c2p"))) {
-        const Tensor<Scalar>& k_r = at.pass.weights.k_r(at.layer);
-        const Tensor<Scalar> c2p = at.scores_of([&](Index b, Index h) {
-            return content_to_position<Scalar>(q.matrix(b * at.heads + h), k_r.matrix(h), *at.pass.line);
-        });
-        at.keep(".c2p", c2p);
-        if (needed) scores.rows() += c2p.rows();
+    const DebertaPass<Scalar>& pass = at.pass;
+    if (terms.c2p && at.wants(".c2p")) {
+        const Tensor<Scalar>& k_r = pass.weights.k_r(at.layer);
+        at.keep(".c2p", at.scores_of([&](Index b, Index h) {
+            return content_to_position<Scalar>(q.matrix(b * at.heads + h), k_r.matrix(h), *pass.line);
+        }));
     }
-    if (terms.p2c && (needed || at.wants(".p2c"))) {
-        const Tensor<Scalar>& q_r = at.pass.weights.q_r(at.layer);
-        const Tensor<Scalar> p2c = at.scores_of([&](Index b, Index h) {
-            return position_to_content<Scalar>(k.matrix(b * at.heads + h), q_r.matrix(h), *at.pass.line,
-                                               at.pass.options.p2c_index);
-        });
-        at.keep(".p2c", p2c);
-        if (needed) scores.rows() += p2c.rows();
+    if (terms.p2c && at.wants(".p2c")) {
+        const Tensor<Scalar>& q_r = pass.weights.q_r(at.layer);
+        at.keep(".p2c", at.scores_of([&](Index b, Index h) {
+            return position_to_content<Scalar>(k.matrix(b * at.heads + h), q_r.matrix(h), *pass.line,
+                                               pass.options.p2c_index);
+        }));
     }
-    if (needed) scores.rows() /= score_divisor<Scalar>(at.pass.divisor_terms(), at.pass.config().attention_head_size);
+    if (!needed) return scores;
+    for (Index at_head = 0; at_head < at.batch * at.heads; ++at_head) {
+        auto scores_h = scores.matrix(at_head);
+        if (terms.c2p)
+            add_kept<Scalar>(at, ".c2p", at_head, scores_h, [&](View<Scalar> sum) {
+                add_content_to_position<Scalar>(q.matrix(at_head),
+                                                pass.weights.k_r(at.layer).matrix(at_head % at.heads), *pass.line, sum);
+            });
+        if (terms.p2c)
+            add_kept<Scalar>(at, ".p2c", at_head, scores_h, [&](View<Scalar> sum) {
+                add_position_to_content<Scalar>(k.matrix(at_head),
+                                                pass.weights.q_r(at.layer).matrix(at_head % at.heads), *pass.line,
+                                                pass.options.p2c_index, sum);
+            });
+    }
+    scores.rows() /= score_divisor<Scalar>(at.pass.divisor_terms(), at.pass.config().attention_head_size);
     return scores;
 }
 

@@ -55,7 +55,10 @@ void check_lengths(const char* who, Index queries, Index keys) {
 }  // namespace
 
 BucketLine::BucketLine(Index queries, Index keys, Index span, std::vector<Index> rows)
-    : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)), runs_(cut_into_runs(rows_, -(keys - 1))) {}
+    : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)), runs_(cut_into_runs(rows_, -(keys - 1))) {
+    for (std::size_t run = 0; run < runs_.size(); ++run)
+        run_of_.insert(run_of_.end(), static_cast<std::size_t>(runs_[run].length), run);
+}
 
 BucketLine BucketLine::clamped(Index queries, Index keys, Index span) {
     check_lengths("BucketLine::clamped", queries, keys);

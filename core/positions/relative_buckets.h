@@ -48,6 +48,8 @@ public:
     const std::vector<Index>& rows() const { return rows_; }
     /// The line cut into runs, in rising offset: what makes c2p and p2c additions of slices.
     const std::vector<Run>& runs() const { return runs_; }
+    /// Which run an offset lies in.
+    std::size_t run_at(Index offset) const { return run_of_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// The matrix delta(i,j) [queries, keys], for people and traces.
     IndexTensor matrix() const;
     /// The line of the pairs (j, i): rows for `keys` queries and `queries` keys with the offset's sign turned,
@@ -62,6 +64,7 @@ private:
     Index span_ = 0;
     std::vector<Index> rows_;
     std::vector<Run> runs_;
+    std::vector<std::size_t> run_of_;  // per offset, like rows_
 };
 
 }  // namespace locus

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
         "  locus check reference.safetensors candidate.safetensors\n"
         "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and --atol "
         "the\n"
-        "bound is what rounding explains: 8 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up to "
+        "bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up to "
         "the\n"
         "stage.  The candidate may hold any of the stages, at least one.  NaN, wrong shape and wrong dtype never "
         "pass.\n"

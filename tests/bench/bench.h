@@ -1,0 +1,36 @@
+#pragma once
+// What every benchmark gives back: numbers with their targets, measured in one run.
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace locus::bench {
+
+struct Measure {
+    std::string name;  // "slices over gather, c2p"
+    double value = 0;
+    std::string unit;   // "ms", "x", "MB"
+    double target = 0;  // 0: none
+    bool at_least = true;
+
+    bool met() const { return target == 0 || (at_least ? value >= target : value <= target); }
+};
+
+struct Benchmark {
+    const char* name;
+    const char* what;  // one sentence
+    std::function<std::vector<Measure>()> run;
+};
+
+/// c2p and p2c by slices against an index gather.
+std::vector<Measure> bench_gather();
+/// A deberta-v3-base-shaped checkpoint of 371 MB: open it and compute layer 0's terms for 32 tokens.
+std::vector<Measure> bench_open();
+/// Whole forward pass of tiny-v3.
+std::vector<Measure> bench_forward();
+
+/// Seconds of a monotonic clock.
+double now();
+double median(std::vector<double> values);
+
+}  // namespace locus::bench

@@ -1,0 +1,25 @@
+#include "core/cli/request.h"
+#include "tests/bench/bench.h"
+
+namespace locus::bench {
+
+std::vector<Measure> bench_forward() {
+    const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
+    const Deberta<float> model = cli::open_deberta<float>(checkpoint);
+    const ModelInput input =
+        cli::input_of_texts({"a new [MASK] opened beside the new [MASK]."}, *open_tokenizer(checkpoint.folder));
+    const DebertaOptions options = DebertaOptions::of(Dialect::official);
+    std::vector<double> all, one;
+    for (int round = 0; round < 30; ++round) {
+        double start = now();
+        const std::size_t stages = model.forward(input, options).stages().size();
+        if (round > 0) all.push_back((now() - start) * 1e3);  // the first round reads the weights
+        start = now();
+        const std::size_t kept = model.forward(input, options, StageFilter("layer.0.c2p")).stages().size();
+        if (round > 0) one.push_back((now() - start) * 1e3);
+        if (stages < 100 || kept != 1) throw Error(Fault::usage, "bench forward: stages are missing");
+    }
+    return {{"all stages", median(all), "ms", 0, true}, {"layer.0.c2p alone", median(one), "ms", 0, true}};
+}
+
+}  // namespace locus::bench

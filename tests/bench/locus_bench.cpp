@@ -1,0 +1,83 @@
+// locus bench: numbers with their targets, each measured in one run.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "core/cli/program.h"
+#include "tests/bench/bench.h"
+
+namespace locus::bench {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+}  // namespace locus::bench
+
+namespace {
+
+using namespace locus;
+using namespace locus::bench;
+
+const std::vector<Benchmark>& benchmarks() {
+    static const std::vector<Benchmark> all = {
+        {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32", bench_gather},
+        {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
+         bench_open},
+        {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
+    };
+    return all;
+}
+
+nlohmann::ordered_json as_json(const Measure& measure) {
+    nlohmann::ordered_json json = {{"name", measure.name}, {"value", measure.value}, {"unit", measure.unit}};
+    if (measure.target != 0) {
+        json["target"] = measure.target;
+        json["bound"] = measure.at_least ? "at least" : "at most";
+        json["met"] = measure.met();
+    }
+    return json;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string help =
+        "Measures speed and memory; each ratio comes from one run.\n  locus bench gather\n  locus bench --json\n";
+    for (const Benchmark& benchmark : benchmarks())
+        help += std::string("\n  ") + benchmark.name + ": " + benchmark.what;
+    CLI::App app(help + "\n\nThe viewer measures itself: locus view --bench.", "locus bench");
+    std::string name;
+    bool json = false;
+    app.add_option("name", name, "one benchmark; all if absent");
+    app.add_flag("--json", json, "print JSON");
+    return cli::run_program(app, argc, argv, [&] {
+        nlohmann::ordered_json all = nlohmann::ordered_json::object();
+        bool known = name.empty();
+        for (const Benchmark& benchmark : benchmarks()) {
+            if (!name.empty() && name != benchmark.name) continue;
+            known = true;
+            if (!json) std::cout << benchmark.name << ": " << benchmark.what << std::endl;
+            std::vector<std::vector<std::string>> rows;
+            for (const Measure& measure : benchmark.run()) {
+                all[benchmark.name].push_back(as_json(measure));
+                const std::string target =
+                    measure.target == 0 ? ""
+                                        : std::string(measure.at_least ? "target at least " : "target at most ") +
+                                              cli::number(measure.target);
+                rows.push_back({"  " + measure.name, cli::number(measure.value), measure.unit, target,
+                                measure.target == 0 ? ""
+                                : measure.met()     ? "met"
+                                                    : "MISSED"});
+            }
+            if (!json) std::cout << cli::table(rows, {false, true, false, false, false});
+        }
+        LOCUS_CHECK(known, "there is no benchmark \"" + name + "\"; locus bench --help lists them");
+        if (json) std::cout << all.dump(2) << '\n';
+        return 0;
+    });
+}

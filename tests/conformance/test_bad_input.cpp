@@ -1,0 +1,298 @@
+// Each kind of bad input gets one sentence that names what was wrong, the right exit status, and leaves nothing behind.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/conformance/run_program.h"
+
+using namespace locus::test;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const fs::path kFormats = fs::path(LOCUS_SOURCE_DIR) / "tests/oracle/formats";
+
+/// A copy of a small model folder that a test may damage.
+class Model {
+public:
+    explicit Model(const std::string& variant) {
+        for (const auto& entry : fs::directory_iterator(kFormats / variant)) {
+            fs::copy_file(entry.path(), folder_ / entry.path().filename().string());
+            fs::permissions(folder_ / entry.path().filename().string(), fs::perms::owner_write, fs::perm_options::add);
+        }
+    }
+    fs::path operator/(const std::string& name) const { return folder_ / name; }
+    std::string path() const { return folder_.path().string(); }
+
+    /// Runs a trace into a file beside the model's and checks that a refusal leaves no file.
+    Outcome trace(std::vector<std::string> more = {"--tokens", "3,5,7"}, const std::string& before = "") const {
+        const TemporaryFolder out;
+        std::vector<std::string> arguments = {"--model", path(),  "--dialect",
+                                              "hf",      "--out", (out / "trace.safetensors").string()};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = run("locus-trace", arguments, before);
+        if (outcome.status == 0)
+            CHECK(listing(out.path()) == std::vector<std::string>{"trace.safetensors"});
+        else
+            CHECK(listing(out.path()).empty());
+        return outcome;
+    }
+
+private:
+    TemporaryFolder folder_;
+};
+
+void check_refusal(const Outcome& outcome, int status, const std::vector<std::string>& named) {
+    INFO("stderr: " << outcome.err);
+    CHECK(outcome.status == status);
+    CHECK(outcome.sentences() == 1);
+    CHECK(outcome.out.empty());
+    for (const std::string& word : named) {
+        INFO("should name: " << word);
+        CHECK(outcome.err.find(word) != std::string::npos);
+    }
+}
+
+/// Takes a safetensors file apart, lets `change` edit its header, and writes it back.
+void edit_header(const fs::path& file, const std::function<void(Json&)>& change) {
+    const std::string bytes = read_file(file);
+    std::uint64_t old_size = 0;
+    std::memcpy(&old_size, bytes.data(), sizeof old_size);
+    Json header = Json::parse(bytes.substr(8, old_size));
+    change(header);
+    const std::string text = header.dump();
+    const std::uint64_t size = text.size();
+    write_file(file, std::string(reinterpret_cast<const char*>(&size), 8) + text + bytes.substr(8 + old_size));
+}
+
+const char* const kTensor = "deberta.encoder.layer.0.attention.self.query_proj.weight";
+
+}  // namespace
+
+TEST_CASE("bad input: a sound model passes, so that the refusals below mean something", "[cli]") {
+    for (const char* variant : {"safetensors", "bin_zip", "bin_legacy"}) CHECK(Model(variant).trace().status == 0);
+}
+
+TEST_CASE("bad input: missing folder", "[cli]") {
+    check_refusal(run("locus-trace", {"--model", "/nowhere/at/all", "--tokens", "1"}), 3,
+                  {"/nowhere/at/all", "tiny-v3"});
+}
+
+TEST_CASE("bad input: no config.json", "[cli]") {
+    const Model model("safetensors");
+    fs::remove(model / "config.json");
+    check_refusal(model.trace(), 3, {model.path(), "config.json"});
+}
+
+TEST_CASE("bad input: malformed JSON", "[cli]") {
+    const Model model("safetensors");
+    write_file(model / "config.json", "{\"model_type\": \"deberta-v2\", ");
+    check_refusal(model.trace(), 3, {"config.json", "JSON"});
+}
+
+TEST_CASE("bad input: unsupported model_type", "[cli]") {
+    const Model model("safetensors");
+    Json config = Json::parse(read_file(model / "config.json"));
+    config["model_type"] = "bert";
+    write_file(model / "config.json", config.dump());
+    check_refusal(model.trace(), 4, {"config.json", "model_type", "\"bert\"", "deberta-v2"});
+}
+
+TEST_CASE("bad input: no weights", "[cli]") {
+    const Model model("safetensors");
+    fs::remove(model / "model.safetensors");
+    check_refusal(model.trace(), 3, {model.path(), "pytorch_model.bin"});
+}
+
+TEST_CASE("bad input: a safetensors header longer than the file", "[cli]") {
+    const Model model("safetensors");
+    std::string bytes = read_file(model / "model.safetensors");
+    const std::uint64_t size = bytes.size() * 2;
+    std::memcpy(bytes.data(), &size, sizeof size);
+    write_file(model / "model.safetensors", bytes);
+    check_refusal(model.trace(), 3, {"model.safetensors", "header", std::to_string(size)});
+}
+
+TEST_CASE("bad input: a safetensors file of three bytes, and an empty one", "[cli]") {
+    const Model model("safetensors");
+    write_file(model / "model.safetensors", "abc");
+    check_refusal(model.trace(), 3, {"model.safetensors", "3 bytes"});
+    write_file(model / "model.safetensors", "");
+    check_refusal(model.trace(), 3, {"model.safetensors"});
+}
+
+TEST_CASE("bad input: overlapping offsets", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) {
+        Json& offsets = header[kTensor]["data_offsets"];
+        for (Json& offset : offsets) offset = offset.get<std::uint64_t>() + 4;
+    });
+    check_refusal(model.trace(), 3, {"model.safetensors", kTensor, "overlap"});
+}
+
+TEST_CASE("bad input: offsets outside the data", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) {
+        for (Json& offset : header[kTensor]["data_offsets"]) offset = offset.get<std::uint64_t>() + 100000000;
+    });
+    check_refusal(model.trace(), 3, {"model.safetensors", kTensor, "data_offsets"});
+}
+
+TEST_CASE("bad input: a shape whose size overflows", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) { header[kTensor]["shape"] = {1ULL << 40, 1ULL << 40}; });
+    check_refusal(model.trace(), 3, {"model.safetensors", kTensor});
+}
+
+TEST_CASE("bad input: unknown dtype", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) { header[kTensor]["dtype"] = "F31"; });
+    check_refusal(model.trace(), 3, {"model.safetensors", kTensor, "F31"});
+}
+
+TEST_CASE("bad input: missing tensor", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) { header.erase(kTensor); });
+    check_refusal(model.trace(), 3, {"encoder.layer.0.attention.self.query_proj.weight", "missing", "[12, 12]"});
+}
+
+TEST_CASE("bad input: wrong shape", "[cli]") {
+    const Model model("safetensors");
+    edit_header(model / "model.safetensors", [](Json& header) { header[kTensor]["shape"] = {6, 24}; });
+    check_refusal(model.trace(), 3, {"encoder.layer.0.attention.self.query_proj.weight", "[6, 24]", "[12, 12]"});
+}
+
+TEST_CASE("bad input: a pickle that names a foreign global is not executed", "[cli]") {
+    const Model model("bin_legacy");
+    const fs::path trap = model / "trap";
+    // magic, version, system information, then: os.system("touch trap")
+    const std::string legacy = read_file(model / "pytorch_model.bin");
+    const std::size_t dictionary = legacy.find("ccollections\nOrderedDict");
+    REQUIRE(dictionary != std::string::npos);
+    const std::string shell = "touch " + trap.string();
+    write_file(model / "pytorch_model.bin", legacy.substr(0, dictionary) + "cposix\nsystem\nX" +
+                                                std::string(1, static_cast<char>(shell.size())) + std::string(3, '\0') +
+                                                shell + "\x85R.");
+    check_refusal(model.trace(), 3, {"pytorch_model.bin", "posix.system"});
+    CHECK_FALSE(fs::exists(trap));
+}
+
+TEST_CASE("bad input: a truncated zip", "[cli]") {
+    const Model model("bin_zip");
+    const std::string bytes = read_file(model / "pytorch_model.bin");
+    for (const std::size_t keep : {bytes.size() - 10, bytes.size() / 2, std::size_t{100}, std::size_t{4}}) {
+        write_file(model / "pytorch_model.bin", bytes.substr(0, keep));
+        check_refusal(model.trace(), 3, {"pytorch_model.bin", "cut short"});
+    }
+}
+
+TEST_CASE("bad input: a legacy pickle cut short", "[cli]") {
+    const Model model("bin_legacy");
+    const std::string bytes = read_file(model / "pytorch_model.bin");
+    for (const std::size_t keep :
+         {bytes.size() - 1, bytes.size() / 2, std::size_t{200}, std::size_t{1}, std::size_t{0}}) {
+        write_file(model / "pytorch_model.bin", bytes.substr(0, keep));
+        check_refusal(model.trace(), 3, {"pytorch_model.bin", "cut short"});
+    }
+}
+
+TEST_CASE("bad input: any single damaged byte of a container is refused or harmless, never a crash", "[cli][fuzz]") {
+    for (const char* variant : {"bin_zip", "bin_legacy", "safetensors"}) {
+        const Model model(variant);
+        const fs::path file =
+            fs::exists(model / "model.safetensors") ? model / "model.safetensors" : model / "pytorch_model.bin";
+        const std::string bytes = read_file(file);
+        std::uint32_t state = 12345;
+        for (int n = 0; n < 60; ++n) {
+            state = state * 1664525 + 1013904223;
+            std::string damaged = bytes;
+            damaged[state % std::min<std::size_t>(bytes.size(), 6000)] ^= static_cast<char>(1 << (state >> 29));
+            write_file(file, damaged);
+            const Outcome outcome = model.trace();
+            INFO(variant << " round " << n << ": " << outcome.err);
+            CHECK((outcome.status == 0 || outcome.status == 3 || outcome.status == 4));
+        }
+    }
+}
+
+TEST_CASE("bad input: token id beyond the vocabulary, on the command line and in a file", "[cli]") {
+    const Model model("safetensors");
+    check_refusal(model.trace({"--tokens", "3,29"}), 2, {"tokens", "29", "28"});
+    const fs::path inputs = model / "inputs.safetensors";
+    const std::string header = R"({"tokens":{"dtype":"I64","shape":[1,2],"data_offsets":[0,16]}})";
+    const std::uint64_t size = header.size();
+    const std::int64_t tokens[2] = {3, 29};
+    write_file(inputs, std::string(reinterpret_cast<const char*>(&size), 8) + header +
+                           std::string(reinterpret_cast<const char*>(tokens), 16));
+    check_refusal(model.trace({"--input", inputs.string()}), 3, {"inputs.safetensors", "tokens", "29"});
+}
+
+TEST_CASE("bad input: empty text", "[cli]") {
+    check_refusal(run("locus-trace", {"--model", "tiny-v3", "--text", "  "}), 2, {"empty"});
+    check_refusal(run("locus-fill", {""}), 2, {"empty"});
+    check_refusal(run("locus-fill", {"no mask here"}), 2, {"[MASK]"});
+}
+
+TEST_CASE("bad input: mask of the wrong length", "[cli]") {
+    check_refusal(Model("safetensors").trace({"--tokens", "3,5,7", "--mask", "1,1"}), 2, {"mask", "[1, 2]", "[1, 3]"});
+}
+
+TEST_CASE("bad input: lists, numbers and names that are none", "[cli]") {
+    const Model model("safetensors");
+    check_refusal(model.trace({"--tokens", "3,x"}), 2, {"--tokens", "3,x"});
+    check_refusal(model.trace({"--tokens", "3", "--precision", "f16"}), 2, {"f16", "f32"});
+    check_refusal(model.trace({"--tokens", "3", "--stages", "layr.*"}), 2, {"layr.*"});
+    check_refusal(model.trace({"--tokens", "3", "--device", "cuda"}), 4, {"CPU"});
+    check_refusal(model.trace({"--tokens", "3", "--dialekt", "hf"}), 2, {"--dialekt"});
+    check_refusal(model.trace({}), 2, {"--text"});
+    check_refusal(model.trace({"--text", "a"}), 4, {"--tokens"});
+    check_refusal(run("locus-fill", {"a [MASK]", "--top", "0"}), 2, {"--top"});
+}
+
+TEST_CASE("bad input: more tokens than the absolute table has rows, when the decoder is asked", "[cli]") {
+    std::string tokens = "5";
+    for (int n = 0; n < 128; ++n) tokens += ",5";
+    check_refusal(run("locus-trace", {"--model", "tiny-v3", "--tokens", tokens, "--stages", "mlm.transform"}), 4,
+                  {"129", "128"});
+    CHECK(run("locus-trace", {"--model", "tiny-v3", "--tokens", tokens, "--stages", "layer.0.c2p"}).status == 0);
+}
+
+TEST_CASE("bad input: NaN in a weight is warned by name and does not stop the run", "[cli]") {
+    const Model model("safetensors");
+    std::string bytes = read_file(model / "model.safetensors");
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const Json json = Json::parse(bytes.substr(8, header));
+    const std::uint32_t nan = 0x7fc00000;
+    std::memcpy(bytes.data() + 8 + header + json[kTensor]["data_offsets"][0].get<std::uint64_t>(), &nan, sizeof nan);
+    write_file(model / "model.safetensors", bytes);
+    const Outcome outcome = model.trace();
+    CHECK(outcome.status == 0);
+    CHECK(outcome.sentences() == 1);
+    CHECK(outcome.err.find("warning") != std::string::npos);
+    CHECK(outcome.err.find("encoder.layer.0.attention.self.query_proj.weight") != std::string::npos);
+    CHECK(model.trace({"--tokens", "3", "--stages", "layer.0.k"}).err.empty());  // not read, not warned
+}
+
+TEST_CASE("bad input: an output folder that does not exist or cannot be written", "[cli]") {
+    const std::vector<std::string> start = {"--model", "tiny-v3", "--tokens", "5", "--stages", "layer.0.q", "--out"};
+    for (const std::string out : {"/nowhere/at/all/trace.safetensors", "/proc/trace.safetensors"}) {
+        std::vector<std::string> arguments = start;
+        arguments.push_back(out);
+        check_refusal(run("locus-trace", arguments), 3, {out});
+    }
+}
+
+TEST_CASE("bad input: an interrupted output leaves the old file and nothing else", "[cli]") {
+    const TemporaryFolder folder;
+    const fs::path out = folder / "trace.safetensors";
+    write_file(out, "what was there before");
+    // A limit of one block on file sizes stands in for a full disk.
+    const Outcome outcome =
+        run("locus-trace", {"--model", "tiny-v3", "--text", "a new store", "--out", out.string()}, "ulimit -f 1; ");
+    check_refusal(outcome, 3, {out.string(), "written"});
+    CHECK(read_file(out) == "what was there before");
+    CHECK(listing(folder.path()) == std::vector<std::string>{"trace.safetensors"});
+}

@@ -1,0 +1,181 @@
+// The verbs as users and other programs meet them.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/io/safetensors.h"
+#include "tests/conformance/run_program.h"
+
+using namespace locus;
+using namespace locus::test;
+using nlohmann::json;
+
+namespace {
+
+const fs::path kOracle = fs::path(LOCUS_SOURCE_DIR) / "tests/oracle";
+
+json parsed(const Outcome& outcome) {
+    INFO(outcome.err);
+    REQUIRE(outcome.err.empty());
+    return json::parse(outcome.out);
+}
+
+/// Traces of one small oracle case, ours and a copy with one value changed.
+struct Traces {
+    TemporaryFolder folder;
+    std::string ours = (folder / "ours.safetensors").string(),
+                reference = (kOracle / "ms_deberta_v3_emd/trace.safetensors").string();
+    explicit Traces(const std::vector<std::string>& more = {}) {
+        std::vector<std::string> arguments = {"--model", (kOracle / "ms_deberta_v3_emd/model").string(),
+                                              "--input", (kOracle / "ms_deberta_v3_emd/inputs.safetensors").string(),
+                                              "--out",   ours};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = run("locus-trace", arguments);
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+    }
+    /// Our trace, changed by `change`, in a new file.
+    template <class Change>
+    std::string changed(Change change) const {
+        Trace copy;
+        const Trace original = read_trace(ours);
+        for (Stage stage : original.stages()) {
+            change(stage);
+            copy.add(std::move(stage));
+        }
+        const std::string file = (folder / "changed.safetensors").string();
+        write_trace(file, copy);
+        return file;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("fill: the official code's top five, in order, for every mask of the oracle", "[cli][oracle]") {
+    const json oracle = json::parse(read_file(kOracle / "tiny_v3_trained/case.json"));
+    REQUIRE(oracle["top5"].size() == 4);
+    for (const json& expected : oracle["top5"])
+        for (const bool emd : {true, false}) {
+            std::vector<std::string> arguments = {"--model", "tiny-v3", expected["sentence"], "--json"};
+            if (!emd) arguments.push_back("--no-emd");
+            const json result = parsed(run("locus-fill", arguments));
+            bool found = false;
+            for (const json& mask : result["masks"]) {
+                if (mask["position"] != expected["position"]) continue;
+                found = true;
+                REQUIRE(mask["top"].size() == 5);
+                for (std::size_t n = 0; n < 5; ++n) {
+                    CHECK(mask["top"][n]["piece"] == expected[emd ? "with_emd" : "last_layer_instead"][n]);
+                    CHECK(mask["top"][n]["id"] == expected[emd ? "with_emd_ids" : "last_layer_ids"][n]);
+                    if (emd)
+                        CHECK(std::abs(mask["top"][n]["probability"].get<double>() -
+                                       expected["with_emd_probs"][n].get<double>()) <= 6e-5);
+                }
+            }
+            CHECK(found);
+        }
+}
+
+TEST_CASE("fill: --top says how many, and a person gets a table", "[cli]") {
+    CHECK(parsed(run("locus-fill", {"a new [MASK].", "--top", "3", "--json"}))["masks"][0]["top"].size() == 3);
+    const Outcome table = run("locus-fill", {"the capital of france is [MASK]."});
+    CHECK(table.status == 0);
+    CHECK(table.out.find("paris") != std::string::npos);
+}
+
+TEST_CASE("tokens: ids with special tokens, pieces without, from the tokenizer's files alone", "[cli]") {
+    const std::string folder = (kOracle / "tokenizers/spm").string();
+    const json result = parsed(run("locus-tokens", {"--model", folder, "the [MASK] is red.", "--json"}));
+    CHECK(result["ids"] == json({1, 5, 6000, 7, 310, 4, 2}));
+    CHECK(result["pieces"] == json({"\u2581the", "[MASK]", "\u2581is", "\u2581red", "."}));
+    CHECK(parsed(run("locus-tokens", {"--model", folder, "", "--json"}))["ids"] == json({1, 2}));
+}
+
+TEST_CASE("trace: table, JSON and file hold the stages that were asked for", "[cli]") {
+    const std::vector<std::string> start = {
+        "--model", "tiny-v3", "--text", "a new store", "the mall", "--stages", "layer.1.c2?,emd.query.0"};
+    const Outcome table = run("locus-trace", start);
+    CHECK(table.status == 0);
+    CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 4);
+    std::vector<std::string> as_json = start;
+    as_json.push_back("--json");
+    const json result = parsed(run("locus-trace", as_json));
+    REQUIRE(result["stages"].size() == 3);
+    CHECK(result["stages"][0]["name"] == "layer.1.c2c");
+    CHECK(result["stages"][0]["shape"] == json({2, 6, 5, 5}));
+    CHECK(result["stages"][0]["axes"] == json({"B", "H", "Tq", "Tk"}));
+}
+
+TEST_CASE("check: our trace passes against the foreign one, in both precisions", "[cli][oracle]") {
+    for (const char* precision : {"f32", "f64"}) {
+        const Traces traces({"--precision", precision});
+        const std::string exact = (kOracle / "ms_deberta_v3_emd/trace_exact.safetensors").string();
+        const Outcome outcome = run("locus-check", {exact, traces.ours});
+        INFO(outcome.out << outcome.err);
+        CHECK(outcome.status == 0);
+        // A tolerance of one's own decides instead: float32 is not exact to nine digits.
+        const int expected = std::string(precision) == "f64" ? 0 : 1;
+        CHECK(run("locus-check", {exact, traces.ours, "--rtol", "1e-9", "--atol", "1e-9"}).status == expected);
+    }
+}
+
+TEST_CASE("check: the first wrong stage in model order, worst cell, expected and found", "[cli]") {
+    const Traces traces;
+    const std::string wrong = traces.changed([](Stage& stage) {
+        if (stage.name == "layer.1.p2c") std::get<Tensor<float>>(stage.values)[9] += 0.5F;
+        if (stage.name == "layer.1.scores") std::get<Tensor<float>>(stage.values)[9] += 0.3F;
+    });
+    const Outcome outcome = run("locus-check", {traces.reference, wrong, "--json"});
+    CHECK(outcome.status == 1);
+    const json result = json::parse(outcome.out);
+    CHECK(result["pass"] == false);
+    CHECK(result["first"]["stage"] == "layer.1.p2c");
+    CHECK(result["first"]["index"] == json({0, 0, 1, 2}));
+    CHECK(std::abs(result["first"]["found"].get<double>() - result["first"]["expected"].get<double>() - 0.5) < 1e-4);
+}
+
+TEST_CASE("check: NaN, wrong shape and wrong dtype are mismatches", "[cli]") {
+    const Traces traces;
+    const auto status = [&](auto change) {
+        return run("locus-check", {traces.reference, traces.changed(change)}).status;
+    };
+    CHECK(status([](Stage& stage) {
+              if (stage.name == "layer.0.v") std::get<Tensor<float>>(stage.values)[0] = std::nanf("");
+          }) == 1);
+    CHECK(status([](Stage& stage) {
+              if (stage.name == "layer.0.v") stage.values = Tensor<float>({1});
+          }) == 1);
+    CHECK(status([](Stage& stage) {
+              if (stage.name == "relative.index") stage.values = Tensor<float>(stage.shape());
+          }) == 1);
+    CHECK(status([](Stage&) {}) == 0);
+    const Outcome nan = run("locus-check", {traces.reference, traces.changed([](Stage& stage) {
+                                                if (stage.name == "layer.0.v")
+                                                    std::get<Tensor<float>>(stage.values)[0] = std::nanf("");
+                                            }),
+                                            "--json", "--rtol", "1e9"});
+    CHECK(nan.status == 1);
+    CHECK(json::parse(nan.out)["first"]["found"] == "nan");
+}
+
+TEST_CASE("check: a subset passes, nothing in common does not, unreadable files are status 3", "[cli]") {
+    const Traces subset({"--stages", "layer.0.c2p"});
+    CHECK(run("locus-check", {subset.reference, subset.ours}).status == 0);
+    const Traces other({"--stages", "layer.2.q"});
+    CHECK(run("locus-check", {subset.ours, other.ours}).status == 2);
+    CHECK(run("locus-check", {subset.reference, "/nowhere.safetensors"}).status == 3);
+    CHECK(run("locus-check", {subset.reference}).status == 2);
+    CHECK(run("locus-check", {subset.reference, subset.ours, "--rtol", "-1"}).status == 2);
+}
+
+TEST_CASE("every program explains itself and ends with status 0", "[cli]") {
+    for (const char* program :
+         {"locus-trace", "locus-fill", "locus-tokens", "locus-check", "locus-view", "locus-bench"}) {
+        const Outcome outcome = run(program, {"--help"});
+        INFO(program);
+        CHECK(outcome.status == 0);
+        CHECK(outcome.out.find("locus ") != std::string::npos);
+        CHECK(outcome.err.empty());
+    }
+}

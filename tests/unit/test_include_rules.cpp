@@ -1,0 +1,128 @@
+// Who may include whom: the plan of the house, read off the files.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <regex>
+
+#include "tests/conformance/run_program.h"
+
+using namespace locus::test;
+
+namespace {
+
+struct Source {
+    std::string path;  // from the root
+    std::string text;
+    std::vector<std::string> includes;
+    bool in(const std::string& room) const { return path.starts_with(room); }
+};
+
+std::vector<Source> all_sources() {
+    std::vector<Source> sources;
+    const fs::path root = LOCUS_SOURCE_DIR;
+    const std::regex include(R"re(^\s*#\s*include\s*[<"]([^>"]+)[>"])re");
+    for (const char* room : {"core", "cuda", "viewer", "lessons", "tests"})
+        for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
+            const std::string kind = entry.path().extension().string();
+            if (kind != ".h" && kind != ".cpp" && kind != ".cu" && kind != ".cuh") continue;
+            Source source{fs::relative(entry.path(), root).string(), read_file(entry.path()), {}};
+            std::istringstream lines(source.text);
+            for (std::string line; std::getline(lines, line);) {
+                std::smatch match;
+                if (std::regex_search(line, match, include)) source.includes.push_back(match[1]);
+            }
+            sources.push_back(std::move(source));
+        }
+    REQUIRE(sources.size() > 60);
+    return sources;
+}
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& beginnings) {
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const std::string& one) { return text.starts_with(one); });
+}
+
+bool is_room(const std::string& include) {
+    return starts_with_any(include, {"core/", "cuda/", "viewer/", "lessons/", "tests/"});
+}
+
+/// "core/tensor.h" but not "core/io/safetensors.h"
+bool is_top_of_core(const std::string& include) {
+    return include.starts_with("core/") && include.find('/', 5) == std::string::npos;
+}
+
+/// What each room may include of the house.
+std::vector<std::string> allowed(const Source& source) {
+    if (source.in("core/positions/")) return {"core/positions/"};
+    if (source.in("core/attention/")) return {"core/positions/", "core/attention/"};
+    if (source.in("core/models/")) return {"core/positions/", "core/attention/", "core/models/"};
+    if (source.in("core/io/")) return {"core/io/"};
+    if (source.in("core/text/")) return {"core/text/"};
+    if (source.in("core/cli/")) return {"core/", "cuda/"};
+    if (source.in("core/")) return {};
+    if (source.in("cuda/")) return {"core/", "cuda/"};
+    if (source.in("viewer/")) return {"core/", "cuda/", "viewer/"};
+    if (source.in("lessons/")) return {"core/", "lessons/"};
+    return {"core/", "cuda/", "viewer/", "lessons/", "tests/"};
+}
+
+}  // namespace
+
+TEST_CASE("house: every room includes only what it may", "[house]") {
+    for (const Source& source : all_sources())
+        for (const std::string& include : source.includes) {
+            if (!is_room(include)) continue;
+            INFO(source.path << " includes " << include);
+            CHECK((is_top_of_core(include) || starts_with_any(include, allowed(source))));
+        }
+}
+
+TEST_CASE("house: includes are written from the root", "[house]") {
+    for (const Source& source : all_sources())
+        for (const std::string& include : source.includes) {
+            INFO(source.path << " includes " << include);
+            CHECK_FALSE(include.starts_with(".."));
+            if (include.ends_with(".h") && include.find('/') == std::string::npos)
+                CHECK_FALSE(fs::exists((fs::path(LOCUS_SOURCE_DIR) / source.path).parent_path() / include));
+        }
+}
+
+TEST_CASE("house: GLFW and OpenGL in one file, CUDA in its room, printing at the edge", "[house]") {
+    for (const Source& source : all_sources()) {
+        INFO(source.path);
+        for (const std::string& include : source.includes) {
+            INFO(include);
+            if (starts_with_any(include, {"GL/", "GLFW/", "imgui_impl_"})) CHECK(source.path == "viewer/window.cpp");
+            if (include.starts_with("imgui")) CHECK((source.in("viewer/")));
+            if (include.starts_with("cuda_runtime"))
+                CHECK((source.path.ends_with(".cu") || source.path == "cuda/device.h"));
+            if (include == "iostream")
+                CHECK((source.in("core/cli/") || source.in("lessons/") || source.in("tests/") ||
+                       source.path == "viewer/main.cpp"));
+        }
+        if (source.in("core/") && !source.in("core/cli/"))
+            CHECK_FALSE(std::regex_search(source.text, std::regex(R"(std::(cout|cerr)|\bprintf\()")));
+    }
+}
+
+TEST_CASE("house: no relaxed arithmetic, no marks left behind, two macros", "[house]") {
+    const std::string fast = std::string("fast-") + "math", mark = std::string("TO") + "DO",
+                      fix = std::string("FIX") + "ME";
+    const std::regex macro(R"(#define (LOCUS_\w+))");
+    for (const Source& source : all_sources()) {
+        INFO(source.path);
+        CHECK(source.text.find(fast) == std::string::npos);
+        CHECK(source.text.find(mark) == std::string::npos);
+        CHECK(source.text.find(fix) == std::string::npos);
+        for (std::sregex_iterator at(source.text.begin(), source.text.end(), macro), end; at != end; ++at)
+            CHECK(((*at)[1] == "LOCUS_CHECK" || (*at)[1] == "LOCUS_CUDA_CHECK"));
+    }
+    CHECK(read_file(fs::path(LOCUS_SOURCE_DIR) / "CMakeLists.txt").find(fast) == std::string::npos);
+}
+
+TEST_CASE("house: no file of ours passes 400 lines", "[house]") {
+    for (const Source& source : all_sources()) {
+        INFO(source.path);
+        CHECK(std::count(source.text.begin(), source.text.end(), '\n') <= 400);
+    }
+}

@@ -1,0 +1,108 @@
+// The viewer as a program: options, refusals, and a picture of every page.
+#include <catch2/catch.hpp>
+#include <cstdint>
+
+#include "tests/conformance/run_program.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#include <stb/stb_image.h>
+#pragma GCC diagnostic pop
+
+using namespace locus::test;
+
+namespace {
+
+bool has_virtual_display() { return std::system("command -v xvfb-run >/dev/null && command -v xauth >/dev/null") == 0; }
+
+/// Runs the viewer on a display nobody sees.  xvfb-run ends with a status of its own when its clean-up fails, so the
+/// viewer's is handed out through stderr.
+Outcome view(const std::vector<std::string>& arguments) {
+    Outcome outcome = run("locus-view", arguments,
+                          "xvfb-run -a -n $((200 + $$ % 5000)) -s '-screen 0 2560x1600x24' "
+                          "sh -c '\"$0\" \"$@\"; echo \"status $?\" >&2' ");
+    const std::size_t at = outcome.err.find("status ");
+    if (at == std::string::npos) return outcome;
+    outcome.status = std::atoi(outcome.err.c_str() + at + 7);
+    outcome.err.erase(at);
+    return outcome;
+}
+
+/// How many different colours a picture has; 0 if it cannot be read or has another size.
+std::size_t colours_of(const fs::path& file, int width, int height) {
+    int found_width = 0, found_height = 0, channels = 0;
+    unsigned char* pixels = stbi_load(file.c_str(), &found_width, &found_height, &channels, 4);
+    if (!pixels) return 0;
+    std::vector<std::uint32_t> colours(
+        reinterpret_cast<std::uint32_t*>(pixels),
+        reinterpret_cast<std::uint32_t*>(pixels) + static_cast<std::ptrdiff_t>(found_width) * found_height);
+    stbi_image_free(pixels);
+    if (found_width != width || found_height != height) return 0;
+    std::sort(colours.begin(), colours.end());
+    return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+}
+
+}  // namespace
+
+TEST_CASE("view: the pages there are", "[viewer][cli]") {
+    CHECK(run("locus-view", {"--list-pages"}).out == "positions\nattention\ndecoder\n");
+}
+
+TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
+    const auto refusal = [](const std::vector<std::string>& arguments, int status, const std::string& named) {
+        const Outcome outcome = run("locus-view", arguments, "unset DISPLAY WAYLAND_DISPLAY; ");
+        INFO(outcome.err);
+        CHECK(outcome.status == status);
+        CHECK(outcome.sentences() == 1);
+        CHECK(outcome.err.find(named) != std::string::npos);
+    };
+    refusal({"--page", "paintings"}, 2, "paintings");
+    refusal({"--theme", "blue"}, 2, "blue");
+    refusal({"--size", "100x100"}, 2, "100x100");
+    refusal({"--size", "wide"}, 2, "wide");
+    refusal({"--cell", "3"}, 2, "--cell");
+    refusal({"--dialect", "latin"}, 2, "latin");
+    refusal({"--text", " "}, 2, "empty");
+    refusal({"/nowhere/at/all"}, 3, "/nowhere/at/all");
+    refusal({}, 3, "no display");
+}
+
+TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no picture can be drawn");
+        return;
+    }
+    const TemporaryFolder folder;
+    for (const std::string page : {"positions", "attention", "decoder"})
+        for (const std::string theme : {"dark", "light"}) {
+            const fs::path picture = folder / (page + "_" + theme + ".png");
+            const Outcome outcome =
+                view({"--page", page, "--theme", theme, "--size", "1000x700", "--screenshot", picture.string()});
+            INFO(page << " " << theme << ": " << outcome.err);
+            CHECK(outcome.status == 0);
+            CHECK(colours_of(picture, 1000, 700) > 200);
+        }
+}
+
+TEST_CASE("view: a selection outside the model or the text is refused and leaves no picture", "[viewer][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing");
+        return;
+    }
+    const TemporaryFolder folder;
+    const std::string picture = (folder / "picture.png").string();
+    for (const std::vector<std::string>& wrong :
+         std::vector<std::vector<std::string>>{{"--cell", "3,99"}, {"--head", "17"}, {"--layer", "17"}}) {
+        std::vector<std::string> arguments = {"--screenshot", picture};
+        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+        const Outcome outcome = view(arguments);
+        INFO(wrong[0] << ": " << outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err.find(wrong[0].substr(2)) != std::string::npos);
+        CHECK(listing(folder.path()).empty());
+    }
+}
