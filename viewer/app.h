@@ -1,100 +1,59 @@
 #pragma once
-// The frame around all pages.
-#include <memory>
-#include <string>
-#include <vector>
+// The frame: a list of calls.
+#include "viewer/rooms.h"
+#include "viewer/worker.h"
 
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/window.h"
+namespace locus {
 
-namespace locus::view {
-
-/// A page of the rail.
-struct PageInfo {
-    Page page;
-    const char* name;   // of --page
-    const char* title;  // in the rail
-    char key;           // its number key
-};
-const std::vector<PageInfo>& pages();
-/// Throws Error(usage) that lists the pages.
-Page parse_page(const std::string& name);
-
-/// What a page is given to draw itself.
-struct PageContext {
-    State& state;
-    const Snapshot* snapshot;  // nullptr before the first run
-    HeatmapTextures& textures;
-    const Palette& colours;
-    ImVec2 corner, extent;            // the room in the middle
-    ImVec2 side_corner, side_extent;  // the microscope
-    ImVec2 bar_corner, bar_extent;    // the formula bar
-};
-
-/// Draws the whole window and handles keys.
 class App {
 public:
-    App(Window& window, State& state);
-    /// One frame.  Returns true if the next frame should follow at once (something moves or is awaited).
-    bool frame(Picture* copy = nullptr);
-    /// True when the shown snapshot answers what the state asks for and no font is missing.
+    /// Draws into `window`; starts computing at once.
+    App(Window& window, const Session& session, State state);
+
+    /// One picture.  Returns true while another should follow soon: an answer is on its way or characters were missing.
+    bool draw_frame();
+    /// True if what is on screen answers what the state asks for.
     bool settled() const;
-    const Snapshot* snapshot() const { return shown_.get(); }
-    Session& session() { return session_; }
+    /// True once after Ctrl+Q.
+    bool wants_to_close() const { return close_; }
+
+    State& state() { return state_; }
+    /// Why there is nothing to see: one sentence, or empty.
+    const std::string& error() const { return error_; }
+    Fault fault() const { return fault_; }
+    /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
+    void save_picture(const std::string& file) const;
 
 private:
     Request wanted() const;
-    void follow_session();
-    void keep_fonts();
-    void handle_keys();
-    void clamp_selection();
-    void top_bar(ImVec2 corner, ImVec2 extent);
-    void rail(ImVec2 corner, ImVec2 extent);
-    void sentence_bar(ImVec2 corner, ImVec2 extent);
-    float steppers(ImVec2 corner, ImVec2 extent);
-    void token_chips(ImVec2 corner, ImVec2 extent);
-    void text_box(ImVec2 corner, ImVec2 extent);
-    void page(ImVec2 corner, ImVec2 size);
-    void key_sheet(ImVec2 size);
-    void open_text_box();
-    void take_drops();
+    void exchange_answers();
+    Scene scene_for(Ui& ui, const Page& shown);
+    void take_keys(Ui& ui);
+    void draw_rooms(Scene& scene, Page& shown);
+    void draw_overlays(Scene& scene, const Rect& screen);
+    void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
+    Page& page();
 
     Window& window_;
-    State& state_;
-    Session session_;
-    Request asked_;
-    bool asked_once_ = false;
-    std::shared_ptr<const Snapshot> shown_;
-    HeatmapTextures textures_;
-    std::string edited_;
-    bool focus_text_ = false;
-    float font_scale_ = 0;
-    bool theme_applied_ = false, theme_dark_ = true;
-    float chip_scroll_ = 0;
-    std::string notice_;
+    State state_;
+    Fonts fonts_;
+    std::vector<std::unique_ptr<Page>> pages_;
+    SentenceBar sentence_bar_;
+    Palette palette_;
+    std::vector<FlatPanel> panels_;
+    std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
+    std::string error_;                     // what the newest one says instead
+    Fault fault_ = Fault::usage;
+    std::optional<Request> asked_;
+    bool close_ = false;
+    bool save_ = false;
+    float styled_scale_ = 0;
+    ThemeName styled_theme_ = ThemeName::dark;
+    const Session& session_;
+    Worker<Request, Answer> worker_;  // last: its thread ends before what it reads
 };
 
-/// How long to sleep before the next frame: not at all while something moves, a few frames more so that hover states
-/// settle, then until there is input.
-class Pacer {
-public:
-    double wait_seconds() const { return soon_ || still_ < 3 ? 0.016 : 60; }
-    void drawn(bool soon) {
-        still_ = soon || still_ >= 3 ? 0 : still_ + 1;
-        soon_ = soon;
-    }
+/// What a key does on every page.  Returns false for keys that mean nothing here.
+bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save);
 
-private:
-    bool soon_ = true;
-    int still_ = 0;
-};
-
-/// Pages, one file each.
-void draw_positions_page(PageContext& context);
-void draw_attention_page(PageContext& context);
-void draw_decoder_page(PageContext& context);
-/// Right column of the Attention page: why is this cell what it is?
-void draw_microscope(PageContext& context);
-
-}  // namespace locus::view
+}  // namespace locus

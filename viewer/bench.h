@@ -1,14 +1,14 @@
 #pragma once
-// What the viewer costs: head change, panning a large matrix, doing nothing.
+// How fast the viewer is, on this machine.
 #include <string>
 
-#include "viewer/app.h"
+#include "viewer/session.h"
+#include "viewer/state.h"
 
-namespace locus::view {
+namespace locus {
 
-/// Measures on the open window and returns one JSON object: head_change_ms (median of a redraw after the head changed),
-/// pan_fps (frames per second while a 2048 x 2048 matrix is panned), idle_cpu_percent (of one core, over three
-/// seconds).
-std::string run_bench(Window& window, App& app, State& state);
+/// One JSON object: milliseconds of a head change, frames per second while a 2048 x 2048 matrix is panned,
+/// share of a core while nothing happens.
+std::string run_bench(const Session& session, const State& state, int width, int height);
 
-}  // namespace locus::view
+}  // namespace locus

@@ -1,104 +1,113 @@
-// Every control by keyboard, and the sheet that lists the keys.
+// What the keyboard does on every page; key_sheet.cpp lists it.
 #include <algorithm>
+#include <cmath>
 
 #include "viewer/app.h"
-#include "viewer/widgets.h"
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-bool typed(char character) {
-    const ImVector<ImWchar>& queue = ImGui::GetIO().InputQueueCharacters;
-    return std::find(queue.begin(), queue.end(), static_cast<ImWchar>(character)) != queue.end();
+void zoom_everything(State& state, float factor) {
+    state.zoom = factor == 0 ? 1.0f : std::clamp(std::round(state.zoom * factor * 20) / 20, 0.5f, 4.0f);
 }
 
-bool pressed(ImGuiKey key) {
-#if IMGUI_VERSION_NUM < 18700
-    return ImGui::IsKeyPressed(ImGui::GetKeyIndex(key), true);
-#else
-    return ImGui::IsKeyPressed(key, true);
-#endif
+bool press_with_ctrl(State& state, char32_t character, bool& close) {
+    switch (character) {
+        case 'l':
+            state.editing = !state.editing;
+            return true;
+        case 'p':
+            state.palette = !state.palette;
+            return true;
+        case 'q':
+            close = true;
+            return true;
+        case '+':
+        case '=':
+            zoom_everything(state, 1.1f);
+            return true;
+        case '-':
+            zoom_everything(state, 1 / 1.1f);
+            return true;
+        case '0':
+            zoom_everything(state, 0);
+            return true;
+        default:
+            return false;
+    }
 }
 
-struct KeyHelp {
-    const char *keys, *meaning;
-};
-constexpr KeyHelp kHelp[] = {
-    {"1 2 3", "pages"},
-    {"[  ]", "layer down, up"},
-    {",  .", "head down, up"},
-    {"\u2190 \u2191 \u2192 \u2193", "move the cell"},
-    {"Space", "lock or unlock the cell"},
-    {"Esc", "unlock, leave the text, close this"},
-    {"/", "edit the text"},
-    {"d", "next dialect"},
-    {"t", "dark or light"},
-    {"+  \u2212  0", "larger, smaller, normal size"},
-    {"wheel", "zoom into a matrix"},
-    {"right drag", "move a zoomed matrix"},
-    {"double click", "show the whole matrix"},
-    {"?", "this sheet"},
-};
+void escape(State& state) {
+    if (state.key_sheet || state.palette || state.editing)
+        state.key_sheet = state.palette = state.editing = false;
+    else
+        state.locked = state.positions.locked = false;
+}
+
+bool press_character(Scene& scene, char32_t character) {
+    State& state = scene.state;
+    const DebertaConfig& config = scene.session.config();
+    const auto step = [](Index& value, Index by, Index count, Index first = 0) {
+        value = std::clamp<Index>(value + by, first, count - 1);
+    };
+    const bool decoder = state.page == "decoder";
+    Index& head = decoder ? state.decoder_head : state.head;
+    if (character >= '1' && character <= '9') {
+        const auto& pages = page_names();
+        const auto n = static_cast<std::size_t>(character - '1');
+        if (n < pages.size()) state.page = pages[n].name;
+        return true;
+    }
+    switch (character) {
+        case '[':
+            step(state.layer, -1, config.num_hidden_layers);
+            return true;
+        case ']':
+            step(state.layer, 1, config.num_hidden_layers);
+            return true;
+        case ',':
+            step(head, -1, config.num_attention_heads, decoder ? -1 : 0);
+            return true;
+        case '.':
+            step(head, 1, config.num_attention_heads);
+            return true;
+        case 't':
+            state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark;
+            return true;
+        case 'd':
+            state.dialect = state.dialect == Dialect::paper      ? Dialect::official
+                            : state.dialect == Dialect::official ? Dialect::hf
+                                                                 : Dialect::paper;
+            return true;
+        case '?':
+            state.key_sheet = true;
+            return true;
+        default:
+            return false;
+    }
+}
 
 }  // namespace
 
-void App::handle_keys() {
-    const ImGuiIO& io = ImGui::GetIO();
-    if (pressed(ImGuiKey_Escape)) {
-        if (state_.show_keys)
-            state_.show_keys = false;
-        else if (state_.editing)
-            state_.editing = false;
-        else
-            state_.locked = false;
+bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
+    State& state = scene.state;
+    state.notice.clear();
+    if (press.key == Key::escape) {
+        escape(state);
+        return true;
     }
-    if (io.WantTextInput || state_.editing) return;
-    for (const PageInfo& info : pages())
-        if (typed(info.key)) state_.page = info.page;
-    if (typed('[')) --state_.layer;
-    if (typed(']')) ++state_.layer;
-    if (typed(',')) --state_.head;
-    if (typed('.')) ++state_.head;
-    state_.layer = std::max(0, state_.layer);
-    if (typed('/') || (io.KeyCtrl && ImGui::IsKeyPressed('L'))) open_text_box();
-    if (typed(' ')) {
-        state_.locked = !state_.locked;
-        if (state_.locked && state_.pointed.exists()) state_.cell = state_.pointed;
+    if (press.key == Key::f12) {
+        save = true;
+        return true;
     }
-    if (typed('d'))
-        state_.dialect = state_.dialect == Dialect::official ? Dialect::hf
-                         : state_.dialect == Dialect::hf     ? Dialect::paper
-                                                             : Dialect::official;
-    if (typed('t')) state_.dark = !state_.dark;
-    if (typed('?')) state_.show_keys = !state_.show_keys;
-    if (typed('+')) state_.zoom = std::min(2.5F, state_.zoom * 1.1F);
-    if (typed('-')) state_.zoom = std::max(0.6F, state_.zoom / 1.1F);
-    if (typed('0')) state_.zoom = 1;
-    const int down = int{pressed(ImGuiKey_DownArrow)} - int{pressed(ImGuiKey_UpArrow)};
-    const int right = int{pressed(ImGuiKey_RightArrow)} - int{pressed(ImGuiKey_LeftArrow)};
-    Cell& cell = state_.page == Page::positions ? state_.positions.cell : state_.cell;
-    cell.i = std::max(0, cell.i + down);
-    cell.j = std::max(0, cell.j + right);
-    if (down || right) state_.locked = true;
+    if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press.character, close);
+    if (state.key_sheet) {
+        state.key_sheet = false;
+        return true;
+    }
+    if (state.editing || state.palette) return true;  // the box reads the keyboard itself
+    return press.key == Key::character && press_character(scene, press.character);
 }
 
-void App::key_sheet(ImVec2 size) {
-    const Palette& colours = palette(state_.dark);
-    ImDrawList& draw = *ImGui::GetForegroundDrawList();
-    const ImVec2 extent = {px(380), px(64) + px(24) * static_cast<float>(std::size(kHelp))};
-    const ImVec2 a = {(size.x - extent.x) / 2, (size.y - extent.y) / 2}, b = {a.x + extent.x, a.y + extent.y};
-    draw.AddRectFilled({0, 0}, size, IM_COL32(0, 0, 0, 110));
-    draw.AddRectFilled(a, b, colours.panel, px(6));
-    draw.AddRect(a, b, colours.line, px(6));
-    draw.AddText(fonts().semibold, fonts().semibold->FontSize, {a.x + px(24), a.y + px(18)}, colours.text, "Keys");
-    float y = a.y + px(48);
-    for (const KeyHelp& help : kHelp) {
-        draw.AddText(fonts().mono, fonts().mono->FontSize, {a.x + px(24), y}, colours.text, help.keys);
-        draw.AddText(fonts().regular, fonts().regular->FontSize, {a.x + px(150), y - px(1)}, colours.muted,
-                     help.meaning);
-        y += px(24);
-    }
-}
-
-}  // namespace locus::view
+}  // namespace locus

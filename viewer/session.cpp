@@ -6,188 +6,192 @@
 #include <numeric>
 
 #include "core/cli/request.h"
-#include "core/io/checkpoint.h"
-#include "viewer/window.h"
 
-namespace locus::view {
-
-/// A model that stays open while only the text changes.
-struct Session::Opened {
-    std::string name;
-    Checkpoint checkpoint;
-    Deberta<float> model;
-    std::unique_ptr<Tokenizer> tokenizer;  // nullptr: token ids only
-};
+namespace locus {
 
 namespace {
 
-constexpr int kWordsShown = 5;
+constexpr Index kWords = 5;
+constexpr const char* kAbsoluteTable = "embeddings.position_embeddings.weight";
 
-std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer* tokenizer) {
-    std::vector<Index> order(static_cast<std::size_t>(logits.size()));
-    std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + std::min<std::ptrdiff_t>(kWordsShown, logits.size());
-    std::partial_sort(order.begin(), end, order.end(), [&](Index a, Index b) { return logits[a] > logits[b]; });
-    const double maximum = logits.maxCoeff();
-    const double sum = (logits.cast<double>().array() - maximum).exp().sum();
-    std::vector<Guess> words;
-    for (auto id = order.begin(); id != end; ++id)
-        words.push_back({tokenizer ? display_piece(tokenizer->piece(*id)) : std::to_string(*id),
-                         std::exp(logits[*id] - maximum) / sum});
-    return words;
-}
-
-/// Pieces and their kind, for the chips.
-void describe_tokens(const Request& request, const Tokenizer* tokenizer, const ModelInput& input, Snapshot& snapshot) {
-    if (request.tokens.empty() && tokenizer) {
-        const Tokens tokens = tokenizer->encode(request.text);
-        for (const std::string& piece : tokens.pieces) snapshot.pieces.push_back(display_piece(piece));
-        snapshot.special = tokens.special;
-        return;
-    }
-    for (const std::int64_t id : input.tokens.values()) {
-        snapshot.pieces.push_back(tokenizer ? display_piece(tokenizer->piece(id)) : std::to_string(id));
-        snapshot.special.push_back(false);
-    }
-}
-
-void predict_words(const Deberta<float>& model, const ModelInput& input, DebertaOptions options,
-                   const Tokenizer* tokenizer, Snapshot& snapshot) {
-    if (!model.has_head() || input.mask_positions.empty()) return;
-    const StageFilter wanted("mlm.logits_at_positions");
-    const bool decodes = snapshot.has_decoder;
-    const Trace with = decodes ? model.forward(input, options, wanted) : Trace();
-    options.decoder = MaskDecoder::none;
-    const Trace without = model.forward(input, options, wanted);
-    const auto plain = without.at("mlm.logits_at_positions").as<float>().rows();
-    for (Index n = 0; n < plain.rows(); ++n) {
-        MaskGuesses guesses{input.mask_positions[2 * n + 1], {}, best_words(plain.row(n), tokenizer)};
-        if (decodes)
-            guesses.with_decoder = best_words(with.at("mlm.logits_at_positions").as<float>().rows().row(n), tokenizer);
-        snapshot.guesses.push_back(std::move(guesses));
-    }
-}
-
-}  // namespace
-
-HeadTensors<float> Snapshot::head_tensors(Index head) const {
-    HeadTensors<float> tensors;
-    tensors.q = head_stage("q", head);
-    tensors.k = head_stage("k", head);
-    tensors.k_r = head_stage("k_r", head);
-    tensors.q_r = head_stage("q_r", head);
-    return tensors;
-}
-
-Matrix<float> Snapshot::head_stage(const std::string& stem, Index head) const {
-    const Stage* stage = trace.find("layer." + std::to_string(request.layer) + "." + stem);
-    return stage ? Matrix<float>(stage->as<float>().matrix(head)) : Matrix<float>();
-}
-
-int Snapshot::divisor_terms() const {
+/// n of sqrt(n d), as the dialect counts (spec 2.4).
+int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
     if (options.count_listed_names && config.version == 1 && config.relative_attention)
         return 1 + static_cast<int>(config.listed_terms);
     return config.terms.count();
 }
 
-Session::Session() : worker_([this] { work(); }) {}
-
-Session::~Session() {
-    {
-        const std::lock_guard lock(guard_);
-        stop_ = true;
-    }
-    changed_.notify_all();
-    worker_.join();
+std::optional<BucketLine> bucket_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
+    if (!config.relative_attention) return std::nullopt;
+    if (config.position_buckets > 0)
+        return BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions, clamp);
+    return BucketLine::clamped(length, length, config.max_relative_positions);
 }
 
-void Session::ask(const Request& request) {
-    {
-        const std::lock_guard lock(guard_);
-        pending_ = request;
-    }
-    changed_.notify_all();
+/// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
+Mask visible_pairs(const ModelInput& input) {
+    const Index length = input.length();
+    if (input.mask.empty()) return {};
+    Mask visible(length, length);
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j)
+            visible(i, j) =
+                input.mask.rank() == 3 ? input.mask[i * length + j] != 0 : input.mask[i] != 0 && input.mask[j] != 0;
+    return visible;
 }
 
-std::shared_ptr<const Snapshot> Session::latest() const {
-    const std::lock_guard lock(guard_);
-    return latest_;
+std::string attention_stages(const DebertaConfig& config, Index layer) {
+    std::string globs;
+    std::vector<std::string> stems = {"q", "k", "c2c", "scores", "probs"};
+    if (config.terms.c2p) stems.insert(stems.end(), {"k_r", "c2p"});
+    if (config.terms.p2c) stems.insert(stems.end(), {"q_r", "p2c"});
+    for (const std::string& stem : stems) globs += "layer." + std::to_string(layer) + "." + stem + ",";
+    globs.pop_back();
+    return globs;
 }
 
-bool Session::busy() const {
-    const std::lock_guard lock(guard_);
-    return running_ || pending_.has_value();
+}  // namespace
+
+const Tensor<float>* Answer::stage(const std::string& stem) const {
+    const Stage* found = trace.find("layer." + std::to_string(request.layer) + "." + stem);
+    return found ? &found->as<float>() : nullptr;
 }
 
-void Session::work() {
-    std::unique_lock lock(guard_);
-    for (;;) {
-        changed_.wait(lock, [this] { return stop_ || pending_; });
-        if (stop_) return;
-        const Request request = *pending_;
-        pending_.reset();
-        running_ = true;
-        lock.unlock();
-        auto snapshot = run(request);
-        lock.lock();
-        running_ = false;
-        latest_ = std::move(snapshot);
-        Window::wake();
-    }
-}
-
-std::shared_ptr<const Snapshot> Session::run(const Request& request) {
-    const auto start = std::chrono::steady_clock::now();
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->request = request;
-    snapshot->version = ++versions_;
+Session::Session(const std::string& model)
+    : checkpoint_(open_checkpoint(resolve_model(model))), model_(cli::open_deberta<float>(checkpoint_)) {
+    const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
+    name_ = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     try {
-        if (!opened_ || opened_->name != request.model) {
-            opened_.reset();
-            Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
-            Deberta<float> model = cli::open_deberta<float>(checkpoint);
-            std::unique_ptr<Tokenizer> tokenizer;
-            try {
-                tokenizer = open_tokenizer(checkpoint.folder);
-            } catch (const Error& error) {
-                if (request.tokens.empty()) throw;  // without a tokenizer only ids can be shown
-            }
-            opened_ = std::make_unique<Opened>(
-                Opened{request.model, std::move(checkpoint), std::move(model), std::move(tokenizer)});
-        }
-        const Deberta<float>& model = opened_->model;
-        cli::Request wanted;
-        wanted.tokens = request.tokens;
-        if (request.tokens.empty()) wanted.texts = {request.text};
-        const ModelInput input = cli::prepare_input(wanted, opened_->checkpoint.folder).input;
-        snapshot->config = model.config();
-        LOCUS_CHECK(request.layer < snapshot->config.num_hidden_layers,
-                    "layer is " + std::to_string(request.layer) + ", the model has layers 0 to " +
-                        std::to_string(snapshot->config.num_hidden_layers - 1));
-        snapshot->options = DebertaOptions::of(request.dialect);
-        snapshot->options.absolute_strength = request.absolute_strength;
-        snapshot->has_decoder = model.has_decoder() && snapshot->options.decoder != MaskDecoder::none &&
-                                input.length() <= snapshot->config.max_position_embeddings;
-        describe_tokens(request, opened_->tokenizer.get(), input, *snapshot);
-        const std::string layer = "layer." + std::to_string(request.layer);
-        std::string stages = layer + ".*";
-        if (snapshot->has_decoder)
-            stages += ",layer." + std::to_string(snapshot->config.num_hidden_layers - 2) +
-                      ".output,emd.query.0,emd.?.probs,emd.?.output,mlm.transform";
-        snapshot->trace = model.forward(input, snapshot->options, StageFilter(stages));
-        if (snapshot->config.relative_attention) snapshot->line = model.bucket_line(input.length(), snapshot->options);
-        if (snapshot->has_decoder) snapshot->absolute = model.absolute_rows(input.length());
-        predict_words(model, input, snapshot->options, opened_->tokenizer.get(), *snapshot);
-    } catch (const std::exception& error) {
-        *snapshot = Snapshot();
-        snapshot->request = request;
-        snapshot->version = versions_;
-        snapshot->error = error.what();
-        if (const auto* ours = dynamic_cast<const Error*>(&error)) snapshot->fault = ours->fault();
+        tokenizer_ = open_tokenizer(checkpoint_.folder);
+    } catch (const Error& error) {
+        if (error.fault() != Fault::unsupported) throw;
+        no_tokenizer_ = error.what();
     }
-    snapshot->milliseconds =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    return snapshot;
 }
 
-}  // namespace locus::view
+void Session::check(const Request& request) const {
+    if (request.tokens.empty() && !tokenizer_) throw Error(Fault::unsupported, no_tokenizer_);
+}
+
+ModelInput Session::input_of(const Request& request) const {
+    check(request);
+    if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_);
+    cli::Request by_ids;
+    by_ids.tokens = request.tokens;
+    by_ids.mask = request.mask;
+    return cli::prepare_input(by_ids, checkpoint_.folder).input;
+}
+
+std::shared_ptr<const Answer> Session::answer(const Request& request) const {
+    const auto start = std::chrono::steady_clock::now();
+    auto answer = std::make_shared<Answer>();
+    answer->request = request;
+    answer->serial = ++serial_;
+    try {
+        fill(*answer);
+        answer->warnings = model_.warnings();
+    } catch (const Error& error) {
+        answer->error = error.what();
+        answer->fault = error.fault();
+    } catch (const std::bad_alloc&) {
+        answer->error = "this text needs more memory than there is, expected a shorter one";
+        answer->fault = Fault::unsupported;
+    }
+    answer->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return answer;
+}
+
+void Session::fill(Answer& answer) const {
+    const Request& request = answer.request;
+    const ModelInput input = input_of(request);
+    answer.options = DebertaOptions::of(request.dialect);
+    answer.divisor_terms = divisor_terms(config(), answer.options);
+    answer.visible = visible_pairs(input);
+    answer.line = bucket_line(config(), input.length(), answer.options.offset_clamp);
+    if (request.decoder)
+        fill_decoder(answer, input);
+    else
+        answer.trace = model_.forward(input, answer.options, StageFilter(attention_stages(config(), request.layer)));
+    name_tokens(answer, input);
+}
+
+void Session::name_tokens(Answer& answer, const ModelInput& input) const {
+    Tokens known;
+    if (tokenizer_ && answer.request.tokens.empty()) known = tokenizer_->encode(answer.request.text);
+    for (Index t = 0; t < input.length(); ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        const std::int64_t id = input.tokens[t];
+        const std::string piece = !known.pieces.empty() ? known.pieces[at]
+                                  : tokenizer_          ? tokenizer_->piece(id)
+                                                        : std::to_string(id);
+        const std::string shown = display_piece(piece);
+        const bool special = !known.special.empty() ? known.special[at]
+                                                    : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
+        answer.labels.push_back(shown.empty() ? piece : shown);
+        answer.continues.push_back(tokenizer_ && !special && t > 0 && shown == piece && !answer.special.back());
+        answer.special.push_back(special);
+    }
+}
+
+void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
+    DecoderAnswer& decoder = answer.decoder;
+    std::string stages = attention_stages(config(), answer.request.layer);
+    const bool has_words = model_.has_head() && !input.mask_positions.empty();
+    if (!model_.has_head())
+        decoder.no_words = "This checkpoint has no masked-word head, so there are no words to show.";
+    else if (input.mask_positions.empty())
+        decoder.no_words = "Write [MASK] into the sentence and the words it may hide appear here.";
+    DebertaOptions options = answer.options;
+    if (!model_.has_decoder()) {
+        decoder.unavailable =
+            "This model has no enhanced mask decoder: it needs a table of absolute positions that the input does not "
+            "use already, and two layers or more.";
+        options.decoder = MaskDecoder::none;
+    } else {
+        // Hugging Face never runs it; this page shows what is missed.
+        options.decoder = MaskDecoder::official;
+        options.absolute_strength = answer.request.strength;
+        stages +=
+            ",emd.query.0,emd.?.probs,emd.?.output,layer." + std::to_string(config().num_hidden_layers - 2) + ".output";
+        if (model_.has_head()) stages += ",mlm.transform";
+        if (has_words) stages += ",mlm.logits_at_positions";
+    }
+    answer.trace = model_.forward(input, options, StageFilter(stages));
+    if (decoder.unavailable.empty()) {
+        const auto strength = static_cast<float>(answer.request.strength);
+        decoder.absolute = read_rows<float>(*checkpoint_.weights, kAbsoluteTable, 0, input.length()) * strength;
+        decoder.hidden =
+            answer.trace.at("layer." + std::to_string(config().num_hidden_layers - 2) + ".output").as<float>().rows();
+    }
+    if (!has_words) return;
+    options.decoder = MaskDecoder::none;
+    const auto alone = best_words(model_.forward(input, options, StageFilter("mlm.logits_at_positions")));
+    const auto with = decoder.unavailable.empty() ? best_words(answer.trace) : std::vector<std::vector<Word>>();
+    for (std::size_t n = 0; n < alone.size(); ++n)
+        decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],
+                                 with.empty() ? std::vector<Word>() : with[n], alone[n]});
+}
+
+std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {
+    const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
+    std::vector<std::vector<Word>> all;
+    for (Index n = 0; n < logits.rows(); ++n) {
+        std::vector<Index> order(static_cast<std::size_t>(logits.cols()));
+        std::iota(order.begin(), order.end(), 0);
+        const auto top = static_cast<std::ptrdiff_t>(std::min(kWords, logits.cols()));
+        std::partial_sort(order.begin(), order.begin() + top, order.end(),
+                          [&](Index a, Index b) { return logits(n, a) > logits(n, b); });
+        const double largest = logits(n, order.front());
+        const double sum = (logits.row(n).cast<double>().array() - largest).exp().sum();
+        std::vector<Word>& words = all.emplace_back();
+        for (std::ptrdiff_t at = 0; at < top; ++at) {
+            const Index id = order[static_cast<std::size_t>(at)];
+            const std::string piece = tokenizer_ ? tokenizer_->piece(id) : std::to_string(id);
+            const std::string shown = display_piece(piece);
+            words.push_back({shown.empty() ? piece : shown, std::exp(logits(n, id) - largest) / sum});
+        }
+    }
+    return all;
+}
+
+}  // namespace locus

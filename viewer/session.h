@@ -1,89 +1,97 @@
 #pragma once
-// The model, and a worker that runs it: the newest request wins and the window never waits.
-#include <condition_variable>
+// The opened model, and what it answers: one trace per request.
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "core/attention/microscope.h"
+#include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "core/text/tokenizer.h"
 
-namespace locus::view {
+namespace locus {
 
+/// What the screen wants to know.  Everything that changes a number is in here, and nothing else.
 struct Request {
-    std::string model, text, tokens;
+    std::string text;          // a sentence, or ...
+    std::string tokens, mask;  // ... "1,2,3" and "1,1,0"; they win over the text when not empty
     Dialect dialect = Dialect::official;
-    double absolute_strength = 1;
     Index layer = 0;
+    bool decoder = false;  // also the mask decoder and the words
+    double strength = 1;   // of I in the decoder's query
+
     bool operator==(const Request&) const = default;
 };
 
-/// A word and its probability.
-struct Guess {
-    std::string word;
+struct Word {
+    std::string piece;
     double probability = 0;
 };
 
-/// Predictions at one [MASK].
-struct MaskGuesses {
+/// The best words for one [MASK].
+struct MaskWords {
     Index position = 0;
-    std::vector<Guess> with_decoder, last_layer;
+    std::vector<Word> with_decoder, last_layer;
 };
 
-/// What one run left; never changed once it is shown.
-struct Snapshot {
-    Request request;
-    std::string error;                // one sentence; the rest is empty then
-    Fault fault = Fault::unreadable;  // of the error
-    std::uint64_t version = 0;
-    double milliseconds = 0;
-    DebertaConfig config;
-    DebertaOptions options;
-    std::vector<std::string> pieces;  // as people read them
-    std::vector<bool> special;
-    Trace trace;  // the shown layer, and emd.* where there is a decoder
-    std::optional<BucketLine> line;
-    bool has_decoder = false;
-    Matrix<float> absolute;  // I, rows of the absolute table [T,D]
-    std::vector<MaskGuesses> guesses;
+struct DecoderAnswer {
+    std::string unavailable;         // one sentence where the model has no decoder; the rest is then empty
+    Matrix<float> absolute, hidden;  // I times its strength and H, [T,D]
+    std::vector<MaskWords> masks;
+    std::string no_words;  // one sentence where there is no head or no [MASK]
+};
 
-    Index tokens() const { return static_cast<Index>(pieces.size()); }
-    Index heads() const { return config.num_attention_heads; }
-    /// q, k, k_r, q_r and mask of one head, as the microscope takes them.
-    HeadTensors<float> head_tensors(Index head) const;
-    /// A [1,H,Tq,Tk] stage of the shown layer at one head; empty if the pass left none.
-    Matrix<float> head_stage(const std::string& stem, Index head) const;
-    int divisor_terms() const;
+struct Answer {
+    Request request;
+    std::uint64_t serial = 0;  // of the answer, so that pictures know when to follow
+    std::string error;         // one sentence; the rest is then empty
+    Fault fault = Fault::usage;
+    std::vector<std::string> warnings;
+
+    std::vector<std::string> labels;  // one per token, as a person reads it
+    std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
+    std::vector<bool> continues;      // goes on with the word of the token before
+    Mask visible;                     // [T,T] or empty: everything
+    Trace trace;                      // layer.{l}.*; with the decoder also emd.* and mlm.*
+    std::optional<BucketLine> line;   // none in a model without relative positions
+    DebertaOptions options;
+    int divisor_terms = 1;  // n of sqrt(n d)
+    DecoderAnswer decoder;
+    double milliseconds = 0;
+
+    Index length() const { return static_cast<Index>(labels.size()); }
+    /// Stage of the shown layer, e.g. "c2p"; nullptr where the model has no such term.
+    const Tensor<float>* stage(const std::string& stem) const;
 };
 
 class Session {
 public:
-    Session();
-    ~Session();
-    /// Asks for a run; returns at once.
-    void ask(const Request& request);
-    /// The newest finished run; nullptr before the first.
-    std::shared_ptr<const Snapshot> latest() const;
-    /// True while something is asked for and not yet shown.
-    bool busy() const;
+    /// Opens a folder or a built-in model.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
+    explicit Session(const std::string& model);
+
+    const std::string& name() const { return name_; }
+    const DebertaConfig& config() const { return model_.config(); }
+    bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
+
+    /// Throws Error(unsupported) where a text is asked for and the folder has no tokenizer.
+    void check(const Request& request) const;
+    /// Tokens of the request.  Throws Error(usage) for an empty text or a damaged list.
+    ModelInput input_of(const Request& request) const;
+    /// Runs the model.  Never throws: a refusal becomes Answer::error.  One call at a time.
+    std::shared_ptr<const Answer> answer(const Request& request) const;
 
 private:
-    struct Opened;
-    void work();
-    std::shared_ptr<const Snapshot> run(const Request& request);
+    void fill(Answer& answer) const;
+    void name_tokens(Answer& answer, const ModelInput& input) const;
+    void fill_decoder(Answer& answer, const ModelInput& input) const;
+    std::vector<std::vector<Word>> best_words(const Trace& trace) const;
 
-    mutable std::mutex guard_;
-    std::condition_variable changed_;
-    std::optional<Request> pending_;
-    bool running_ = false, stop_ = false;
-    std::shared_ptr<const Snapshot> latest_;
-    std::uint64_t versions_ = 0;
-    std::unique_ptr<Opened> opened_;  // touched by the worker alone
-    std::thread worker_;
+    std::string name_;
+    Checkpoint checkpoint_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    std::string no_tokenizer_;  // why there is none
+    Deberta<float> model_;
+    mutable std::uint64_t serial_ = 0;
 };
 
-}  // namespace locus::view
+}  // namespace locus

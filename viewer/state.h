@@ -1,44 +1,51 @@
 #pragma once
-// Everything the viewer remembers between frames; the defaults are what a newcomer should see.
+// Everything the screen remembers, in one place; the defaults are what a newcomer should see.
 #include <string>
 
 #include "core/models/dialect.h"
-#include "core/positions/relative_buckets.h"
-#include "viewer/plots/heatmap.h"
+#include "core/tensor.h"
+#include "viewer/plots/colour_map.h"
+#include "viewer/plots/matrix_view.h"
 
-namespace locus::view {
+namespace locus {
 
-enum class Page { positions, attention, decoder };
+struct Cell {
+    Index i = 0, j = 0;
+    bool operator==(const Cell&) const = default;
+};
 
-/// The Positions page draws its own table, free of any model; big enough to show the line, the log part and the clamp.
-struct PositionSettings {
-    int tokens = 40;
-    bool logarithmic = true;
-    int span = 8;      // clamped offsets
-    int buckets = 16;  // log buckets
-    int max_position = 32;
-    OffsetClamp clamp = OffsetClamp::official;
-    Cell cell{30, 6};
-    HeatmapView view;
+/// The Positions page: a tape short enough to see every cell, and small enough a table to see every part of the line.
+struct PositionsState {
+    double length = 24;    // T
+    double span = 16;      // k: clamp distance, or number of buckets
+    double farthest = 20;  // max position: where the logarithm ends
+    std::size_t kind = 1;  // 0 clamp, 1 log buckets
+    Cell cell{18, 5};
+    bool locked = false;
 };
 
 struct State {
-    Page page = Page::attention;
-    bool dark = true;
-    float zoom = 1;  // of the whole interface
-    std::string model = "tiny-v3";
+    std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
-    std::string tokens;  // ids instead of text, for folders without a tokenizer
+    std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
-    double absolute_strength = 1;
-    int layer = 2, head = 3;
-    Cell cell{3, 5};  // the locked cell: query, key
-    bool locked = true;
-    Cell pointed;          // hovered in any matrix
-    HeatmapView view;      // shared by the matrices of a page
-    bool editing = false;  // the text box is open
-    bool show_keys = false;
-    PositionSettings positions;
+    ThemeName theme = ThemeName::dark;
+    float zoom = 1;  // of the whole screen
+
+    Index layer = 2, head = 3;
+    Cell cell{3, 5};
+    bool locked = true;  // the pointer does not move the cell
+    MatrixView view;
+    int shown_term = -1;  // whose channels the microscope draws: 0 c2c, 1 c2p, 2 p2c; -1 the strongest
+
+    Index decoder_head = -1;  // -1: mean of heads
+    double strength = 1;
+    PositionsState positions;
+
+    bool editing = false;
+    bool key_sheet = false;
+    bool palette = false;
+    std::string notice;  // one sentence for a while, e.g. where a screenshot went
 };
 
-}  // namespace locus::view
+}  // namespace locus

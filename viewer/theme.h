@@ -1,39 +1,29 @@
 #pragma once
-// Colours, type and measures of the viewer, each with one meaning.
+// Colours: one meaning, one colour, everywhere.
 #include <imgui.h>
 
-#include <string>
+#include "viewer/plots/colour_map.h"
 
-namespace locus::view {
+namespace locus {
 
-/// Colours of one theme, as ImGui packs them.
-struct Palette {
+struct Theme {
+    ThemeName name;
     ImU32 background, panel, line, text, muted, accent;
-    ImU32 c2c, c2p, p2c;  // one meaning, one colour, everywhere
-    bool dark = true;
+    ImU32 c2c, c2p, p2c, p2p;
+    ImU32 chip;       // behind tokens and the chosen page
+    ImU32 on_accent;  // text on the accent colour
+    ImU32 fault;      // sentences that report an error
+    Rgb hidden;       // cells that the mask hides, under their hatching
 };
 
-const Palette& palette(bool dark);
-/// The same colour with another opacity, 0 to 1.
-ImU32 with_alpha(ImU32 colour, float alpha);
+const Theme& theme_of(ThemeName name);
 
-/// Inter for words, JetBrains Mono for numbers, Noto Sans CJK merged into both.
-struct Fonts {
-    ImFont *regular = nullptr, *semibold = nullptr, *mono = nullptr, *small = nullptr;
-};
-const Fonts& fonts();
+/// The same colour, more transparent: share 0 ... 1 of its opacity.
+ImU32 faded(ImU32 colour, float share);
 
-/// Loads the fonts at `scale` with the characters of `extra` besides Latin; what a machine lacks falls back to what it
-/// has. Call between frames.
-void load_fonts(float scale, const std::string& extra);
-/// True if every character of the text is in the loaded fonts' ranges.
-bool fonts_cover(const std::string& text);
+ImU32 to_colour(Rgb rgb);
 
-/// Measures of the drawings are in units of 1/96 inch; px turns them into pixels of this screen.
-void set_scale(float scale);
-float px(float units);
+/// Dear ImGui's own widgets (text box, sliders, tooltips) in these colours, at this scale.
+void apply_theme(const Theme& theme, float scale);
 
-/// ImGui's own widgets in our colours.
-void apply_style(bool dark);
-
-}  // namespace locus::view
+}  // namespace locus

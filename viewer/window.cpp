@@ -1,129 +1,20 @@
 #include "viewer/window.h"
 
 #define GL_GLEXT_PROTOTYPES
-#include <GL/gl.h>
-#include <GL/glext.h>
+#define GLFW_INCLUDE_GLCOREARB
 #include <GLFW/glfw3.h>
-#include <imgui_impl_glfw.h>
-#include <imgui_impl_opengl3.h>
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
 
+#include <atomic>
 #include <utility>
 
 #include "core/check.h"
 
-namespace locus::view {
-
-Window::Window(int width, int height, bool visible) {
-    std::string reason = "no reason given";
-    static std::string* report = nullptr;
-    report = &reason;
-    glfwSetErrorCallback([](int, const char* text) {
-        if (report) *report = text;
-    });
-    if (!glfwInit())
-        throw Error(Fault::unreadable, "no display to open a window on (" + reason +
-                                           "); with xvfb-run and --screenshot FILE.png the page becomes a picture");
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
-    glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
-    glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
-    window_ = glfwCreateWindow(width, height, "Locus", nullptr, nullptr);
-    report = nullptr;
-    if (!window_) {
-        glfwTerminate();
-        throw Error(Fault::unreadable, "no window with OpenGL 3.3 can be opened (" + reason + ")");
-    }
-    glfwMakeContextCurrent(window_);
-    glfwSwapInterval(visible ? 1 : 0);
-    IMGUI_CHECKVERSION();
-    ImGui::CreateContext();
-    ImGui::GetIO().IniFilename = nullptr;
-    glfwSetWindowUserPointer(window_, this);
-    glfwSetDropCallback(window_, [](GLFWwindow* window, int count, const char** paths) {
-        auto* self = static_cast<Window*>(glfwGetWindowUserPointer(window));
-        self->dropped_.insert(self->dropped_.end(), paths, paths + count);
-    });
-    ImGui_ImplGlfw_InitForOpenGL(window_, true);
-    ImGui_ImplOpenGL3_Init("#version 330 core");
-}
-
-Window::~Window() {
-    ImGui_ImplOpenGL3_Shutdown();
-    ImGui_ImplGlfw_Shutdown();
-    ImGui::DestroyContext();
-    glfwDestroyWindow(window_);
-    glfwTerminate();
-}
-
-bool Window::should_close() const { return glfwWindowShouldClose(window_) != 0; }
-void Window::close() { glfwSetWindowShouldClose(window_, GLFW_TRUE); }
-double Window::seconds() const { return glfwGetTime(); }
-void Window::wake() { glfwPostEmptyEvent(); }
-
-float Window::content_scale() const {
-    float x = 1, y = 1;
-    glfwGetWindowContentScale(window_, &x, &y);
-    return x > 0 ? x : 1;
-}
-
-void Window::wait_events(double seconds) {
-    if (seconds > 0)
-        glfwWaitEventsTimeout(seconds);
-    else
-        glfwPollEvents();
-}
-
-void Window::begin_frame() {
-    ImGui_ImplOpenGL3_NewFrame();
-    ImGui_ImplGlfw_NewFrame();
-    ImGui::NewFrame();
-}
-
-void Window::end_frame(ImU32 background, Picture* copy) {
-    ImGui::Render();
-    int width = 0, height = 0;
-    glfwGetFramebufferSize(window_, &width, &height);
-    glViewport(0, 0, width, height);
-    const ImVec4 clear = ImGui::ColorConvertU32ToFloat4(background);
-    glClearColor(clear.x, clear.y, clear.z, 1);
-    glClear(GL_COLOR_BUFFER_BIT);
-    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-    if (copy) *copy = read_back();
-    glfwSwapBuffers(window_);
-}
-
-Picture Window::read_back() const {
-    Picture picture;
-    glfwGetFramebufferSize(window_, &picture.width, &picture.height);
-    std::vector<Rgba> upside_down(static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height));
-    glReadBuffer(GL_BACK);
-    glPixelStorei(GL_PACK_ALIGNMENT, 1);
-    glReadPixels(0, 0, picture.width, picture.height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
-    for (int y = picture.height; y-- > 0;) {
-        const auto row = upside_down.begin() + static_cast<std::ptrdiff_t>(y) * picture.width;
-        picture.pixels.insert(picture.pixels.end(), row, row + picture.width);
-    }
-    for (Rgba& pixel : picture.pixels) pixel.a = 255;
-    return picture;
-}
-
-void Window::fonts_changed() { ImGui_ImplOpenGL3_DestroyFontsTexture(); }
-
-std::vector<std::string> Window::take_dropped() { return std::exchange(dropped_, {}); }
-
-Texture::Texture(int width, int height, const std::vector<Rgba>& pixels) {
-    glGenTextures(1, &name_);
-    glBindTexture(GL_TEXTURE_2D, name_);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, pixels.data());
-}
+namespace locus {
 
 Texture::~Texture() {
-    if (name_) glDeleteTextures(1, &name_);
+    if (name_ != 0) glDeleteTextures(1, &name_);
 }
 
 Texture::Texture(Texture&& other) noexcept : name_(std::exchange(other.name_, 0)) {}
@@ -133,8 +24,223 @@ Texture& Texture::operator=(Texture&& other) noexcept {
     return *this;
 }
 
-ImTextureID Texture::id() const {
-    return (ImTextureID)(std::intptr_t)name_;
-}  // a pointer in old ImGui, a number in new
+void Texture::upload(const std::vector<Pixels>& levels) {
+    if (name_ == 0) glGenTextures(1, &name_);
+    glBindTexture(GL_TEXTURE_2D, name_);
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
+    glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
+    for (std::size_t n = 0; n < levels.size(); ++n)
+        glTexImage2D(GL_TEXTURE_2D, static_cast<GLint>(n), GL_RGBA8, levels[n].width, levels[n].height, 0, GL_RGBA,
+                     GL_UNSIGNED_BYTE, levels[n].rgba.data());
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, static_cast<GLint>(levels.size()) - 1);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST_MIPMAP_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
+}
 
-}  // namespace locus::view
+// ImTextureID is a pointer in older versions of Dear ImGui and an integer in newer ones: only this cast means both.
+ImTextureID Texture::id() const { return (ImTextureID) static_cast<std::intptr_t>(name_); }
+
+struct Window::Parts {
+    GLFWwindow* window = nullptr;
+    WindowSetup setup;
+    std::vector<KeyPress> keys;
+    std::atomic<bool> activity = true;
+    unsigned framebuffer = 0, colour = 0;
+
+    void make_framebuffer();
+    void listen();
+};
+
+namespace {
+
+Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
+
+/// Keys that are no characters, and characters together with ctrl, which arrive as no character.
+bool translate(int key, int scancode, int mods, KeyPress& press) {
+    press.ctrl = (mods & GLFW_MOD_CONTROL) != 0;
+    press.shift = (mods & GLFW_MOD_SHIFT) != 0;
+    constexpr std::pair<int, Key> kKeys[] = {{GLFW_KEY_LEFT, Key::left},      {GLFW_KEY_RIGHT, Key::right},
+                                             {GLFW_KEY_UP, Key::up},          {GLFW_KEY_DOWN, Key::down},
+                                             {GLFW_KEY_ESCAPE, Key::escape},  {GLFW_KEY_SPACE, Key::space},
+                                             {GLFW_KEY_ENTER, Key::enter},    {GLFW_KEY_F12, Key::f12},
+                                             {GLFW_KEY_KP_ENTER, Key::enter}, {GLFW_KEY_TAB, Key::tab}};
+    for (const auto& [code, meaning] : kKeys)
+        if (key == code) {
+            press.key = meaning;
+            return true;
+        }
+    const char* name = press.ctrl ? glfwGetKeyName(key, scancode) : nullptr;
+    if (!name || name[0] == 0 || name[1] != 0) return false;
+    press.character = static_cast<unsigned char>(name[0]);
+    return true;
+}
+
+}  // namespace
+
+void Window::Parts::listen() {
+    glfwSetWindowUserPointer(window, this);
+    // Installed before Dear ImGui, whose callbacks call the ones they find.
+    glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int scancode, int action, int mods) {
+        parts_of(w)->activity = true;
+        KeyPress press;
+        if (action != GLFW_RELEASE && translate(key, scancode, mods, press)) parts_of(w)->keys.push_back(press);
+    });
+    glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) {
+        parts_of(w)->activity = true;
+        if (character != ' ') parts_of(w)->keys.push_back({Key::character, character, false, false});
+    });
+    glfwSetCursorPosCallback(window, [](GLFWwindow* w, double, double) { parts_of(w)->activity = true; });
+    glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int, int, int) { parts_of(w)->activity = true; });
+    glfwSetScrollCallback(window, [](GLFWwindow* w, double, double) { parts_of(w)->activity = true; });
+    glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int) { parts_of(w)->activity = true; });
+    glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int) { parts_of(w)->activity = true; });
+    glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { parts_of(w)->activity = true; });
+    glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { parts_of(w)->activity = true; });
+    glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) { parts_of(w)->activity = true; });
+}
+
+void Window::Parts::make_framebuffer() {
+    glGenTextures(1, &colour);
+    glBindTexture(GL_TEXTURE_2D, colour);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, setup.width, setup.height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
+    glGenFramebuffers(1, &framebuffer);
+    glBindFramebuffer(GL_FRAMEBUFFER, framebuffer);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, colour, 0);
+    if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
+        throw Error(Fault::unreadable, "the graphics driver cannot draw a picture of " + std::to_string(setup.width) +
+                                           " x " + std::to_string(setup.height) + " pixels");
+}
+
+Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
+    parts_->setup = setup;
+    if (!glfwInit())
+        throw Error(Fault::unreadable,
+                    "there is no display to open a window on, expected DISPLAY to name one; "
+                    "xvfb-run -a locus-view --screenshot FILE.png draws a page without");
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+    glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+    glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+    glfwWindowHint(GLFW_VISIBLE, setup.headless ? GLFW_FALSE : GLFW_TRUE);
+    glfwWindowHint(GLFW_SCALE_TO_MONITOR, setup.headless ? GLFW_FALSE : GLFW_TRUE);
+    parts_->window = glfwCreateWindow(setup.headless ? 64 : setup.width, setup.headless ? 64 : setup.height,
+                                      setup.title.c_str(), nullptr, nullptr);
+    if (!parts_->window) {
+        glfwTerminate();
+        throw Error(Fault::unreadable, "the display offers no OpenGL 3.3 core profile, which the viewer draws with");
+    }
+    glfwMakeContextCurrent(parts_->window);
+    glfwSwapInterval(setup.headless ? 0 : 1);
+    if (!setup.headless) glfwSetWindowSizeLimits(parts_->window, 800, 600, GLFW_DONT_CARE, GLFW_DONT_CARE);
+    if (setup.headless) parts_->make_framebuffer();
+    parts_->listen();
+    ImGui::CreateContext();
+    ImGui::GetIO().IniFilename = nullptr;
+    ImGui_ImplGlfw_InitForOpenGL(parts_->window, true);
+    ImGui_ImplOpenGL3_Init("#version 330 core");
+}
+
+Window::~Window() {
+    ImGui_ImplOpenGL3_Shutdown();
+    ImGui_ImplGlfw_Shutdown();
+    ImGui::DestroyContext();
+    glfwDestroyWindow(parts_->window);
+    glfwTerminate();
+}
+
+bool Window::should_close() const { return glfwWindowShouldClose(parts_->window); }
+
+void Window::wait(double seconds) {
+    if (seconds > 0)
+        glfwWaitEventsTimeout(seconds);
+    else
+        glfwPollEvents();
+}
+
+bool Window::take_activity() { return parts_->activity.exchange(false); }
+
+std::vector<KeyPress> Window::take_keys() { return std::exchange(parts_->keys, {}); }
+
+std::string Window::renderer() const { return reinterpret_cast<const char*>(glGetString(GL_RENDERER)); }
+
+float Window::content_scale() const {
+    if (parts_->setup.headless) return 1;
+    float x = 1, y = 1;
+    glfwGetWindowContentScale(parts_->window, &x, &y);
+    int width = 0, height = 0, pixels_wide = 0, pixels_high = 0;
+    glfwGetWindowSize(parts_->window, &width, &height);
+    glfwGetFramebufferSize(parts_->window, &pixels_wide, &pixels_high);
+    // Where window units are not pixels, Dear ImGui already draws at the density of the framebuffer.
+    return width > 0 && pixels_wide > width ? x * static_cast<float>(width) / static_cast<float>(pixels_wide) : x;
+}
+
+void Window::begin_frame() {
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    if (parts_->setup.headless) {
+        ImGuiIO& io = ImGui::GetIO();
+        io.DisplaySize = {static_cast<float>(parts_->setup.width), static_cast<float>(parts_->setup.height)};
+        io.DisplayFramebufferScale = {1, 1};
+    }
+    ImGui::NewFrame();
+}
+
+void Window::discard_frame() { ImGui::EndFrame(); }
+
+void Window::reload_fonts() {
+#if IMGUI_VERSION_NUM < 19200  // newer versions keep the texture up to date by themselves
+    ImGui_ImplOpenGL3_DestroyFontsTexture();
+    ImGui_ImplOpenGL3_CreateFontsTexture();
+#endif
+}
+
+void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
+    ImGui::Render();
+    int width = parts_->setup.width, height = parts_->setup.height;
+    if (!parts_->setup.headless) glfwGetFramebufferSize(parts_->window, &width, &height);
+    const auto clear = [](ImU32 rgba) {
+        const ImVec4 colour = ImGui::ColorConvertU32ToFloat4(rgba);
+        glClearColor(colour.x, colour.y, colour.z, 1);
+        glClear(GL_COLOR_BUFFER_BIT);
+    };
+    glViewport(0, 0, width, height);
+    clear(background);
+    glEnable(GL_SCISSOR_TEST);
+    const ImVec2 density = ImGui::GetIO().DisplayFramebufferScale;
+    for (const FlatPanel& panel : panels) {
+        const auto x0 = static_cast<int>(panel.min.x * density.x), x1 = static_cast<int>(panel.max.x * density.x);
+        const auto y0 = static_cast<int>(panel.min.y * density.y), y1 = static_cast<int>(panel.max.y * density.y);
+        glScissor(x0, height - y1, x1 - x0, y1 - y0);
+        clear(panel.colour);
+    }
+    glDisable(GL_SCISSOR_TEST);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    if (parts_->setup.headless)
+        glFinish();
+    else
+        glfwSwapBuffers(parts_->window);
+    parts_->setup.width = width;
+    parts_->setup.height = height;
+}
+
+Pixels Window::read_pixels() const {
+    Pixels picture{parts_->setup.width, parts_->setup.height, {}};
+    const std::size_t stride = static_cast<std::size_t>(picture.width) * 4;
+    std::vector<std::uint8_t> upside_down(stride * static_cast<std::size_t>(picture.height));
+    if (!parts_->setup.headless) glReadBuffer(GL_FRONT);
+    glPixelStorei(GL_PACK_ALIGNMENT, 4);
+    glReadPixels(0, 0, picture.width, picture.height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
+    for (int y = picture.height - 1; y >= 0; --y) {
+        const auto row = upside_down.begin() + static_cast<std::ptrdiff_t>(stride) * y;
+        picture.rgba.insert(picture.rgba.end(), row, row + static_cast<std::ptrdiff_t>(stride));
+    }
+    for (std::size_t alpha = 3; alpha < picture.rgba.size(); alpha += 4) picture.rgba[alpha] = 255;
+    return picture;
+}
+
+void Window::wake() { glfwPostEmptyEvent(); }
+
+}  // namespace locus

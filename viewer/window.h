@@ -1,73 +1,90 @@
 #pragma once
-// The only door to GLFW and OpenGL.
+// The seam of the platform: a window or a picture, keys, textures.  Nothing else in Locus includes GLFW or OpenGL.
 #include <imgui.h>
 
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "viewer/plots/colour_map.h"
+#include "viewer/plots/heatmap_image.h"
 
-struct GLFWwindow;
+namespace locus {
 
-namespace locus::view {
+enum class Key { character, left, right, up, down, escape, space, enter, tab, f12 };
 
-/// A picture of 8-bit pixels, top row first.
-struct Picture {
-    int width = 0, height = 0;
-    std::vector<Rgba> pixels;
+/// One key as the keyboard's layout means it; `character` is set for Key::character, lower case together with ctrl.
+struct KeyPress {
+    Key key = Key::character;
+    char32_t character = 0;
+    bool ctrl = false, shift = false;
 };
 
-/// One window with an OpenGL 3.3 context and an ImGui context.
-class Window {
-public:
-    /// Throws Error(unreadable) in one sentence if there is no display or no OpenGL 3.3.
-    Window(int width, int height, bool visible);
-    ~Window();
-    Window(const Window&) = delete;
-    Window& operator=(const Window&) = delete;
-
-    bool should_close() const;
-    void close();
-    /// Pixels per unit of 1/96 inch, as the screen says.
-    float content_scale() const;
-    /// Sleeps until there is input, wake() is called, or the time is over; 0 returns at once.
-    void wait_events(double seconds);
-    /// Ends wait_events from any thread.
-    static void wake();
-    void begin_frame();
-    /// Draws the frame; `copy`, if given, receives its pixels.
-    void end_frame(ImU32 background, Picture* copy = nullptr);
-    /// Uploads the font atlas anew.
-    void fonts_changed();
-    /// Paths dropped on the window since the last call.
-    std::vector<std::string> take_dropped();
-    double seconds() const;
-
-private:
-    Picture read_back() const;
-
-    GLFWwindow* window_ = nullptr;
-    std::vector<std::string> dropped_;
-};
-
-/// A texture with sharp cell edges; freed with its owner, which must not outlive the window.
+/// An image on the graphics card.  Needs a living Window.
 class Texture {
 public:
     Texture() = default;
-    Texture(int width, int height, const std::vector<Rgba>& pixels);
     ~Texture();
     Texture(Texture&& other) noexcept;
     Texture& operator=(Texture&& other) noexcept;
 
+    /// Level 0 first, each further one half as large (rounded down): drawn when a pixel holds several texels.
+    /// Magnified texels stay sharp squares.
+    void upload(const std::vector<Pixels>& levels);
+    bool empty() const { return name_ == 0; }
     ImTextureID id() const;
-    explicit operator bool() const { return name_ != 0; }
 
 private:
     unsigned name_ = 0;
 };
 
-/// Writes a PNG, whole or not at all.  Throws Error(unreadable) that names the file.
-void write_png(const std::string& file, const Picture& picture);
+struct WindowSetup {
+    std::string title = "Locus";
+    int width = 1280, height = 800;
+    bool headless = false;  // draws into a picture of exactly width x height; no window appears
+};
 
-}  // namespace locus::view
+/// A rectangle of one colour in window units.  A processor that draws clears much faster than it fills.
+struct FlatPanel {
+    ImVec2 min, max;
+    ImU32 colour = 0;
+};
+
+class Window {
+public:
+    struct Parts;
+
+    /// Throws Error(unreadable) if there is no display or no OpenGL 3.3.
+    explicit Window(const WindowSetup& setup);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    bool should_close() const;
+    /// Sleeps until something happens, at most `seconds`; 0 only looks.
+    void wait(double seconds);
+    /// True once if there was input, a new size or a wake-up since the last call.
+    bool take_activity();
+    std::vector<KeyPress> take_keys();
+    /// Who draws: "llvmpipe ..." is the processor.
+    std::string renderer() const;
+    /// Window units per design pixel: 2 on a display with twice the density.
+    float content_scale() const;
+
+    void begin_frame();
+    /// Shows what was drawn since begin_frame, over the background and the panels that lie on it.
+    void present(ImU32 background, const std::vector<FlatPanel>& panels = {});
+    /// Gives up what was drawn since begin_frame.
+    void discard_frame();
+    /// After the font atlas was rebuilt.  Not between begin_frame and present.
+    void reload_fonts();
+    /// The picture that was presented last.
+    Pixels read_pixels() const;
+
+    /// Ends wait() from any thread.
+    static void wake();
+
+private:
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace locus

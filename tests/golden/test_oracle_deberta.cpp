@@ -68,30 +68,30 @@ double deviation(const Stage& expected, const Stage& found) {
     return largest / magnitude;
 }
 
-void check_all(const Trace& reference, const Trace& found, double tolerance,
-               const std::vector<std::string>& without = {}) {
+/// Every stage of the reference but those named; index stages exactly, the others within allowed(expected, found).
+template <class Allowed>
+void check_stages(const Trace& reference, const Trace& found, const std::vector<std::string>& without,
+                  Allowed allowed) {
     for (const Stage& expected : reference.stages()) {
         if (std::find(without.begin(), without.end(), expected.name) != without.end()) continue;
         INFO(expected.name);
         const Stage* stage = found.find(expected.name);
         REQUIRE(stage);
-        const double allowed = std::string(expected.dtype()) == "I64" ? 0 : tolerance;
-        CHECK(deviation(expected, *stage) <= allowed);
+        CHECK(deviation(expected, *stage) <= (std::string(expected.dtype()) == "I64" ? 0 : allowed(expected, *stage)));
     }
+}
+
+void check_all(const Trace& reference, const Trace& found, double tolerance,
+               const std::vector<std::string>& without = {}) {
+    check_stages(reference, found, without, [&](const Stage&, const Stage&) { return tolerance; });
 }
 
 /// float32 is judged by what rounding explains, or by the case where that is wider.
 void check_all_f32(const Trace& reference, const Trace& found, double tolerance,
                    const std::vector<std::string>& without = {}) {
-    for (const Stage& expected : reference.stages()) {
-        if (std::find(without.begin(), without.end(), expected.name) != without.end()) continue;
-        INFO(expected.name);
-        const Stage* stage = found.find(expected.name);
-        REQUIRE(stage);
-        const double derived = derived_tolerance(reference, expected, *stage).relative;
-        const double allowed = std::string(expected.dtype()) == "I64" ? 0 : std::max(tolerance, derived);
-        CHECK(deviation(expected, *stage) <= allowed);
-    }
+    check_stages(reference, found, without, [&](const Stage& expected, const Stage& stage) {
+        return std::max(tolerance, derived_tolerance(reference, expected, stage).relative);
+    });
 }
 
 struct Case {

@@ -1,249 +1,178 @@
-// The Mask decoder page: how absolute positions enter at the end, and what they do to the words.
+// The page: what is shown of an answer, where everything stands, keys.
+#include "viewer/pages/decoder.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/pages/matrices.h"
+#include "viewer/formula_bar.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/widgets.h"
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-constexpr Index kChannelsShown = 48;  // of a hidden state in a small picture: more would be finer than a pixel
+constexpr Index kStreamColumns = 32;
 
-Matrix<float> stage_matrix(const Snapshot& shown, const std::string& name) {
-    const Stage* stage = shown.trace.find(name);
-    return stage ? Matrix<float>(stage->as<float>().matrix()) : Matrix<float>();
-}
-
-std::string hidden_name(const Snapshot& shown) {
-    return "layer." + std::to_string(shown.config.num_hidden_layers - 2) + ".output";
-}
-
-Matrix<float> mean_over_heads(const Snapshot& shown, const std::string& name) {
-    const auto& probs = shown.trace.at(name).as<float>();
+/// Mean over heads, or one of them: [1,H,T,T] -> [T,T].
+Matrix<float> shown_attention(const Tensor<float>& probs, Index head) {
+    if (head >= 0) return probs.matrix(std::min(head, probs.extent(1) - 1));
     Matrix<float> mean = probs.matrix(0);
-    for (Index h = 1; h < shown.heads(); ++h) mean += probs.matrix(h);
-    return mean / static_cast<float>(shown.heads());
+    for (Index h = 1; h < probs.extent(1); ++h) mean += probs.matrix(h);
+    return mean / static_cast<float>(probs.extent(1));
 }
 
-/// One box of the flow: a name, a small live picture of the state, a note.
-struct Box {
-    ImVec2 a, b;
-    float middle() const { return (a.y + b.y) / 2; }
-};
-
-void draw_box(PageContext& context, const std::string& name, Box box, const std::string& title, const std::string& note,
-              const Matrix<float>& state, ImU32 outline) {
-    const Palette& colours = context.colours;
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    draw.AddRectFilled(box.a, box.b, colours.panel, px(6));
-    draw.AddRect(box.a, box.b, outline, px(6));
-    draw_text({box.a.x + px(12), box.a.y + px(9)}, title, colours.text, fonts().semibold);
-    draw_text({box.a.x + px(12), box.b.y - px(21)}, note, colours.muted, fonts().small);
-    if (state.size() == 0) return;
-    const HeatmapData data = as_heatmap(state.leftCols(std::min(kChannelsShown, state.cols())), MapKind::diverging, 0,
-                                        context.snapshot->version);
-    const ImVec2 from = {box.a.x + px(12), box.a.y + px(30)}, to = {box.b.x - px(12), box.b.y - px(27)};
-    ImGui::GetWindowDrawList()->AddImage(context.textures.get(name, data, 0, colours.dark), from, to);
-}
-
-void draw_arrow(ImVec2 from, ImVec2 to, ImU32 colour, float bend) {
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    const float reach = (to.x - from.x) * 0.45F;
-    draw.AddBezierCubic(from, {from.x + reach, from.y + bend}, {to.x - reach, to.y + bend}, to, colour, px(1.75F));
-    draw.AddLine(to, {to.x - px(7), to.y - px(4)}, colour, px(1.75F));
-    draw.AddLine(to, {to.x - px(7), to.y + px(4)}, colour, px(1.75F));
-}
-
-void draw_flow(PageContext& context, float top, float height) {
-    const Snapshot& shown = *context.snapshot;
-    const Palette& colours = context.colours;
-    const std::string last = "layer " + std::to_string(shown.config.num_hidden_layers - 1);
-    const float left = context.corner.x + px(16), width = context.extent.x - px(32);
-    const auto at = [&](double share) { return left + width * static_cast<float>(share); };
-    const float small = height * 0.46F, bottom = top + height;
-    const Box i{{at(0), top}, {at(0.16), top + small}}, h{{at(0), bottom - small}, {at(0.16), bottom}};
-    const Box sum{{at(0.24), top + height * 0.16F}, {at(0.40), top + height * 0.16F + small}};
-    const Box first{{at(0.475), top + height * 0.06F}, {at(0.635), top + height * 0.82F}};
-    const Box second{{at(0.69), top + height * 0.06F}, {at(0.85), top + height * 0.82F}};
-    const Box head{{at(0.905), top + height * 0.20F}, {at(1), top + height * 0.66F}};
-    const ImU32 query = colours.c2p, key = colours.c2c;  // queries travel in orange, keys and values in blue
-    draw_arrow({i.b.x, i.middle()}, {sum.a.x, sum.middle() - px(8)}, query, 0);
-    draw_arrow({h.b.x, h.middle() - px(12)}, {sum.a.x, sum.middle() + px(8)}, key, 0);
-    draw_arrow({sum.b.x, sum.middle()}, {first.a.x, sum.middle()}, query, 0);
-    draw_arrow({first.b.x, sum.middle()}, {second.a.x, sum.middle()}, query, 0);
-    draw_arrow({second.b.x, head.middle()}, {head.a.x, head.middle()}, query, 0);
-    draw_arrow({h.b.x, h.middle()}, {first.a.x, first.b.y - px(18)}, key, px(10));
-    draw_arrow({h.b.x, h.middle() + px(12)}, {second.a.x, second.b.y - px(18)}, key, height * 0.19F);
-    const auto label = [&](float x, float y, const std::string& text, ImU32 colour) {
-        draw_runs({x, y}, {{text, colour}}, fonts().regular);
-    };
-    label((sum.b.x + first.a.x) / 2 - px(10), sum.middle() - px(22), "q_{0}", query);
-    label((first.b.x + second.a.x) / 2 - px(10), sum.middle() - px(22), "q_{1}", query);
-    label((second.b.x + head.a.x) / 2 - px(10), head.middle() - px(22), "q_{2}", query);
-    label(first.a.x - px(44), first.b.y - px(4), "K, V", key);
-    label(second.a.x - px(44), first.b.y - px(4), "K, V", key);
-    const std::string rows = "rows 0 \u2026 " + std::to_string(shown.tokens() - 1);
-    draw_box(context, "flow I", i, "I", rows, shown.absolute, colours.line);
-    draw_box(context, "flow H", h, "H", "layer " + std::to_string(shown.config.num_hidden_layers - 2) + " output",
-             stage_matrix(shown, hidden_name(shown)), colours.line);
-    draw_box(context, "flow q0", sum, "H + I", "query", stage_matrix(shown, "emd.query.0"), colours.line);
-    draw_box(context, "flow q1", first, last, "pass 1", stage_matrix(shown, "emd.0.output"), query);
-    draw_box(context, "flow q2", second, last, "pass 2", stage_matrix(shown, "emd.1.output"), query);
-    draw_box(context, "flow head", head, "head", "\u2192 words", stage_matrix(shown, "mlm.transform"), colours.line);
-}
-
-void draw_movement(PageContext& context, ImVec2 corner, float width, float size, float label) {
-    const Snapshot& shown = *context.snapshot;
-    const Palette& colours = context.colours;
-    draw_matrix_title({corner.x, corner.y - px(20)}, width, "how far the query moved", colours.text,
-                      "|q\u209c \u2212 q\u209c\u208b\u2081|", colours);
-    const Matrix<float> q0 = stage_matrix(shown, "emd.query.0"), q1 = stage_matrix(shown, "emd.0.output"),
-                        q2 = stage_matrix(shown, "emd.1.output");
-    const Matrix<float> first = (q1 - q0).rowwise().norm(), second = (q2 - q1).rowwise().norm();
-    const float largest = std::max({first.maxCoeff(), second.maxCoeff(), 1e-6F});
-    const float cell = size / static_cast<float>(shown.tokens()), room = width - label;
-    const Grid grid{static_cast<int>(shown.tokens()), 1, {}};
-    HeatmapView whole;
-    draw_row_labels(corner, label, size, shown.pieces, grid, whole, context.state.cell.i, colours);
-    for (Index t = 0; t < shown.tokens(); ++t) {
-        const float y = corner.y + cell * static_cast<float>(t), thick = std::max(1.0F, std::min(px(5), cell * 0.32F));
-        ImDrawList& draw = *ImGui::GetWindowDrawList();
-        draw.AddRectFilled({corner.x + label, y + cell * 0.5F - thick - 0.5F},
-                           {corner.x + label + room * first(t, 0) / largest, y + cell * 0.5F - 0.5F}, colours.c2p);
-        draw.AddRectFilled({corner.x + label, y + cell * 0.5F + 0.5F},
-                           {corner.x + label + room * second(t, 0) / largest, y + cell * 0.5F + thick + 0.5F},
-                           colours.c2c);
-    }
-    const ImVec2 legend = {corner.x + label * 0.3F, corner.y + size + px(5)};
-    draw_runs(legend,
-              {{"pass 1 ", colours.c2p}, {" pass 2 ", colours.c2c}, {" longest " + brief(largest), colours.muted}},
-              fonts().small);
-}
-
-void draw_words(PageContext& context) {
-    const Snapshot& shown = *context.snapshot;
-    const Palette& colours = context.colours;
-    Column column({context.side_corner.x + px(16), context.side_corner.y + px(14)}, context.side_extent.x - px(32),
-                  colours);
-    if (shown.guesses.empty()) {
-        column.title("What stands at [MASK]?", "");
-        column.paragraph("The sentence has no [MASK]. Press / and write one.");
-    }
-    const float bottom = context.side_corner.y + context.side_extent.y;
-    bool first = true;
-    for (const MaskGuesses& guesses : shown.guesses) {
-        if (column.at().y + px(310) > bottom) {
-            column.paragraph("More masks than fit: locus fill lists them all.");
-            break;
-        }
-        if (!first) column.rule();
-        column.title(
-            std::string(first ? "What stands" : "And") + " at [MASK] " + std::to_string(guesses.position) + "?",
-            "top 5");
-        first = false;
-        for (const bool decoder : {true, false}) {
-            const std::vector<Guess>& words = decoder ? guesses.with_decoder : guesses.last_layer;
-            if (words.empty()) continue;
-            draw_text(column.at(), decoder ? "with the mask decoder" : "last layer alone, same head", colours.muted,
-                      fonts().regular);
-            column.space(22);
-            for (const Guess& guess : words)
-                column.bar({{fitted(guess.word, px(92), fonts().regular), colours.text}}, 100,
-                           guess.probability / words.front().probability, decoder ? colours.c2p : colours.muted,
-                           fixed(guess.probability, 3));
-        }
-    }
-    if (column.at().y + px(110) < bottom) {
-        column.rule();
-        column.paragraph("Keys and values come from H in both passes. Only the query learns where it stands.");
-    }
-}
-
-void draw_strength_slider(PageContext& context) {
-    const Palette& colours = context.colours;
-    State& state = context.state;
-    const float right = context.bar_corner.x + context.bar_extent.x - px(16),
-                y = context.bar_corner.y + context.bar_extent.y / 2;
-    draw_text_right(right, y - px(8), fixed(state.absolute_strength, 2), colours.text, fonts().mono);
-    const float to = right - px(44), from = to - px(130);
-    ImGui::SetCursorScreenPos({from, y - px(10)});
-    ImGui::InvisibleButton("strength of I", {to - from, px(20)});
-    if (ImGui::IsItemActive())
-        state.absolute_strength =
-            std::round(std::clamp((ImGui::GetIO().MousePos.x - from) / (to - from), 0.0F, 1.0F) * 100) / 100;
-    if (ImGui::IsItemHovered() && ImGui::GetIO().MouseWheel != 0)
-        state.absolute_strength = std::clamp(state.absolute_strength + 0.05 * ImGui::GetIO().MouseWheel, 0.0, 1.0);
-    const float knob = from + (to - from) * static_cast<float>(state.absolute_strength);
-    ImGui::GetWindowDrawList()->AddLine({from, y}, {to, y}, colours.line, px(3));
-    ImGui::GetWindowDrawList()->AddLine({from, y}, {knob, y}, colours.c2p, px(3));
-    ImGui::GetWindowDrawList()->AddCircleFilled({knob, y}, px(6), colours.text);
-    draw_text_right(from - px(12), y - px(8), "strength of I", colours.muted, fonts().regular);
+std::vector<double> distances(const ConstView<float>& from, const ConstView<float>& to) {
+    std::vector<double> moved;
+    for (Index t = 0; t < from.rows(); ++t)
+        moved.push_back((to.row(t).cast<double>() - from.row(t).cast<double>()).norm());
+    return moved;
 }
 
 }  // namespace
 
-void draw_decoder_page(PageContext& context) {
-    const Snapshot& shown = *context.snapshot;
-    const Palette& colours = context.colours;
-    draw_words(context);
-    if (!shown.has_decoder) {
-        draw_wrapped(
-            {context.corner.x + px(16), context.corner.y + px(16)}, context.extent.x - px(32),
-            context.state.dialect == Dialect::hf
-                ? "Hugging Face runs no mask decoder: the head reads the last layer. Choose official above to see it."
-                : "The mask decoder needs an absolute table, two layers and a text that fits the table; this "
-                  "checkpoint or text has not.",
-            colours.text);
-        return;
-    }
-    const float flow_top = context.corner.y + px(18), flow = std::min(px(340), context.extent.y * 0.40F);
-    draw_flow(context, flow_top, flow);
-    const float top = flow_top + flow + px(46), label = label_width(shown.pieces), gap = px(22);
-    const float room = context.extent.x - px(32), high = context.corner.y + context.extent.y - top - px(32);
-    const float movement = std::max(px(190), room * 0.25F);
-    const float side = std::floor(std::min(high, (room - movement - label - 2 * gap) / 2));
-    float x = context.corner.x + px(16) + label;
-    Cell pointed;
-    for (int pass = 0; pass < 2; ++pass) {
-        const std::string name = "emd." + std::to_string(pass) + ".probs";
-        const Matrix<float> mean = mean_over_heads(shown, name);
-        const HeatmapData data =
-            as_heatmap(mean, MapKind::sequential, std::max(0.05, static_cast<double>(mean.maxCoeff())), shown.version);
-        draw_matrix_title({x, top - px(20)}, side, "pass " + std::to_string(pass + 1) + " attention", colours.text,
-                          "q" + std::string(pass ? "\u2081" : "\u2080") + " looks at H", colours);
-        if (pass == 0)
-            draw_row_labels({x - label, top}, label, side, shown.pieces, data.grid, context.state.view,
-                            context.state.cell.i, colours);
-        const HeatmapStyle style{{context.state.cell.i, context.state.cell.j}, context.state.pointed, &colours, 2};
-        const HeatmapEvents events =
-            draw_heatmap(name, {x, top}, side, data, context.textures, context.state.view, style);
-        if (events.clicked.exists()) context.state.cell = events.clicked;
-        if (events.hovered.exists()) {
-            pointed = events.hovered;
-            cell_tooltip(shown.pieces, pointed, "probability", mean(pointed.i, pointed.j));
-        }
-        draw_legend({x, top + side + px(8)}, data.range, MapKind::sequential, colours);
-        x += side + gap;
-    }
-    context.state.pointed = pointed;
-    draw_movement(context, {x, top}, context.corner.x + context.extent.x - px(16) - x, side, label);
-    const float bar = context.bar_corner.y + (context.bar_extent.y - fonts().mono->FontSize) / 2 - px(1);
-    draw_runs({context.bar_corner.x + px(16), bar},
-              {{"q_{0} = ", colours.text},
-               {"H", colours.c2c},
-               {" + ", colours.text},
-               {"I", colours.c2p},
-               {",   q_{t+1} = layer", colours.text},
-               {"_{" + std::to_string(shown.config.num_hidden_layers - 1) + "}(Q = ", colours.text},
-               {"q_{t}", colours.c2p},
-               {", K = V = ", colours.text},
-               {"H", colours.c2c},
-               {")", colours.text}},
-              fonts().mono);
-    draw_strength_slider(context);
+float DecoderPage::draw_bar(Scene& scene, const Rect& bar) {
+    const Ui& ui = scene.ui;
+    Index& head = scene.state.decoder_head;
+    const Index heads = scene.session.config().num_attention_heads;
+    const std::string shown = head < 0 ? "mean of heads" : "head " + std::to_string(head);
+    const float x = ui.stepper("shown", bar.x1 - ui.px(16), bar.middle_y(), shown, head, -1, heads - 1) - ui.px(8);
+    return x - ui.text(x, bar.middle_y(), "attention shown", ui.theme->muted, Face::ui, Align::right);
 }
 
-}  // namespace locus::view
+void DecoderPage::refresh(const Scene& scene) {
+    const Answer& answer = *scene.answer;
+    const Index head = scene.state.decoder_head;
+    const PictureVersion stream{answer.serial, 0, scene.state.theme}, attention{answer.serial, head, scene.state.theme};
+    const auto rows = [&](const char* stage) { return answer.trace.at(stage).as<float>().rows(); };
+    const auto show = [&](std::size_t n, const ConstView<float>& values) {
+        streams_[n].show(stream, pool_columns(values, kStreamColumns), {}, MapKind::diverging);
+    };
+    show(0, answer.decoder.absolute);
+    show(1, answer.decoder.hidden);
+    show(2, rows("emd.0.output"));
+    show(3, rows("emd.1.output"));
+    if (answer.trace.find("mlm.transform")) show(4, rows("mlm.transform"));
+    float largest = 0;
+    std::array<Matrix<float>, 2> shown;
+    for (std::size_t pass = 0; pass < 2; ++pass) {
+        const std::string stage = "emd." + std::to_string(pass) + ".probs";
+        shown[pass] = shown_attention(answer.trace.at(stage).as<float>(), head);
+        largest = std::max(largest, shown[pass].maxCoeff());
+    }
+    // One scale for both, so that the passes can be compared; a mean of heads never comes near 1.
+    const ValueRange range{0, std::max(0.05, std::ceil(static_cast<double>(largest) * 20) / 20)};
+    for (std::size_t pass = 0; pass < 2; ++pass)
+        passes_[pass].show(attention, shown[pass], answer.visible, MapKind::sequential, range);
+    moves_ = {distances(rows("emd.query.0"), rows("emd.0.output")),
+              distances(rows("emd.0.output"), rows("emd.1.output"))};
+}
+
+void DecoderPage::draw(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Rect inside = room.inset(ui.px(16), ui.px(14));
+    if (!scene.answer) return;
+    if (!scene.answer->decoder.unavailable.empty()) {
+        ui.text(inside.x0, inside.y0 + ui.px(8), "No decoder here", ui.theme->text, Face::title);
+        ui.paragraph(inside.x0, inside.y0 + ui.px(28), std::min(inside.width(), ui.px(560)),
+                     scene.answer->decoder.unavailable, ui.theme->muted);
+        return;
+    }
+    refresh(scene);
+    view_.clamp(scene.answer->length());
+    const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
+    const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
+    const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
+    const float by_height = inside.height() - around - ui.px(210);
+    const float side = std::floor(std::max(ui.px(60), std::min(by_height, by_width)));
+    const float flow = std::min(inside.height() - around - side, inside.width() * 0.42f);
+    draw_flow(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + flow});
+    const float top = inside.y0 + flow + ui.px(36);
+    float x = inside.x0 + labels;
+    for (int pass = 0; pass < 2; ++pass) {
+        draw_pass(scene, {x, top, x + side, top + side}, pass, pass == 0);
+        x += side + gap;
+    }
+    draw_moves(scene, {x, top, inside.x1, top + side}, {x + labels, top, inside.x1, top + side});
+}
+
+void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labels) {
+    const Ui& ui = scene.ui;
+    State& state = scene.state;
+    const Answer& answer = *scene.answer;
+    const Heatmap& heatmap = passes_[static_cast<std::size_t>(pass)];
+    const std::string number = std::to_string(pass);
+    ui.text(cells.x0, cells.y0 - ui.px(14), "pass " + std::to_string(pass + 1) + " attention", ui.theme->text,
+            Face::title);
+    const std::vector<Span> note = {{"q", ui.theme->c2p, Face::mono_small},
+                                    {number, ui.theme->c2p, Face::mono_tiny, -3},
+                                    {" looks at ", ui.theme->muted, Face::mono_small},
+                                    {"H", ui.theme->c2c, Face::mono_small}};
+    ui.spans(cells.x1 - ui.spans_width(note), cells.y0 - ui.px(14), note);
+    bool clicked = false;
+    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), view_, clicked);
+    if (cell && (clicked || !state.locked)) state.cell = *cell;
+    if (clicked) state.locked = true;
+    heatmap.draw(ui, cells, view_);
+    heatmap.draw_crosshair(ui, cells, view_, state.cell);
+    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+    if (labels) draw_row_labels(ui, answer, cells, view_, state.cell.i);
+    if (!cell) return;
+    const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
+    draw_tooltip(
+        ui, {{{token(cell->i), ui.theme->text}, {" looks at ", ui.theme->muted}, {token(cell->j), ui.theme->text}},
+             {{"i " + std::to_string(cell->i) + "  j " + std::to_string(cell->j) + "  " + direction(cell->i - cell->j),
+               ui.theme->muted, Face::mono_small}},
+             {{state.decoder_head < 0 ? "mean of heads  " : "probability  ", ui.theme->muted},
+              {fixed(heatmap.values()(cell->i, cell->j), 4), ui.theme->text, Face::mono}}});
+}
+
+void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) const {
+    const Ui& ui = scene.ui;
+    const Answer& answer = *scene.answer;
+    const float x0 = room.x0 + (rows.x0 - room.x0), numbers = ui.px(40);
+    ui.text(room.x0 + ui.px(8), room.y0 - ui.px(14), "how far the query moved", ui.theme->text, Face::title);
+    double largest = 1e-9;
+    for (const auto& moves : moves_)
+        for (const double move : moves) largest = std::max(largest, move);
+    const float length = rows.x1 - numbers - x0;
+    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, view_, scene.state.cell.i);
+    ui.draw().PushClipRect({room.x0, rows.y0}, {rows.x1 + 1, rows.y1}, true);
+    for (Index t = 0; t < answer.length(); ++t) {
+        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, view_, answer.length(), {t, 0});
+        if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
+        const float thick = std::clamp(std::floor(row.height() * 0.3f), 1.0f, ui.px(6));
+        for (std::size_t pass = 0; pass < 2; ++pass) {
+            const auto share = static_cast<float>(moves_[pass][static_cast<std::size_t>(t)] / largest);
+            const float y = std::floor(row.middle_y()) + (pass == 0 ? -thick : ui.px(0.6f));
+            ui.fill({x0, y, x0 + share * length, y + thick}, faded(ui.theme->c2p, pass == 0 ? 1.0f : 0.45f));
+        }
+        if (row.height() >= ui.px(13))
+            ui.text(rows.x1, row.middle_y(), fixed(moves_[0][static_cast<std::size_t>(t)], 1),
+                    t == scene.state.cell.i ? ui.theme->text : ui.theme->muted, Face::mono_small, Align::right);
+    }
+    ui.draw().PopClipRect();
+    float x = x0;
+    const auto name = [&](const char* text, float share) {
+        ui.fill({x, rows.y1 + ui.px(9), x + ui.px(14), rows.y1 + ui.px(13)}, faded(ui.theme->c2p, share));
+        x += ui.px(20);
+        x += ui.text(x, rows.y1 + ui.px(11), text, ui.theme->muted, Face::label) + ui.px(14);
+    };
+    name("\u2016q\u2081 \u2212 q\u2080\u2016", 1);
+    name("\u2016q\u2082 \u2212 q\u2081\u2016", 0.45f);
+}
+
+bool DecoderPage::press(Scene& scene, const KeyPress& press) {
+    if (!scene.answer) return false;
+    State& state = scene.state;
+    if (press.character == 'i' || press.character == 'I') {
+        state.strength = std::clamp(state.strength + (press.character == 'i' ? -0.1 : 0.1), 0.0, 1.0);
+        return true;
+    }
+    return move_cell(state.cell, state.locked, view_, scene.answer->length(), press);
+}
+
+std::unique_ptr<Page> make_decoder_page() { return std::make_unique<DecoderPage>(); }
+
+}  // namespace locus

@@ -1,40 +1,55 @@
 #include "viewer/plots/colour_map.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-using Stops = std::array<unsigned, 5>;
-constexpr Stops kDivergingDark = {0x5ebeff, 0x2668a6, 0x181c24, 0x944828, 0xffb278};
-constexpr Stops kDivergingLight = {0x2166ac, 0x92c5de, 0xf7f7f7, 0xf4a582, 0xb2182b};
-constexpr Stops kSequentialDark = {0x161922, 0x2c3e6e, 0x3c7896, 0x78be8c, 0xf5eb96};
-constexpr Stops kSequentialLight = {0xffffff, 0xc7ddf0, 0x6baed6, 0x2171b5, 0x08306b};
+std::uint8_t blend(std::uint8_t a, std::uint8_t b, double share) {
+    return static_cast<std::uint8_t>(std::lround(a + (b - a) * share));
+}
 
-constexpr Rgba kNaN = {255, 0, 255, 255};
-
-/// Linear between the stops; place runs from 0 to 1.
-Rgba interpolate(const Stops& stops, double place) {
-    const double at = std::clamp(place, 0.0, 1.0) * (stops.size() - 1);
-    const auto low = std::min(static_cast<std::size_t>(at), stops.size() - 2);
-    const double share = at - static_cast<double>(low);
-    const auto channel = [&](int shift) {
-        const double from = (stops[low] >> shift) & 255, to = (stops[low + 1] >> shift) & 255;
-        return static_cast<std::uint8_t>(std::lround(from + (to - from) * share));
-    };
-    return {channel(16), channel(8), channel(0), 255};
+constexpr Rgb rgb(std::uint32_t hex) {
+    return {static_cast<std::uint8_t>(hex >> 16), static_cast<std::uint8_t>(hex >> 8), static_cast<std::uint8_t>(hex)};
 }
 
 }  // namespace
 
-Rgba map_colour(double value, double range, MapKind kind, bool dark) {
-    if (std::isnan(value)) return kNaN;
-    const double relative = range > 0 ? value / range : 0;
-    if (kind == MapKind::diverging) return interpolate(dark ? kDivergingDark : kDivergingLight, 0.5 + relative / 2);
-    return interpolate(dark ? kSequentialDark : kSequentialLight, relative);
+double ValueRange::place(double value) const {
+    if (!(high > low)) return 0.5;
+    return std::clamp((value - low) / (high - low), 0.0, 1.0);
 }
 
-}  // namespace locus::view
+ColourMap::ColourMap(const std::array<Rgb, 5>& stops) {
+    for (int n = 0; n < kEntries; ++n) {
+        const double at = 4.0 * n / (kEntries - 1);
+        const auto left = static_cast<std::size_t>(std::min(3, static_cast<int>(at)));
+        const double share = at - static_cast<double>(left);
+        const Rgb a = stops[left], b = stops[left + 1];
+        entries_[static_cast<std::size_t>(n)] = {blend(a.r, b.r, share), blend(a.g, b.g, share),
+                                                 blend(a.b, b.b, share)};
+    }
+}
+
+Rgb ColourMap::at(double place) const {
+    if (std::isnan(place)) return kNotANumber;
+    return entries_[static_cast<std::size_t>(std::clamp(place, 0.0, 1.0) * (kEntries - 1) + 0.5)];
+}
+
+Rgb ColourMap::of(double value, const ValueRange& range) const {
+    return std::isfinite(value) ? at(range.place(value)) : kNotANumber;
+}
+
+const ColourMap& ColourMap::of_theme(MapKind kind, ThemeName theme) {
+    static const ColourMap diverging_dark({rgb(0x5ebeff), rgb(0x2668a6), rgb(0x181c24), rgb(0x944828), rgb(0xffb278)});
+    static const ColourMap diverging_light({rgb(0x2166ac), rgb(0x92c5de), rgb(0xf7f7f7), rgb(0xf4a582), rgb(0xb2182b)});
+    static const ColourMap sequential_dark({rgb(0x161922), rgb(0x2c3e6e), rgb(0x3c7896), rgb(0x78be8c), rgb(0xf5eb96)});
+    static const ColourMap sequential_light(
+        {rgb(0xffffff), rgb(0xc7ddf0), rgb(0x6baed6), rgb(0x2171b5), rgb(0x08306b)});
+    if (kind == MapKind::diverging) return theme == ThemeName::dark ? diverging_dark : diverging_light;
+    return theme == ThemeName::dark ? sequential_dark : sequential_light;
+}
+
+}  // namespace locus

@@ -1,22 +1,43 @@
 #pragma once
-// Values to colours: diverging about zero for scores, sequential from zero for probabilities.
+// From a number to a colour: a diverging map for signed scores, a sequential one for probabilities.
+#include <array>
 #include <cstdint>
 
-namespace locus::view {
+namespace locus {
 
-/// Red, green, blue, alpha of one cell, as textures take them.
-struct Rgba {
-    std::uint8_t r = 0, g = 0, b = 0, a = 255;
-    bool operator==(const Rgba&) const = default;
+enum class ThemeName { dark, light };
+enum class MapKind { diverging, sequential };
+
+struct Rgb {
+    std::uint8_t r = 0, g = 0, b = 0;
+    bool operator==(const Rgb&) const = default;
 };
 
-enum class MapKind {
-    diverging,   // -range ... +range, centred at 0
-    sequential,  // 0 ... range
+/// What a NaN or an infinity looks like: seen at once in either theme.
+constexpr Rgb kNotANumber{255, 0, 255};
+
+/// Values low ... high spread over the map; values outside take the end colours.
+struct ValueRange {
+    double low = 0, high = 1;
+    /// Place of a value in 0 ... 1, clamped; 0.5 where the range is empty.
+    double place(double value) const;
 };
 
-/// Colour of a value; values beyond the range take the end colours, NaN is magenta in every map.
-/// A range of 0 or less shows everything as the map's zero.
-Rgba map_colour(double value, double range, MapKind kind, bool dark);
+/// Five stops, linear between them.
+class ColourMap {
+public:
+    explicit ColourMap(const std::array<Rgb, 5>& stops);
+    /// Colour at place 0 ... 1 (clamped); NaN gives kNotANumber.  0.5 gives the middle stop exactly.
+    Rgb at(double place) const;
+    /// Colour of a value; NaN and infinities give kNotANumber.
+    Rgb of(double value, const ValueRange& range) const;
+    /// The map of a theme.  Its middle (diverging) or start (sequential) is close to the theme's background.
+    static const ColourMap& of_theme(MapKind kind, ThemeName theme);
 
-}  // namespace locus::view
+private:
+    // Odd, so that the centre of a diverging map is one entry and zero has one colour.
+    static constexpr int kEntries = 1025;
+    std::array<Rgb, kEntries> entries_;
+};
+
+}  // namespace locus

@@ -5,200 +5,155 @@
 
 #include "viewer/plots/number_format.h"
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-constexpr float kSmallestForValues = 28;  // units of a cell that holds its number
-constexpr int kMostHatched = 4096;        // visible cells up to which hatching is drawn cell by cell
-
-double visible_cells(const Grid& grid, const HeatmapView& view) {
-    const double all = std::max(grid.rows, grid.cols);
-    return view.span > 0 ? std::min(view.span, all) : all;
-}
-
-/// Screen and matrix coordinates of one matrix.
-struct Frame {
-    ImVec2 corner;
-    float size, cell;
-    double first_row, first_col;
-    int rows, cols;
-
-    ImVec2 at(double i, double j) const {
-        return {corner.x + static_cast<float>((j - first_col) * cell),
-                corner.y + static_cast<float>((i - first_row) * cell)};
-    }
-    Cell cell_at(ImVec2 point) const {
-        const int i = static_cast<int>(std::floor((point.y - corner.y) / cell + first_row));
-        const int j = static_cast<int>(std::floor((point.x - corner.x) / cell + first_col));
-        return i >= 0 && i < rows && j >= 0 && j < cols ? Cell{i, j} : Cell{};
-    }
+/// Cells that a view shows at least in part.
+struct Shown {
+    Index first_i, last_i, first_j, last_j;
 };
 
-Frame make_frame(ImVec2 corner, float size, const Grid& grid, const HeatmapView& view) {
-    return {corner, size, cell_side(size, grid, view), view.first_row, view.first_col, grid.rows, grid.cols};
+Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
+    if (rows != cols) return {0, rows - 1, 0, cols - 1};
+    const double side = view.shown(rows);
+    const auto last = [&](double first) { return std::min(rows - 1, static_cast<Index>(std::ceil(first + side)) - 1); };
+    return {static_cast<Index>(view.first_i), last(view.first_i), static_cast<Index>(view.first_j), last(view.first_j)};
 }
 
-void navigate(const Frame& frame, const Grid& grid, HeatmapView& view) {
-    const ImGuiIO& io = ImGui::GetIO();
-    const double all = std::max(grid.rows, grid.cols);
-    double span = visible_cells(grid, view);
-    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-        view = {};
-        return;
+bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
+
+/// Written into a cell: no leading zero for probabilities, because room is short.
+std::string cell_text(double value, MapKind map) {
+    if (!std::isfinite(value)) return fixed(value, 0);
+    if (map == MapKind::sequential && std::abs(value) <= 1) {
+        const std::string digits = fixed(value, 2);
+        return digits == "0.00" ? "0" : digits.starts_with("0.") ? digits.substr(1) : digits;
     }
-    if (io.MouseWheel != 0) {
-        const double row = (io.MousePos.y - frame.corner.y) / frame.cell + view.first_row;
-        const double col = (io.MousePos.x - frame.corner.x) / frame.cell + view.first_col;
-        const double next = std::clamp(span * std::pow(0.8, io.MouseWheel), std::min(4.0, all), all);
-        view.first_row = row - (row - view.first_row) * next / span;
-        view.first_col = col - (col - view.first_col) * next / span;
-        view.span = span = next;
-    }
-    if (ImGui::IsMouseDragging(ImGuiMouseButton_Right, 0)) {
-        view.first_row -= io.MouseDelta.y / frame.cell;
-        view.first_col -= io.MouseDelta.x / frame.cell;
-    }
-    view.first_row = std::clamp(view.first_row, 0.0, std::max(0.0, grid.rows - span));
-    view.first_col = std::clamp(view.first_col, 0.0, std::max(0.0, grid.cols - span));
-}
-
-void draw_texture(ImDrawList& draw, const Frame& frame, const HeatmapData& data, ImTextureID texture) {
-    const double rows = data.grid.rows, cols = data.grid.cols;
-    const double last_row = std::min(rows, frame.first_row + frame.size / frame.cell);
-    const double last_col = std::min(cols, frame.first_col + frame.size / frame.cell);
-    const auto uv = [&](double i, double j) {
-        return ImVec2(static_cast<float>(j / cols), static_cast<float>(i / rows));
-    };
-    draw.AddImage(texture, frame.at(frame.first_row, frame.first_col), frame.at(last_row, last_col),
-                  uv(frame.first_row, frame.first_col), uv(last_row, last_col));
-}
-
-/// Calls visit(i, j) for the cells on screen, if they are few enough to be drawn one by one.
-template <class Visit>
-void for_visible_cells(const Frame& frame, Visit visit) {
-    const int i0 = std::max(0, static_cast<int>(frame.first_row)), j0 = std::max(0, static_cast<int>(frame.first_col));
-    const int count = static_cast<int>(std::ceil(frame.size / frame.cell)) + 1;
-    if (count * count > kMostHatched) return;
-    for (int i = i0; i < std::min(frame.rows, i0 + count); ++i)
-        for (int j = j0; j < std::min(frame.cols, j0 + count); ++j) visit(i, j);
-}
-
-void draw_hatching(ImDrawList& draw, const Frame& frame, const HeatmapData& data, const Palette& colours) {
-    if (data.hidden.empty()) return;
-    for_visible_cells(frame, [&](int i, int j) {
-        if (!data.hidden[static_cast<std::size_t>(i) * static_cast<std::size_t>(data.grid.cols) +
-                         static_cast<std::size_t>(j)])
-            return;
-        const ImVec2 a = frame.at(i, j), b = frame.at(i + 1, j + 1);
-        draw.PushClipRect(a, b, true);
-        for (float x = a.x - frame.cell; x < b.x; x += px(5))
-            draw.AddLine({x, b.y}, {x + frame.cell, a.y}, with_alpha(colours.muted, 0.55F));
-        draw.PopClipRect();
-    });
-}
-
-/// Black or white, whichever reads better on a cell.
-ImU32 ink_on(const Rgba& cell) {
-    return 0.299 * cell.r + 0.587 * cell.g + 0.114 * cell.b > 140 ? IM_COL32(20, 24, 34, 235)
-                                                                  : IM_COL32(240, 243, 250, 235);
-}
-
-void draw_values(ImDrawList& draw, const Frame& frame, const HeatmapData& data, const HeatmapStyle& style) {
-    if (frame.cell < px(kSmallestForValues)) return;
-    const ImFont* font = fonts().small;
-    for_visible_cells(frame, [&](int i, int j) {
-        const double value = data.grid.values[static_cast<std::size_t>(i) * static_cast<std::size_t>(data.grid.cols) +
-                                              static_cast<std::size_t>(j)];
-        const std::string text = fixed(value, style.value_decimals);
-        const ImVec2 extent = font->CalcTextSizeA(font->FontSize, 1e9F, 0, text.c_str());
-        if (extent.x > frame.cell - px(2)) return;
-        const ImVec2 a = frame.at(i, j);
-        draw.AddText(font, font->FontSize,
-                     {std::floor(a.x + (frame.cell - extent.x) / 2), std::floor(a.y + (frame.cell - extent.y) / 2)},
-                     ink_on(map_colour(value, data.range, data.kind, style.colours->dark)), text.c_str());
-    });
-}
-
-void draw_crosshair(ImDrawList& draw, const Frame& frame, Cell cell, ImU32 colour, bool outline) {
-    if (!cell.exists() || cell.i >= frame.rows || cell.j >= frame.cols) return;
-    const ImVec2 a = frame.at(cell.i, cell.j), b = frame.at(cell.i + 1, cell.j + 1);
-    const float right = std::min(frame.corner.x + frame.size, frame.at(0, frame.cols).x);
-    const float bottom = std::min(frame.corner.y + frame.size, frame.at(frame.rows, 0).y);
-    draw.AddRect({frame.corner.x, a.y}, {right, b.y}, with_alpha(colour, 0.35F), 0, 0, 1);
-    draw.AddRect({a.x, frame.corner.y}, {b.x, bottom}, with_alpha(colour, 0.35F), 0, 0, 1);
-    if (outline) draw.AddRect(a, b, colour, 0, 0, std::max(1.5F, px(2)));
+    const double size = std::abs(value);
+    return fixed(value, size >= 9.95 || value == std::round(value) ? 0 : 1);
 }
 
 }  // namespace
 
-float cell_side(float size, const Grid& grid, const HeatmapView& view) {
-    return size / static_cast<float>(std::max(1.0, visible_cells(grid, view)));
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell) {
+    const double side = view.shown(length);
+    const auto x = [&](double j) { return cells.x0 + static_cast<float>((j - view.first_j) / side) * cells.width(); };
+    const auto y = [&](double i) { return cells.y0 + static_cast<float>((i - view.first_i) / side) * cells.height(); };
+    const auto i = static_cast<double>(cell.i), j = static_cast<double>(cell.j);
+    return {std::floor(x(j) + 0.5f), std::floor(y(i) + 0.5f), std::floor(x(j + 1) + 0.5f), std::floor(y(i + 1) + 0.5f)};
 }
 
-ImTextureID HeatmapTextures::get(const std::string& name, const HeatmapData& data, int level, bool dark) {
-    Pyramid& pyramid = pyramids_[name];
-    if (pyramid.version != data.version || pyramid.dark != dark || pyramid.grids.empty()) {
-        pyramid.version = data.version;
-        pyramid.dark = dark;
-        pyramid.grids.clear();
-        pyramid.textures.clear();
-        pyramid.grids.push_back(data.grid);
-    }
-    while (static_cast<int>(pyramid.grids.size()) <= level) pyramid.grids.push_back(halve(pyramid.grids.back()));
-    pyramid.textures.resize(std::max(pyramid.textures.size(), pyramid.grids.size()));
-    Texture& texture = pyramid.textures[static_cast<std::size_t>(level)];
-    if (!texture) {
-        const Grid& grid = pyramid.grids[static_cast<std::size_t>(level)];
-        std::vector<Rgba> pixels;
-        pixels.reserve(grid.values.size());
-        for (const float value : grid.values) pixels.push_back(map_colour(value, data.range, data.kind, dark));
-        texture = Texture(grid.cols, grid.rows, pixels);
-    }
-    return texture.id();
+void Heatmap::show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
+                   std::optional<ValueRange> range) {
+    if (version_ == version) return;
+    version_ = version;
+    values_ = values;
+    visible_ = visible;
+    map_ = map;
+    theme_ = version.theme;
+    range_ = range ? *range : symmetric_range(values, visible);
+    std::vector<Pixels> levels;
+    for (const CellLevel& level : pool_levels(values, visible))
+        levels.push_back(paint(level, ColourMap::of_theme(map, theme_), range_, theme_of(theme_).hidden));
+    texture_.upload(levels);
 }
 
-HeatmapEvents draw_heatmap(const std::string& name, ImVec2 corner, float size, const HeatmapData& data,
-                           HeatmapTextures& textures, HeatmapView& view, const HeatmapStyle& style) {
-    HeatmapEvents events;
-    if (data.grid.rows == 0 || data.grid.cols == 0 || size < 8) return events;
-    corner = {std::floor(corner.x), std::floor(corner.y)};
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    ImGui::SetCursorScreenPos(corner);
-    ImGui::InvisibleButton(name.c_str(), {size, size},
-                           ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight);
-    if (ImGui::IsItemHovered()) {
-        navigate(make_frame(corner, size, data.grid, view), data.grid, view);
-        events.hovered = make_frame(corner, size, data.grid, view).cell_at(ImGui::GetIO().MousePos);
-        if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) events.clicked = events.hovered;
+void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (empty()) return;
+    ImVec2 from{0, 0}, to{1, 1};
+    if (!view.fits_all()) {
+        const auto length = static_cast<double>(values_.rows());
+        const double side = view.shown(values_.rows());
+        from = {static_cast<float>(view.first_j / length), static_cast<float>(view.first_i / length)};
+        to = {static_cast<float>((view.first_j + side) / length), static_cast<float>((view.first_i + side) / length)};
     }
-    const Frame frame = make_frame(corner, size, data.grid, view);
-    draw.PushClipRect(corner, {corner.x + size, corner.y + size}, true);
-    draw_texture(draw, frame, data, textures.get(name, data, level_for(1 / frame.cell), style.colours->dark));
-    draw_hatching(draw, frame, data, *style.colours);
-    draw_values(draw, frame, data, style);
-    if (!(style.pointed == style.selected))
-        draw_crosshair(draw, frame, style.pointed, with_alpha(style.colours->text, 0.5F), false);
-    draw_crosshair(draw, frame, style.selected, style.colours->text, true);
-    draw.PopClipRect();
-    draw.AddRect(corner, {corner.x + size, corner.y + size}, style.colours->line);
-    return events;
+    ui.draw().AddImage(texture_.id(), cells.min(), cells.max(), from, to);
+    ui.draw().PushClipRect(cells.min(), cells.max(), true);
+    draw_hatching(ui, cells, view);
+    draw_values(ui, cells, view);
+    ui.draw().PopClipRect();
+    ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
 }
 
-void draw_legend(ImVec2 corner, double range, MapKind kind, const Palette& colours) {
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    const float width = px(90), height = px(6);
-    constexpr int kSteps = 45;
-    for (int n = 0; n < kSteps; ++n) {
-        const double place = (n + 0.5) / kSteps;
-        const Rgba c = map_colour(kind == MapKind::diverging ? 2 * place - 1 : place, 1, kind, colours.dark);
-        draw.AddRectFilled({corner.x + width * static_cast<float>(n) / kSteps, corner.y},
-                           {corner.x + width * static_cast<float>(n + 1) / kSteps, corner.y + height},
-                           IM_COL32(c.r, c.g, c.b, 255));
-    }
-    const std::string text = kind == MapKind::diverging ? "\u00b1" + brief(range) : "0 \u2026 " + brief(range);
-    draw.AddText(fonts().small, fonts().small->FontSize, {corner.x + width + px(6), corner.y - px(4)}, colours.muted,
-                 text.c_str());
+void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (visible_.size() == 0 || values_.rows() != values_.cols()) return;
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    const float pitch = ui.px(6);
+    // One stretch of hidden cells of a row at a time; lines run on across rows because they hang on the screen.
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j) {
+            if (!hidden(i, j)) continue;
+            const Index first = j;
+            while (j < shown.last_j && hidden(i, j + 1)) ++j;
+            const Rect a = cell_rect(cells, view, values_.rows(), {i, first});
+            const Rect b = cell_rect(cells, view, values_.rows(), {i, j});
+            if (a.height() < ui.px(3)) continue;
+            for (float s = std::floor((a.x0 + a.y0) / pitch) * pitch; s < b.x1 + b.y1; s += pitch) {
+                const float top = std::max(a.y0, s - b.x1), bottom = std::min(b.y1, s - a.x0);
+                if (top < bottom)
+                    ui.draw().AddLine({s - top, top}, {s - bottom, bottom}, faded(ui.theme->muted, 0.45f), 1);
+            }
+        }
 }
 
-}  // namespace locus::view
+void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (values_.rows() != values_.cols()) return;
+    if (cells.width() / static_cast<float>(view.shown(values_.rows())) < ui.px(28)) return;
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    const ColourMap& map = ColourMap::of_theme(map_, theme_);
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j) {
+            if (hidden(i, j)) continue;
+            const Rect cell = cell_rect(cells, view, values_.rows(), {i, j});
+            const bool on_dark = is_dark(map.of(values_(i, j), range_));
+            const ImU32 ink = on_dark ? IM_COL32(231, 234, 241, 215) : IM_COL32(15, 18, 24, 215);
+            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values_(i, j), map_), ink, Face::mono_small,
+                    Align::centre);
+        }
+}
+
+void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const {
+    if (empty() || cell.i < 0 || cell.i >= values_.rows() || cell.j < 0 || cell.j >= values_.cols()) return;
+    const Rect at = cell_rect(cells, view, values_.rows(), cell);
+    ui.draw().PushClipRect({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1}, true);
+    const ImU32 faint = faded(ui.theme->text, 0.35f);
+    ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);
+    ui.outline({at.x0, cells.y0, at.x1, cells.y1}, faint);
+    const bool tiny = at.width() < ui.px(6);
+    ui.outline(tiny ? at.inset(-ui.px(2), -ui.px(2)) : at, ui.theme->text, 2);
+    ui.draw().PopClipRect();
+}
+
+void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
+    const float width = ui.px(90), height = ui.px(5);
+    const ColourMap& map = ColourMap::of_theme(map_, theme_);
+    const int steps = 45;
+    for (int n = 0; n < steps; ++n) {
+        const float left = x + std::floor(width * static_cast<float>(n) / steps);
+        const float right = x + std::floor(width * static_cast<float>(n + 1) / steps);
+        ui.fill({left, y - height / 2, right, y + height / 2}, to_colour(map.at((n + 0.5) / steps)));
+    }
+    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high
+                                 ? "\u00b1" + brief(range_.high)
+                                 : brief(range_.low) + " \u2026 " + brief(range_.high);
+    ui.text(x + width + ui.px(6), y, text, ui.theme->muted, Face::mono_small);
+}
+
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
+                            bool& clicked) {
+    const Touch mouse = ui.touch(id, cells);
+    const ImGuiIO& io = ImGui::GetIO();
+    const float x = (mouse.at.x - cells.x0) / cells.width(), y = (mouse.at.y - cells.y0) / cells.height();
+    if (ImGui::IsMouseDown(ImGuiMouseButton_Right) && cells.holds(io.MouseClickedPos[ImGuiMouseButton_Right]))
+        view.pan(io.MouseDelta.x / cells.width(), io.MouseDelta.y / cells.height(), length);
+    if (!mouse.hovered) return std::nullopt;
+    if (io.MouseWheel != 0) view.zoom(std::pow(1.2, static_cast<double>(io.MouseWheel)), x, y, length);
+    if (mouse.double_clicked) view = {};
+    clicked = mouse.clicked && !mouse.double_clicked;
+    const double side = view.shown(length);
+    const Cell cell{static_cast<Index>(view.first_i + y * side), static_cast<Index>(view.first_j + x * side)};
+    return Cell{std::clamp<Index>(cell.i, 0, length - 1), std::clamp<Index>(cell.j, 0, length - 1)};
+}
+
+}  // namespace locus

@@ -1,77 +1,65 @@
 #pragma once
-// A matrix as one texture: square cells, shared crosshair, zoom at the cursor.
-#include <imgui.h>
+// A matrix on screen: one texture, a crosshair, values where there is room, and what the pointer is on.
+#include <optional>
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "viewer/plots/colour_map.h"
-#include "viewer/plots/pooling.h"
-#include "viewer/theme.h"
+#include "viewer/state.h"
+#include "viewer/ui.h"
 #include "viewer/window.h"
 
-namespace locus::view {
+namespace locus {
 
-/// What is drawn.  Cells with hidden[i * cols + j] != 0 are hatched; empty: none are.
-struct HeatmapData {
-    Grid grid;
-    std::vector<std::uint8_t> hidden;
-    double range = 1;  // largest magnitude of the colour map
-    MapKind kind = MapKind::diverging;
-    std::uint64_t version = 0;  // changes whenever grid, range or kind do
+/// Pictures follow numbers: another answer, head or theme is another version.
+struct PictureVersion {
+    std::uint64_t answer = 0;
+    Index part = 0;
+    ThemeName theme = ThemeName::dark;
+    bool operator==(const PictureVersion&) const = default;
 };
 
-/// The part of the matrix that is seen, shared by all matrices of a page.
-struct HeatmapView {
-    double first_row = 0, first_col = 0;
-    double span = 0;  // cells across; 0 shows everything
-};
-
-/// A cell of the matrix; -1 is none.
-struct Cell {
-    int i = -1, j = -1;
-    bool operator==(const Cell&) const = default;
-    bool exists() const { return i >= 0 && j >= 0; }
-};
-
-/// What the pointer did.
-struct HeatmapEvents {
-    Cell hovered, clicked;
-};
-
-/// Textures of the matrices on screen, by name; at most one pyramid each.
-class HeatmapTextures {
+/// A matrix with its picture on the graphics card.
+class Heatmap {
 public:
-    /// The texture of a level, made when the data, the theme or the level changed.
-    ImTextureID get(const std::string& name, const HeatmapData& data, int level, bool dark);
+    /// Takes new values if the version changed.  visible [rows, cols] or empty.  Without a range the map is symmetric
+    /// about 0 and as wide as the largest magnitude.
+    void show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
+              std::optional<ValueRange> range = std::nullopt);
+
+    bool empty() const { return values_.size() == 0; }
+    const Matrix<float>& values() const { return values_; }
+    const ValueRange& range() const { return range_; }
+    MapKind map() const { return map_; }
+    bool hidden(Index i, Index j) const { return visible_.size() > 0 && !visible_(i, j); }
+
+    /// The part of the matrix that the view shows, filling `cells`.
+    void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
+    /// Row and column of a cell, and the cell itself in full colour.
+    void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
+    /// The colour scale with its range, left end at x, centred on y; says what it spans.
+    void draw_legend(const Ui& ui, float x, float y) const;
 
 private:
-    struct Pyramid {
-        std::uint64_t version = 0;
-        bool dark = true;
-        std::vector<Grid> grids;
-        std::vector<Texture> textures;
-    };
-    std::map<std::string, Pyramid> pyramids_;
+    void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+    void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+
+    std::optional<PictureVersion> version_;
+    Matrix<float> values_;
+    Mask visible_;
+    ValueRange range_;
+    MapKind map_ = MapKind::diverging;
+    ThemeName theme_ = ThemeName::dark;
+    Texture texture_;
 };
 
-struct HeatmapStyle {
-    Cell selected;  // outlined, with a crosshair
-    Cell pointed;   // hovered in any matrix of the page: a faint crosshair
-    const Palette* colours = nullptr;
-    int value_decimals = 1;  // of numbers written into large cells
-};
+/// Where a cell lies on screen.
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell);
 
-/// Draws the matrix into a square of `size` pixels at `corner`, and handles hover, click, wheel and drag there.
-HeatmapEvents draw_heatmap(const std::string& name, ImVec2 corner, float size, const HeatmapData& data,
-                           HeatmapTextures& textures, HeatmapView& view, const HeatmapStyle& style);
+/// Wheel zooms at the pointer, the right button pans, a double click shows everything.  Returns the cell under the
+/// pointer; `clicked` tells if it was chosen with the left button.
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
+                            bool& clicked);
 
-/// The colour bar and its range, below a matrix.
-void draw_legend(ImVec2 corner, double range, MapKind kind, const Palette& colours);
+/// Arrows move the cell and lock it, space locks or unlocks, + and - zoom at it, f shows everything.  False for other
+/// keys.
+bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index length, const KeyPress& press);
 
-/// Side of a cell in pixels under the view.
-float cell_side(float size, const Grid& grid, const HeatmapView& view);
-
-}  // namespace locus::view
+}  // namespace locus

@@ -2,111 +2,138 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "viewer/plots/number_format.h"
+#include "viewer/plots/ticks.h"
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-struct Range {
-    double low = std::numeric_limits<double>::infinity(), high = -low;
-    void include(double value) {
-        if (!std::isfinite(value)) return;
-        low = std::min(low, value);
-        high = std::max(high, value);
-    }
-    double extent() const { return high - low; }
-};
-
+/// From numbers to places.
 struct Axes {
-    ImVec2 corner, extent;
-    Range x, y;
-    ImVec2 at(double px_x, double px_y) const {
-        return {corner.x + static_cast<float>((px_x - x.low) / x.extent()) * extent.x,
-                corner.y + extent.y - static_cast<float>((px_y - y.low) / y.extent()) * extent.y};
-    }
+    Rect area;
+    double left, right, low, high;
+
+    float x(double value) const { return area.x0 + static_cast<float>((value - left) / (right - left)) * area.width(); }
+    float y(double value) const { return area.y1 - static_cast<float>((value - low) / (high - low)) * area.height(); }
 };
 
-void draw_ticks(ImDrawList& draw, const Axes& axes, const Palette& colours) {
-    const ImFont* font = fonts().small;
-    const auto text_size = [&](const std::string& text) {
-        return font->CalcTextSizeA(font->FontSize, 1e9F, 0, text.c_str());
-    };
-    const double y_step = nice_step(axes.y.extent(), std::max(2, static_cast<int>(axes.extent.y / px(46))));
-    for (double y = std::ceil(axes.y.low / y_step - 1e-9) * y_step; y <= axes.y.high + y_step * 1e-9; y += y_step) {
-        const ImVec2 at = axes.at(axes.x.low, y);
-        draw.AddLine(at, {axes.corner.x + axes.extent.x, at.y}, with_alpha(colours.line, 0.8F));
-        const std::string text = brief(std::abs(y) < y_step * 1e-9 ? 0 : y);
-        const ImVec2 size = text_size(text);
-        draw.AddText(font, font->FontSize, {at.x - size.x - px(6), at.y - size.y / 2}, colours.muted, text.c_str());
+void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
+    const auto rows = static_cast<int>(axes.area.height() / ui.px(34));
+    const std::vector<double> y_ticks = nice_ticks(axes.low, axes.high, std::clamp(rows, 2, 8));
+    for (const double tick : y_ticks) {
+        const float y = std::floor(axes.y(tick));
+        if (tick > axes.low && tick < axes.high)
+            ui.fill({axes.area.x0, y, axes.area.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
+        ui.text(axes.area.x0 - ui.px(6), y, fixed(tick, tick_decimals(y_ticks)), ui.theme->muted, Face::mono_small,
+                Align::right);
     }
-    const double x_step =
-        std::max(1.0, nice_step(axes.x.extent(), std::max(2, static_cast<int>(axes.extent.x / px(56)))));
-    for (double x = std::ceil(axes.x.low / x_step - 1e-9) * x_step; x <= axes.x.high + x_step * 1e-9; x += x_step) {
-        const ImVec2 at = axes.at(x, axes.y.low);
-        draw.AddLine({at.x, at.y}, {at.x, at.y + px(3)}, colours.line);
-        const std::string text = brief(std::abs(x) < x_step * 1e-9 ? 0 : x);
-        const ImVec2 size = text_size(text);
-        const float left =
-            std::clamp(at.x - size.x / 2, axes.corner.x - px(20), axes.corner.x + axes.extent.x - size.x);
-        draw.AddText(font, font->FontSize, {left, at.y + px(5)}, colours.muted, text.c_str());
+    const auto columns = static_cast<int>(axes.area.width() / ui.px(46));
+    const double last = plot.first_x + static_cast<double>(plot.curves.front().values.size()) - 1;
+    for (const double tick : whole_ticks(plot.first_x, last, std::clamp(columns, 2, 13))) {
+        const float x = std::floor(axes.x(tick));
+        ui.fill({x, axes.area.y0, x + ui.px(1), axes.area.y1}, faded(ui.theme->line, tick == 0 ? 1.0f : 0.6f));
+        ui.text(x, axes.area.y1 + ui.px(11), whole(static_cast<std::int64_t>(tick)), ui.theme->muted, Face::mono_small,
+                Align::centre);
     }
 }
 
-void draw_series(ImDrawList& draw, const Axes& axes, const Series& series) {
-    std::vector<ImVec2> points;
-    for (std::size_t n = 0; n < series.x.size(); ++n) {
-        // A stair that goes on adds no point: doubled points would bend the line's corners.
-        if (series.steps && n > 0 && n + 1 < series.x.size() && series.y[n] == series.y[n - 1]) continue;
-        if (series.steps && n > 0) points.push_back(axes.at(series.x[n], series.y[n - 1]));
-        if (!series.steps || n == 0 || series.y[n] != series.y[n - 1])
-            points.push_back(axes.at(series.x[n], series.y[n]));
+void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curve& curve) {
+    std::vector<ImVec2> stretch;
+    const float width = curve.values.size() > 80 && !plot.steps ? ui.px(1.25f) : ui.px(1.75f);
+    const auto flush = [&] {
+        if (stretch.size() == 1)
+            ui.draw().AddCircleFilled(stretch.front(), ui.px(2.5f), curve.colour);
+        else if (stretch.size() > 1)
+            ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, width);
+        stretch.clear();
+    };
+    for (std::size_t n = 0; n < curve.values.size(); ++n) {
+        const double x = plot.first_x + static_cast<double>(n);
+        if (!std::isfinite(curve.values[n])) {
+            flush();
+            continue;
+        }
+        const float y = axes.y(std::clamp(curve.values[n], axes.low, axes.high));
+        if (plot.steps) {
+            // A level stretch is one segment: joints inside a straight line are drawn as knots.
+            const bool level = stretch.size() > 1 && stretch.back().y == y;
+            if (!level) stretch.push_back({axes.x(x - 0.5), y});
+            if (level) stretch.pop_back();
+            stretch.push_back({axes.x(x + 0.5), y});
+        } else {
+            stretch.push_back({axes.x(x), y});
+        }
     }
-    draw.AddPolyline(points.data(), static_cast<int>(points.size()), series.colour, 0, std::max(1.5F, px(1.75F)));
-    if (points.size() == 1) draw.AddCircleFilled(points[0], px(3), series.colour);
+    flush();
+}
+
+void draw_mark(const Ui& ui, const Axes& axes, const LinePlot& plot, double x, float strength) {
+    const float at = std::floor(axes.x(x));
+    ui.fill({at, axes.area.y0, at + ui.px(1), axes.area.y1}, faded(ui.theme->text, strength));
+    for (const Curve& curve : plot.curves) {
+        const auto n = static_cast<std::ptrdiff_t>(x - plot.first_x);
+        if (n < 0 || n >= static_cast<std::ptrdiff_t>(curve.values.size())) continue;
+        const double value = curve.values[static_cast<std::size_t>(n)];
+        if (std::isfinite(value)) ui.draw().AddCircleFilled({at + ui.px(1) / 2, axes.y(value)}, ui.px(3), curve.colour);
+    }
+}
+
+void draw_values(const Ui& ui, const LinePlot& plot, double x) {
+    std::vector<std::vector<Span>> lines;
+    lines.push_back({{plot.x_name + " = " + whole(static_cast<std::int64_t>(x)), ui.theme->text, Face::mono}});
+    for (const Curve& curve : plot.curves)
+        lines.push_back({{curve.name + "  ", curve.colour, Face::ui},
+                         {fixed(curve.values[static_cast<std::size_t>(x - plot.first_x)], plot.decimals),
+                          ui.theme->text, Face::mono}});
+    draw_tooltip(ui, lines);
 }
 
 }  // namespace
 
-bool draw_line_plot(ImVec2 corner, ImVec2 extent, const LinePlot& plot, const Palette& colours, double* hovered_x) {
-    ImDrawList& draw = *ImGui::GetWindowDrawList();
-    Range x, y;
-    for (const Series& series : plot.series) {
-        for (const double value : series.x) x.include(value);
-        for (const double value : series.y) y.include(value);
+std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& room, const LinePlot& plot) {
+    if (plot.curves.empty() || plot.curves.front().values.empty()) return std::nullopt;
+    const Rect area{room.x0 + ui.px(34), room.y0, room.x1, room.y1 - ui.px(20)};
+    const auto points = static_cast<double>(plot.curves.front().values.size());
+    const double half = plot.steps || points == 1 ? 0.5 : 0;  // steps and a single point need room on both sides
+    const Axes axes{area, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
+    draw_grid(ui, axes, plot);
+    ui.outline(area, ui.theme->line);
+    ui.draw().PushClipRect({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)}, true);
+    for (const Curve& curve : plot.curves) draw_curve(ui, axes, plot, curve);
+    if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);
+    const Touch mouse = ui.touch(id, area);
+    std::optional<double> under;
+    if (mouse.hovered) {
+        const double x = axes.left + (mouse.at.x - area.x0) / area.width() * (axes.right - axes.left);
+        under = std::clamp(std::round(x), plot.first_x, plot.first_x + points - 1);
+        draw_mark(ui, axes, plot, *under, 0.6f);
     }
-    if (!(x.extent() >= 0)) return false;
-    if (x.extent() == 0) x = {x.low - 1, x.high + 1};
-    y.include(0);
-    if (y.extent() == 0) y.high = y.low + 1;
-    y.high += 0.06 * y.extent();
-
-    const float left = px(34), below = px(20);
-    const Axes axes{{corner.x + left, corner.y}, {extent.x - left, extent.y - below}, x, y};
-    const ImVec2 far_corner = {axes.corner.x + axes.extent.x, axes.corner.y + axes.extent.y};
-    if (plot.shaded_beyond > 0) {
-        const ImU32 shade = with_alpha(colours.muted, 0.12F);
-        const float from = axes.at(std::max(-plot.shaded_beyond, x.low), 0).x,
-                    to = axes.at(std::min(plot.shaded_beyond, x.high), 0).x;
-        draw.AddRectFilled(axes.corner, {from, far_corner.y}, shade);
-        draw.AddRectFilled({to, axes.corner.y}, far_corner, shade);
-    }
-    draw_ticks(draw, axes, colours);
-    draw.AddRect(axes.corner, far_corner, colours.line);
-    draw.PushClipRect(axes.corner, far_corner, true);
-    if (plot.has_mark && plot.x_marked >= x.low && plot.x_marked <= x.high) {
-        const float at = std::floor(axes.at(plot.x_marked, 0).x);
-        draw.AddLine({at, axes.corner.y}, {at, far_corner.y}, with_alpha(colours.text, 0.5F));
-    }
-    for (const Series& series : plot.series) draw_series(draw, axes, series);
-    draw.PopClipRect();
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
-    const bool over = ImGui::IsWindowHovered() && mouse.x >= axes.corner.x && mouse.x <= far_corner.x &&
-                      mouse.y >= axes.corner.y && mouse.y <= far_corner.y;
-    if (over && hovered_x) *hovered_x = x.low + (mouse.x - axes.corner.x) / axes.extent.x * x.extent();
-    return over;
+    ui.draw().PopClipRect();
+    if (under) draw_values(ui, plot, *under);
+    return under;
 }
 
-}  // namespace locus::view
+void draw_tooltip(const Ui& ui, const std::vector<std::vector<Span>>& lines) {
+    Ui over = ui;
+    over.list = ImGui::GetForegroundDrawList();
+    float width = 0;
+    for (const std::vector<Span>& line : lines) width = std::max(width, ui.spans_width(line));
+    const float pitch = ui.px(20), pad = ui.px(10);
+    const ImVec2 screen = ImGui::GetIO().DisplaySize, mouse = ImGui::GetIO().MousePos;
+    Rect box{0, 0, width + 2 * pad, pitch * static_cast<float>(lines.size()) + pad};
+    float x = mouse.x + ui.px(16), y = mouse.y + ui.px(16);
+    if (x + box.width() > screen.x - pad) x = mouse.x - ui.px(12) - box.width();
+    if (y + box.height() > screen.y - pad) y = mouse.y - ui.px(12) - box.height();
+    box = box.moved(x, y);
+    over.fill(box, ui.theme->panel, 6);
+    over.outline(box, ui.theme->line, 1, 6);
+    y = box.y0 + pad / 2 + pitch / 2;
+    for (const std::vector<Span>& line : lines) {
+        over.spans(box.x0 + pad, y, line);
+        y += pitch;
+    }
+}
+
+}  // namespace locus

@@ -1,29 +1,33 @@
 #pragma once
-// Curves over one axis, with few ticks and no decoration.
-#include <imgui.h>
-
+// Curves over one axis, with as many numbers beside it as fit.
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "viewer/theme.h"
+#include "viewer/ui.h"
 
-namespace locus::view {
+namespace locus {
 
-struct Series {
+struct Curve {
+    std::vector<double> values;  // at x = first_x, first_x + 1, ...; NaN leaves a gap
     ImU32 colour = 0;
-    std::vector<double> x, y;
-    bool steps = false;  // a staircase: y holds until the next x
+    std::string name;  // beside the value when the pointer is on the plot
 };
 
 struct LinePlot {
-    std::vector<Series> series;
-    double x_marked = 0;  // a vertical line
-    bool has_mark = false;
-    double shaded_beyond = 0;  // shades |x| above this, e.g. where clamping acts; 0: nothing
+    double first_x = 0;
+    std::vector<Curve> curves;
+    std::optional<double> marked_x;
+    bool steps = false;  // hold each value for the width of 1 instead of joining points
+    double low = 0, high = 1;
+    std::string x_name;  // "i − j"
+    int decimals = 1;    // of the value in the tooltip
 };
 
-/// Draws the curves into the box; tick labels stand inside `corner` ... `corner + extent`.  Returns the x under the
-/// pointer in `hovered_x` and true if the pointer is over the plot.
-bool draw_line_plot(ImVec2 corner, ImVec2 extent, const LinePlot& plot, const Palette& colours, double* hovered_x);
+/// Fills `room`: numbers of the axes included.  Returns the x under the pointer, rounded to a point of the curves.
+std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& room, const LinePlot& plot);
 
-}  // namespace locus::view
+/// Lines of text beside the pointer, above everything else.
+void draw_tooltip(const Ui& ui, const std::vector<std::vector<Span>>& lines);
+
+}  // namespace locus

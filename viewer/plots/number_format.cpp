@@ -1,59 +1,68 @@
 #include "viewer/plots/number_format.h"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
-namespace locus::view {
+namespace locus {
 
 namespace {
 
-const char* kMinus = "\u2212";
+constexpr const char* kMinus = "\u2212";
 
-std::string with_minus(std::string text) {
-    for (std::size_t at = text.find('-'); at != std::string::npos; at = text.find('-', at + 3))
-        text.replace(at, 1, kMinus);
+std::string with_true_minus(const std::string& ascii) {
+    std::string text;
+    for (const char c : ascii)
+        if (c == '-')
+            text += kMinus;
+        else
+            text += c;
     return text;
 }
 
-std::string not_finite(double value) {
-    if (std::isnan(value)) return "NaN";
-    return value > 0 ? "\u221e" : std::string(kMinus) + "\u221e";
+bool is_zero(const std::string& digits) { return digits.find_first_of("123456789") == std::string::npos; }
+
+std::string print(const char* format, int decimals, double value) {
+    std::array<char, 400> buffer{};  // the largest double has 309 digits
+    std::snprintf(buffer.data(), buffer.size(), format, decimals, value);
+    return buffer.data();
 }
 
 }  // namespace
 
 std::string fixed(double value, int decimals) {
-    if (!std::isfinite(value)) return not_finite(value);
-    char text[64];
-    std::snprintf(text, sizeof text, "%.*f", decimals, value);
-    std::string digits = text;
-    if (digits.find_first_of("123456789") == std::string::npos && digits[0] == '-')
-        digits.erase(0, 1);  // no negative zero
-    return with_minus(digits);
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "\u221e" : std::string(kMinus) + "\u221e";
+    std::string digits = print("%.*f", decimals, value);
+    if (digits.front() == '-' && is_zero(digits)) digits.erase(0, 1);
+    return with_true_minus(digits);
 }
 
 std::string brief(double value) {
-    if (!std::isfinite(value)) return not_finite(value);
-    char text[64];
-    std::snprintf(text, sizeof text, "%.3g", value);
-    std::string digits = text;
-    const std::size_t exponent = digits.find('e');
-    if (exponent != std::string::npos) {  // "1.2e-05" -> "1.2e-5"
-        std::size_t at = exponent + 1;
-        if (digits[at] == '+') digits.erase(at, 1);
-        if (digits[at] == '-') ++at;
-        while (at + 1 < digits.size() && digits[at] == '0') digits.erase(at, 1);
+    const double size = std::abs(value);
+    if (!std::isfinite(value)) return fixed(value, 0);
+    if (size < 1000 && value == std::round(value)) return fixed(value, 0);
+    if (size >= 1e6 || size < 1e-3) return with_true_minus(print("%.*e", 1, value));
+    std::string digits = fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+    if (digits.find('.') != std::string::npos) {
+        digits.erase(digits.find_last_not_of('0') + 1);
+        if (digits.back() == '.') digits.pop_back();
     }
-    return with_minus(digits);
+    return digits;
 }
 
-double nice_step(double extent, int most) {
-    if (!(extent > 0) || most < 1) return 1;
-    const double rough = extent / most;
-    const double power = std::pow(10.0, std::floor(std::log10(rough)));
-    for (const double factor : {1.0, 2.0, 5.0})
-        if (factor * power >= rough * (1 - 1e-12)) return factor * power;
-    return 10 * power;
+std::string whole(std::int64_t value) { return with_true_minus(std::to_string(value)); }
+
+std::string grouped(std::int64_t value) {
+    std::string digits = std::to_string(value < 0 ? -value : value);
+    if (digits.size() > 4)
+        for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, " ");
+    return (value < 0 ? kMinus : "") + digits;
 }
 
-}  // namespace locus::view
+std::string direction(std::int64_t offset) {
+    if (offset == 0) return "itself";
+    return std::to_string(offset > 0 ? offset : -offset) + (offset > 0 ? " to the left" : " to the right");
+}
+
+}  // namespace locus

@@ -1,16 +1,23 @@
 #pragma once
-// Numbers as the pages write them.
+// Numbers as the viewer writes them: fixed decimals, a true minus sign, never "-0.00".
+#include <cstdint>
 #include <string>
 
-namespace locus::view {
+namespace locus {
 
-/// Fixed decimals and a true minus sign (U+2212), so that columns align: "−12.0831".  "NaN", "∞", "−∞".
+/// "−12.0831" with `decimals` digits after the point; "NaN", "∞", "−∞".
 std::string fixed(double value, int decimals);
 
-/// Short form for cells, legends and axes: three significant digits, trailing zeros dropped: "58.7", "0.25", "1.2e−5".
+/// Three significant digits or so for legends and cells: "58.7", "0.31", "1.2e−7"; whole numbers as they are.
 std::string brief(double value);
 
-/// A step of 1, 2 or 5 times a power of ten that cuts `extent` into at most `most` pieces; 1 if extent is not positive.
-double nice_step(double extent, int most);
+/// "−2"
+std::string whole(std::int64_t value);
 
-}  // namespace locus::view
+/// "12 345": groups of three from five digits on.
+std::string grouped(std::int64_t value);
+
+/// "2 to the right" for i - j = -2, "4 to the left", "itself".
+std::string direction(std::int64_t offset);
+
+}  // namespace locus

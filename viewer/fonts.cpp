@@ -1,0 +1,152 @@
+#include "viewer/fonts.h"
+
+#include <imgui_freetype.h>
+
+#include <cmath>
+
+#include "core/check.h"
+
+namespace locus {
+
+namespace {
+
+struct FaceSize {
+    char family;  // i Inter, s semibold, m mono, b mono semibold
+    float em;
+};
+
+constexpr FaceSize kFaces[] = {{'i', 14},    {'s', 13},    {'s', 16}, {'i', 12}, {'i', 10.5f},
+                               {'m', 12.5f}, {'b', 12.5f}, {'m', 11}, {'m', 10}, {'m', 14}};
+static_assert(std::size(kFaces) == static_cast<std::size_t>(Face::count));
+
+std::unique_ptr<MappedFile> first_of(std::initializer_list<const char*> paths) {
+    for (const char* path : paths) {
+        std::error_code error;
+        if (!std::filesystem::is_regular_file(path, error)) continue;
+        try {
+            return std::make_unique<MappedFile>(path);
+        } catch (const Error&) {  // not readable: the next one
+        }
+    }
+    return nullptr;
+}
+
+/// The next character of a UTF-8 text, which is shortened by it; U+FFFD for bytes that are none.
+char32_t take_character(std::string_view& text) {
+    const auto lead = static_cast<unsigned char>(text.front());
+    const std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+    if (length == 0 || length > text.size()) {
+        text.remove_prefix(1);
+        return 0xfffd;
+    }
+    char32_t character = length == 1 ? lead : lead & (0xffu >> (length + 1));
+    for (std::size_t n = 1; n < length; ++n) character = character << 6 | (static_cast<unsigned char>(text[n]) & 0x3fu);
+    text.remove_prefix(length);
+    return character;
+}
+
+}  // namespace
+
+Fonts::Fonts() {
+    inter_.bytes = first_of({"/usr/share/fonts/opentype/inter/Inter-Regular.otf",
+                             "/usr/share/fonts/truetype/inter/Inter-Regular.ttf",
+                             "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"});
+    semibold_.bytes = first_of({"/usr/share/fonts/opentype/inter/Inter-SemiBold.otf",
+                                "/usr/share/fonts/truetype/inter/Inter-SemiBold.ttf",
+                                "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"});
+    mono_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf",
+                            "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"});
+    mono_strong_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf",
+                                   "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"});
+    cjk_.bytes = first_of({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
+                           "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc"});
+    mono_.ascent = mono_strong_.ascent = 1.02f;
+    mono_.line = mono_strong_.line = 1.32f;
+    cjk_.ascent = 1.16f;
+    cjk_.line = 1.448f;
+    cjk_.number = 1;  // the collection starts with the Japanese face, the Korean one is second
+    for (ImWchar c = 0x20; c < 0x7f; ++c) characters_.insert(c);
+    for (ImWchar c = 0xa0; c < 0x100; ++c) characters_.insert(c);
+    characters_.insert(0xfffd);
+    fonts_.resize(static_cast<std::size_t>(Face::count));
+}
+
+void Fonts::require(std::string_view text) {
+    while (!text.empty()) {
+        const char32_t character = take_character(text);
+        if (character < 0x80 || character > 0xffff) continue;
+        if (characters_.insert(static_cast<ImWchar>(character)).second) stale_ = true;
+    }
+}
+
+void Fonts::add(ImFontAtlas& atlas, const File& file, float em, bool merge) {
+    ImFontConfig config;
+    config.MergeMode = merge;
+    if (file.missing()) {
+        if (merge) return;
+        config.SizePixels = std::round(em * scale_);
+        atlas.AddFontDefault(&config);
+        return;
+    }
+    config.FontDataOwnedByAtlas = false;
+    config.FontNo = file.number;
+    config.OversampleH = config.OversampleV = 1;
+    // The atlas only reads the bytes, but takes them without const.
+    atlas.AddFontFromMemoryTTF(const_cast<std::byte*>(file.bytes->data()), static_cast<int>(file.bytes->size()),
+                               em * file.line * scale_, &config, ranges_.Data);
+}
+
+bool Fonts::update(float scale) {
+    if (!stale_ && scale == scale_) return false;
+    scale_ = scale;
+    stale_ = false;
+    ranges_.clear();
+    for (auto at = characters_.begin(); at != characters_.end();) {
+        const ImWchar first = *at;
+        ImWchar last = first;
+        while (++at != characters_.end() && *at == last + 1) last = *at;
+        ranges_.push_back(first);
+        ranges_.push_back(last);
+    }
+    ranges_.push_back(0);
+    ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+    atlas.Clear();
+#if IMGUI_VERSION_NUM < 19200
+    atlas.FontBuilderIO = ImGuiFreeType::GetBuilderForFreeType();
+    atlas.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
+#endif
+    for (std::size_t face = 0; face < fonts_.size(); ++face) {
+        const float em = kFaces[face].em;
+        const File& first = file_of(static_cast<Face>(face));
+        add(atlas, first.missing() ? inter_ : first, em, false);
+        fonts_[face] = atlas.Fonts.back();
+        add(atlas, inter_, em, true);
+        add(atlas, cjk_, em, true);
+    }
+    ImGui::GetIO().FontDefault = fonts_[static_cast<std::size_t>(Face::ui)];
+    atlas.Build();
+    return true;
+}
+
+const Fonts::File& Fonts::file_of(Face face) const {
+    switch (kFaces[static_cast<std::size_t>(face)].family) {
+        case 'm':
+            return mono_;
+        case 'b':
+            return mono_strong_;
+        case 's':
+            return semibold_;
+        default:
+            return inter_;
+    }
+}
+
+float Fonts::size(Face face) const { return kFaces[static_cast<std::size_t>(face)].em * file_of(face).line * scale_; }
+
+float Fonts::ascent(Face face) const {
+    return std::ceil(kFaces[static_cast<std::size_t>(face)].em * file_of(face).ascent * scale_);
+}
+
+float Fonts::cap_height(Face face) const { return kFaces[static_cast<std::size_t>(face)].em * 0.727f * scale_; }
+
+}  // namespace locus

@@ -1,0 +1,72 @@
+#pragma once
+// The typefaces, at the sizes of the design; characters are added to the atlas when they are first shown.
+#include <imgui.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/mapped_file.h"
+
+namespace locus {
+
+/// A role on screen; sizes are em heights in design pixels.
+enum class Face {
+    ui,           // Inter 14
+    title,        // Inter semibold 13
+    brand,        // Inter semibold 16
+    label,        // Inter 12: row labels
+    tiny,         // Inter 10.5: subscripts of ui
+    mono,         // JetBrains Mono 12.5: every number
+    mono_strong,  // the same, semibold: a result
+    mono_small,   // JetBrains Mono 11: subtitles, legends, axes
+    mono_tiny,    // JetBrains Mono 10: subscripts of formula
+    formula,      // JetBrains Mono 14
+    count
+};
+
+class Fonts {
+public:
+    /// Looks for Inter, JetBrains Mono and Noto Sans CJK where systems keep fonts; a missing one is replaced by another
+    /// of them, in the end by the font inside Dear ImGui.
+    Fonts();
+
+    /// Makes sure that every character of a UTF-8 text is there after the next update().
+    void require(std::string_view text);
+    /// Rebuilds the atlas if characters are missing or the scale changed; true if it did.  Not during a frame.
+    bool update(float scale);
+
+    /// True if update() would rebuild for missing characters.
+    bool stale() const { return stale_; }
+
+    ImFont* font(Face face) const { return fonts_[static_cast<std::size_t>(face)]; }
+    /// Height that Dear ImGui calls the size of the font, in window units.
+    float size(Face face) const;
+    /// From the top of a line to its baseline, in window units.
+    float ascent(Face face) const;
+    /// Height of a capital letter, in window units.
+    float cap_height(Face face) const;
+
+private:
+    struct File {
+        std::unique_ptr<MappedFile> bytes;
+        int number = 0;        // of the face inside a collection
+        float ascent = 0.97f;  // per em
+        float line = 1.21f;    // ascent + descent per em: what Dear ImGui scales to the size
+        bool missing() const { return !bytes; }
+    };
+    void add(ImFontAtlas& atlas, const File& file, float em, bool merge);
+    const File& file_of(Face face) const;
+
+    File inter_, semibold_, mono_, mono_strong_, cjk_;
+    std::set<ImWchar> characters_;
+    ImVector<ImWchar> ranges_;
+    std::vector<ImFont*> fonts_;
+    float scale_ = 0;
+    bool stale_ = true;
+};
+
+}  // namespace locus

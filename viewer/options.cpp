@@ -1,0 +1,104 @@
+#include "viewer/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "viewer/page.h"
+
+namespace locus {
+
+namespace {
+
+/// "3,5" or "1280x800": two whole numbers around a separator; false for anything else.
+bool parse_pair(const std::string& text, char separator, long& first, long& second) {
+    const char* end = text.data() + text.size();
+    const auto a = std::from_chars(text.data(), end, first);
+    if (a.ec != std::errc{} || a.ptr == end || *a.ptr != separator) return false;
+    const auto b = std::from_chars(a.ptr + 1, end, second);
+    return b.ec == std::errc{} && b.ptr == end;
+}
+
+std::string known_pages() {
+    std::string names;
+    for (const PageName& page : page_names()) names += (names.empty() ? "" : ", ") + std::string(page.name);
+    return names;
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("model", options.model, "model folder, or the name of a built-in one")->capture_default_str();
+    app.add_option("--text", options.text, "the sentence");
+    app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
+    app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
+    app.add_option("--page", options.page, "first page: " + known_pages());
+    app.add_option("--layer", options.layer, "layer, from 0");
+    app.add_option("--head", options.head, "head, from 0");
+    app.add_option("--cell", options.cell, "query and key of the cell: I,J");
+    app.add_option("--dialect", options.dialect, "official, hf or paper");
+    app.add_option("--theme", options.theme, "dark or light");
+    app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
+    app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
+    app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
+    app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
+}
+
+State state_of(Options& options) {
+    State state;
+    if (!options.page.empty()) {
+        const auto& pages = page_names();
+        LOCUS_CHECK(std::any_of(pages.begin(), pages.end(), [&](const PageName& p) { return options.page == p.name; }),
+                    "--page is \"" + options.page + "\", expected one of " + known_pages());
+        state.page = options.page;
+    }
+    LOCUS_CHECK(options.theme.empty() || options.theme == "dark" || options.theme == "light",
+                "--theme is \"" + options.theme + "\", expected dark or light");
+    if (options.theme == "light") state.theme = ThemeName::light;
+    if (!options.dialect.empty()) state.dialect = parse_dialect(options.dialect);
+    LOCUS_CHECK(options.scale >= 0.5 && options.scale <= 4,
+                "--scale is " + std::to_string(options.scale) + ", expected 0.5 to 4");
+    state.zoom = static_cast<float>(options.scale);
+    long width = 0, height = 0;
+    if (!options.size.empty()) {
+        LOCUS_CHECK(parse_pair(options.size, 'x', width, height) && width >= 800 && height >= 600 && width <= 8192 &&
+                        height <= 8192,
+                    "--size is \"" + options.size + "\", expected WxH from 800x600 to 8192x8192");
+        options.width = static_cast<int>(width);
+        options.height = static_cast<int>(height);
+    }
+    LOCUS_CHECK(options.text.empty() || options.tokens.empty(), "expected one of --text and --tokens, found both");
+    LOCUS_CHECK(options.mask.empty() || !options.tokens.empty(), "--mask goes with --tokens only");
+    if (!options.text.empty()) state.text = options.text;
+    state.tokens = options.tokens;
+    state.mask = options.mask;
+    return state;
+}
+
+void fit_to_model(const Options& options, const Session& session, State& state) {
+    const DebertaConfig& config = session.config();
+    const auto fit = [](const char* name, long wished, Index& value, Index count) {
+        if (wished < 0) {
+            value = std::min(value, count - 1);
+            return;
+        }
+        LOCUS_CHECK(wished < count, std::string(name) + " is " + std::to_string(wished) + ", expected 0 to " +
+                                        std::to_string(count - 1));
+        value = wished;
+    };
+    fit("--layer", options.layer, state.layer, config.num_hidden_layers);
+    fit("--head", options.head, state.head, config.num_attention_heads);
+    const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
+    long i = 0, j = 0;
+    if (!options.cell.empty()) {
+        LOCUS_CHECK(
+            parse_pair(options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
+            "--cell is \"" + options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+        state.cell = {i, j};
+    }
+    state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};
+}
+
+}  // namespace locus

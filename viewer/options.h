@@ -1,0 +1,33 @@
+#pragma once
+// From the command line to a first screen.
+#include <string>
+
+#include "viewer/session.h"
+#include "viewer/state.h"
+
+namespace CLI {
+class App;
+}
+
+namespace locus {
+
+/// What the user wrote, as it was written.
+struct Options {
+    std::string model = "tiny-v3";
+    std::string text, tokens, mask, page, cell, theme, size, dialect, screenshot;
+    long layer = -1, head = -1;
+    double scale = 1;
+    bool list_pages = false, bench = false;
+    int width = 1280, height = 800;  // from `size`
+};
+
+void add_options(CLI::App& app, Options& options);
+
+/// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
+State state_of(Options& options);
+
+/// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
+/// wrote do not.
+void fit_to_model(const Options& options, const Session& session, State& state);
+
+}  // namespace locus

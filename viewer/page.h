@@ -1,0 +1,55 @@
+#pragma once
+// A page is a file: it fills its room in the middle, and says what stands beside and below it.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "viewer/session.h"
+#include "viewer/state.h"
+#include "viewer/ui.h"
+#include "viewer/window.h"
+
+namespace locus {
+
+/// What a page may look at while it draws one frame.
+struct Scene {
+    Ui& ui;
+    State& state;
+    const Session& session;
+    const Answer* answer;  // of the text on screen, perhaps a moment old; nullptr before the first one
+    bool busy = false;     // a newer answer is being computed
+};
+
+class Page {
+public:
+    virtual ~Page() = default;
+    virtual const char* name() const = 0;   // as in --page
+    virtual const char* title() const = 0;  // as on the rail
+    virtual char key() const = 0;
+    /// True if the sentence bar shows the tokens; false if `draw_bar` has it all.
+    virtual bool shows_tokens() const { return true; }
+    /// True if the page can be drawn without an answer of the model.
+    virtual bool needs_answer() const { return true; }
+    /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
+    virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
+    virtual void draw(Scene& scene, const Rect& room) = 0;
+    virtual void draw_side(Scene& scene, const Rect& room) = 0;
+    virtual void draw_formula(Scene& scene, const Rect& bar) = 0;
+    /// A key that the frame did not take; true if the page did.
+    virtual bool press(Scene&, const KeyPress&) { return false; }
+};
+
+/// In the order of the rail.
+std::vector<std::unique_ptr<Page>> make_pages();
+/// Their names, for --list-pages, without a window.
+struct PageName {
+    const char* name;
+    const char* about;
+};
+const std::vector<PageName>& page_names();
+
+std::unique_ptr<Page> make_positions_page();
+std::unique_ptr<Page> make_attention_page();
+std::unique_ptr<Page> make_decoder_page();
+
+}  // namespace locus

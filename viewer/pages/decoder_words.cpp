@@ -1,0 +1,82 @@
+// What the model would write, with the decoder and without; and the formula with the strength of I.
+#include <algorithm>
+
+#include "viewer/formula_bar.h"
+#include "viewer/pages/decoder.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/side_column.h"
+
+namespace locus {
+
+void DecoderPage::draw_side(Scene& scene, const Rect& room) {
+    if (!scene.answer) return;
+    const Ui& ui = scene.ui;
+    const DecoderAnswer& decoder = scene.answer->decoder;
+    const Touch mouse = ui.touch("words", room);
+    if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    SideColumn column(ui, room, scroll_);
+    if (!decoder.no_words.empty()) {
+        column.heading("What stands at [MASK]?");
+        column.sentence(decoder.no_words);
+    }
+    for (const MaskWords& mask : decoder.masks) draw_words(scene, column, mask);
+    column.sentence("Keys and values come from H in both passes. Only the query learns where it stands.");
+    if (scene.state.dialect == Dialect::hf)
+        column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
+    if (column.link("Lesson 13 \u00b7 Enhanced mask decoder"))
+        scene.state.notice = "lesson 13 comes with a later milestone; ./locus lesson lists those that are there";
+    const float over = column.y() + scroll_ - ui.px(8) - room.y1;
+    scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, over));
+}
+
+void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskWords& mask) const {
+    const Theme& theme = *scene.ui.theme;
+    double largest = 1e-9;
+    for (const auto* words : {&mask.with_decoder, &mask.last_layer})
+        for (const Word& word : *words) largest = std::max(largest, word.probability);
+    const auto list = [&](const char* caption, const std::vector<Word>& words, ImU32 colour) {
+        if (words.empty()) return;
+        scene.ui.text(column.left(), column.y(), caption, theme.muted, Face::label);
+        column.skip(19);
+        for (const Word& word : words) {
+            const std::string shown = scene.ui.cut(word.piece, scene.ui.px(72));
+            column.bar({{shown, theme.text}}, colour, word.probability / largest, fixed(word.probability, 3));
+            column.skip(19);
+        }
+        column.skip(1);
+    };
+    column.heading("What stands at [MASK] " + std::to_string(mask.position) + "?", "top 5");
+    column.skip(-4);
+    list("with the mask decoder", mask.with_decoder, theme.c2p);
+    list("last layer alone, same head", mask.last_layer, theme.muted);
+    column.skip(-8);
+    column.rule();
+}
+
+void DecoderPage::draw_formula(Scene& scene, const Rect& bar) {
+    if (!scene.answer || !scene.answer->decoder.unavailable.empty()) return;
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    State& state = scene.state;
+    const auto part = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::formula}; };
+    const auto low = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };
+    const std::string last = std::to_string(scene.session.config().num_hidden_layers - 1);
+    const std::string factor = state.strength == 1 ? "" : fixed(state.strength, 2) + "\u00b7";
+    const float x = bar.x0 + ui.px(16);
+    const float end =
+        x + ui.spans(x, bar.middle_y(),
+                     {part("q", theme.c2p), low("0", theme.c2p), part(" = ", theme.text), part("H", theme.c2c),
+                      part(" + " + factor, theme.text), part("I", theme.c2p), part(",  ", theme.text),
+                      part("q", theme.c2p), low("t+1", theme.c2p), part(" = layer", theme.text), low(last, theme.text),
+                      part("(Q = ", theme.text), part("q", theme.c2p), low("t", theme.c2p),
+                      part(", K = V = ", theme.text), part("H", theme.c2c), part(")", theme.text)});
+    const float right = bar.x1 - ui.px(16);
+    ui.text(right, bar.middle_y(), fixed(state.strength, 2), theme.text, Face::mono, Align::right);
+    const float slider = right - ui.px(46) - ui.px(140);
+    ui.slider("strength", slider, bar.middle_y(), ui.px(140), state.strength, 0, 1, 0.01);
+    const float label = slider - ui.px(10);
+    const float wide = ui.text(label, bar.middle_y(), "strength of I", theme.muted, Face::mono_small, Align::right);
+    if (!state.notice.empty()) draw_bar_note(scene, {bar.x0, bar.y0, label - wide, bar.y1}, "", end);
+}
+
+}  // namespace locus

@@ -1,0 +1,58 @@
+#include "viewer/plots/matrix_labels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/heatmap.h"
+
+namespace locus {
+
+namespace {
+
+constexpr float kLongest = 96;  // design pixels
+
+struct Range {
+    Index first, last;
+};
+
+Range shown(double first, double side, Index length) {
+    return {static_cast<Index>(first), std::min(length - 1, static_cast<Index>(std::ceil(first + side)) - 1)};
+}
+
+ImU32 ink(const Ui& ui, bool chosen) { return chosen ? ui.theme->text : ui.theme->muted; }
+
+}  // namespace
+
+float widest_label(const Ui& ui, const Answer& answer, float limit) {
+    float widest = ui.px(24);
+    for (const std::string& label : answer.labels) widest = std::max(widest, ui.text_width(label, Face::label));
+    return std::min(widest, limit);
+}
+
+void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen) {
+    const Index length = answer.length();
+    const bool all = cells.height() / static_cast<float>(view.shown(length)) >= ui.px(12);
+    const Range range = shown(view.first_i, view.shown(length), length);
+    for (Index i = range.first; i <= range.last; ++i) {
+        const Rect row = cell_rect(cells, view, length, {i, 0});
+        if ((!all && i != chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
+        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(kLongest), answer.labels[static_cast<std::size_t>(i)],
+                       ink(ui, i == chosen), Face::label, Align::right);
+    }
+}
+
+void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen) {
+    const Index length = answer.length();
+    const Range range = shown(view.first_j, view.shown(length), length);
+    const bool all = cells.width() / static_cast<float>(view.shown(length)) >= ui.px(14);
+    for (Index j = range.first; j <= range.last; ++j) {
+        if (!all && j != chosen) continue;
+        const Rect column = cell_rect(cells, view, length, {0, j});
+        if (column.middle_x() < cells.x0 || column.middle_x() > cells.x1) continue;
+        ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5),
+                        ui.cut(answer.labels[static_cast<std::size_t>(j)], ui.px(kLongest), Face::label),
+                        ink(ui, j == chosen), Face::label);
+    }
+}
+
+}  // namespace locus

@@ -1,0 +1,44 @@
+#pragma once
+// The rooms around a page: top bar, rail, sentence bar, and what lies above all of them.
+#include "viewer/page.h"
+
+namespace locus {
+
+/// Name, model, dialect; keys at the right.
+void draw_top_bar(Scene& scene, const Rect& bar);
+/// The pages with their number keys; a click turns to one.
+void draw_rail(Scene& scene, const Rect& rail, const std::vector<std::unique_ptr<Page>>& pages);
+
+/// The tokens as chips, or the text box while the sentence is edited.
+class SentenceBar {
+public:
+    /// Between the bar's left end and `right`.
+    void draw(Scene& scene, const Rect& bar, float right);
+
+private:
+    void draw_chips(Scene& scene, const Rect& room);
+    void draw_box(Scene& scene, const Rect& room);
+
+    float scroll_ = 0;
+    Cell followed_;      // the cell whose chips were last scrolled into sight
+    bool focus_ = true;  // the box takes the keyboard when it opens
+};
+
+/// Commands by name, over everything.
+class Palette {
+public:
+    void draw(Scene& scene, const Rect& screen);
+    /// Up and down choose; letters go to the box.
+    void press(const KeyPress& press);
+    void close(State& state);
+
+private:
+    std::string typed_;
+    std::size_t chosen_ = 0;
+    bool open_ = false;
+};
+
+/// Every key with what it does, over a dimmed screen; any key or click closes it.
+void draw_key_sheet(Scene& scene, const Rect& screen);
+
+}  // namespace locus

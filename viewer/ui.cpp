@@ -1,0 +1,126 @@
+#include "viewer/ui.h"
+
+#include <cmath>
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kEllipsis = "\u2026";
+
+/// Whole window units: text between pixels is blurred.
+ImVec2 snapped(float x, float y) { return {std::floor(x + 0.5f), std::floor(y + 0.5f)}; }
+
+/// Shortens by one UTF-8 character.
+void drop_last(std::string& text) {
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    if (!text.empty()) text.pop_back();
+}
+
+}  // namespace
+
+float Ui::px(float design) const {
+    return design != std::floor(design) ? design * scale_ : std::max(1.0f, std::floor(design * scale_ + 0.5f));
+}
+
+float Ui::text_width(std::string_view text, Face face) const {
+    fonts->require(text);
+    return fonts->font(face)->CalcTextSizeA(fonts->size(face), 1e9f, 0, text.data(), text.data() + text.size()).x;
+}
+
+float Ui::text(float x, float y, std::string_view text, ImU32 colour, Face face, Align align) const {
+    const float width = text_width(text, face);
+    if (align == Align::centre) x -= width / 2;
+    if (align == Align::right) x -= width;
+    const float top = y + fonts->cap_height(face) / 2 - fonts->ascent(face);
+    draw().AddText(fonts->font(face), fonts->size(face), snapped(x, top), colour, text.data(),
+                   text.data() + text.size());
+    return width;
+}
+
+std::string Ui::cut(std::string_view full, float width, Face face) const {
+    std::string shorter(full);
+    if (text_width(full, face) <= width) return shorter;
+    while (!shorter.empty() && text_width(shorter + kEllipsis, face) > width) drop_last(shorter);
+    return shorter + kEllipsis;
+}
+
+float Ui::text_within(float x, float y, float width, std::string_view full, ImU32 colour, Face face,
+                      Align align) const {
+    return text(x, y, cut(full, width, face), colour, face, align);
+}
+
+float Ui::spans_width(const std::vector<Span>& line) const {
+    float width = 0;
+    for (const Span& span : line) width += text_width(span.text, span.face);
+    return width;
+}
+
+float Ui::spans(float x, float y, const std::vector<Span>& line) const {
+    const float left = x;
+    const float baseline = y + fonts->cap_height(Face::ui) / 2;
+    for (const Span& span : line) {
+        const float raise = span.raise < 0 ? -px(-span.raise) : span.raise > 0 ? px(span.raise) : 0;
+        const float top = baseline - raise - fonts->ascent(span.face);
+        const float width = text_width(span.text, span.face);
+        draw().AddText(fonts->font(span.face), fonts->size(span.face), snapped(x, top), span.colour, span.text.data(),
+                       span.text.data() + span.text.size());
+        x += width;
+    }
+    return x - left;
+}
+
+float Ui::paragraph(float x, float y, float width, std::string_view text, ImU32 colour, Face face) const {
+    fonts->require(text);
+    const float pitch = std::floor(fonts->size(face) * 1.18f);
+    const float top = y;
+    std::string line;
+    const auto flush = [&] {
+        this->text(x, y + pitch / 2, line, colour, face);
+        line.clear();
+        y += pitch;
+    };
+    while (!text.empty()) {
+        const std::size_t space = std::min(text.find(' '), text.size());
+        const std::string word(text.substr(0, space));
+        text.remove_prefix(std::min(space + 1, text.size()));
+        if (!line.empty() && text_width(line + " " + word, face) > width) flush();
+        line += line.empty() ? word : " " + word;
+    }
+    if (!line.empty()) flush();
+    return y - top;
+}
+
+void Ui::text_upwards(float x, float y, std::string_view label, ImU32 colour, Face face) const {
+    // Drawn level, then every corner is turned by a quarter: (dx, dy) -> (dy, -dx).
+    ImDrawList& target = draw();
+    fonts->require(label);
+    const ImVec2 origin = snapped(x, y);
+    const float middle = std::floor(fonts->ascent(face) - fonts->cap_height(face) / 2 + 0.5f);
+    const int first = target.VtxBuffer.Size;
+    // A clip rectangle would cut the level text before it is turned, so there is none around this call.
+    target.AddText(fonts->font(face), fonts->size(face), origin, colour, label.data(), label.data() + label.size());
+    for (int n = first; n < target.VtxBuffer.Size; ++n) {
+        ImVec2& corner = target.VtxBuffer[n].pos;
+        const ImVec2 from{corner.x - origin.x, corner.y - origin.y};
+        corner = {origin.x + from.y - middle, origin.y - from.x};
+    }
+}
+
+void Ui::fill(const Rect& rect, ImU32 colour, float rounding) const {
+    draw().AddRectFilled(rect.min(), rect.max(), colour, rounding > 0 ? px(rounding) : 0);
+}
+
+void Ui::outline(const Rect& rect, ImU32 colour, float thickness, float rounding) const {
+    const float width = px(thickness);
+    // Half a line inwards, so that the stroke covers whole pixels.
+    draw().AddRect({rect.x0 + width / 2 - 0.5f, rect.y0 + width / 2 - 0.5f},
+                   {rect.x1 - width / 2 + 0.5f, rect.y1 - width / 2 + 0.5f}, colour, rounding > 0 ? px(rounding) : 0, 0,
+                   width);
+}
+
+void Ui::hairline_across(float x0, float x1, float y) const { fill({x0, y, x1, y + px(1)}, theme->line); }
+
+void Ui::hairline_down(float x, float y0, float y1) const { fill({x, y0, x + px(1), y1}, theme->line); }
+
+}  // namespace locus
