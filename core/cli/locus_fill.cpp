@@ -52,7 +52,9 @@ int main(int argc, char** argv) {
     std::string text;
     Index top = 5;
     bool no_emd = false, json = false;
-    app.add_option("--model", request.model, "model folder, or the name of a built-in one")->capture_default_str();
+    app.add_option("--model", request.model, "model folder, or the name of a built-in one")
+        ->check(cli::not_empty())
+        ->capture_default_str();
     app.add_option("text", text, "text with one or several [MASK]")->required();
     app.add_option("--top", top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
     app.add_flag("--no-emd", no_emd, "read the last layer instead, as Hugging Face does");
@@ -73,6 +75,9 @@ int main(int argc, char** argv) {
         for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
 
         const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
+        if (logits.hasNaN())
+            throw Error(Fault::unreadable, checkpoint.folder.string() +
+                                               ": the logits at [MASK] hold NaN, expected numbers to rank words by");
         Json masks = Json::array();
         for (Index n = 0; n < logits.rows(); ++n) {
             const std::int64_t position = input.mask_positions[2 * n + 1];

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     std::string model = "tiny-v3", text;
     bool json = false;
     app.add_option("--model", model, "model folder (only its tokenizer is needed), or a built-in one")
+        ->check(cli::not_empty())
         ->capture_default_str();
     app.add_option("text", text, "the text")->required();
     app.add_flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}");

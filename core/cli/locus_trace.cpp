@@ -1,7 +1,6 @@
 // locus trace: runs a model and keeps every stage that was asked for.
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
@@ -20,17 +19,17 @@ struct Options {
 };
 
 struct Summary {
-    double min = std::numeric_limits<double>::infinity(), max = -min, mean = 0, rms = 0;
+    double min = 0, max = 0, mean = 0, rms = 0;
 };
 
 Summary summarise(const Stage& stage) {
-    Summary summary;
+    Summary summary = {stage.size() ? stage.at(0) : std::nan(""), stage.size() ? stage.at(0) : std::nan("")};
     double sum = 0, squares = 0;
     for (Index n = 0; n < stage.size(); ++n) {
         const double value = stage.at(n);
-        // Comparisons turned so that a NaN ends up in min and max instead of being passed over.
-        if (!(value >= summary.min)) summary.min = value;
-        if (!(value <= summary.max)) summary.max = value;
+        // A NaN compares false with everything: once met, it is to stay.
+        if (std::isnan(value) || value < summary.min) summary.min = value;
+        if (std::isnan(value) || value > summary.max) summary.max = value;
         sum += value;
         squares += value * value;
     }
@@ -55,10 +54,10 @@ Json as_json(const Trace& trace, const Options& options) {
                           {"axes", stage.axes},
                           {"formula", stage.formula},
                           {"source", stage.source},
-                          {"min", summary.min},
-                          {"max", summary.max},
-                          {"mean", summary.mean},
-                          {"rms", summary.rms}});
+                          {"min", cli::json_number(summary.min)},
+                          {"max", cli::json_number(summary.max)},
+                          {"mean", cli::json_number(summary.mean)},
+                          {"rms", cli::json_number(summary.rms)}});
     }
     return {{"model", options.request.model},
             {"dialect", options.dialect},
@@ -85,7 +84,23 @@ Trace forward(const CLI::App& app, const Options& options, const Checkpoint& che
     return trace;
 }
 
-Trace run(const CLI::App& app, const Options& options) {
+/// "[[1,6,2],[1,5,2]]", one list per sample.
+std::string tokens_as_json(const IndexTensor& tokens) {
+    Json samples = Json::array();
+    for (Index b = 0; b < tokens.extent(0); ++b) {
+        Json sample = Json::array();
+        for (Index t = 0; t < tokens.extent(1); ++t) sample.push_back(tokens[b * tokens.extent(1) + t]);
+        samples.push_back(sample);
+    }
+    return samples.dump();
+}
+
+struct Result {
+    Trace trace;
+    std::string tokens;
+};
+
+Result run(const CLI::App& app, const Options& options) {
     parse_dialect(options.dialect);
     LOCUS_CHECK(options.precision == "f32" || options.precision == "f64",
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
@@ -99,8 +114,9 @@ Trace run(const CLI::App& app, const Options& options) {
     if (!prepared.ignored.empty())
         cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     try {
-        return options.precision == "f64" ? forward<double>(app, options, checkpoint, prepared.input)
-                                          : forward<float>(app, options, checkpoint, prepared.input);
+        return {options.precision == "f64" ? forward<double>(app, options, checkpoint, prepared.input)
+                                           : forward<float>(app, options, checkpoint, prepared.input),
+                tokens_as_json(prepared.input.tokens)};
     } catch (const Error& error) {
         // The same wrong value is the user's on the command line and the file's in a file.
         const std::string sentence = error.what();
@@ -120,25 +136,31 @@ int main(int argc, char** argv) {
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
-    app.add_option("--model", options.request.model, "model folder, or the name of a built-in one")->required();
-    app.add_option("--text", options.request.texts, "one or several texts");
-    app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3");
-    app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0");
-    app.add_option("--input", options.request.input_file, "a safetensors file with tokens, mask, token_types, labels");
-    app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent");
+    app.add_option("--model", options.request.model, "model folder, or the name of a built-in one")
+        ->check(cli::not_empty())
+        ->required();
+    app.add_option("--text", options.request.texts, "one or several texts")->allow_extra_args(false);
+    app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
+    app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
+    app.add_option("--input", options.request.input_file, "a safetensors file with tokens, mask, token_types, labels")
+        ->check(cli::not_empty());
+    app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent")
+        ->check(cli::not_empty());
     app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
     app.add_option("--dialect", options.dialect, "official, hf or paper")->capture_default_str();
     app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
-    app.add_option("--out", options.out, "write the stages to this safetensors file");
+    app.add_option("--out", options.out, "write the stages to this safetensors file")->check(cli::not_empty());
     app.add_flag("--json", options.json, "print JSON instead of a table");
-    return cli::run_program(app, argc, argv, [&] {
-        const Trace trace = run(app, options);
+    return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+        const auto [trace, tokens] = run(app, options);
         if (!options.out.empty())
-            write_trace(
-                options.out, trace,
-                {{"model", options.request.model}, {"dialect", options.dialect}, {"precision", options.precision}});
+            write_trace(options.out, trace,
+                        {{"model", options.request.model},
+                         {"dialect", options.dialect},
+                         {"precision", options.precision},
+                         {"tokens", tokens}});
         if (options.json)
-            std::cout << as_json(trace, options).dump(2) << '\n';
+            std::cout << as_json(trace, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
         else if (options.out.empty())
             std::cout << as_table(trace);
         return 0;

@@ -4,11 +4,13 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 namespace locus::cli {
 
@@ -28,9 +30,37 @@ void say(const CLI::App& app, const std::string& sentence) {
 }
 
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
+    return run_program(app, std::vector<std::string>(argv + 1, argv + argc), body);
+}
+
+std::vector<std::string> one_value_each(int argc, char** argv, const std::string& option) {
+    std::vector<std::string> arguments;
+    bool values = false;  // inside the values of the option
+    bool first = false;   // its first value follows its name anyway
+    for (int n = 1; n < argc; ++n) {
+        const std::string word = argv[n];
+        if (word.starts_with("-") && !first) {
+            values = word == option || word.starts_with(option + "=");
+            first = word == option;
+        } else {
+            if (values && !first) arguments.push_back(option);
+            first = false;
+        }
+        arguments.push_back(word);
+    }
+    return arguments;
+}
+
+CLI::Validator not_empty() {
+    return {[](const std::string& value) { return value.empty() ? std::string("the value is empty") : std::string(); },
+            "", "not_empty"};
+}
+
+int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body) {
     std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death in the middle of a file
     try {
-        app.parse(argc, argv);
+        std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+        app.parse(std::move(arguments));
     } catch (const CLI::CallForHelp&) {
         std::cout << app.help();
         return 0;
@@ -83,6 +113,11 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
         text += line + '\n';
     }
     return text;
+}
+
+nlohmann::ordered_json json_number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
 std::string number(double value) {

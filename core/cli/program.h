@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,15 @@ namespace locus::cli {
 /// 2 wrong usage, 3 unreadable, 4 unsupported, 70 anything else.  --help prints and returns 0.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
+/// Gives every value of a repeatable option its own name: "--text a b" becomes "--text a --text b", without the
+/// program's name.  CLI11 takes a value in brackets apart where an option may swallow several: "[MASK]" is such a
+/// value.
+std::vector<std::string> one_value_each(int argc, char** argv, const std::string& option);
+int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body);
+
+/// Refuses an empty value: --out "" is a mistake in a script, never a wish.
+CLI::Validator not_empty();
+
 /// One line on stderr: "locus trace: <sentence>".
 void say(const CLI::App& app, const std::string& sentence);
 
@@ -23,6 +33,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
 
 /// "1.2346", "-3.2e-07", "nan": six significant digits.
 std::string number(double value);
+
+/// JSON has no NaN or infinity; they become the strings "nan", "inf", "-inf".
+nlohmann::ordered_json json_number(double value);
 
 /// Columns that a UTF-8 text takes on a terminal.
 std::size_t display_width(const std::string& text);

@@ -73,6 +73,11 @@ private:
 }  // namespace
 
 void write_whole_file(const std::filesystem::path& file, const std::function<void(const ByteSink&)>& write) {
+    // A rename would put an ordinary file in the place of a pipe or a device.
+    std::error_code ignored;
+    if (const auto status = std::filesystem::status(file, ignored);
+        std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        throw Error(Fault::unreadable, file.string() + ": cannot be written: it is not an ordinary file");
     Draft draft(file);
     write([&](const void* bytes, std::size_t count) { draft.append(bytes, count); });
     draft.keep();

@@ -40,7 +40,9 @@ void check_input(const ModelInput& input, const DebertaConfig& config) {
     LOCUS_CHECK(input.mask.empty() || input.mask.shape() == shape || input.mask.shape() == square,
                 "mask has shape " + to_string(input.mask.shape()) + ", expected " + to_string(shape) +
                     " like tokens, or " + to_string(square));
-    check_ids(input.mask, "mask", 2, "2 (hidden or visible)");
+    for (Index n = 0; n < input.mask.size(); ++n)
+        LOCUS_CHECK(input.mask[n] == 0 || input.mask[n] == 1,
+                    "mask holds " + std::to_string(input.mask[n]) + ", expected 0 (hidden) or 1 (visible)");
     for (Index n = 0; n + 1 < input.mask_positions.size(); n += 2)
         LOCUS_CHECK(input.mask_positions[n] >= 0 && input.mask_positions[n] < shape[0] &&
                         input.mask_positions[n + 1] >= 0 && input.mask_positions[n + 1] < shape[1],

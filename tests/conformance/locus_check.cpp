@@ -1,7 +1,8 @@
 // locus check: does a candidate hold the same stages as a reference?
-#include <cmath>
+#include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/cli/program.h"
 #include "core/compare.h"
@@ -12,45 +13,60 @@ namespace {
 using namespace locus;
 using Json = nlohmann::ordered_json;
 
-/// JSON has no NaN or infinity; they become strings.
-Json finite(double value) {
-    if (std::isfinite(value)) return value;
-    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
 Json cell(const StageVerdict& verdict) {
     Json json = {{"stage", verdict.name}, {"reason", verdict.reason}};
     const bool compared = verdict.worst >= 0;
     json["index"] = compared ? Json(verdict.worst_index) : Json();
-    json["expected"] = compared ? finite(verdict.expected) : Json();
-    json["found"] = compared ? finite(verdict.found) : Json();
+    json["expected"] = compared ? cli::json_number(verdict.expected) : Json();
+    json["found"] = compared ? cli::json_number(verdict.found) : Json();
     return json;
 }
 
-Json as_json(const Comparison& comparison) {
+Json as_json(const Comparison& comparison, const std::optional<Tolerance>& fixed) {
     Json stages = Json::array();
     for (const StageVerdict& verdict : comparison.stages) {
         Json stage = cell(verdict);
         stage["pass"] = verdict.pass;
-        stage["max_difference"] = finite(verdict.max_difference);
-        stage["allowed"] = finite(verdict.allowed);
+        stage["max_difference"] = cli::json_number(verdict.max_difference);
+        stage["allowed"] = cli::json_number(verdict.allowed);
         stage["rtol"] = verdict.tolerance.relative;
         stage["atol"] = verdict.tolerance.absolute;
         stage["wrong"] = verdict.wrong;
         stage["size"] = verdict.size;
         stages.push_back(stage);
     }
-    return {{"pass", comparison.pass()},     {"first", comparison.first() ? cell(*comparison.first()) : Json()},
-            {"diagnosis", nullptr},          {"stages", stages},
-            {"missing", comparison.missing}, {"unexpected", comparison.unexpected}};
+    Json bound = {{"derived", !fixed}};
+    if (fixed) bound.update({{"rtol", fixed->relative}, {"atol", fixed->absolute}});
+    return {{"pass", comparison.pass()},
+            {"tolerance", bound},
+            {"first", comparison.first() ? cell(*comparison.first()) : Json()},
+            {"diagnosis", nullptr},
+            {"stages", stages},
+            {"missing", comparison.missing},
+            {"unexpected", comparison.unexpected}};
 }
 
-std::string as_text(const Comparison& comparison) {
+/// Two numbers with as many digits as it takes to tell them apart.
+std::string expected_and_found(double expected, double found) {
+    char texts[2][40];
+    for (const int digits : {6, 9, 17}) {
+        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected);
+        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found);
+        if (std::string(texts[0]) != texts[1]) break;
+    }
+    return std::string("expected ") + texts[0] + ", found " + texts[1];
+}
+
+std::string as_text(const Comparison& comparison, const std::optional<Tolerance>& fixed) {
+    const std::string bound = fixed
+                                  ? "tolerance: rtol " + cli::number(fixed->relative) + ", atol " +
+                                        cli::number(fixed->absolute) + ", the same for every stage\n"
+                                  : std::string("tolerance: derived from dtype and reduction length, stage by stage\n");
     std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
     for (const StageVerdict& verdict : comparison.stages)
         rows.push_back({verdict.name, verdict.worst >= 0 ? cli::number(verdict.max_difference) : "-",
                         cli::number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
-    std::string text = cli::table(rows, {false, true, true, false});
+    std::string text = bound + cli::table(rows, {false, true, true, false});
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
     if (!comparison.unexpected.empty())
@@ -59,8 +75,8 @@ std::string as_text(const Comparison& comparison) {
     if (!first) return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
     text += "first wrong stage: " + first->name + ", " + first->reason;
     if (first->worst >= 0)
-        text += "; worst cell " + to_string(first->worst_index) + ": expected " + cli::number(first->expected) +
-                ", found " + cli::number(first->found);
+        text +=
+            "; worst cell " + to_string(first->worst_index) + ": " + expected_and_found(first->expected, first->found);
     return text + "\n";
 }
 
@@ -93,7 +109,7 @@ int main(int argc, char** argv) {
         std::optional<Tolerance> fixed;
         if (rtol || atol) fixed = Tolerance{rtol.value_or(0), atol.value_or(0)};
         const Comparison comparison = compare(reference, candidate, fixed, stored);
-        std::cout << (json ? as_json(comparison).dump(2) + "\n" : as_text(comparison));
+        std::cout << (json ? as_json(comparison, fixed).dump(2) + "\n" : as_text(comparison, fixed));
         return comparison.pass() ? 0 : 1;
     });
 }

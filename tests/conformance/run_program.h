@@ -62,10 +62,10 @@ struct Outcome {
 };
 
 /// `before` is shell in front of the command, such as "ulimit -f 1; ".
-inline Outcome run(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::string& before = "") {
+inline Outcome run_file(const fs::path& file, const std::vector<std::string>& arguments,
+                        const std::string& before = "") {
     const TemporaryFolder folder;
-    std::string command = before + quoted(std::string(LOCUS_BINARY_DIR) + "/bin/" + program);
+    std::string command = before + quoted(file.string());
     for (const std::string& argument : arguments) command += " " + quoted(argument);
     command = "(" + command + ") >" + quoted((folder / "out").string()) + " 2>" + quoted((folder / "err").string()) +
               " </dev/null";
@@ -75,6 +75,12 @@ inline Outcome run(const std::string& program, const std::vector<std::string>& a
     outcome.out = read_file(folder / "out");
     outcome.err = read_file(folder / "err");
     return outcome;
+}
+
+/// A program of this build by its name.
+inline Outcome run(const std::string& program, const std::vector<std::string>& arguments,
+                   const std::string& before = "") {
+    return run_file(fs::path(LOCUS_BINARY_DIR) / "bin" / program, arguments, before);
 }
 
 /// Names of everything in a folder.

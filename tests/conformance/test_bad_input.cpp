@@ -1,4 +1,6 @@
 // Each kind of bad input gets one sentence that names what was wrong, the right exit status, and leaves nothing behind.
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <cstring>
@@ -249,6 +251,46 @@ TEST_CASE("bad input: lists, numbers and names that are none", "[cli]") {
     check_refusal(model.trace({}), 2, {"--text"});
     check_refusal(model.trace({"--text", "a"}), 4, {"--tokens"});
     check_refusal(run("locus-fill", {"a [MASK]", "--top", "0"}), 2, {"--top"});
+}
+
+TEST_CASE("bad input: an option with an empty value is refused, not ignored", "[cli]") {
+    const Model model("safetensors");
+    for (const char* option : {"--out", "--stages", "--mask", "--model"})
+        check_refusal(run("locus-trace", {"--model", model.path(), "--dialect", "hf", "--tokens", "3", option, ""}), 2,
+                      {option});
+    check_refusal(run("locus-fill", {"--model", "", "a [MASK]"}), 2, {"--model"});
+}
+
+TEST_CASE("bad input: a mask that is neither 0 nor 1", "[cli]") {
+    check_refusal(Model("safetensors").trace({"--tokens", "3,5", "--mask", "7,1"}), 2,
+                  {"mask holds 7, expected 0 (hidden) or 1 (visible)"});
+}
+
+TEST_CASE("bad input: an output that is no ordinary file is refused, and stays what it was", "[cli]") {
+    const TemporaryFolder folder;
+    const fs::path pipe = folder / "pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    check_refusal(
+        run("locus-trace", {"--model", "tiny-v3", "--tokens", "5", "--stages", "layer.0.q", "--out", pipe.string()}), 3,
+        {pipe.string(), "ordinary file"});
+    CHECK(fs::is_fifo(pipe));
+    CHECK(listing(folder.path()) == std::vector<std::string>{"pipe"});
+}
+
+TEST_CASE("bad input: fill does not rank words by NaN", "[cli]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    fs::copy(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3", model);
+    fs::permissions(model / "pytorch_model.bin", fs::perms::owner_write, fs::perm_options::add);
+    std::string bytes = read_file(model / "pytorch_model.bin");
+    const std::size_t middle = bytes.size() / 2 / 4 * 4;
+    for (std::size_t n = 0; n < 4096; ++n) bytes[middle + n] = '\xff';  // NaN in every float format
+    write_file(model / "pytorch_model.bin", bytes);
+    const Outcome outcome = run("locus-fill", {"--model", model.string(), "a [MASK].", "--json"});
+    INFO(outcome.err);
+    CHECK(outcome.status == 3);
+    CHECK(outcome.out.empty());
+    CHECK(outcome.err.find("logits") != std::string::npos);
 }
 
 TEST_CASE("bad input: more tokens than the absolute table has rows, when the decoder is asked", "[cli]") {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.h"
@@ -19,6 +21,19 @@ json parsed(const Outcome& outcome) {
     INFO(outcome.err);
     REQUIRE(outcome.err.empty());
     return json::parse(outcome.out);
+}
+
+/// Puts a NaN into the row of token 5 of the table of words.
+void damage_word_table(const fs::path& file) {
+    std::string bytes = read_file(file);
+    std::uint64_t header = 0;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const json entry = json::parse(bytes.substr(8, header))["deberta.embeddings.word_embeddings.weight"];
+    const std::size_t cell = 5 * entry["shape"][1].get<std::size_t>() + 3;
+    const std::uint32_t nan = 0x7fc00000;
+    std::memcpy(bytes.data() + 8 + header + entry["data_offsets"][0].get<std::size_t>() + 4 * cell, &nan, sizeof nan);
+    fs::permissions(file, fs::perms::owner_write, fs::perm_options::add);
+    write_file(file, bytes);
 }
 
 /// Traces of one small oracle case, ours and a copy with one value changed.
@@ -107,6 +122,40 @@ TEST_CASE("trace: table, JSON and file hold the stages that were asked for", "[c
     CHECK(result["stages"][0]["axes"] == json({"B", "H", "Tq", "Tk"}));
 }
 
+TEST_CASE("trace: a text in brackets is one text", "[cli]") {
+    const auto shape = [](std::vector<std::string> texts) {
+        std::vector<std::string> arguments = {"--model", "tiny-v3", "--stages", "embeddings.word", "--json"};
+        arguments.insert(arguments.end(), texts.begin(), texts.end());
+        return parsed(run("locus-trace", arguments))["stages"][0]["shape"];
+    };
+    CHECK(shape({"--text", "[MASK]"}) == json({1, 3, 192}));  // [CLS] [MASK] [SEP]
+    CHECK(shape({"--text", "[MASK]", "[MASK]"}) == json({2, 3, 192}));
+    CHECK(shape({"--text", "[MASK]", "--text", "[a,b]"})[0] == 2);
+}
+
+TEST_CASE("trace: a NaN shows in every figure of its stage", "[cli]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    fs::copy(kOracle / "formats/safetensors", model);
+    damage_word_table(model / "model.safetensors");
+    const Outcome outcome = run("locus-trace", {"--model", model.string(), "--dialect", "hf", "--tokens", "3,5,7",
+                                                "--stages", "embeddings.word", "--json"});
+    const json stage = json::parse(outcome.out)["stages"][0];
+    for (const char* figure : {"min", "max", "mean", "rms"}) CHECK(stage[figure] == "nan");
+}
+
+TEST_CASE("trace: the file says which tokens it was made of", "[cli]") {
+    const Traces traces;
+    const std::string bytes = read_file(traces.ours);
+    std::uint64_t size = 0;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    const json metadata = json::parse(bytes.substr(8, size))["__metadata__"];
+    CHECK(metadata["precision"] == "f32");
+    const json tokens = json::parse(metadata["tokens"].get<std::string>());
+    CHECK(tokens.size() == 2);
+    CHECK(tokens[0].size() == 7);
+}
+
 TEST_CASE("check: our trace passes against the foreign one, in both precisions", "[cli][oracle]") {
     for (const char* precision : {"f32", "f64"}) {
         const Traces traces({"--precision", precision});
@@ -133,6 +182,27 @@ TEST_CASE("check: the first wrong stage in model order, worst cell, expected and
     CHECK(result["first"]["stage"] == "layer.1.p2c");
     CHECK(result["first"]["index"] == json({0, 0, 1, 2}));
     CHECK(std::abs(result["first"]["found"].get<double>() - result["first"]["expected"].get<double>() - 0.5) < 1e-4);
+}
+
+TEST_CASE("check: the tolerance is stated, and expected and found can be told apart", "[cli]") {
+    const Traces traces;
+    const std::string wrong = traces.changed([](Stage& stage) {
+        if (stage.name != "layer.1.p2c") return;
+        float& value = std::get<Tensor<float>>(stage.values)[9];
+        value = std::nextafter(value, 1e9F);
+    });
+    CHECK(run("locus-check", {traces.ours, wrong}).out.find("tolerance: derived") == 0);
+    const Outcome outcome = run("locus-check", {traces.ours, wrong, "--rtol", "1e-9"});
+    CHECK(outcome.status == 1);
+    CHECK(outcome.out.find("tolerance: rtol 1e-09, atol 0") == 0);
+    CHECK(outcome.out.find("1 of ") != std::string::npos);
+    const std::string verdict = outcome.out.substr(outcome.out.rfind(": expected ") + 11);
+    const std::size_t comma = verdict.find(", found ");
+    REQUIRE(comma != std::string::npos);
+    CHECK(verdict.substr(0, comma) != verdict.substr(comma + 8, verdict.size() - comma - 9));
+    const json result = json::parse(run("locus-check", {traces.ours, wrong, "--rtol", "1e-9", "--json"}).out);
+    CHECK(result["tolerance"] == json({{"derived", false}, {"rtol", 1e-9}, {"atol", 0.0}}));
+    CHECK(parsed(run("locus-check", {traces.ours, wrong, "--json"}))["tolerance"] == json({{"derived", true}}));
 }
 
 TEST_CASE("check: NaN, wrong shape and wrong dtype are mismatches", "[cli]") {

@@ -101,19 +101,20 @@ TEST_CASE("house: GLFW and OpenGL in one file, CUDA in its room, printing at the
                        source.path == "viewer/main.cpp"));
         }
         if (source.in("core/") && !source.in("core/cli/"))
-            CHECK_FALSE(std::regex_search(source.text, std::regex(R"(std::(cout|cerr)|\bprintf\()")));
+            CHECK_FALSE(std::regex_search(source.text, std::regex(R"(std::(cout|cerr|clog)|\bf?printf\(|\bf?puts\()")));
     }
 }
 
 TEST_CASE("house: no relaxed arithmetic, no marks left behind, two macros", "[house]") {
     const std::string fast = std::string("fast-") + "math", mark = std::string("TO") + "DO",
                       fix = std::string("FIX") + "ME";
-    const std::regex macro(R"(#define (LOCUS_\w+))");
+    const std::regex cross(std::string("\\bXX") + "X\\b"), macro(R"(#define (LOCUS_\w+))");
     for (const Source& source : all_sources()) {
         INFO(source.path);
         CHECK(source.text.find(fast) == std::string::npos);
         CHECK(source.text.find(mark) == std::string::npos);
         CHECK(source.text.find(fix) == std::string::npos);
+        CHECK_FALSE(std::regex_search(source.text, cross));
         for (std::sregex_iterator at(source.text.begin(), source.text.end(), macro), end; at != end; ++at)
             CHECK(((*at)[1] == "LOCUS_CHECK" || (*at)[1] == "LOCUS_CUDA_CHECK"));
     }
