@@ -73,6 +73,10 @@ private:
 }  // namespace
 
 void write_whole_file(const std::filesystem::path& file, const std::function<void(const ByteSink&)>& write) {
+    // A device or a folder of that name would be replaced by the renaming below.
+    struct stat status = {};
+    if (::stat(file.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+        throw Error(Fault::unreadable, file.string() + ": is there and not a regular file, so it is not replaced");
     Draft draft(file);
     write([&](const void* bytes, std::size_t count) { draft.append(bytes, count); });
     draft.keep();
