@@ -39,6 +39,7 @@ private:
 };
 
 inline fs::path write_bytes(const fs::path& file, const std::string& bytes) {
+    fs::remove(file);  // a new file: ext4 flushes one that is cut to nothing and written again
     std::ofstream stream(file, std::ios::binary);
     stream << bytes;
     stream.close();
