@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
+#include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
+#include "core/json_text.h"
 
 namespace locus {
 
@@ -15,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& file, const std::string& what) {
-    throw Error(Fault::unreadable, file.string() + ": " + what);
+    throw Error(Fault::unreadable, printable(file.string()) + ": " + printable(what));
 }
 
 /// "deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
@@ -70,6 +73,17 @@ private:
     std::map<std::string, const TensorEntry*> by_name_;
 };
 
+/// Whether a file is there; a name the system cannot even look up is not.
+bool is_there(const fs::path& file) {
+    std::error_code error;
+    return fs::exists(file, error);
+}
+
+bool is_folder(const fs::path& folder) {
+    std::error_code error;
+    return fs::is_directory(folder, error);
+}
+
 std::string read_text(const fs::path& file) {
     const MappedFile mapped(file);
     return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
@@ -77,18 +91,18 @@ std::string read_text(const fs::path& file) {
 
 /// Shard names of model.safetensors.index.json, each once.
 std::vector<std::string> shard_names(const fs::path& index_file) {
-    const auto json = nlohmann::json::parse(read_text(index_file), nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
+    const auto json = parse_json_object(read_text(index_file), index_file.string());
+    if (!json.contains("weight_map") || !json["weight_map"].is_object() || json["weight_map"].empty())
         refuse(index_file, "has no weight_map, expected names of tensors and of their files");
-    std::vector<std::string> names;
+    std::set<std::string> names;
     for (const auto& [tensor, file] : json["weight_map"].items()) {
-        if (!file.is_string() || fs::path(file.get<std::string>()).filename() != file.get<std::string>())
-            refuse(index_file, "tensor " + tensor + " lies in " + file.dump() + ", expected a file of the same folder");
-        names.push_back(file);
+        const std::string name = file.is_string() ? file.get<std::string>() : "";
+        if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+            refuse(index_file,
+                   "tensor " + tensor + " lies in " + excerpt(file) + ", expected a file of the same folder");
+        names.insert(name);
     }
-    std::sort(names.begin(), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
+    return {names.begin(), names.end()};
 }
 
 template <class Open>
@@ -104,34 +118,37 @@ std::vector<TensorEntry> open_shards(const fs::path& folder, const fs::path& ind
 std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
     const fs::path single = folder / "model.safetensors", index = folder / "model.safetensors.index.json",
                    pickle = folder / "pytorch_model.bin", pickle_index = folder / "pytorch_model.bin.index.json";
-    if (fs::exists(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
-    if (fs::exists(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
-    if (fs::exists(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
-    if (fs::exists(pickle_index))
+    if (is_there(single)) return std::make_shared<FileWeights>(single, open_safetensors(single).entries);
+    if (is_there(index)) return std::make_shared<FileWeights>(index, open_shards(folder, index, open_safetensors));
+    if (is_there(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
+    if (is_there(pickle_index))
         return std::make_shared<FileWeights>(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
-    refuse(folder, "no weights, expected model.safetensors, model.safetensors.index.json or pytorch_model.bin");
+    refuse(folder,
+           "no weights, expected model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
+           "pytorch_model.bin.index.json");
 }
 
 }  // namespace
 
 Checkpoint open_checkpoint(const fs::path& folder) {
-    if (!fs::is_directory(folder)) refuse(folder, "no such folder, expected one with config.json and weights");
+    if (!is_folder(folder)) refuse(folder, "no such folder, expected one with config.json and weights");
     Checkpoint checkpoint;
     checkpoint.folder = folder;
     checkpoint.config_file = folder / "config.json";
-    if (!fs::exists(checkpoint.config_file)) refuse(folder, "no config.json, expected one beside the weights");
+    if (!is_there(checkpoint.config_file)) refuse(folder, "no config.json, expected one beside the weights");
     checkpoint.config_json = read_text(checkpoint.config_file);
+    parse_json_object(checkpoint.config_json, checkpoint.config_file.string());  // refused here if it is not one
     checkpoint.weights = open_weights(folder);
     return checkpoint;
 }
 
 fs::path resolve_model(const std::string& name_or_path) {
-    if (fs::is_directory(name_or_path)) return name_or_path;
+    if (is_folder(name_or_path)) return name_or_path;
     const fs::path models = fs::path(LOCUS_ASSETS) / "models";
     const bool is_name = !name_or_path.empty() && name_or_path.find('/') == std::string::npos && name_or_path != "..";
-    if (is_name && fs::is_directory(models / name_or_path)) return models / name_or_path;
+    if (is_name && is_folder(models / name_or_path)) return models / name_or_path;
     std::string built_in;
-    if (fs::is_directory(models))
+    if (is_folder(models))
         for (const auto& entry : fs::directory_iterator(models))
             if (entry.is_directory()) built_in += (built_in.empty() ? "" : ", ") + entry.path().filename().string();
     refuse(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");

@@ -13,7 +13,8 @@
 namespace locus {
 
 MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
-    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    // O_NONBLOCK: a pipe is refused below instead of being waited for.
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) throw Error(Fault::unreadable, file.string() + ": cannot be opened: " + std::strerror(errno));
     struct stat status = {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -5,14 +5,20 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/io/printable.h"
+#include "core/json_text.h"
+
 namespace locus {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+
+// The limit of the reference implementation; the largest real header has a few hundred kilobytes.
+constexpr std::uint64_t kMostHeader = 100'000'000;
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
-    throw Error(Fault::unreadable, file.string() + ": " + what);
+    throw Error(Fault::unreadable, file.string() + ": " + printable(what));
 }
 
 Dtype parse_dtype(const std::string& name, const std::string& tensor, const std::filesystem::path& file) {
@@ -23,7 +29,7 @@ Dtype parse_dtype(const std::string& name, const std::string& tensor, const std:
                      "\", expected one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL");
 }
 
-/// The shape, refused where its byte count would not fit 63 bits.
+/// The shape, refused where its byte count, or that of a part of it, would not fit 63 bits.
 Shape parse_shape(const Json& json, const std::string& tensor, std::size_t element_bytes,
                   const std::filesystem::path& file) {
     Shape shape;
@@ -31,10 +37,11 @@ Shape parse_shape(const Json& json, const std::string& tensor, std::size_t eleme
     if (!json.is_array()) refuse(file, "tensor " + tensor + " has no shape, expected a list of sizes");
     for (const Json& extent : json) {
         if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > std::uint64_t{1} << 48)
-            refuse(file, "tensor " + tensor + " has the size " + extent.dump() + ", expected a whole number");
+            refuse(file, "tensor " + tensor + " has the size " + excerpt(extent) + ", expected a whole number");
         shape.push_back(extent.get<Index>());
-        if (__builtin_mul_overflow(bytes, shape.back(), &bytes))
-            refuse(file, "tensor " + tensor + " has the shape " + json.dump() + ", larger than any file");
+        // An extent of 0 counts as 1, because strides are products of the others.
+        if (__builtin_mul_overflow(bytes, std::max<Index>(shape.back(), 1), &bytes))
+            refuse(file, "tensor " + tensor + " has the shape " + excerpt(json) + ", larger than any file");
     }
     return shape;
 }
@@ -53,10 +60,10 @@ TensorEntry parse_entry(const std::string& name, const Json& json, std::size_t d
     const Json& offsets = json["data_offsets"];
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned())
-        refuse(path, "tensor " + name + " has data_offsets " + offsets.dump() + ", expected [begin, end]");
+        refuse(path, "tensor " + name + " has data_offsets " + excerpt(offsets) + ", expected [begin, end]");
     const auto begin = offsets[0].get<std::uint64_t>(), end = offsets[1].get<std::uint64_t>();
     if (begin > end || end > data_size)
-        refuse(path, "tensor " + name + " has data_offsets " + offsets.dump() + ", expected them inside the " +
+        refuse(path, "tensor " + name + " has data_offsets " + excerpt(offsets) + ", expected them inside the " +
                          std::to_string(data_size) + " bytes of data");
     const auto bytes = static_cast<std::uint64_t>(element_count(entry.shape)) * byte_size(entry.dtype);
     if (end - begin != bytes)
@@ -70,18 +77,29 @@ TensorEntry parse_entry(const std::string& name, const Json& json, std::size_t d
     return entry;
 }
 
+/// `entries` in file order.
 void check_overlap(const std::vector<TensorEntry>& entries, const std::filesystem::path& file) {
-    std::vector<const TensorEntry*> sorted;
-    for (const TensorEntry& entry : entries)
-        if (element_count(entry.shape) > 0) sorted.push_back(&entry);
-    std::sort(sorted.begin(), sorted.end(),
-              [](const TensorEntry* a, const TensorEntry* b) { return a->offset < b->offset; });
-    for (std::size_t n = 1; n < sorted.size(); ++n) {
-        const TensorEntry& before = *sorted[n - 1];
-        if (before.offset + static_cast<std::size_t>(element_count(before.shape)) * byte_size(before.dtype) >
-            sorted[n]->offset)
-            refuse(file, "tensors " + before.name + " and " + sorted[n]->name + " overlap");
+    const TensorEntry* before = nullptr;
+    for (const TensorEntry& entry : entries) {
+        const auto bytes = static_cast<std::size_t>(element_count(entry.shape)) * byte_size(entry.dtype);
+        if (bytes == 0) continue;
+        if (before &&
+            before->offset + static_cast<std::size_t>(element_count(before->shape)) * byte_size(before->dtype) >
+                entry.offset)
+            refuse(file, "tensors " + before->name + " and " + entry.name + " overlap");
+        before = &entry;
     }
+}
+
+std::vector<std::pair<std::string, std::string>> parse_metadata(const Json& json, const std::filesystem::path& file) {
+    std::vector<std::pair<std::string, std::string>> metadata;
+    if (!json.is_object()) refuse(file, "__metadata__ is not an object of strings");
+    for (const auto& [key, value] : json.items()) {
+        if (!value.is_string())
+            refuse(file, "__metadata__ has " + excerpt(value) + " as " + key + ", expected a string");
+        metadata.emplace_back(key, value.get<std::string>());
+    }
+    return metadata;
 }
 
 }  // namespace
@@ -96,21 +114,21 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
     if (header_size > rest)
         refuse(path, "says its header has " + std::to_string(header_size) + " bytes, but only " + std::to_string(rest) +
                          " follow");
-    const char* text = reinterpret_cast<const char*>(file->data()) + sizeof header_size;
-    const Json header = Json::parse(text, text + header_size, nullptr, /*allow_exceptions=*/false);
-    if (header.is_discarded() || !header.is_object()) refuse(path, "its header is not a JSON object");
+    if (header_size > kMostHeader)
+        refuse(path, "says its header has " + std::to_string(header_size) + " bytes, expected at most " +
+                         std::to_string(kMostHeader));
+    const std::string_view text(reinterpret_cast<const char*>(file->data()) + sizeof header_size, header_size);
+    const Json header = parse_json_object(text, path.string());
 
     TensorFile tensors;
-    for (const auto& [name, json] : header.items()) {
-        if (name != "__metadata__") {
+    for (const auto& [name, json] : header.items())
+        if (name == "__metadata__")
+            tensors.metadata = parse_metadata(json, path);
+        else
             tensors.entries.push_back(
                 parse_entry(name, json, sizeof header_size + header_size, rest - header_size, file));
-            continue;
-        }
-        if (!json.is_object()) refuse(path, "__metadata__ is not an object of strings");
-        for (const auto& [key, value] : json.items())
-            if (value.is_string()) tensors.metadata.emplace_back(key, value.get<std::string>());
-    }
+    std::stable_sort(tensors.entries.begin(), tensors.entries.end(),
+                     [](const TensorEntry& a, const TensorEntry& b) { return a.offset < b.offset; });
     check_overlap(tensors.entries, path);
     return tensors;
 }

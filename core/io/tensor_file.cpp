@@ -52,6 +52,7 @@ bool is_float(Dtype dtype) {
 /// Elements [first, first + count) in row-major order, through the strides of the entry.
 template <class Scalar>
 void copy_elements(const TensorEntry& entry, Index first, Index count, Scalar* target) {
+    if (count == 0) return;  // an empty tensor may lie anywhere, even behind the end of the file
     const std::byte* base = entry.file->data() + entry.offset;
     const std::size_t bytes = byte_size(entry.dtype);
     with_reader(entry.dtype, [&](auto read) {

@@ -47,12 +47,14 @@ TensorFile open_zip(const File& file) {
     const ZipMember* pickle = nullptr;
     for (const auto& [name, member] : members)
         if (name == "data.pkl" || name.ends_with("/data.pkl")) {
+            if (pickle)
+                throw Error(Fault::unreadable, file->path().string() + ": holds data.pkl twice, expected it once");
             pickle = &member;
             prefix = name.substr(0, name.size() - std::strlen("data.pkl"));
         }
     if (!pickle)
         throw Error(Fault::unreadable,
-                    file->path().string() + ": a zip archive without data.pkl, expected one that torch wrote");
+                    file->path().string() + ": is a zip archive without data.pkl, expected one that torch wrote");
     PickleReader reader(file->data() + pickle->offset, file->data() + pickle->offset + pickle->size,
                         file->path().string());
     const auto order = members.find(prefix + "byteorder");
@@ -79,25 +81,25 @@ TensorFile open_legacy(const File& file) {
         reader.refuse("has legacy protocol " + std::to_string(version.integer) + ", expected 1001");
     reader.read();
     const PickleValue dictionary = reader.read();
-    std::map<std::string, Dtype> dtypes;
-    for (const auto& [name, tensor] : reader.tensors(dictionary)) dtypes[tensor.storage_key] = tensor.dtype;
     const PickleValue keys = reader.read();
     if (keys.kind != PickleValue::Kind::sequence) reader.refuse("has no list of storages");
 
+    const std::map<std::string, Dtype>& dtypes = reader.storage_types();
     std::map<std::string, StoragePlace> storages;
     std::size_t at = reader.position();
-    for (const PickleValue& key : keys.items->values) {
+    for (const PickleValue& value : keys.items->values) {
+        const std::string key(value.text);
+        const auto dtype = dtypes.find(key);
+        if (dtype == dtypes.end()) reader.refuse("lists storage " + key + ", which no tensor uses");
         std::int64_t count = 0;
-        if (file->size() - at < sizeof count) reader.refuse("is cut short before storage " + key.text);
+        if (file->size() - at < sizeof count) reader.refuse("is cut short before storage " + key);
         std::memcpy(&count, file->data() + at, sizeof count);
         at += sizeof count;
-        const auto dtype = dtypes.find(key.text);
-        if (dtype == dtypes.end()) reader.refuse("holds storage " + key.text + ", which no tensor uses");
-        const std::size_t width = byte_size(dtype->second);
-        if (count < 0 || static_cast<std::uint64_t>(count) > (file->size() - at) / width)
-            reader.refuse("is cut short inside storage " + key.text + ": " + std::to_string(count) + " values of " +
-                          to_string(dtype->second) + " expected, " + std::to_string(file->size() - at) + " bytes left");
-        storages[key.text] = {at, static_cast<std::size_t>(count) * width};
+        const std::size_t width = byte_size(dtype->second), left = file->size() - at;
+        if (count < 0 || static_cast<std::uint64_t>(count) > left / width)
+            reader.refuse("is cut short inside storage " + key + ": " + std::to_string(count) + " values of " +
+                          to_string(dtype->second) + " expected, " + std::to_string(left) + " bytes left");
+        storages[key] = {at, static_cast<std::size_t>(count) * width};
         at += static_cast<std::size_t>(count) * width;
     }
     return place_tensors(reader, dictionary, file, storages);

@@ -1,10 +1,5 @@
 // A trace on disk is a safetensors file whose metadata holds the stage list.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.h"
@@ -21,7 +16,7 @@ std::size_t stage_bytes(const Stage& stage) {
     return static_cast<std::size_t>(stage.size()) * (std::string(stage.dtype()) == "F32" ? 4 : 8);
 }
 
-std::string make_header(const Trace& trace, const std::map<std::string, std::string>& metadata) {
+Json describe_header(const Trace& trace, const std::map<std::string, std::string>& metadata) {
     Json header = Json::object(), stages = Json::array();
     for (const Stage& stage : trace.stages())
         stages.push_back(
@@ -36,7 +31,16 @@ std::string make_header(const Trace& trace, const std::map<std::string, std::str
                               {"data_offsets", {offset, offset + stage_bytes(stage)}}};
         offset += stage_bytes(stage);
     }
-    std::string text = header.dump();
+    return header;
+}
+
+std::string make_header(const Trace& trace, const std::map<std::string, std::string>& metadata) {
+    std::string text;
+    try {
+        text = describe_header(trace, metadata).dump();
+    } catch (const Json::exception&) {
+        throw Error(Fault::usage, "the trace's metadata is not UTF-8, which a safetensors header must be");
+    }
     text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8
     return text;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "core/io/printable.h"
 
 namespace locus {
 
@@ -21,7 +22,7 @@ public:
     explicit Bytes(const MappedFile& file) : file_(file) {}
 
     [[noreturn]] void refuse(const std::string& what) const {
-        throw Error(Fault::unreadable, file_.path().string() + ": " + what);
+        throw Error(Fault::unreadable, file_.path().string() + ": " + printable(what));
     }
     void need(std::uint64_t at, std::uint64_t count) const {
         if (at > file_.size() || count > file_.size() - at)

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/json_text.h"
 #include "core/text/lower_case.h"
 
 namespace locus {
@@ -15,12 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// An optional file: an empty object if it is not there.
 nlohmann::json read_json(const fs::path& file) {
-    if (!fs::exists(file)) return nlohmann::json::object();
+    std::error_code error;
+    if (!fs::exists(file, error)) return nlohmann::json::object();
     std::ifstream stream(file);
-    nlohmann::json json = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) throw Error(Fault::unreadable, file.string() + ": not valid JSON, expected one object");
-    return json;
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    return parse_json_object(text, file.string());
 }
 
 class SentencePieceTokenizer : public Tokenizer {
@@ -29,20 +31,15 @@ public:
         const fs::path model = folder / "spm.model";
         if (!processor_.Load(model.string()).ok())
             throw Error(Fault::unreadable, model.string() + ": not a SentencePiece model");
-        const nlohmann::json config = read_json(folder / "tokenizer_config.json");
-        lower_case_ =
-            config.contains("do_lower_case") && config["do_lower_case"].is_boolean() && config["do_lower_case"];
-        for (const char* name : {"[PAD]", "[CLS]", "[SEP]", "[UNK]"}) specials_[name] = processor_.PieceToId(name);
-        // The reference puts [MASK] behind the pieces of the model unless a file says otherwise.
-        specials_["[MASK]"] = processor_.GetPieceSize();
-        const fs::path added_file = folder / "added_tokens.json";
-        const nlohmann::json added = read_json(added_file);
-        for (const auto& [name, id] : added.items()) {
-            if (!id.is_number_unsigned() || name.empty())
-                throw Error(Fault::unreadable,
-                            added_file.string() + ": " + name + " is " + id.dump() + ", expected an id");
-            specials_[name] = id.get<std::int64_t>();
+        for (const std::string name : {"[PAD]", "[CLS]", "[SEP]", "[UNK]"}) {
+            if (!has_piece(name))
+                throw Error(Fault::unreadable, model.string() + ": has no piece " + name + ", DeBERTa needs one");
+            specials_[name] = processor_.PieceToId(name);
         }
+        // The reference puts [MASK] behind the pieces of the model unless the model or a file says otherwise.
+        specials_["[MASK]"] = has_piece("[MASK]") ? processor_.PieceToId("[MASK]") : processor_.GetPieceSize();
+        read_config(folder / "tokenizer_config.json");
+        read_added_tokens(folder / "added_tokens.json");
     }
 
     Tokens encode(const std::string& text) const override {
@@ -70,6 +67,37 @@ public:
     std::pair<std::size_t, std::size_t> frame() const override { return {1, 1}; }
 
 private:
+    bool has_piece(const std::string& name) const { return processor_.IdToPiece(processor_.PieceToId(name)) == name; }
+
+    void read_config(const fs::path& file) {
+        const nlohmann::json config = read_json(file);
+        const auto lower = config.find("do_lower_case");
+        if (lower != config.end() && !lower->is_null() && !lower->is_boolean())
+            throw Error(Fault::unreadable,
+                        file.string() + ": do_lower_case is " + excerpt(*lower) + ", expected true or false");
+        lower_case_ = lower != config.end() && lower->is_boolean() && lower->get<bool>();
+        const auto added = config.find("added_tokens_decoder");  // {"6000": {"content": "[MASK]", ...}}
+        if (added == config.end() || !added->is_object()) return;
+        for (const auto& [id, token] : added->items()) {
+            const bool is_id = !id.empty() && id.size() <= 9 && id.find_first_not_of("0123456789") == std::string::npos;
+            if (!is_id || !token.is_object() || !token.contains("content") || !token["content"].is_string() ||
+                token["content"].get<std::string>().empty())
+                throw Error(Fault::unreadable, file.string() + ": added_tokens_decoder has " + excerpt(id) + ": " +
+                                                   excerpt(token) + ", expected an id and its content");
+            specials_[token["content"]] = std::stoll(id);
+        }
+    }
+
+    void read_added_tokens(const fs::path& file) {
+        const nlohmann::json added = read_json(file);
+        for (const auto& [name, id] : added.items()) {
+            if (name.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() > 999'999'999)
+                throw Error(Fault::unreadable,
+                            file.string() + ": " + excerpt(name) + " is " + excerpt(id) + ", expected an id");
+            specials_[name] = id.get<std::int64_t>();
+        }
+    }
+
     /// Place and name of the first special token at or behind `from`; the end and "" if there is none.
     std::pair<std::size_t, std::string> next_special(const std::string& text, std::size_t from) const {
         std::pair<std::size_t, std::string> first{text.size(), ""};

@@ -10,31 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/files.h"
+
 namespace locus::test {
-
-namespace fs = std::filesystem;
-
-/// A folder that disappears with its owner.
-class TemporaryFolder {
-public:
-    TemporaryFolder() {
-        std::string name = (fs::temp_directory_path() / "locus-test-XXXXXX").string();
-        if (!mkdtemp(name.data())) std::abort();
-        path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        fs::permissions(path_, fs::perms::owner_all, ignored);
-        fs::remove_all(path_, ignored);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    fs::path operator/(const std::string& name) const { return path_ / name; }
-    const fs::path& path() const { return path_; }
-
-private:
-    fs::path path_;
-};
 
 inline std::string read_file(const fs::path& file) {
     std::ifstream stream(file, std::ios::binary);

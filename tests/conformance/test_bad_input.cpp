@@ -272,7 +272,7 @@ TEST_CASE("bad input: an output that is no ordinary file is refused, and stays w
     REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
     check_refusal(
         run("locus-trace", {"--model", "tiny-v3", "--tokens", "5", "--stages", "layer.0.q", "--out", pipe.string()}), 3,
-        {pipe.string(), "ordinary file"});
+        {pipe.string(), "not a regular file"});
     CHECK(fs::is_fifo(pipe));
     CHECK(listing(folder.path()) == std::vector<std::string>{"pipe"});
 }
