@@ -23,7 +23,7 @@ void take_screenshot(const Session& session, State state, const Options& options
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
-    app.save_picture(options.screenshot);
+    app.save_picture(*options.screenshot);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
         fit_to_model(options, session, state);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
-        else if (!options.screenshot.empty())
+        else if (options.screenshot)
             take_screenshot(session, std::move(state), options);
         else
             run_window(session, std::move(state), options);

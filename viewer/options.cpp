@@ -48,54 +48,55 @@ void add_options(CLI::App& app, Options& options) {
 
 State state_of(Options& options) {
     State state;
-    if (!options.page.empty()) {
+    if (options.page) {
         const auto& pages = page_names();
-        LOCUS_CHECK(std::any_of(pages.begin(), pages.end(), [&](const PageName& p) { return options.page == p.name; }),
-                    "--page is \"" + options.page + "\", expected one of " + known_pages());
-        state.page = options.page;
+        LOCUS_CHECK(std::any_of(pages.begin(), pages.end(), [&](const PageName& p) { return *options.page == p.name; }),
+                    "--page is \"" + *options.page + "\", expected one of " + known_pages());
+        state.page = *options.page;
     }
-    LOCUS_CHECK(options.theme.empty() || options.theme == "dark" || options.theme == "light",
-                "--theme is \"" + options.theme + "\", expected dark or light");
+    LOCUS_CHECK(!options.theme || *options.theme == "dark" || *options.theme == "light",
+                "--theme is \"" + *options.theme + "\", expected dark or light");
     if (options.theme == "light") state.theme = ThemeName::light;
-    if (!options.dialect.empty()) state.dialect = parse_dialect(options.dialect);
+    if (options.dialect) state.dialect = parse_dialect(*options.dialect);
     LOCUS_CHECK(options.scale >= 0.5 && options.scale <= 4,
                 "--scale is " + std::to_string(options.scale) + ", expected 0.5 to 4");
     state.zoom = static_cast<float>(options.scale);
     long width = 0, height = 0;
-    if (!options.size.empty()) {
-        LOCUS_CHECK(parse_pair(options.size, 'x', width, height) && width >= 800 && height >= 600 && width <= 8192 &&
+    if (options.size) {
+        LOCUS_CHECK(parse_pair(*options.size, 'x', width, height) && width >= 800 && height >= 600 && width <= 8192 &&
                         height <= 8192,
-                    "--size is \"" + options.size + "\", expected WxH from 800x600 to 8192x8192");
+                    "--size is \"" + *options.size + "\", expected WxH from 800x600 to 8192x8192");
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
-    LOCUS_CHECK(options.text.empty() || options.tokens.empty(), "expected one of --text and --tokens, found both");
-    LOCUS_CHECK(options.mask.empty() || !options.tokens.empty(), "--mask goes with --tokens only");
-    if (!options.text.empty()) state.text = options.text;
-    state.tokens = options.tokens;
-    state.mask = options.mask;
+    LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
+    LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
+    LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
+    if (options.text) state.text = *options.text;
+    state.tokens = options.tokens.value_or("");
+    state.mask = options.mask.value_or("");
     return state;
 }
 
 void fit_to_model(const Options& options, const Session& session, State& state) {
     const DebertaConfig& config = session.config();
-    const auto fit = [](const char* name, long wished, Index& value, Index count) {
-        if (wished < 0) {
+    const auto fit = [](const char* name, const std::optional<long>& wished, Index& value, Index count) {
+        if (!wished) {
             value = std::min(value, count - 1);
             return;
         }
-        LOCUS_CHECK(wished < count, std::string(name) + " is " + std::to_string(wished) + ", expected 0 to " +
-                                        std::to_string(count - 1));
-        value = wished;
+        LOCUS_CHECK(*wished >= 0 && *wished < count, std::string(name) + " is " + std::to_string(*wished) +
+                                                         ", expected 0 to " + std::to_string(count - 1));
+        value = *wished;
     };
     fit("--layer", options.layer, state.layer, config.num_hidden_layers);
     fit("--head", options.head, state.head, config.num_attention_heads);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
-    if (!options.cell.empty()) {
+    if (options.cell) {
         LOCUS_CHECK(
-            parse_pair(options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
-            "--cell is \"" + options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+            parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
+            "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
         state.cell = {i, j};
     }
     state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};

@@ -1,5 +1,6 @@
 #pragma once
 // From the command line to a first screen.
+#include <optional>
 #include <string>
 
 #include "viewer/session.h"
@@ -14,8 +15,8 @@ namespace locus {
 /// What the user wrote, as it was written.
 struct Options {
     std::string model = "tiny-v3";
-    std::string text, tokens, mask, page, cell, theme, size, dialect, screenshot;
-    long layer = -1, head = -1;
+    std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot;
+    std::optional<long> layer, head;
     double scale = 1;
     bool list_pages = false, bench = false;
     int width = 1280, height = 800;  // from `size`

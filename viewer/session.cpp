@@ -12,20 +12,12 @@ namespace locus {
 namespace {
 
 constexpr Index kWords = 5;
-constexpr const char* kAbsoluteTable = "embeddings.position_embeddings.weight";
 
 /// n of sqrt(n d), as the dialect counts (spec 2.4).
 int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
     if (options.count_listed_names && config.version == 1 && config.relative_attention)
         return 1 + static_cast<int>(config.listed_terms);
     return config.terms.count();
-}
-
-std::optional<BucketLine> bucket_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
-    if (!config.relative_attention) return std::nullopt;
-    if (config.position_buckets > 0)
-        return BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions, clamp);
-    return BucketLine::clamped(length, length, config.max_relative_positions);
 }
 
 /// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
@@ -107,7 +99,7 @@ void Session::fill(Answer& answer) const {
     answer.options = DebertaOptions::of(request.dialect);
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
-    answer.line = bucket_line(config(), input.length(), answer.options.offset_clamp);
+    if (config().relative_attention) answer.line = model_.bucket_line(input.length(), answer.options);
     if (request.decoder)
         fill_decoder(answer, input);
     else
@@ -159,7 +151,7 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
     answer.trace = model_.forward(input, options, StageFilter(stages));
     if (decoder.unavailable.empty()) {
         const auto strength = static_cast<float>(answer.request.strength);
-        decoder.absolute = read_rows<float>(*checkpoint_.weights, kAbsoluteTable, 0, input.length()) * strength;
+        decoder.absolute = model_.absolute_rows(input.length()) * strength;
         decoder.hidden =
             answer.trace.at("layer." + std::to_string(config().num_hidden_layers - 2) + ".output").as<float>().rows();
     }
