@@ -6,6 +6,18 @@
 
 namespace locus {
 
+namespace {
+
+/// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
+/// scale builds the fonts anew.
+float fitting_scale(ImVec2 window, float wished) {
+    constexpr float kNarrowest = 1200, kLowest = 770;  // design pixels
+    const float largest = std::min(window.x / kNarrowest, window.y / kLowest);
+    return largest >= wished ? wished : std::max(0.5f, std::floor(largest * 20) / 20);
+}
+
+}  // namespace
+
 App::App(Window& window, const Session& session, State state)
     : window_(window),
       state_(std::move(state)),
@@ -66,7 +78,7 @@ void App::take_keys(Ui& ui) {
 
 bool App::draw_frame() {
     exchange_answers();
-    const float scale = window_.content_scale() * state_.zoom;
+    const float scale = fitting_scale(window_.size(), window_.content_scale() * state_.zoom);
     for (int attempt = 0; attempt < 3; ++attempt) {
         if (fonts_.update(scale)) window_.reload_fonts();
         if (styled_scale_ != scale || styled_theme_ != state_.theme || attempt == 0)

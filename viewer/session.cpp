@@ -131,6 +131,8 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
     const bool has_words = model_.has_head() && !input.mask_positions.empty();
     if (!model_.has_head())
         decoder.no_words = "This checkpoint has no masked-word head, so there are no words to show.";
+    else if (!tokenizer_)
+        decoder.no_words = "This folder has no tokenizer that Locus reads, so no token is known to be [MASK].";
     else if (input.mask_positions.empty())
         decoder.no_words = "Write [MASK] into the sentence and the words it may hide appear here.";
     DebertaOptions options = answer.options;

@@ -27,8 +27,6 @@ Texture& Texture::operator=(Texture&& other) noexcept {
 void Texture::upload(const std::vector<Pixels>& levels) {
     if (name_ == 0) glGenTextures(1, &name_);
     glBindTexture(GL_TEXTURE_2D, name_);
-    glPixelStorei(GL_UNPACK_ALIGNMENT, 4);
-    glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
     for (std::size_t n = 0; n < levels.size(); ++n)
         glTexImage2D(GL_TEXTURE_2D, static_cast<GLint>(n), GL_RGBA8, levels[n].width, levels[n].height, 0, GL_RGBA,
                      GL_UNSIGNED_BYTE, levels[n].rgba.data());
@@ -177,12 +175,18 @@ float Window::content_scale() const {
     return width > 0 && pixels_wide > width ? x * static_cast<float>(width) / static_cast<float>(pixels_wide) : x;
 }
 
+ImVec2 Window::size() const {
+    int width = parts_->setup.width, height = parts_->setup.height;
+    if (!parts_->setup.headless) glfwGetWindowSize(parts_->window, &width, &height);
+    return {static_cast<float>(width), static_cast<float>(height)};
+}
+
 void Window::begin_frame() {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     if (parts_->setup.headless) {
         ImGuiIO& io = ImGui::GetIO();
-        io.DisplaySize = {static_cast<float>(parts_->setup.width), static_cast<float>(parts_->setup.height)};
+        io.DisplaySize = size();
         io.DisplayFramebufferScale = {1, 1};
     }
     ImGui::NewFrame();
@@ -199,7 +203,8 @@ void Window::reload_fonts() {
 
 void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
     ImGui::Render();
-    int width = parts_->setup.width, height = parts_->setup.height;
+    int& width = parts_->setup.width;
+    int& height = parts_->setup.height;
     if (!parts_->setup.headless) glfwGetFramebufferSize(parts_->window, &width, &height);
     const auto clear = [](ImU32 rgba) {
         const ImVec4 colour = ImGui::ColorConvertU32ToFloat4(rgba);
@@ -222,8 +227,6 @@ void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
         glFinish();
     else
         glfwSwapBuffers(parts_->window);
-    parts_->setup.width = width;
-    parts_->setup.height = height;
 }
 
 Pixels Window::read_pixels() const {

@@ -70,6 +70,9 @@ public:
     /// Window units per design pixel: 2 on a display with twice the density.
     float content_scale() const;
 
+    /// Of the window, in its units.
+    ImVec2 size() const;
+
     void begin_frame();
     /// Shows what was drawn since begin_frame, over the background and the panels that lie on it.
     void present(ImU32 background, const std::vector<FlatPanel>& panels = {});

@@ -20,8 +20,9 @@ void DecoderPage::draw_side(Scene& scene, const Rect& room) {
         column.sentence(decoder.no_words);
     }
     for (const MaskWords& mask : decoder.masks) draw_words(scene, column, mask);
-    column.sentence("Keys and values come from H in both passes. Only the query learns where it stands.");
-    if (scene.state.dialect == Dialect::hf)
+    if (decoder.unavailable.empty())
+        column.sentence("Keys and values come from H in both passes. Only the query learns where it stands.");
+    if (decoder.unavailable.empty() && scene.state.dialect == Dialect::hf)
         column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
     if (column.link("Lesson 13 \u00b7 Enhanced mask decoder"))
         scene.state.notice = "lesson 13 comes with a later milestone; ./locus lesson lists those that are there";
