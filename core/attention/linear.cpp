@@ -1,0 +1,132 @@
+#include "core/attention/linear.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/products.h"
+
+namespace locus {
+
+namespace {
+
+constexpr double kSmallestDenominator = 1e-6;
+
+/// The four features of one call; pads have none, which removes them from every sum.
+template <class Scalar>
+struct Features {
+    Matrix<Scalar> q, k;      // of the numerator
+    Matrix<Scalar> q_z, k_z;  // of the denominator
+};
+
+template <class Scalar>
+Features<Scalar> features_of(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const RotaryTable<Scalar>& table,
+                             RotaryLayout layout, LinearForm form, const std::vector<bool>& visible) {
+    LOCUS_CHECK(q.rows() == k.rows() && q.cols() == k.cols(), "linear attention: queries and keys differ in shape");
+    LOCUS_CHECK(visible.empty() || static_cast<Index>(visible.size()) == k.rows(),
+                "linear attention: " + std::to_string(visible.size()) + " marks for " + std::to_string(k.rows()) +
+                    " keys, expected one each or none");
+    Features<Scalar> f;
+    if (form == LinearForm::paper) {
+        f.q_z = positive_features<Scalar>(q);
+        f.k_z = positive_features<Scalar>(k);
+        f.q = rotate<Scalar>(f.q_z, table, layout);
+        f.k = rotate<Scalar>(f.k_z, table, layout);
+    } else {
+        f.q = f.q_z = positive_features<Scalar>(rotate<Scalar>(q, table, layout));
+        f.k = f.k_z = positive_features<Scalar>(rotate<Scalar>(k, table, layout));
+    }
+    for (std::size_t j = 0; j < visible.size(); ++j)
+        if (!visible[j]) {
+            f.k.row(static_cast<Index>(j)).setZero();
+            f.k_z.row(static_cast<Index>(j)).setZero();
+        }
+    return f;
+}
+
+template <class Scalar>
+Scalar at_least(Scalar denominator) {
+    // Written so that NaN stays NaN.
+    return denominator < Scalar(kSmallestDenominator) ? Scalar(kSmallestDenominator) : denominator;
+}
+
+template <class Scalar>
+void check_values(const ConstView<Scalar>& k, const ConstView<Scalar>& v) {
+    LOCUS_CHECK(k.rows() == v.rows(), "linear attention: " + std::to_string(k.rows()) + " keys but " +
+                                          std::to_string(v.rows()) + " values, expected as many");
+}
+
+}  // namespace
+
+template <class Scalar>
+Matrix<Scalar> positive_features(const ConstView<Scalar>& x) {
+    return x.unaryExpr([](Scalar v) { return v > 0 ? v + Scalar(1) : std::exp(v); });
+}
+
+template <class Scalar>
+Matrix<Scalar> linear_attention_weights(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                        const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
+                                        bool causal, const std::vector<bool>& visible) {
+    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    Matrix<Scalar> weights = products_of_rows<Scalar>(f.q, f.k);
+    const Matrix<Scalar> positive = products_of_rows<Scalar>(f.q_z, f.k_z);
+    for (Index i = 0; i < weights.rows(); ++i) {
+        const Index seen = causal ? i + 1 : weights.cols();
+        weights.row(i).head(seen) /= at_least<Scalar>(positive.row(i).head(seen).sum());
+        weights.row(i).tail(weights.cols() - seen).setZero();
+    }
+    return weights;
+}
+
+template <class Scalar>
+Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
+                                const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
+                                const std::vector<bool>& visible) {
+    check_values<Scalar>(k, v);
+    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    const Matrix<Scalar> kv = f.k.transpose() * v;      // [d, d_v]
+    const RowVector<Scalar> z = f.k_z.colwise().sum();  // [d]
+    Matrix<Scalar> context = f.q * kv;                  // [T, d_v]
+    for (Index i = 0; i < context.rows(); ++i) context.row(i) /= at_least<Scalar>(f.q_z.row(i).dot(z));
+    return context;
+}
+
+template <class Scalar>
+Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                       const ConstView<Scalar>& v, const RotaryTable<Scalar>& table,
+                                       RotaryLayout layout, LinearForm form, const std::vector<bool>& visible) {
+    check_values<Scalar>(k, v);
+    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    Matrix<Scalar> kv = Matrix<Scalar>::Zero(k.cols(), v.cols());
+    RowVector<Scalar> z = RowVector<Scalar>::Zero(k.cols());
+    Matrix<Scalar> context(q.rows(), v.cols());
+    for (Index i = 0; i < q.rows(); ++i) {
+        kv.noalias() += f.k.row(i).transpose() * v.row(i);
+        z += f.k_z.row(i);
+        context.row(i).noalias() = f.q.row(i) * kv;
+        context.row(i) /= at_least<Scalar>(f.q_z.row(i).dot(z));
+    }
+    return context;
+}
+
+template Matrix<float> positive_features<float>(const ConstView<float>&);
+template Matrix<double> positive_features<double>(const ConstView<double>&);
+template Matrix<float> linear_attention_weights<float>(const ConstView<float>&, const ConstView<float>&,
+                                                       const RotaryTable<float>&, RotaryLayout, LinearForm, bool,
+                                                       const std::vector<bool>&);
+template Matrix<double> linear_attention_weights<double>(const ConstView<double>&, const ConstView<double>&,
+                                                         const RotaryTable<double>&, RotaryLayout, LinearForm, bool,
+                                                         const std::vector<bool>&);
+template Matrix<float> linear_attention<float>(const ConstView<float>&, const ConstView<float>&,
+                                               const ConstView<float>&, const RotaryTable<float>&, RotaryLayout,
+                                               LinearForm, const std::vector<bool>&);
+template Matrix<double> linear_attention<double>(const ConstView<double>&, const ConstView<double>&,
+                                                 const ConstView<double>&, const RotaryTable<double>&, RotaryLayout,
+                                                 LinearForm, const std::vector<bool>&);
+template Matrix<float> causal_linear_attention<float>(const ConstView<float>&, const ConstView<float>&,
+                                                      const ConstView<float>&, const RotaryTable<float>&, RotaryLayout,
+                                                      LinearForm, const std::vector<bool>&);
+template Matrix<double> causal_linear_attention<double>(const ConstView<double>&, const ConstView<double>&,
+                                                        const ConstView<double>&, const RotaryTable<double>&,
+                                                        RotaryLayout, LinearForm, const std::vector<bool>&);
+
+}  // namespace locus

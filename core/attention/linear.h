@@ -1,0 +1,43 @@
+#pragma once
+// Linear attention with rotary positions: sums over keys are made once instead of once per query.
+// Katharopoulos et al. 2020; Su et al. 2021, eq. 19; spec 6.6.
+#include <vector>
+
+#include "core/positions/rotary.h"
+#include "core/tensor.h"
+
+namespace locus {
+
+/// Where the rotation stands relative to phi(x) = elu(x) + 1.
+enum class LinearForm {
+    paper,  // R phi(x) in the numerator, phi(x) in the denominator: depends on i - j alone; weights may be negative
+    seed,   // phi(R x) in both (seed 001): weights are positive and sum to 1, but depend on absolute positions
+};
+
+/// phi(x) = x + 1 for x > 0, e^x otherwise, element by element.
+template <class Scalar>
+Matrix<Scalar> positive_features(const ConstView<Scalar>& x);
+
+/// The weights that the two fast forms never write down:
+/// numerator(i,j) = f(q_i) . f(k_j) with f as `form` says, denominator(i) = sum over j of phi(q_i) . phi(k_j) (seed:
+/// the numerators themselves), at least 1e-6.  No 1/sqrt(d).  q, k [T,d], visible [T] (0 = padding) or empty
+/// -> [T,T].  causal: j <= i only.
+template <class Scalar>
+Matrix<Scalar> linear_attention_weights(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                        const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
+                                        bool causal, const std::vector<bool>& visible = {});
+
+/// linear_attention_weights * v in O(T d d_v): KV = sum_j f(k_j) v_j^T and z = sum_j phi(k_j) once, then one product
+/// per query.  v [T,d_v] -> [T,d_v].  Throws Error(usage) if shapes do not fit.
+template <class Scalar>
+Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
+                                const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
+                                const std::vector<bool>& visible = {});
+
+/// The causal form, by prefix sums: KV and z grow by one key before each query uses them.
+template <class Scalar>
+Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                       const ConstView<Scalar>& v, const RotaryTable<Scalar>& table,
+                                       RotaryLayout layout, LinearForm form, const std::vector<bool>& visible = {});
+
+}  // namespace locus

@@ -1,0 +1,166 @@
+#include "core/positions/rotary.h"
+
+#include <cmath>
+#include <complex>
+
+namespace locus {
+
+namespace {
+
+/// The two channels of plane t.
+struct Pair {
+    Index a, b;
+};
+
+Pair pair_of(Index t, Index planes, RotaryLayout layout) {
+    return layout == RotaryLayout::interleaved ? Pair{2 * t, 2 * t + 1} : Pair{t, planes + t};
+}
+
+template <class Scalar>
+void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTable<Scalar>& table) {
+    LOCUS_CHECK(x.rows() == table.length(), std::string(function) + ": " + std::to_string(x.rows()) +
+                                                " rows but angles for " + std::to_string(table.length()) +
+                                                " positions, expected as many");
+    LOCUS_CHECK(x.cols() >= table.width(), std::string(function) + ": vectors of " + std::to_string(x.cols()) +
+                                               " channels but angles for " + std::to_string(table.width()) +
+                                               ", expected at most as many");
+}
+
+/// Turns by +angle or, for the way back, by -angle: only the sine changes its sign.
+template <class Scalar>
+Matrix<Scalar> turn(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout, Scalar sign) {
+    const Index planes = table.sin.cols();
+    const Index step = layout == RotaryLayout::interleaved ? 2 : 1;
+    const Index second = layout == RotaryLayout::interleaved ? 1 : planes;
+    Matrix<Scalar> y = x;
+    for (Index m = 0; m < x.rows(); ++m) {
+        const Scalar *x_m = x.row(m).data(), *sin = table.sin.row(m).data(), *cos = table.cos.row(m).data();
+        Scalar* y_m = y.row(m).data();
+        for (Index t = 0; t < planes; ++t) {
+            const Scalar a = x_m[t * step], b = x_m[t * step + second], turned = sign * sin[t];
+            y_m[t * step] = a * cos[t] - b * turned;
+            y_m[t * step + second] = b * cos[t] + a * turned;
+        }
+    }
+    return y;
+}
+
+}  // namespace
+
+template <class Scalar>
+RotaryTable<Scalar> RotaryTable<Scalar>::rows(Index first, Index count) const {
+    LOCUS_CHECK(first >= 0 && count >= 0 && first + count <= length(),
+                "rotary table: rows " + std::to_string(first) + " to " + std::to_string(first + count) +
+                    ", expected some of 0 to " + std::to_string(length()));
+    return {sin.middleRows(first, count), cos.middleRows(first, count)};
+}
+
+template <class Scalar>
+RotaryTable<Scalar> rotary_table(const std::vector<double>& theta, Index first, Index length, double factor) {
+    LOCUS_CHECK(!theta.empty() && length >= 0, "rotary_table: " + std::to_string(theta.size()) + " angles and " +
+                                                   std::to_string(length) + " positions, expected at least one angle");
+    const auto planes = static_cast<Index>(theta.size());
+    RotaryTable<Scalar> table{Matrix<Scalar>(length, planes), Matrix<Scalar>(length, planes)};
+    for (Index m = 0; m < length; ++m)
+        for (Index t = 0; t < planes; ++t) {
+            const double angle = static_cast<double>(first + m) * theta[static_cast<std::size_t>(t)];
+            table.sin(m, t) = Scalar(std::sin(angle) * factor);
+            table.cos(m, t) = Scalar(std::cos(angle) * factor);
+        }
+    return table;
+}
+
+template <class Scalar>
+RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, SinusoidLayout layout) {
+    LOCUS_CHECK(sinusoids.cols() > 0 && sinusoids.cols() % 2 == 0,
+                "rotary_table_of: rows of " + std::to_string(sinusoids.cols()) +
+                    " numbers, expected an even count: channels turn in pairs");
+    const Index planes = sinusoids.cols() / 2;
+    if (layout == SinusoidLayout::concatenated) return {sinusoids.leftCols(planes), sinusoids.rightCols(planes)};
+    RotaryTable<Scalar> table{Matrix<Scalar>(sinusoids.rows(), planes), Matrix<Scalar>(sinusoids.rows(), planes)};
+    for (Index t = 0; t < planes; ++t) {
+        table.sin.col(t) = sinusoids.col(2 * t);
+        table.cos.col(t) = sinusoids.col(2 * t + 1);
+    }
+    return table;
+}
+
+template <class Scalar>
+Matrix<Scalar> rotate(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout) {
+    check_fits("rotate", x, table);
+    return turn<Scalar>(x, table, layout, Scalar(1));
+}
+
+template <class Scalar>
+Matrix<Scalar> rotate_back(const ConstView<Scalar>& y, const RotaryTable<Scalar>& table, RotaryLayout layout) {
+    check_fits("rotate_back", y, table);
+    return turn<Scalar>(y, table, layout, Scalar(-1));
+}
+
+template <class Scalar>
+Matrix<Scalar> rotation_matrix(const RotaryTable<Scalar>& table, Index m, RotaryLayout layout) {
+    LOCUS_CHECK(m >= 0 && m < table.length(),
+                "rotation_matrix: row " + std::to_string(m) + ", expected 0 to " + std::to_string(table.length() - 1));
+    const Index planes = table.sin.cols();
+    Matrix<Scalar> r_m = Matrix<Scalar>::Zero(table.width(), table.width());
+    for (Index t = 0; t < planes; ++t) {
+        const auto [a, b] = pair_of(t, planes, layout);
+        r_m(a, a) = r_m(b, b) = table.cos(m, t);
+        r_m(a, b) = -table.sin(m, t);
+        r_m(b, a) = table.sin(m, t);
+    }
+    return r_m;
+}
+
+template <class Scalar>
+Matrix<Scalar> rotate_by_matrix(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout) {
+    check_fits("rotate_by_matrix", x, table);
+    Matrix<Scalar> y = x;
+    for (Index m = 0; m < x.rows(); ++m)
+        y.row(m).head(table.width()) = x.row(m).head(table.width()) * rotation_matrix(table, m, layout).transpose();
+    return y;
+}
+
+template <class Scalar>
+Matrix<Scalar> rotate_by_complex(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout) {
+    check_fits("rotate_by_complex", x, table);
+    const Index planes = table.sin.cols();
+    Matrix<Scalar> y = x;
+    for (Index m = 0; m < x.rows(); ++m)
+        for (Index t = 0; t < planes; ++t) {
+            const auto [a, b] = pair_of(t, planes, layout);
+            const std::complex<Scalar> turned =
+                std::complex<Scalar>(x(m, a), x(m, b)) * std::complex<Scalar>(table.cos(m, t), table.sin(m, t));
+            y(m, a) = turned.real();
+            y(m, b) = turned.imag();
+        }
+    return y;
+}
+
+std::vector<Index> half_split_order(Index width) {
+    LOCUS_CHECK(width > 0 && width % 2 == 0,
+                "half_split_order: width is " + std::to_string(width) + ", expected an even number");
+    std::vector<Index> order;
+    for (Index parity = 0; parity < 2; ++parity)
+        for (Index c = parity; c < width; c += 2) order.push_back(c);
+    return order;
+}
+
+template struct RotaryTable<float>;
+template struct RotaryTable<double>;
+template RotaryTable<float> rotary_table<float>(const std::vector<double>&, Index, Index, double);
+template RotaryTable<double> rotary_table<double>(const std::vector<double>&, Index, Index, double);
+template RotaryTable<float> rotary_table_of<float>(const ConstView<float>&, SinusoidLayout);
+template RotaryTable<double> rotary_table_of<double>(const ConstView<double>&, SinusoidLayout);
+template Matrix<float> rotate<float>(const ConstView<float>&, const RotaryTable<float>&, RotaryLayout);
+template Matrix<double> rotate<double>(const ConstView<double>&, const RotaryTable<double>&, RotaryLayout);
+template Matrix<float> rotate_back<float>(const ConstView<float>&, const RotaryTable<float>&, RotaryLayout);
+template Matrix<double> rotate_back<double>(const ConstView<double>&, const RotaryTable<double>&, RotaryLayout);
+template Matrix<float> rotation_matrix<float>(const RotaryTable<float>&, Index, RotaryLayout);
+template Matrix<double> rotation_matrix<double>(const RotaryTable<double>&, Index, RotaryLayout);
+template Matrix<float> rotate_by_matrix<float>(const ConstView<float>&, const RotaryTable<float>&, RotaryLayout);
+template Matrix<double> rotate_by_matrix<double>(const ConstView<double>&, const RotaryTable<double>&, RotaryLayout);
+template Matrix<float> rotate_by_complex<float>(const ConstView<float>&, const RotaryTable<float>&, RotaryLayout);
+template Matrix<double> rotate_by_complex<double>(const ConstView<double>&, const RotaryTable<double>&, RotaryLayout);
+
+}  // namespace locus
