@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     return cli::run_program(app, argc, argv, [&] {
         const Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        const ModelInput input = cli::input_of_texts({text}, *tokenizer);
+        const ModelInput input = cli::input_of_texts({cli::readable_text(app, text)}, *tokenizer);
         LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
         const Deberta<float> model = cli::open_deberta<float>(checkpoint);
         if (!model.has_head())

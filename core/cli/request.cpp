@@ -4,7 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "core/cli/program.h"
 #include "core/io/safetensors.h"
+#include "core/text/utf8.h"
 
 namespace locus::cli {
 
@@ -70,6 +72,14 @@ std::optional<std::int64_t> mask_id_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
+std::string readable_text(const CLI::App& app, const std::string& text) {
+    RepairedText repaired = repair_utf8(text);
+    if (repaired.replaced > 0)
+        say(app, "warning: the text is not UTF-8: " + std::to_string(repaired.replaced) +
+                     (repaired.replaced == 1 ? " place" : " places") + " replaced by U+FFFD");
+    return repaired.text;
+}
+
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer) {
     std::vector<Tokens> encoded;
     std::size_t longest = 0;
@@ -79,6 +89,10 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
         encoded.push_back(tokenizer.encode(text));
         longest = std::max(longest, encoded.back().ids.size());
     }
+    for (const Tokens& tokens : encoded)
+        LOCUS_CHECK(tokens.ids.size() == longest || tokenizer.pad_id(),
+                    "the texts have " + std::to_string(tokens.ids.size()) + " and " + std::to_string(longest) +
+                        " tokens and the model has no padding token, expected texts of one length");
     const Shape shape = {static_cast<Index>(texts.size()), static_cast<Index>(longest)};
     ModelInput input;
     input.tokens = IndexTensor(shape);
@@ -86,9 +100,11 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     bool padded = false;
     for (std::size_t b = 0; b < encoded.size(); ++b)
         for (std::size_t t = 0; t < longest; ++t) {
-            const bool real = t < encoded[b].ids.size();
+            const std::size_t padding = longest - encoded[b].ids.size();
+            const std::size_t from = tokenizer.pads_left() ? t - padding : t;  // wraps round in front of the text
+            const bool real = from < encoded[b].ids.size();
             const auto at = static_cast<Index>(b * longest + t);
-            input.tokens[at] = real ? encoded[b].ids[t] : tokenizer.pad_id();
+            input.tokens[at] = real ? encoded[b].ids[from] : *tokenizer.pad_id();
             mask[at] = real;
             padded = padded || !real;
         }
