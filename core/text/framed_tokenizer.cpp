@@ -23,7 +23,7 @@ FramedTokenizer::FramedTokenizer(TokenFrame frame, std::unique_ptr<TextCutter> c
 Tokens FramedTokenizer::encode(const std::string& text) const {
     check_utf8(text);
     std::size_t first = 0;
-    const bool blank = frame_.blank_in_front && !text.empty() && !is_white_space(next_character(text, first));
+    const bool blank = frame_.blank_in_front && !text.empty() && !is_python_space(next_character(text, first));
     const std::string whole = blank ? " " + text : text;
     Tokens tokens;
     for (const SpecialToken& token : frame_.front) add(tokens, token);

@@ -1,9 +1,6 @@
 #include "core/text/special_tokens.h"
 
 #include <algorithm>
-
-#include "core/text/unicode.h"
-
 namespace locus {
 
 namespace {
@@ -15,17 +12,17 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 /// Begin of the white space that ends at `end`, not before `limit`.
-std::size_t white_space_before(std::string_view text, std::size_t end, std::size_t limit) {
-    while (end > limit && is_white_space(previous_character(text, end))) {
+std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t limit, SpecialTokens::IsBlank is_blank) {
+    while (end > limit && is_blank(previous_character(text, end))) {
         do --end;
         while (end > limit && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
     }
     return end;
 }
 
-std::size_t white_space_behind(std::string_view text, std::size_t begin) {
+std::size_t blanks_behind(std::string_view text, std::size_t begin, SpecialTokens::IsBlank is_blank) {
     for (std::size_t at = begin; at < text.size(); begin = at)
-        if (!is_white_space(next_character(text, at))) break;
+        if (!is_blank(next_character(text, at))) break;
     return begin;
 }
 
@@ -75,8 +72,8 @@ std::vector<SpecialTokens::Section> SpecialTokens::cut(std::string_view text) co
         place = end;
         if (token->single_word && touches_word(text, begin, end)) continue;
         begin = std::max(begin, done);  // the white space of the token before may reach into this one's
-        if (token->takes_left) begin = white_space_before(text, begin, done);
-        if (token->takes_right) end = white_space_behind(text, end);
+        if (token->takes_left) begin = blanks_before(text, begin, done, is_blank_);
+        if (token->takes_right) end = blanks_behind(text, end, is_blank_);
         if (begin > done) sections.push_back({text.substr(done, begin - done), nullptr});
         sections.push_back({text.substr(place - token->name.size(), token->name.size()), token});
         done = end;

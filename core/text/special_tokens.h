@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text/unicode.h"
+
 namespace locus {
 
 struct SpecialToken {
@@ -19,6 +21,10 @@ struct SpecialToken {
 
 class SpecialTokens {
 public:
+    using IsBlank = bool (*)(char32_t);
+    /// `is_blank` says what a token takes with it: is_white_space, or is_python_space as transformers does it.
+    explicit SpecialTokens(IsBlank is_blank = is_white_space) : is_blank_(is_blank) {}
+
     /// A token of the same name is replaced.  A name that is empty is never found.
     void add(const SpecialToken& token);
 
@@ -36,6 +42,7 @@ public:
 private:
     const SpecialToken* at(std::string_view text, std::size_t place) const;
 
+    IsBlank is_blank_;
     std::vector<SpecialToken> tokens_;
     std::array<std::vector<std::size_t>, 256> by_first_byte_;  // the longest name first
 };

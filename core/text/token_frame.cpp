@@ -28,7 +28,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults,
                       const std::function<std::optional<std::int64_t>(const std::string&)>& find) {
     TokenFrame frame;
-    /// Flags and id of a token, if it has an id.
+    frame.specials = SpecialTokens(is_python_space);
+    // Flags and id of a token, if it has an id.
     const auto complete = [&](const NamedToken& named) -> std::optional<SpecialToken> {
         const NamedToken* added = added_token(files, named.token.name);
         SpecialToken token = added && added->flagged ? added->token : named.token;

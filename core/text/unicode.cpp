@@ -73,6 +73,9 @@ void append_character(std::string& text, char32_t character) {
 }
 
 bool is_white_space(char32_t character) { return u_isUWhiteSpace(code_point(character)); }
+bool is_python_space(char32_t character) {
+    return is_white_space(character) || (character >= 0x1C && character <= 0x1F);
+}
 bool is_mark(char32_t character) { return U_GET_GC_MASK(code_point(character)) & U_GC_M_MASK; }
 bool is_nonspacing_mark(char32_t character) { return u_charType(code_point(character)) == U_NON_SPACING_MARK; }
 bool is_combining(char32_t character) { return u_getCombiningClass(code_point(character)) != 0; }
@@ -88,6 +91,7 @@ bool is_han(char32_t character) {
 }
 bool is_word_character(char32_t character) {
     return u_hasBinaryProperty(code_point(character), UCHAR_ALPHABETIC) ||
+           u_hasBinaryProperty(code_point(character), UCHAR_JOIN_CONTROL) ||
            (U_GET_GC_MASK(code_point(character)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK));
 }
 

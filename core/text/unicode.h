@@ -25,6 +25,7 @@ char32_t previous_character(std::string_view text, std::size_t at);
 void append_character(std::string& text, char32_t character);
 
 bool is_white_space(char32_t character);          // property White_Space
+bool is_python_space(char32_t character);         // str.isspace of Python: White_Space and U+001C ... U+001F
 bool is_mark(char32_t character);                 // Mn, Mc, Me
 bool is_nonspacing_mark(char32_t character);      // Mn
 bool is_combining(char32_t character);            // combining class other than 0
@@ -33,7 +34,7 @@ bool is_unicode_punctuation(char32_t character);  // P*
 bool is_control(char32_t character);              // Cc, Cf, Co, Cs
 bool is_unassigned(char32_t character);           // Cn
 bool is_han(char32_t character);                  // script Han
-bool is_word_character(char32_t character);       // alphabetic, mark, decimal digit, connector: \w
+bool is_word_character(char32_t character);       // \w: alphabetic, mark, decimal digit, connector, join control
 
 /// The text without the characters that `drop` names.
 template <class Drop>

@@ -10,11 +10,6 @@ namespace {
 
 const std::string kWordMark = "\u2581";
 
-/// str.isspace of Python: White_Space and the four separators of ASCII.
-bool is_python_space(char32_t character) {
-    return is_white_space(character) || (character >= 0x1C && character <= 0x1F);
-}
-
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
         text.replace(at, from.size(), to);
