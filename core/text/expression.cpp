@@ -14,25 +14,6 @@ namespace {
 constexpr std::size_t kLongest = 10'000;    // bytes of an expression
 constexpr std::int32_t kMostSteps = 1'000;  // of ICU's time limit, each about ten thousand steps of the engine
 
-/// \s as the property White_Space, inside sets and outside.
-std::string with_white_space(const std::string& text) {
-    std::string changed;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text[at] != '\\' || at + 1 == text.size()) {
-            changed += text[at];
-            continue;
-        }
-        const char escaped = text[++at];
-        if (escaped == 's')
-            changed += "\\p{White_Space}";
-        else if (escaped == 'S')
-            changed += "\\P{White_Space}";
-        else
-            changed += {'\\', escaped};
-    }
-    return changed;
-}
-
 /// A view of UTF-8 bytes for ICU, closed at the end.
 struct View {
     UText text = UTEXT_INITIALIZER;
@@ -79,7 +60,7 @@ Pattern expression(const std::string& text, const std::string& location) {
     UErrorCode error = U_ZERO_ERROR;
     UParseError where;
     const std::shared_ptr<const icu::RegexPattern> pattern(icu::RegexPattern::compile(
-        icu::UnicodeString::fromUTF8(with_white_space(text)), UREGEX_MULTILINE | UREGEX_UNIX_LINES, where, error));
+        icu::UnicodeString::fromUTF8(text), UREGEX_MULTILINE | UREGEX_UNIX_LINES, where, error));
     if (U_FAILURE(error))
         throw Error(Fault::unreadable,
                     location + ": not a regular expression that ICU reads (" + u_errorName(error) + ")");

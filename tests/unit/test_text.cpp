@@ -51,7 +51,7 @@ TEST_CASE("byte level: 256 different characters, and GPT-2's words give the text
     CHECK(gpt2_words("I'll go  now\t\u00e9t\u00e9 12.") ==
           Words{"I", "'ll", " go", " ", " now", "\t", "\u00e9t\u00e9", " 12", "."});
     CHECK(gpt2_words("a  ") == Words{"a", "  "});
-    CHECK(gpt2_words("a\x0b b\u0085").size() == 4);  // both are white space: ICU's own \s would not say so
+    CHECK(gpt2_words("a\x0b b\u0085").size() == 4);  // both are white space to \s
 }
 
 TEST_CASE("bert: punctuation, Han and control characters", "[text]") {

@@ -88,6 +88,8 @@ TEST_CASE("tokenizer: RoBERTa's and BERT's frames, Transformer-XL without paddin
     CHECK(roberta->encode("").pieces == Pieces{"<s>", "</s>"});
     CHECK(roberta->pad_id() == 0);
     CHECK(roberta->mask_id() == 599);
+    CHECK(roberta->encode("a\x1f <mask>").ids == roberta->encode("a<mask>").ids);  // white space to Python
+    CHECK(roberta->encode("\x1f").ids.size() == 3);                                // so no blank goes in front
     CHECK(bert->encode("").pieces == Pieces{"[CLS]", "[SEP]"});
     CHECK(bert->piece(4) == "[MASK]");
     CHECK_FALSE(bert->pads_left());
@@ -122,6 +124,7 @@ TEST_CASE("tokenizer: names, ids and flags of special tokens come from the files
               R"({"added_tokens_decoder": {"9": {"content": "new", "single_word": true, "special": false}}})");
     CHECK(decoder.open()->encode("a new anew.").ids == Ids{2, 5, 9, 1, 7, 3});
     CHECK_FALSE(decoder.open()->encode("new").special[1]);
+    CHECK(decoder.open()->encode("new\u200d").ids == Ids{2, 1, 3});  // a joiner is part of a word
     const Folder plain;
     plain.with("vocab.txt", kBertVocab).with("tokenizer_config.json", R"({"mask_token": "<m>"})");
     CHECK_THAT(plain.refused(), Contains("vocab.txt: has no piece <m>, expected one for the mask_token"));

@@ -61,6 +61,8 @@ TEST_CASE("unigram: unknown characters in a row are one piece", "[tokenizer][uni
     CHECK(pieces[1].text == "xy");
     CHECK(pieces[1].id == 0);
     CHECK(pieces[3].text == "z");
+    const UnigramModel dear({{"<unk>", 0}, {"a", -1}, {"xy", -5}}, 0, false, "list");
+    CHECK(cut(dear, "wxy").size() == 2);  // an unknown character costs more than any piece
     CHECK(model.find("a") == 1);
     CHECK(model.piece(1) == "a");
     CHECK_FALSE(model.piece(2));
