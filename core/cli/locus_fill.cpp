@@ -187,6 +187,7 @@ int main(int argc, char** argv) {
         const Checkpoint checkpoint = open_checkpoint(resolve_model(options.model));
         const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
         const auto tokenizer = open_tokenizer(checkpoint.folder);
+        options.text = cli::readable_text(app, options.text);
         return print(options, predict(app, options, checkpoint, *tokenizer, family), checkpoint, *tokenizer, family);
     });
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/cli/request.h"
 #include "core/io/checkpoint.h"
 #include "core/text/tokenizer.h"
 
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
     app.add_flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}");
     return cli::run_program(app, argc, argv, [&] {
         const auto tokenizer = open_tokenizer(resolve_model(model));
-        const Tokens tokens = tokenizer->encode(text);
+        const Tokens tokens = tokenizer->encode(cli::readable_text(app, text));
         const auto [before, behind] = tokenizer->frame();
         if (json) {
             const std::vector<std::string> pieces(tokens.pieces.begin() + static_cast<std::ptrdiff_t>(before),

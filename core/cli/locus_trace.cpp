@@ -158,6 +158,7 @@ int main(int argc, char** argv) {
     app.add_option("--out", options.out, "write the stages to this safetensors file")->check(cli::not_empty());
     app.add_flag("--json", options.json, "print JSON instead of a table");
     return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+        for (std::string& text : options.request.texts) text = cli::readable_text(app, text);
         const auto [trace, tokens] = run(app, options);
         if (!options.out.empty())
             write_trace(options.out, trace,

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <optional>
 
+#include "core/cli/program.h"
 #include "core/cli/targets.h"
 #include "core/io/safetensors.h"
+#include "core/text/utf8.h"
 
 namespace locus::cli {
 
@@ -119,6 +121,14 @@ std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
 
 }  // namespace
 
+std::string readable_text(const CLI::App& app, const std::string& text) {
+    RepairedText repaired = repair_utf8(text);
+    if (repaired.replaced > 0)
+        say(app, "warning: the text is not UTF-8: " + std::to_string(repaired.replaced) +
+                     (repaired.replaced == 1 ? " place" : " places") + " replaced by U+FFFD");
+    return repaired.text;
+}
+
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
     std::vector<Tokens> encoded;
     std::size_t longest = 0;
@@ -128,6 +138,10 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
         encoded.push_back(tokenizer.encode(with_own_mask(text, tokenizer)));
         longest = std::max(longest, encoded.back().ids.size());
     }
+    for (const Tokens& tokens : encoded)
+        LOCUS_CHECK(tokens.ids.size() == longest || tokenizer.pad_id(),
+                    "the texts have " + std::to_string(tokens.ids.size()) + " and " + std::to_string(longest) +
+                        " tokens and the model has no padding token, expected texts of one length");
     const Shape shape = {static_cast<Index>(texts.size()), static_cast<Index>(longest)};
     ModelInput input;
     input.tokens = IndexTensor(shape);
@@ -135,11 +149,11 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     bool padded = false;
     for (std::size_t b = 0; b < encoded.size(); ++b) {
         const std::vector<std::int64_t>& ids = encoded[b].ids;
-        const std::size_t pads = longest - ids.size(), first = family == Family::xlnet ? pads : 0;
+        const std::size_t pads = longest - ids.size(), first = tokenizer.pads_left() ? pads : 0;
         for (std::size_t t = 0; t < longest; ++t) {
             const bool real = t >= first && t < first + ids.size();
             const auto at = static_cast<Index>(b * longest + t);
-            input.tokens[at] = real ? ids[t - first] : tokenizer.pad_id();
+            input.tokens[at] = real ? ids[t - first] : *tokenizer.pad_id();
             mask[at] = real;
         }
         padded = padded || pads > 0;

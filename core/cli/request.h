@@ -14,6 +14,9 @@
 
 namespace locus::cli {
 
+/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
+std::string readable_text(const CLI::App& app, const std::string& text);
+
 /// What the user asked for.
 struct Request {
     std::string model = "tiny-v3";
@@ -29,9 +32,9 @@ struct PreparedInput {
     std::vector<std::string> ignored;  // names in the input file that this family does not use
 };
 
-/// One or several texts, padded to the longest (XLNet: on the left), with a mask where lengths differ and the places of
-/// [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
-/// Throws Error(usage) for empty text.
+/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the
+/// places of [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
+/// Throws Error(usage) for empty text, and for different lengths where there is no padding token.
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family);
 
 /// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is

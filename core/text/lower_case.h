@@ -8,7 +8,4 @@ namespace locus {
 /// Throws Error(usage) if the text is not UTF-8.
 std::string lower_case_by_character(const std::string& text);
 
-/// Throws Error(usage) if the text is not UTF-8.
-void check_utf8(const std::string& text);
-
 }  // namespace locus

@@ -12,7 +12,7 @@ namespace locus {
 
 struct Tokens {
     std::vector<std::int64_t> ids;    // with the special tokens the model wants
-    std::vector<std::string> pieces;  // one per id; "▁" marks the start of a word
+    std::vector<std::string> pieces;  // one per id; "▁" or "Ġ" marks the start of a word, "##" a piece inside one
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
 };
 
@@ -24,17 +24,28 @@ public:
     /// Piece of an id, e.g. "▁store"; "[MASK]" for specials.  An id outside the vocabulary gives "<id>".
     virtual std::string piece(std::int64_t id) const = 0;
     virtual std::optional<std::int64_t> mask_id() const = 0;
-    virtual std::int64_t pad_id() const = 0;
+    /// Nothing where the model knows no padding (Transformer-XL).
+    virtual std::optional<std::int64_t> pad_id() const = 0;
+    /// Does padding go in front of the shorter texts of a batch (XLNet)?
+    virtual bool pads_left() const = 0;
     /// How many special tokens encode() puts in front of the text and behind it, e.g. 1 and 1.
     virtual std::pair<std::size_t, std::size_t> frame() const = 0;
 };
 
-/// Opens whatever tokenizer files the folder holds: spm.model for now.
+/// Opens the first of these that the folder holds; the files a model was trained with come before a conversion.
+///   spm.model                  SentencePiece, DeBERTa v2 and v3
+///   spiece.model               SentencePiece, XLNet
+///   vocab.json and merges.txt  byte-level BPE: DeBERTa v1, RoBERTa, GPT-2
+///   vocab.txt                  words if the model is a Transformer-XL, else WordPiece: BERT, RoFormer
+///   tokenizer.json             BPE, WordPiece or Unigram of the library tokenizers
+/// tokenizer_class of tokenizer_config.json, or else model_type of config.json, decides between kinds that share a
+/// file.  Names, ids and flags of special tokens come from tokenizer_config.json, special_tokens_map.json and
+/// added_tokens.json where they are.
 /// Throws Error(unreadable) for damaged files and Error(unsupported) where there is no tokenizer that Locus reads; the
 /// sentence says to give --tokens instead.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder);
 
-/// "▁store" -> "store": a piece as a person reads it.
+/// "▁store" -> "store", "Ġstore" -> "store": a piece as a person reads it.
 std::string display_piece(const std::string& piece);
 
 }  // namespace locus

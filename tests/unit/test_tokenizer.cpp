@@ -41,21 +41,6 @@ struct Folder {
 
 }  // namespace
 
-TEST_CASE("tokenizer: every line of the SentencePiece oracle", "[tokenizer][oracle]") {
-    const fs::path folder = kSource / "tests/oracle/tokenizers/spm";
-    const auto tokenizer = open_tokenizer(folder);
-    const nlohmann::json cases = read_json(folder / "cases.json");
-    REQUIRE(cases.size() == 64);
-    for (const auto& line : cases) {
-        INFO(line["text"]);
-        const Tokens tokens = tokenizer->encode(line["text"]);
-        CHECK(tokens.ids == line["ids"].get<std::vector<std::int64_t>>());
-        REQUIRE(tokens.pieces.size() == tokens.ids.size());
-        const std::vector<std::string> inner(tokens.pieces.begin() + 1, tokens.pieces.end() - 1);
-        CHECK(inner == line["pieces"].get<std::vector<std::string>>());
-    }
-}
-
 TEST_CASE("tokenizer: the trained model's sentences", "[tokenizer][oracle]") {
     const auto tokenizer = open_tokenizer(kSource / "assets/models/tiny-v3");
     const nlohmann::json json = read_json(kSource / "tests/oracle/tiny_v3_trained/case.json");

@@ -1,0 +1,47 @@
+#pragma once
+// Pieces and their ids, and the two files they come in: vocab.txt and vocab.json.
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace locus {
+
+/// One id per piece and one piece per id; ids may have holes.
+class Vocabulary {
+public:
+    /// Throws Error(unreadable) that begins with `location` for a piece or an id that is there already, and for an id
+    /// outside 0 ... 999 999 999.
+    void add(const std::string& piece, std::int64_t id, const std::string& location);
+
+    std::optional<std::int64_t> find(std::string_view piece) const;
+    /// Nothing for an id that no piece has.
+    std::optional<std::string> piece(std::int64_t id) const;
+    std::size_t size() const { return ids_.size(); }
+    /// Bytes of the longest piece.
+    std::size_t longest() const { return longest_; }
+
+private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+    };
+    std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> ids_;
+    std::unordered_map<std::int64_t, std::string> pieces_;
+    std::size_t longest_ = 0;
+};
+
+/// vocab.txt: one piece per line, the id is the number of the line from 0.  Blank lines at the end do not count.
+/// Throws Error(unreadable) that names the line if it is blank, not UTF-8 or there twice, or if there is no piece.
+Vocabulary read_vocab_txt(const std::filesystem::path& file);
+
+/// vocab.json, or the vocab of a model in tokenizer.json: {"piece": id}.
+/// Throws Error(unreadable) that names the piece if an id is no whole number from 0 on, or there twice, or if there is
+/// no piece.
+Vocabulary read_vocab_json(const nlohmann::json& vocab, const std::string& location);
+
+}  // namespace locus
