@@ -21,8 +21,8 @@ LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics) {
         Index largest = 0;
         space.words.col(topic).cwiseAbs().maxCoeff(&largest);
         if (space.words(largest, topic) >= 0) continue;
-        space.words.col(topic) *= -1;
-        space.documents.col(topic) *= -1;
+        space.words.col(topic) = 0 - space.words.col(topic).array();  // not *= -1: no zero with a sign
+        space.documents.col(topic) = 0 - space.documents.col(topic).array();
     }
     const double whole = svd.singularValues().squaredNorm();
     space.shares = RowVector<double>::Zero(topics);
