@@ -29,6 +29,7 @@ const std::vector<Benchmark>& benchmarks() {
         {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
          bench_open},
         {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
+        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers", bench_wmd},
     };
     return all;
 }

@@ -92,9 +92,16 @@ TEST_CASE("n-grams: character bigrams of quality, quater, quit", "[text][golden]
     Strings grams;
     for (const char* word : {"quality", "quater", "quit"})
         for (const std::string& gram : character_ngrams(word, 2)) grams.push_back(gram);
-    CHECK(count_each(grams) ==
-          std::vector<Counted>{{"qu", 3}, {"ua", 2}, {"al", 1}, {"li", 1}, {"it", 2}, {"ty", 1}, {"at", 1}, {"te", 1},
-                               {"er", 1}, {"ui", 1}});
+    CHECK(count_each(grams) == std::vector<Counted>{{"qu", 3},
+                                                    {"ua", 2},
+                                                    {"al", 1},
+                                                    {"li", 1},
+                                                    {"it", 2},
+                                                    {"ty", 1},
+                                                    {"at", 1},
+                                                    {"te", 1},
+                                                    {"er", 1},
+                                                    {"ui", 1}});
 }
 
 TEST_CASE("n-grams: length - n + 1 of them, in any script", "[text][law]") {

@@ -27,12 +27,12 @@ const SentenceCounts kWorld({{kNewYork, 6},
 TEST_CASE("factorisation: auto-regressive factors see what came before", "[text][golden]") {
     std::string text;
     for (const Factor& factor : autoregressive_factors({1, 2, 3, 4, 5})) text += describe(factor, kNewYork) + " ";
-    CHECK(text ==
-          "p(New) p(York | New) p(is | New, York) p(a | New, York, is) p(city | New, York, is, a) ");
+    CHECK(text == "p(New) p(York | New) p(is | New, York) p(a | New, York, is) p(city | New, York, is, a) ");
 }
 
 TEST_CASE("factorisation: BERT asks for New and York apart, XLNet for York after New", "[text][golden]") {
-    const std::vector<Factor> bert = autoencoding_factors(5, {1, 2}), xlnet = autoregressive_factors({3, 4, 5, 1, 2}, 3);
+    const std::vector<Factor> bert = autoencoding_factors(5, {1, 2}),
+                              xlnet = autoregressive_factors({3, 4, 5, 1, 2}, 3);
     REQUIRE(bert.size() == 2);
     REQUIRE(xlnet.size() == 2);
     CHECK(describe(bert[0], kNewYork) == "p(New | is, a, city)");

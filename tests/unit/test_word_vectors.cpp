@@ -32,7 +32,8 @@ TEST_CASE("word vectors: word2vec and GloVe, and nothing but the wanted words", 
     }
 }
 
-TEST_CASE("word vectors: the first of two counts, absent words are absent, spaces may be in a word", "[text][vectors]") {
+TEST_CASE("word vectors: the first of two counts, absent words are absent, spaces may be in a word",
+          "[text][vectors]") {
     const WordVectors vectors = read("car 1 2\ncar 3 4\n. . . 5 6\n", {"van", ". . .", "car"});
     CHECK(vectors.words.words() == std::vector<std::string>{"car", ". . ."});
     CHECK(vectors.vectors == Matrix<double>{{1, 2}, {5, 6}});
