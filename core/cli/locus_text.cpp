@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
         "A single file holds one document per line, several files one each; --lines and --whole change that.\n"
         "locus text COMMAND --help lists the options of a command.",
         "locus text");
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);  // none is refused below: with 1 here, a misspelt one would not be named
     using Add = cli::TextCommand (*)(const CLI::App&, CLI::App&);
     const std::vector<std::tuple<const char*, const char*, Add>> all = {
         {"bow", "Counts every word of every document.", cli::add_bag_of_words},
@@ -37,6 +37,6 @@ int main(int argc, char** argv) {
     return cli::run_program(app, argc, argv, [&] {
         for (const auto& [command, run] : commands)
             if (command->parsed()) return run();
-        return static_cast<int>(Fault::usage);
+        throw Error(Fault::usage, "no command was given, expected bow, tfidf or another; locus text --help lists them");
     });
 }

@@ -72,7 +72,7 @@ TEST_CASE("text: n below 1, options that do not exist, and commands that do not"
     check_refusal({"suggest", "a", "-n", "0", "--text", "a"}, 2, {"-n"});
     check_refusal({"bow", "--fly", "--text", "a"}, 2, {"--fly"});
     check_refusal({"fly"}, 2, {"fly"});
-    check_refusal({}, 2, {"subcommand"});
+    check_refusal({}, 2, {"no command", "tfidf"});
     check_refusal({"tfidf", "--text", "a", "--idf", "odd"}, 2, {"odd"});
     check_refusal({"tfidf", "--text", "a", "--log", "7"}, 2, {"7"});
     check_refusal({"bow", "--lines", "--whole", "--text", "a"}, 2, {"--lines", "--whole"});
