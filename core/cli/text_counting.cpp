@@ -19,14 +19,16 @@ struct CountingOptions : CommonOptions {
     std::string idf = "plain", base = "10";
 };
 
+/// A count in full: six digits would round a million.
+std::string whole(double count) { return std::to_string(static_cast<Index>(count)); }
+
 Rows counts_as_rows(const BagOfWords& bag, const std::vector<std::string>& names) {
     Rows rows;
     if (names.size() > kMostColumns) {
         rows.push_back({"document", "word", "count"});
         for (Index row = 0; row < bag.counts.rows(); ++row)
             for (SparseRows::InnerIterator cell(bag.counts, row); cell; ++cell)
-                rows.push_back(
-                    {names[static_cast<std::size_t>(row)], bag.words.word(cell.col()), number(cell.value())});
+                rows.push_back({names[static_cast<std::size_t>(row)], bag.words.word(cell.col()), whole(cell.value())});
         return rows;
     }
     rows.push_back({"word"});
@@ -34,7 +36,7 @@ Rows counts_as_rows(const BagOfWords& bag, const std::vector<std::string>& names
     const Matrix<double> counts = bag.counts;
     for (Index word = 0; word < counts.cols(); ++word) {
         rows.push_back({bag.words.word(word)});
-        for (Index row = 0; row < counts.rows(); ++row) rows.back().push_back(number(counts(row, word)));
+        for (Index row = 0; row < counts.rows(); ++row) rows.back().push_back(whole(counts(row, word)));
     }
     return rows;
 }
@@ -75,10 +77,10 @@ int print_tf_idf(const Corpus& corpus, const CountingOptions& options) {
         Json words = Json::array();
         for (const Weight& weight : weights) {
             const std::string& word = bag.words.word(weight.word);
-            rows.push_back({corpus.names[document], word, number(weight.count), number(weight.tf), number(weight.idf),
+            rows.push_back({corpus.names[document], word, whole(weight.count), number(weight.tf), number(weight.idf),
                             number(weight.tf_idf)});
             words.push_back({{"word", word},
-                             {"count", weight.count},
+                             {"count", static_cast<Index>(weight.count)},
                              {"tf", weight.tf},
                              {"idf", weight.idf},
                              {"tf_idf", weight.tf_idf}});

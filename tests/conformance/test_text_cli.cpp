@@ -87,7 +87,11 @@ TEST_CASE("text: bow counts, case and stop words", "[cli][text]") {
     CHECK(json["documents"][0]["counts"] == Json({{"the", 2}, {"car", 2}}));
     CHECK(json_of({"bow", "--text", "The car, the CAR", "--keep-case"})["words"].size() == 4);
     CHECK(json_of({"bow", "--text", "The car", "--stop-words", "english"})["words"] == Json({"car"}));
+    std::string million;
+    for (int n = 0; n < 1234567; ++n) million += "a ";
     const Files files;
+    write_file(files / "million", million);
+    CHECK_THAT(text({"bow", files / "million", "--text", "b"}).out, Contains("1234567"));
     write_file(files / "stop", "Car\nin\n");
     CHECK(json_of({"bow", "--text", "the car", "--stop-words", files / "stop"})["words"] == Json({"the"}));
 }

@@ -104,6 +104,14 @@ TEST_CASE("similarity: the source's two documents", "[text][golden]") {
     CHECK(prints_as(euclidean_distances(weights)(0, 1), "0.183084"));
 }
 
+TEST_CASE("similarity: three, four, five, and angles of 60 and 180 degrees", "[text][golden]") {
+    CHECK(euclidean_distance<double>(RowVector<double>{{4, 6}}, RowVector<double>{{1, 2}}) == 5);
+    CHECK(euclidean_distance<float>(RowVector<float>{{4, 6}}, RowVector<float>{{1, 2}}) == 5);
+    CHECK(std::abs(cosine_similarity<double>(RowVector<double>{{2, 0}}, RowVector<double>{{1, std::sqrt(3.0)}}) -
+                   0.5) <= 1e-15);
+    CHECK(cosine_similarity<double>(RowVector<double>{{2, 0}}, RowVector<double>{{-3, 0}}) == -1);
+}
+
 TEST_CASE("similarity: vectors of two lengths are refused", "[text]") {
     const RowVector<double> two = RowVector<double>::Ones(2), three = RowVector<double>::Ones(3);
     CHECK_THAT(refusal([&] { cosine_similarity<double>(two, three); }, Fault::usage), Contains("2 and 3"));
