@@ -28,6 +28,8 @@ std::vector<Measure> bench_gather();
 std::vector<Measure> bench_open();
 /// Whole forward pass of tiny-v3.
 std::vector<Measure> bench_forward();
+/// Word mover's distance of two documents of 60 words.
+std::vector<Measure> bench_wmd();
 
 /// One rotation in its three forms: time and memory.
 std::vector<Measure> bench_rope();

@@ -33,6 +33,7 @@ const std::vector<Benchmark>& benchmarks() {
         {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens",
          bench_segments},
         {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
+        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers", bench_wmd},
     };
     return all;
 }

@@ -1,0 +1,149 @@
+// locus text similar and lsa: documents beside each other.
+#include <algorithm>
+#include <iostream>
+#include <numeric>
+
+#include "core/cli/program.h"
+#include "core/cli/text_commands.h"
+#include "core/cli/text_options.h"
+#include "core/text/latent_semantics.h"
+#include "core/text/similarity.h"
+#include "core/text/tf_idf.h"
+
+namespace locus::cli {
+
+namespace {
+
+constexpr std::size_t kMostCompared = 5000;    // their matrix takes 200 MB
+constexpr Index kMostDecomposed = 20'000'000;  // values of the document-term matrix, 160 MB
+
+struct ComparingOptions : CommonOptions {
+    std::string by = "tfidf", measure = "cosine";
+    Index topics = 2;
+};
+
+void add_weights(CLI::App& command, ComparingOptions& options) {
+    command.add_option("--by", options.by, "what a document is made of: counts, tf (shares), tfidf")
+        ->check(CLI::IsMember({"counts", "tf", "tfidf"}))
+        ->capture_default_str();
+}
+
+SparseRows weights_of(const BagOfWords& bag, const std::string& by) {
+    if (by == "counts") return bag.counts;
+    return by == "tf" ? term_frequencies(bag.counts) : tf_idf(bag.counts);
+}
+
+struct Couple {
+    std::size_t a, b;
+    double value;
+};
+
+/// All pairs of documents, the most alike first.
+std::vector<Couple> couples_of(const Matrix<double>& values, bool small_is_alike) {
+    std::vector<Couple> couples;
+    for (Index a = 0; a < values.rows(); ++a)
+        for (Index b = a + 1; b < values.cols(); ++b)
+            couples.push_back({static_cast<std::size_t>(a), static_cast<std::size_t>(b), values(a, b)});
+    std::stable_sort(couples.begin(), couples.end(), [&](const Couple& left, const Couple& right) {
+        return small_is_alike ? left.value < right.value : left.value > right.value;
+    });
+    return couples;
+}
+
+int print_similar(const Corpus& corpus, const ComparingOptions& options) {
+    LOCUS_CHECK(corpus.size() >= 2, "one document, expected two or more to compare");
+    if (corpus.size() > kMostCompared)
+        throw Error(Fault::unsupported, std::to_string(corpus.size()) + " documents, at most " +
+                                            std::to_string(kMostCompared) + " are compared at once");
+    const SparseRows weights = weights_of(bag_of_words(corpus.documents), options.by);
+    const bool cosine = options.measure == "cosine";
+    std::vector<Couple> couples =
+        couples_of(cosine ? cosine_similarities(weights) : euclidean_distances(weights), !cosine);
+    keep_top(couples, options.top);
+    Rows rows = {{"document", "document", options.measure}};
+    Json pairs = Json::array();
+    for (const Couple& couple : couples) {
+        rows.push_back({corpus.names[couple.a], corpus.names[couple.b], number(couple.value)});
+        pairs.push_back({{"a", corpus.names[couple.a]}, {"b", corpus.names[couple.b]}, {"value", couple.value}});
+    }
+    print(options, {{"by", options.by}, {"measure", options.measure}, {"pairs", pairs}}, rows, {false, false, true});
+    return 0;
+}
+
+/// Words of one topic, the heaviest first, whatever their sign.
+std::vector<Index> heaviest_words(const LatentSemantics& space, Index topic, Index top) {
+    std::vector<Index> words(static_cast<std::size_t>(space.words.rows()));
+    std::iota(words.begin(), words.end(), 0);
+    std::stable_sort(words.begin(), words.end(), [&](Index a, Index b) {
+        return std::abs(space.words(a, topic)) > std::abs(space.words(b, topic));
+    });
+    keep_top(words, top);
+    return words;
+}
+
+int print_topics(const Corpus& corpus, const ComparingOptions& options) {
+    const BagOfWords bag = bag_of_words(corpus.documents);
+    if (bag.counts.rows() > kMostDecomposed / bag.counts.cols())
+        throw Error(Fault::unsupported, std::to_string(bag.counts.rows()) + " documents of " +
+                                            std::to_string(bag.counts.cols()) +
+                                            " words are too many to decompose at once, expected at most " +
+                                            std::to_string(kMostDecomposed) + " pairs of both");
+    const Matrix<double> weights = weights_of(bag, options.by);
+    const LatentSemantics space = latent_semantics(weights, options.topics);
+    Rows topic_rows = {{"topic", "strength", "share", "words"}}, document_rows = {{"document"}};
+    std::vector<bool> document_numbers(static_cast<std::size_t>(options.topics) + 1, true);
+    document_numbers[0] = false;
+    Json topics = Json::array(), documents = Json::array();
+    for (Index topic = 0; topic < options.topics; ++topic) {
+        std::string shown;
+        Json words = Json::array();
+        for (const Index word : heaviest_words(space, topic, options.top)) {
+            const double weight = space.words(word, topic);
+            shown += (shown.empty() ? "" : ", ") + bag.words.word(word) + " " + number(weight);
+            words.push_back({{"word", bag.words.word(word)}, {"weight", weight}});
+        }
+        topic_rows.push_back(
+            {std::to_string(topic + 1), number(space.strengths[topic]), number(space.shares[topic]), shown});
+        topics.push_back({{"strength", space.strengths[topic]}, {"share", space.shares[topic]}, {"words", words}});
+        document_rows[0].push_back("topic " + std::to_string(topic + 1));
+    }
+    for (Index row = 0; row < space.documents.rows(); ++row) {
+        const std::string& name = corpus.names[static_cast<std::size_t>(row)];
+        document_rows.push_back({name});
+        for (Index topic = 0; topic < options.topics; ++topic)
+            document_rows.back().push_back(number(space.documents(row, topic)));
+        const RowVector<double> place = space.documents.row(row);
+        documents.push_back({{"name", name}, {"place", std::vector<double>(place.begin(), place.end())}});
+    }
+    if (options.json)
+        print({{"by", options.by}, {"topics", topics}, {"documents", documents}});
+    else
+        std::cout << table(topic_rows, {true, true, true, false}) << '\n' << table(document_rows, document_numbers);
+    return 0;
+}
+
+}  // namespace
+
+TextCommand add_similarity(const CLI::App& app, CLI::App& command) {
+    const auto options = add_common<ComparingOptions>(command);
+    add_weights(command, *options);
+    command.add_option("--measure", options->measure, "cosine, or euclid (a distance: small is alike)")
+        ->check(CLI::IsMember({"cosine", "euclid"}))
+        ->capture_default_str();
+    options->top = 20;
+    add_top(command, *options, "how many pairs");
+    return [&app, options] { return print_similar(read_corpus(app, options->corpus), *options); };
+}
+
+TextCommand add_latent_semantics(const CLI::App& app, CLI::App& command) {
+    const auto options = add_common<ComparingOptions>(command);
+    add_weights(command, *options);
+    command.add_option("--topics", options->topics, "how many topics, at most as many as documents and as words")
+        ->check(CLI::Range(1, 1000000))
+        ->capture_default_str();
+    options->top = 5;
+    add_top(command, *options, "how many words of a topic");
+    return [&app, options] { return print_topics(read_corpus(app, options->corpus), *options); };
+}
+
+}  // namespace locus::cli

@@ -1,0 +1,166 @@
+// locus text vectors and order: what neighbours teach, and in which order words may be asked for.
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+
+#include "core/cli/program.h"
+#include "core/cli/text_commands.h"
+#include "core/cli/text_options.h"
+#include "core/io/whole_file.h"
+#include "core/text/permutation_lm.h"
+#include "core/text/similarity.h"
+#include "core/text/skip_gram.h"
+#include "core/text/words.h"
+
+namespace locus::cli {
+
+namespace {
+
+struct LearningOptions : CommonOptions {
+    SkipGramOptions training;
+    std::string out;
+};
+
+/// word2vec's text format, every number so that it reads back as the same one.
+void write_vectors(const std::string& file, const WordVectors& vectors) {
+    write_whole_file(file, [&](const ByteSink& write) {
+        std::string line = std::to_string(vectors.vectors.rows()) + " " + std::to_string(vectors.vectors.cols()) + "\n";
+        write(line.data(), line.size());
+        for (Index row = 0; row < vectors.vectors.rows(); ++row) {
+            line = vectors.words.word(row);
+            for (const double value : vectors.vectors.row(row)) {
+                char text[32];
+                line += " " + std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
+            }
+            line += '\n';
+            write(line.data(), line.size());
+        }
+    });
+}
+
+struct Neighbour {
+    Index word;
+    double cosine;
+};
+
+std::vector<Neighbour> nearest_to(Index word, const Matrix<double>& vectors, Index top) {
+    std::vector<Neighbour> neighbours;
+    for (Index other = 0; other < vectors.rows(); ++other)
+        if (other != word)
+            neighbours.push_back({other, cosine_similarity<double>(vectors.row(word), vectors.row(other))});
+    std::stable_sort(neighbours.begin(), neighbours.end(),
+                     [](const Neighbour& a, const Neighbour& b) { return a.cosine > b.cosine; });
+    keep_top(neighbours, top);
+    return neighbours;
+}
+
+int print_neighbours(const SkipGram& model, const LearningOptions& options) {
+    Rows rows = {{"word", "nearest words, with their cosine"}};
+    Json words = Json::array();
+    for (Index word = 0; word < model.vectors.words.size(); ++word) {
+        std::string shown;
+        Json nearest = Json::array();
+        for (const Neighbour& one : nearest_to(word, model.vectors.vectors, options.top)) {
+            shown += (shown.empty() ? "" : ", ") + model.vectors.words.word(one.word) + " " + number(one.cosine);
+            nearest.push_back({{"word", model.vectors.words.word(one.word)}, {"cosine", one.cosine}});
+        }
+        rows.push_back({model.vectors.words.word(word), shown});
+        words.push_back({{"word", model.vectors.words.word(word)}, {"nearest", nearest}});
+    }
+    print(options, {{"losses", model.losses}, {"words", words}}, rows, {false, false});
+    return 0;
+}
+
+/// "3,2,4,1"
+std::vector<Index> parse_order(const std::string& text) {
+    std::vector<Index> order;
+    const char* at = text.data();
+    const char* const end = text.data() + text.size();
+    while (true) {
+        Index position = 0;
+        const auto [stop, error] = std::from_chars(at, end, position);
+        LOCUS_CHECK(error == std::errc() && (stop == end || *stop == ','),
+                    "the order is \"" + text + "\", expected whole numbers with commas between, such as 3,2,4,1");
+        order.push_back(position);
+        if (stop == end) return order;
+        at = stop + 1;
+    }
+}
+
+struct OrderOptions {
+    std::string order, sentence;
+    Index memory = 0;
+    bool json = false;
+};
+
+int print_order(const OrderOptions& options) {
+    const std::vector<Index> order = parse_order(options.order);
+    const WordVisibility sees = permutation_visibility(order, options.memory);
+    Document words = split_words(normalise_text(repair_utf8(options.sentence).text, true));
+    if (options.sentence.empty())
+        for (std::size_t n = 1; n <= order.size(); ++n) words.push_back("x" + std::to_string(n));
+    Rows rows = {{"word", "content", "query"}};
+    Json content = Json::array(), query = Json::array(), sentences = Json::array();
+    LOCUS_CHECK(words.size() == order.size(), "the sentence has " + std::to_string(words.size()) +
+                                                  " words and the order " + std::to_string(order.size()) +
+                                                  " positions, expected as many");
+    for (Index i = 0; i < sees.content.rows(); ++i) {
+        const auto row_of = [&](const Matrix<bool>& matrix) {
+            return std::vector<int>(matrix.row(i).begin(), matrix.row(i).end());
+        };
+        const auto digits = [](const std::vector<int>& row) {
+            std::string text;
+            for (const int one : row) text += one ? '1' : '0';
+            return text;
+        };
+        rows.push_back({words[static_cast<std::size_t>(i)], digits(row_of(sees.content)), digits(row_of(sees.query))});
+        content.push_back(row_of(sees.content));
+        query.push_back(row_of(sees.query));
+    }
+    for (const Index target : order) sentences.push_back(describe_prediction(order, target, words));
+    if (options.json) {
+        print({{"order", order}, {"content", content}, {"query", query}, {"sentences", sentences}});
+        return 0;
+    }
+    std::cout << table(rows, {false, false, false}) << '\n';
+    for (const Json& sentence : sentences) std::cout << sentence.get<std::string>() << '\n';
+    return 0;
+}
+
+}  // namespace
+
+TextCommand add_skip_gram(const CLI::App& app, CLI::App& command) {
+    const auto options = add_common<LearningOptions>(command);
+    SkipGramOptions& training = options->training;
+    const auto size = [&](const char* name, Index& value, const char* what) {
+        command.add_option(name, value, what)->check(CLI::Range(1, 1000000))->capture_default_str();
+    };
+    size("--width", training.width, "numbers per word");
+    size("--window", training.window, "neighbours on each side");
+    size("--negatives", training.negatives, "words of noise per neighbour");
+    size("--epochs", training.epochs, "times through the documents");
+    command.add_option("--seed", training.seed, "where the random numbers begin")->capture_default_str();
+    command.add_option("--out", options->out, "write the vectors here, in word2vec's text format")->check(not_empty());
+    options->top = 3;
+    add_top(command, *options, "how many neighbours of each word");
+    return [&app, options] {
+        const SkipGram model = train_skip_gram(read_corpus(app, options->corpus).documents, options->training);
+        if (!options->out.empty()) write_vectors(options->out, model.vectors);
+        return print_neighbours(model, *options);
+    };
+}
+
+TextCommand add_prediction_order(const CLI::App&, CLI::App& command) {
+    const auto options = std::make_shared<OrderOptions>();
+    command.add_option("order", options->order, "positions as they are predicted, such as 3,2,4,1")->required();
+    command.add_option("--sentence", options->sentence, "the words that stand there");
+    command.add_option("--memory", options->memory, "words of the segment before, which all see")
+        ->check(CLI::Range(0, 100000))
+        ->capture_default_str();
+    command.add_flag("--json", options->json, "print JSON");
+    command.footer(
+        "1 where the word of the row sees the word of the column; content sees itself, query must guess it.");
+    return [options] { return print_order(*options); };
+}
+
+}  // namespace locus::cli

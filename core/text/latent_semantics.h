@@ -1,0 +1,25 @@
+#pragma once
+// Documents and words in a space of topics: a truncated singular value decomposition.  Deerwester et al. 1990.
+#include "core/tensor.h"
+
+namespace locus {
+
+struct LatentSemantics {
+    RowVector<double> strengths;  // [topics] singular values, falling
+    Matrix<double> documents;     // [documents, topics] U S: where a document lies in the space of topics
+    Matrix<double> words;         // [words, topics] V: how much of each word is in a topic, columns of length 1
+    /// Share of the squared length of the whole matrix that each topic explains, [topics]; all topics together 1.
+    RowVector<double> shares;
+
+    /// documents * words^T: the nearest matrix of that rank, [documents, words].
+    Matrix<double> reconstruct() const { return documents * words.transpose(); }
+    /// A new row of weights [words] in the space of topics, [topics].
+    RowVector<double> project(const RowVector<double>& weights) const { return weights * words; }
+};
+
+/// The `topics` strongest directions of a document-term matrix [documents, words].  The sign of a topic is free; here
+/// its largest word weight is positive.
+/// Throws Error(usage) unless 1 <= topics <= min(documents, words) and every value is finite.
+LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics);
+
+}  // namespace locus

@@ -1,0 +1,39 @@
+#pragma once
+// Permutation language modelling: words stay where they are, an order of prediction says who may see whom.
+// Yang et al. 2019 (XLNet), sections 2.2 and 2.3.  Positions count from 1, as the paper's do.
+#include <string>
+#include <vector>
+
+#include "core/text/word_list.h"
+
+namespace locus {
+
+/// Throws Error(usage) unless each position 1..T stands in the order once, T >= 1.
+void check_order(const std::vector<Index>& order);
+
+/// When each position is predicted, 0 for the first: the inverse of the order.  {3,2,4,1} -> {3,1,0,2}.
+/// An order is not a list of ranks: taken for one it gives another mask.
+std::vector<Index> ranks_of_order(const std::vector<Index>& order);
+
+/// true where query i (row) sees key j (column).  `memory` columns in front, from the segment before, all see.
+struct Visibility {
+    Matrix<bool> content;  // [T, memory + T]  rank j <= rank i: the content stream h sees its own word
+    Matrix<bool> query;    // [T, memory + T]  rank j < rank i: the query stream g must guess it
+};
+Visibility permutation_visibility(const std::vector<Index>& order, Index memory = 0);
+
+/// Positions that are known when `target` is predicted, in the order in which they became known.
+/// Throws Error(usage) if the target is not in the order.
+std::vector<Index> seen_by(const std::vector<Index>& order, Index target);
+
+/// "word 4 is predicted from memory, 3 (학교), 2 (어제)"; "... from memory alone" for the first.  The target's own word
+/// is not named: only where it stands is known.
+/// Throws Error(usage) if the sentence has another length than the order.
+std::string describe_prediction(const std::vector<Index>& order, Index target, const Document& sentence);
+
+/// How far back each visible word of the memory and the current segment lies, Transformer-XL (Dai et al. 2019): row i
+/// holds memory + i - j for j = 0 .. memory + i, so it ends with 0; later words are hidden.
+/// Throws Error(usage) if memory < 0 or length < 1.
+std::vector<std::vector<Index>> distances_with_memory(Index memory, Index length);
+
+}  // namespace locus
