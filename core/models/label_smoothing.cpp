@@ -6,8 +6,8 @@ namespace locus {
 
 RowVector<double> smoothed_target(Index words, std::int64_t label, const LabelSmoothing& smoothing) {
     LOCUS_CHECK(words >= 2, "label smoothing: " + std::to_string(words) + " words, expected 2 or more");
-    LOCUS_CHECK(label >= 0 && label < words, "label smoothing: label " + std::to_string(label) + ", expected 0 to " +
-                                                 std::to_string(words - 1));
+    LOCUS_CHECK(label >= 0 && label < words,
+                "label smoothing: label " + std::to_string(label) + ", expected 0 to " + std::to_string(words - 1));
     LOCUS_CHECK(smoothing.epsilon >= 0 && smoothing.epsilon < 1,
                 "label smoothing: epsilon is " + std::to_string(smoothing.epsilon) + ", expected 0 or more, below 1");
     const bool all = smoothing.share == SmoothingShare::all_words;
@@ -20,11 +20,14 @@ RowVector<double> smoothed_target(Index words, std::int64_t label, const LabelSm
 template <class Scalar>
 Scalar smoothed_loss(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int64_t label,
                      const LabelSmoothing& smoothing) {
-    const RowVector<double> target = smoothed_target(logits.cols(), label, smoothing);
+    const RowVector<Scalar> target = smoothed_target(logits.cols(), label, smoothing).template cast<Scalar>();
     // Logits relative to their maximum, so that no exponential overflows.
     const RowVector<Scalar> below = logits.array() - logits.maxCoeff();
     const Scalar log_sum = std::log(below.array().exp().sum());
-    return (target.cast<Scalar>().array() * (log_sum - below.array())).sum();
+    Scalar loss = 0;
+    for (Index w = 0; w < logits.cols(); ++w)  // a word without a share adds nothing, even at minus infinity
+        if (target[w] > 0) loss += target[w] * (log_sum - below[w]);
+    return loss;
 }
 
 double least_smoothed_loss(Index words, const LabelSmoothing& smoothing) {

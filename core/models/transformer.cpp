@@ -8,8 +8,8 @@ namespace {
 
 void check_sizes(const TransformerConfig& config) {
     const auto positive = [](const char* name, Index value) {
-        LOCUS_CHECK(value >= 1, "transformer: " + std::string(name) + " is " + std::to_string(value) +
-                                    ", expected 1 or more");
+        LOCUS_CHECK(value >= 1,
+                    "transformer: " + std::string(name) + " is " + std::to_string(value) + ", expected 1 or more");
     };
     positive("words", config.words);
     positive("width", config.width);
@@ -19,9 +19,9 @@ void check_sizes(const TransformerConfig& config) {
     positive("max_position", config.max_position);
     LOCUS_CHECK(config.width % 2 == 0, "transformer: width is " + std::to_string(config.width) +
                                            ", expected an even number: sinusoids come in pairs");
-    LOCUS_CHECK(config.width % config.heads == 0, "transformer: width is " + std::to_string(config.width) +
-                                                      ", expected a multiple of heads = " +
-                                                      std::to_string(config.heads));
+    LOCUS_CHECK(config.width % config.heads == 0,
+                "transformer: width is " + std::to_string(config.width) +
+                    ", expected a multiple of heads = " + std::to_string(config.heads));
     LOCUS_CHECK(config.layer_norm_eps > 0, "transformer: layer_norm_eps is " + std::to_string(config.layer_norm_eps) +
                                                ", expected a number above 0");
 }
@@ -86,8 +86,7 @@ template <class Scalar>
 std::vector<std::string> Transformer<Scalar>::stage_names() const {
     std::vector<std::string> names = {"embeddings.word", "embeddings.output", "positions.r"};
     for (Index l = 0; l < config_.layers; ++l)
-        for (const char* stem :
-             {"q", "k", "v", "scores", "probs", "context", "attention", "ffn_act", "ffn", "output"})
+        for (const char* stem : {"q", "k", "v", "scores", "probs", "context", "attention", "ffn_act", "ffn", "output"})
             names.push_back("layer." + std::to_string(l) + "." + stem);
     names.push_back("lm.logits");
     return names;

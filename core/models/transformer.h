@@ -11,13 +11,13 @@ namespace locus {
 
 /// Defaults are the base model of the paper.
 struct TransformerConfig {
-    Index words = 37000;            // V, shared by both languages
-    Index width = 512;              // D, even: sinusoids come in pairs
-    Index heads = 8;                // H, divides D
-    Index inner = 2048;             // F
-    Index layers = 6;               // of the encoder, and of the decoder
-    double layer_norm_eps = 1e-6;   // tensor2tensor; PyTorch's layers have 1e-5
-    Index max_position = 1 << 16;   // sinusoids have no end of their own; this one keeps a slip from filling memory
+    Index words = 37000;           // V, shared by both languages
+    Index width = 512;             // D, even: sinusoids come in pairs
+    Index heads = 8;               // H, divides D
+    Index inner = 2048;            // F
+    Index layers = 6;              // of the encoder, and of the decoder
+    double layer_norm_eps = 1e-6;  // tensor2tensor; PyTorch's layers have 1e-5
+    Index max_position = 1 << 16;  // sinusoids have no end of their own; this one keeps a slip from filling memory
 };
 
 template <class Scalar>
@@ -72,9 +72,10 @@ public:
     Tensor<Scalar> decode(const Tensor<Scalar>& encoded, const ModelInput& source, const ModelInput& target,
                           Trace& trace, std::vector<MultiHeadResult<Scalar>>& cross) const;
 
-    /// Per sample the likeliest next word, again and again, from `start` until `end` or `limit` words; `start` is not in
-    /// the answer, `end` is.  Of equal logits the smallest id wins.  Every word runs the whole decoder again: the plain
-    /// form, without a cache.  Throws Error(usage) for ids outside the words, limit < 1, or logits that are not finite.
+    /// Per sample the likeliest next word, again and again, from `start` until `end` or `limit` words; `start` is not
+    /// in the answer, `end` is.  Of equal logits the smallest id wins.  Every word runs the whole decoder again: the
+    /// plain form, without a cache.  Throws Error(usage) for ids outside the words, limit < 1, or logits that are not
+    /// finite.
     std::vector<std::vector<std::int64_t>> greedy(const ModelInput& source, std::int64_t start, std::int64_t end,
                                                   Index limit) const;
 

@@ -32,8 +32,8 @@ Tensor<Scalar> Transformer<Scalar>::decode(const Tensor<Scalar>& encoded, const 
         keep_feed_forward(forward, prefix, trace);
         x = forward.output;
     }
-    Tensor<Scalar> logits = as_tensor<Scalar>({target.batch(), target.length(), config_.words},
-                                              x.rows() * weights_.word_table.transpose());
+    Tensor<Scalar> logits =
+        as_tensor<Scalar>({target.batch(), target.length(), config_.words}, x.rows() * weights_.word_table.transpose());
     trace.add("lm.logits", logits);
     return logits;
 }
@@ -45,9 +45,9 @@ std::vector<std::vector<std::int64_t>> Transformer<Scalar>::greedy(const ModelIn
         LOCUS_CHECK(word >= 0 && word < config_.words, "greedy: word " + std::to_string(word) +
                                                            " cannot start or end a text, expected 0 to " +
                                                            std::to_string(config_.words - 1));
-    LOCUS_CHECK(limit >= 1 && limit <= config_.max_position, "greedy: limit is " + std::to_string(limit) +
-                                                                 ", expected 1 to max_position = " +
-                                                                 std::to_string(config_.max_position));
+    LOCUS_CHECK(limit >= 1 && limit <= config_.max_position,
+                "greedy: limit is " + std::to_string(limit) +
+                    ", expected 1 to max_position = " + std::to_string(config_.max_position));
     Trace nothing(StageFilter::none(), Scheme::absolute);
     const Tensor<Scalar> encoded = encode(source, nothing);
     std::vector<std::vector<std::int64_t>> answers;

@@ -17,8 +17,8 @@ void check_side(const ModelInput& input, const char* side, const TransformerConf
     LOCUS_CHECK(input.mask.rank() != 3, std::string(side) + ": mask has shape " + to_string(input.mask.shape()) +
                                             ", expected " + to_string(input.tokens.shape()) + " like tokens");
     LOCUS_CHECK(input.length() <= config.max_position,
-                std::string(side) + ": " + std::to_string(input.length()) + " tokens, expected max_position = " +
-                    std::to_string(config.max_position) + " at most");
+                std::string(side) + ": " + std::to_string(input.length()) +
+                    " tokens, expected max_position = " + std::to_string(config.max_position) + " at most");
 }
 
 std::vector<Mask> key_masks(const ModelInput& keys, Index queries, bool causal) {

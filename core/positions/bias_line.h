@@ -15,8 +15,8 @@ struct BiasLine {
     Scalar at(Index h, Index i, Index j) const { return values(h, queries - 1 + j - i); }
     /// [queries,keys] of one head, for people and for adding up.
     Matrix<Scalar> matrix(Index h) const {
-        LOCUS_CHECK(h >= 0 && h < heads(), "bias line: head " + std::to_string(h) + ", expected 0 to " +
-                                               std::to_string(heads() - 1));
+        LOCUS_CHECK(h >= 0 && h < heads(),
+                    "bias line: head " + std::to_string(h) + ", expected 0 to " + std::to_string(heads() - 1));
         Matrix<Scalar> bias(queries, keys);
         for (Index i = 0; i < queries; ++i) bias.row(i) = values.row(h).segment(queries - 1 - i, keys);
         return bias;

@@ -36,12 +36,11 @@ IndexTensor t5_index(Index queries, Index keys, const T5Buckets& config) {
 
 template <class Scalar>
 BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config) {
-    LOCUS_CHECK(table.rows() == config.buckets, "t5_bias_line: the table has " + std::to_string(table.rows()) +
-                                                    " rows, expected one per bucket = " +
-                                                    std::to_string(config.buckets));
-    return make_bias_line<Scalar>("t5_bias_line", table.cols(), queries, keys, [&](Index h, Index offset) {
-        return table(t5_bucket(offset, config), h);
-    });
+    LOCUS_CHECK(table.rows() == config.buckets,
+                "t5_bias_line: the table has " + std::to_string(table.rows()) +
+                    " rows, expected one per bucket = " + std::to_string(config.buckets));
+    return make_bias_line<Scalar>("t5_bias_line", table.cols(), queries, keys,
+                                  [&](Index h, Index offset) { return table(t5_bucket(offset, config), h); });
 }
 
 template BiasLine<float> t5_bias_line<float>(const ConstView<float>&, Index, Index, const T5Buckets&);
