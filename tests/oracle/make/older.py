@@ -2,7 +2,7 @@
 
 usage: older.py --out DIR [--seed 1]        (torch 1.13, transformers 4.30, safetensors)
 
-Every case is one file DIR/older_NAME.safetensors with weights, inputs and results side by side, float64 from random
+Every case is one file DIR/NAME.safetensors with weights, inputs and results side by side, float64 from random
 float32 weights.  What is taken unmodified: torch.nn.RNN, LSTM, LSTMCell, MultiheadAttention, TransformerEncoderLayer,
 TransformerDecoderLayer, Bilinear, CrossEntropyLoss; transformers T5Attention, build_alibi_tensor (BLOOM) and
 BertSelfAttention with relative_key.  Written here, because PyTorch has no module for it: the sinusoids, the tying of
@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 class Case(dict):
     def __init__(self, out, name, seed):
-        self.file = pathlib.Path(out) / f"older_{name}.safetensors"
+        self.file = pathlib.Path(out) / f"{name}.safetensors"
         self.g = torch.Generator().manual_seed(seed * 1000003 + zlib.crc32(name.encode()))
 
     def put(self, name, x):
@@ -38,13 +38,13 @@ class Case(dict):
     def ids(self, low, high, *shape):
         return torch.randint(low, high, shape, generator=self.g)
 
-    def fill(self, module):
+    def fill(self, module, gain=1.3):
         """Random float32 numbers in every parameter: no zero bias, no identity norm that could hide a mistake."""
         with torch.no_grad():
             for name, p in sorted(module.named_parameters()):
                 x = torch.randn(p.shape, generator=self.g)
                 norm = "norm" in name and name.endswith("weight")
-                p.copy_(1 + 0.2 * x if norm else 0.1 * x if p.dim() == 1 else 1.3 * x / math.sqrt(p[0].numel()))
+                p.copy_(1 + 0.2 * x if norm else 0.1 * x if p.dim() == 1 else gain * x / math.sqrt(p[0].numel()))
         return module.double()
 
     def dense(self, name, weight, bias=None):
@@ -104,9 +104,11 @@ def transformer(out, seed):
     case = Case(out, "transformer", seed)
     V, D, H, F, L = 23, 12, 3, 20, 2
     kind = dict(d_model=D, nhead=H, dim_feedforward=F, dropout=0.0, batch_first=True)
-    encoder = case.fill(nn.ModuleList(nn.TransformerEncoderLayer(**kind) for _ in range(L))).train()
-    decoder = case.fill(nn.ModuleList(nn.TransformerDecoderLayer(**kind) for _ in range(L))).train()
-    table = case.randn(V, D) * 0.1
+    encoder = case.fill(nn.ModuleList(nn.TransformerEncoderLayer(**kind) for _ in range(L)), gain=0.8).train()
+    decoder = case.fill(nn.ModuleList(nn.TransformerDecoderLayer(**kind) for _ in range(L)), gain=0.8).train()
+    with torch.no_grad():                                    # signs mixed, or a tied table repeats the word it was given
+        decoder[-1].norm3.weight.copy_(case.randn(D))
+    table = case.randn(V, D) * 0.6
     case.put("word_table", table)
     for l in range(L):
         put_attention(case, f"encoder.{l}.self", encoder[l].self_attn, encoder[l].norm1)
@@ -158,9 +160,9 @@ def transformer(out, seed):
         for epsilon in (0.0, 0.1):
             loss = nn.CrossEntropyLoss(label_smoothing=epsilon, ignore_index=0, reduction="none")
             case.put(f"loss.{epsilon}", loss(logits.reshape(-1, V), labels.reshape(-1))[labels.reshape(-1) != 0])
-        for b in range(2):                                       # greedy: start 1, end 2, six words at most
+        for b in range(2):                                       # greedy: start 1, end 16, six words at most
             words = [1]
-            while len(words) <= 6 and (len(words) == 1 or words[-1] != 2):
+            while len(words) <= 6 and (len(words) == 1 or words[-1] != 16):
                 y = torch.tensor([words])
                 words.append(int(run(source[b:b + 1], y, source_mask[b:b + 1], torch.ones_like(y))[0, -1].argmax()))
             case.put(f"greedy.{b}", torch.tensor(words[1:]))
