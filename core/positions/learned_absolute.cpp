@@ -19,7 +19,7 @@ Matrix<Scalar> learned_rows(const ConstView<Scalar>& table, Index count, Index f
     LOCUS_CHECK(count >= 0, "learned_rows: " + std::to_string(count) + " positions, expected 0 or more");
     if (count == 0) return Matrix<Scalar>(0, table.cols());
     check_position(first, table.rows());
-    check_position(first + count - 1, table.rows());
+    if (count > table.rows() - first) check_position(table.rows(), table.rows());  // the first one that has no row
     return table.middleRows(first, count);
 }
 

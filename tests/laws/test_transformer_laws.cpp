@@ -97,8 +97,7 @@ TEST_CASE("transformer: rows of probs sum to 1, hidden cells are exactly 0", "[t
     check(pass.cross[1].probs, [](Index, Index j) { return j == 3; });
 }
 
-TEST_CASE("transformer: dimension by dimension words are lifted by sqrt(D) before positions join",
-          "[transformer][law]") {
+TEST_CASE("transformer: words are lifted by sqrt(D) before positions join", "[transformer][law]") {
     const TransformerWeights<double> weights = random_transformer_weights(small_transformer(), 8);
     const Trace trace = Transformer<double>(small_transformer(), weights).forward(text({4, 9, 4}), text({1})).encoder;
     const auto word = trace.at("embeddings.word").as<double>().matrix();
