@@ -101,10 +101,12 @@ struct Other {
 
 constexpr const char* kRoformer = "Su et al. 2021; transformers modeling_roformer.py";
 constexpr const char* kTransformerXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py";
+constexpr const char* kTransformer = "Vaswani et al. 2017, section 3";
 constexpr const char* kXlnet = "Yang et al. 2019, section 2.3-2.5; xlnet modeling.py";
 
 /// The source of every stage that is not DeBERTa's.
 const char* source_of(Scheme scheme) {
+    if (scheme == Scheme::absolute) return kTransformer;
     return scheme == Scheme::rotary ? kRoformer : scheme == Scheme::transformer_xl ? kTransformerXl : kXlnet;
 }
 
@@ -123,6 +125,12 @@ constexpr Other kOthers[] = {
     {Scheme::two_stream, Group::layer, "v", "[memory; h]_j W_v"},
     {Scheme::two_stream, Group::layer, "scores", "(ac + bd + ef) / sqrt(d)"},
     {Scheme::two_stream, Group::layer, "ffn_act", "act(dense_1(attention))"},
+    {Scheme::absolute, Group::embeddings, "output", "sqrt(D) word + sinusoid(position)"},
+    {Scheme::absolute, Group::positions, "r", "sinusoid(position)"},
+    {Scheme::absolute, Group::layer, "scores", "q_i . k_j / sqrt(d)"},
+    {Scheme::absolute, Group::layer, "ffn_act", "relu(dense_1(x))"},
+    {Scheme::absolute, Group::layer, "output", "norm(ffn + x)"},
+    {Scheme::absolute, Group::lm, "logits", "x E_word^T"},
 };
 
 constexpr const char* kGroupNames[] = {"embeddings", "relative", "rotary", "positions", "layer", "memory",

@@ -20,6 +20,7 @@ enum class Scheme {
     rotary,          // RoFormer
     transformer_xl,  // relative sinusoids and memory
     two_stream,      // XLNet
+    absolute,        // the original Transformer: sinusoids added to the words, nothing in the scores
 };
 
 /// "layer.3.c2p" -> its description; nothing if no stage has that name.
