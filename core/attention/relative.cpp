@@ -1,6 +1,7 @@
 #include "core/attention/relative.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/attention/products.h"
 
@@ -56,18 +57,29 @@ RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const Con
 }
 
 template <class Scalar>
-Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first) {
-    const Index queries = bd_raw.rows(), memory = keys - queries;
-    LOCUS_CHECK(memory >= 0, "relative attention: " + std::to_string(keys) + " keys for " + std::to_string(queries) +
-                                 " queries, expected at least as many");
-    Matrix<Scalar> bd = Matrix<Scalar>::Zero(queries, keys);
-    for (Index i = 0; i < queries; ++i) {
+Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first, Index memory,
+                              const std::vector<Index>& positions) {
+    LOCUS_CHECK(static_cast<Index>(positions.size()) == bd_raw.rows(), "relative attention: one position per query");
+    Matrix<Scalar> bd = Matrix<Scalar>::Zero(bd_raw.rows(), keys);
+    for (Index p = 0; p < bd_raw.rows(); ++p) {
+        const Index i = positions[static_cast<std::size_t>(p)];
+        if (i < 0) continue;
         // Columns rise with j one by one, so a row is one contiguous piece.
         const Index offset = distance_column(first, memory, i, 0);
         const Index begin = std::max<Index>(0, -offset), end = std::min(keys, bd_raw.cols() - offset);
-        if (begin < end) bd.row(i).segment(begin, end - begin) = bd_raw.row(i).segment(begin + offset, end - begin);
+        if (begin < end) bd.row(p).segment(begin, end - begin) = bd_raw.row(p).segment(begin + offset, end - begin);
     }
     return bd;
+}
+
+template <class Scalar>
+Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first) {
+    const Index queries = bd_raw.rows();
+    LOCUS_CHECK(keys >= queries, "relative attention: " + std::to_string(keys) + " keys for " +
+                                     std::to_string(queries) + " queries, expected at least as many");
+    std::vector<Index> positions(static_cast<std::size_t>(queries));
+    std::iota(positions.begin(), positions.end(), Index(0));
+    return shift_by_index<Scalar>(bd_raw, keys, first, keys - queries, positions);
 }
 
 template <class Scalar>
@@ -132,7 +144,10 @@ template RelativeTerms<float> absolute_terms<float>(const ConstView<float>&, con
 template RelativeTerms<double> absolute_terms<double>(const ConstView<double>&, const ConstView<double>&,
                                                       const ConstView<double>&, const ConstView<double>&);
 template Matrix<float> shift_by_index<float>(const ConstView<float>&, Index, Index);
+template Matrix<float> shift_by_index<float>(const ConstView<float>&, Index, Index, Index, const std::vector<Index>&);
 template Matrix<double> shift_by_index<double>(const ConstView<double>&, Index, Index);
+template Matrix<double> shift_by_index<double>(const ConstView<double>&, Index, Index, Index,
+                                               const std::vector<Index>&);
 template std::vector<ShiftFrame<float>> shift_frames<float>(const ConstView<float>&);
 template std::vector<ShiftFrame<double>> shift_frames<double>(const ConstView<double>&);
 template std::vector<ShiftFrame<float>> shift_frames_xlnet<float>(const ConstView<float>&, Index);

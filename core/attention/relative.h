@@ -43,6 +43,12 @@ RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const Con
 template <class Scalar>
 Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first);
 
+/// The same for queries that stand anywhere: row p belongs to the query at positions[p] of the segment; a position of
+/// -1 (a target that is not used) gives a row of 0.  bd_raw [P,R] -> [P,keys].
+template <class Scalar>
+Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first, Index memory,
+                              const std::vector<Index>& positions);
+
 /// One step of a shift trick, as a picture of memory.
 template <class Scalar>
 struct ShiftFrame {

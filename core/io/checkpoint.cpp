@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 /// "deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
 std::string plain_name(std::string name) {
-    for (const std::string prefix : {"deberta.", "bert.", "model."})
+    for (const std::string prefix : {"deberta.", "roformer.", "transformer.", "bert.", "model."})
         if (name.starts_with(prefix)) {
             name.erase(0, prefix.size());
             break;

@@ -14,7 +14,7 @@ struct Checkpoint {
     std::filesystem::path config_file;  // folder / config.json
     std::string config_json;            // its text
     std::shared_ptr<const WeightSource>
-        weights;  // names without prefix (deberta., bert., model.), gamma/beta as weight/bias
+        weights;  // names without prefix (deberta., roformer., transformer., ...), gamma/beta as weight/bias
 };
 
 /// Opens model.safetensors, model.safetensors.index.json with its shards, or pytorch_model.bin (zip or legacy), in this

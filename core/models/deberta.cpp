@@ -1,6 +1,7 @@
 #include "core/models/deberta.h"
 
 #include "core/models/deberta_pass.h"
+#include "core/models/stage_plan.h"
 
 namespace locus {
 
@@ -12,43 +13,6 @@ struct Deberta<Scalar>::Parts {
 };
 
 namespace {
-
-void check_ids(const IndexTensor& ids, const char* what, std::int64_t limit, const char* limit_name) {
-    for (Index n = 0; n < ids.size(); ++n)
-        LOCUS_CHECK(ids[n] >= 0 && ids[n] < limit, std::string(what) + " holds " + std::to_string(ids[n]) +
-                                                       ", expected ids from 0 to " + limit_name +
-                                                       " - 1 = " + std::to_string(limit - 1));
-}
-
-void check_shape(const IndexTensor& values, const char* what, const Shape& expected) {
-    LOCUS_CHECK(values.empty() || values.shape() == expected, std::string(what) + " has shape " +
-                                                                  to_string(values.shape()) + ", expected " +
-                                                                  to_string(expected) + " like tokens");
-}
-
-void check_input(const ModelInput& input, const DebertaConfig& config) {
-    LOCUS_CHECK(input.tokens.rank() == 2 && !input.tokens.empty(),
-                "tokens has shape " + to_string(input.tokens.shape()) + ", expected [B, T] with at least one token");
-    const Shape shape = input.tokens.shape();
-    check_ids(input.tokens, "tokens", config.vocab_size, "vocab_size");
-    check_shape(input.token_types, "token_types", shape);
-    check_shape(input.labels, "labels", shape);
-    if (config.type_vocab_size > 0)
-        check_ids(input.token_types, "token_types", config.type_vocab_size, "type_vocab_size");
-    check_ids(input.labels, "labels", config.vocab_size, "vocab_size");
-    const Shape square = {shape[0], shape[1], shape[1]};
-    LOCUS_CHECK(input.mask.empty() || input.mask.shape() == shape || input.mask.shape() == square,
-                "mask has shape " + to_string(input.mask.shape()) + ", expected " + to_string(shape) +
-                    " like tokens, or " + to_string(square));
-    for (Index n = 0; n < input.mask.size(); ++n)
-        LOCUS_CHECK(input.mask[n] == 0 || input.mask[n] == 1,
-                    "mask holds " + std::to_string(input.mask[n]) + ", expected 0 (hidden) or 1 (visible)");
-    for (Index n = 0; n + 1 < input.mask_positions.size(); n += 2)
-        LOCUS_CHECK(input.mask_positions[n] >= 0 && input.mask_positions[n] < shape[0] &&
-                        input.mask_positions[n + 1] >= 0 && input.mask_positions[n + 1] < shape[1],
-                    "mask_positions holds (" + std::to_string(input.mask_positions[n]) + ", " +
-                        std::to_string(input.mask_positions[n + 1]) + "), expected a place inside " + to_string(shape));
-}
 
 /// A mask of tokens becomes an outer product: hidden tokens neither look nor are looked at (spec 2.8).
 std::vector<Mask> pair_masks(const ModelInput& input) {
@@ -211,12 +175,9 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
 template <class Scalar>
 Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options,
                                const StageFilter& wanted) const {
-    check_input(input, config());
+    check_input(input, config().vocab_size, config().type_vocab_size);
     const std::vector<std::string> names = stage_names(input, options);
-    const std::vector<std::string> unknown = wanted.unmatched(names);
-    LOCUS_CHECK(unknown.empty(), "stages: \"" + unknown.front() +
-                                     "\" matches no stage of this model and input, expected names like " +
-                                     names.front() + " or layer.0.c2p");
+    check_wanted(wanted, names);
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
     const Plan plan = plan_pass(names, wanted, config().num_hidden_layers, decodes);
     if (plan.decoder) parts_->weights.absolute_rows(input.length());  // refuse too long a text before any work

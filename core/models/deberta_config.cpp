@@ -1,94 +1,14 @@
 #include "core/models/deberta_config.h"
 
 #include <algorithm>
-#include <cctype>
-#include <nlohmann/json.hpp>
+
+#include "core/models/config_fields.h"
 
 namespace locus {
 
 namespace {
 
-using Json = nlohmann::json;
-
-/// Reads fields of one config.json and names them when they are wrong.
-class Fields {
-public:
-    Fields(const Json& json, const std::string& location) : json_(json), location_(location) {}
-
-    [[noreturn]] void refuse(const std::string& field, const std::string& expected, Fault fault) const {
-        const std::string found = json_.contains(field) ? "is " + json_.at(field).dump() : "is missing";
-        throw Error(fault, location_ + ": " + field + " " + found + ", expected " + expected);
-    }
-
-    bool has(const std::string& field) const { return json_.contains(field) && !json_.at(field).is_null(); }
-
-    /// A whole number between least and 2^31; `fallback` where the field is absent, refused if that is negative.
-    Index number(const std::string& field, Index least, Index fallback) const {
-        if (!has(field)) {
-            if (fallback < least)
-                refuse(field, "a whole number of " + std::to_string(least) + " or more", Fault::unreadable);
-            return fallback;
-        }
-        const Json& value = json_.at(field);
-        if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least) ||
-            value.get<double>() > 2147483647.0)
-            refuse(field, "a whole number of " + std::to_string(least) + " or more", Fault::unreadable);
-        return value.get<Index>();
-    }
-
-    bool flag(const std::string& field, bool fallback) const {
-        if (!has(field)) return fallback;
-        if (!json_.at(field).is_boolean()) refuse(field, "true or false", Fault::unreadable);
-        return json_.at(field).get<bool>();
-    }
-
-    std::string text(const std::string& field, const std::string& fallback) const {
-        if (!has(field)) return fallback;
-        if (!json_.at(field).is_string()) refuse(field, "a string", Fault::unreadable);
-        return json_.at(field).get<std::string>();
-    }
-
-    double positive(const std::string& field, double fallback) const {
-        if (!has(field)) return fallback;
-        if (!json_.at(field).is_number() || !(json_.at(field).get<double>() > 0))
-            refuse(field, "a number above 0", Fault::unreadable);
-        return json_.at(field).get<double>();
-    }
-
-    /// "c2p|p2c" or ["c2p", "p2c"], lower-cased.
-    std::vector<std::string> names(const std::string& field) const {
-        std::vector<std::string> names;
-        if (!has(field)) return names;
-        const Json& value = json_.at(field);
-        const auto is_text = [](const Json& item) { return item.is_string(); };
-        if (value.is_array() && std::all_of(value.begin(), value.end(), is_text))
-            names = value.get<std::vector<std::string>>();
-        else if (value.is_string())
-            for (std::string rest = value.get<std::string>(); !rest.empty();) {
-                const std::size_t bar = std::min(rest.find('|'), rest.size());
-                names.push_back(rest.substr(0, bar));
-                rest.erase(0, std::min(bar + 1, rest.size()));
-            }
-        else
-            refuse(field, "a string such as \"c2p|p2c\" or a list of strings", Fault::unreadable);
-        for (std::string& name : names)
-            std::transform(name.begin(), name.end(), name.begin(),
-                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-        return names;
-    }
-
-    Activation activation(const std::string& field, const std::string& fallback) const {
-        Activation activation;
-        if (parse_activation(text(field, fallback), activation)) return activation;
-        refuse(field, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh", Fault::unsupported);
-    }
-
-private:
-    const Json& json_;
-    const std::string& location_;
-};
-
-void read_sizes(const Fields& fields, DebertaConfig& config) {
+void read_sizes(const ConfigFields& fields, DebertaConfig& config) {
     config.vocab_size = fields.number("vocab_size", 1, config.version == 1 ? 50265 : 128100);
     config.hidden_size = fields.number("hidden_size", 1, 0);
     config.embedding_size = fields.number("embedding_size", 1, config.hidden_size);
@@ -109,7 +29,7 @@ void read_sizes(const Fields& fields, DebertaConfig& config) {
         fields.refuse("attention_head_size", "hidden_size / num_attention_heads", Fault::unsupported);
 }
 
-void read_positions(const Fields& fields, DebertaConfig& config) {
+void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     config.relative_attention = fields.flag("relative_attention", false);
     config.position_biased_input = fields.flag("position_biased_input", true);
     config.position_buckets = std::max<Index>(0, fields.number("position_buckets", -1, 0));
@@ -134,10 +54,7 @@ void read_positions(const Fields& fields, DebertaConfig& config) {
 }  // namespace
 
 DebertaConfig parse_deberta_config(const std::string& text, const std::string& location) {
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded() || !json.is_object())
-        throw Error(Fault::unreadable, location + ": not valid JSON, expected one object");
-    const Fields fields(json, location);
+    const ConfigFields fields(text, location);
     const std::string type = fields.text("model_type", "");
     DebertaConfig config;
     if (type == "deberta")

@@ -6,7 +6,8 @@ Dialect parse_dialect(const std::string& name) {
     if (name == "official") return Dialect::official;
     if (name == "hf") return Dialect::hf;
     if (name == "paper") return Dialect::paper;
-    throw Error(Fault::usage, "dialect is \"" + name + "\", expected official, hf or paper");
+    if (name == "reference") return Dialect::reference;
+    throw Error(Fault::usage, "dialect is \"" + name + "\", expected reference, official, hf or paper");
 }
 
 const char* to_string(Dialect dialect) {
@@ -15,6 +16,8 @@ const char* to_string(Dialect dialect) {
             return "hf";
         case Dialect::paper:
             return "paper";
+        case Dialect::reference:
+            return "reference";
         case Dialect::official:
             break;
     }

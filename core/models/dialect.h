@@ -9,12 +9,13 @@
 namespace locus {
 
 enum class Dialect {
-    official,  // microsoft/DeBERTa at 4d7fe0b
-    hf,        // transformers 4.57.6
-    paper,     // the equations of He et al. 2021 as printed
+    official,   // the authors' code: microsoft/DeBERTa at 4d7fe0b, transformer-xl, xlnet
+    hf,         // transformers 4.57.6
+    paper,      // the equations as printed
+    reference,  // the official formulas without the slips of any code: what Locus does unless told otherwise
 };
 
-/// "official", "hf" or "paper".  Throws Error(usage) otherwise.
+/// "reference", "official", "hf" or "paper".  Throws Error(usage) otherwise.
 Dialect parse_dialect(const std::string& name);
 const char* to_string(Dialect dialect);
 

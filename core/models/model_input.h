@@ -1,18 +1,37 @@
 #pragma once
 // What a forward pass is given.
+#include <string>
+#include <vector>
+
 #include "core/tensor.h"
 
 namespace locus {
 
+/// Names are those of input files; a family ignores what it does not know.
 struct ModelInput {
     IndexTensor tokens;          // [B,T]
     IndexTensor mask;            // [B,T] or [B,T,T], 1 = visible; empty: everything is visible
-    IndexTensor token_types;     // [B,T]; empty: zeros
-    IndexTensor labels;          // [B,T], 0 = not a target; empty: no loss
+    IndexTensor token_types;     // [B,T]; empty: zeros (XLNet: no segment term)
+    IndexTensor labels;          // [B,T], 0 = not a target (Transformer-XL: every label counts); empty: no loss
     IndexTensor mask_positions;  // [N,2] (sample, token): rows for the *_at_positions stages; empty: no such stages
+
+    // XLNet, in the meaning of its code.
+    IndexTensor perm_mask;       // [B,T,T], 1 = hidden from the query
+    IndexTensor target_mapping;  // [B,P,T] of 0 and 1: row p predicts that token; empty: no query stream
+    IndexTensor input_mask;      // [B,T], 1 = padding
+
+    /// Transformer-XL, XLNet: rows handed on by the segment before, [B,M,D] per layer; empty: none.
+    std::vector<Tensor<double>> memories;
 
     Index batch() const { return tokens.extent(0); }
     Index length() const { return tokens.extent(1); }
 };
+
+/// Throws Error(usage) naming the field unless tokens is [B,T] with ids below vocab_size, mask fits and holds 0 and 1,
+/// and token_types and labels are like tokens; type ids are checked against type_vocab_size where that is above 0.
+void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_size);
+
+/// Throws Error(usage) naming `what` unless values is empty or has this shape and holds only 0 and 1.
+void check_flags(const IndexTensor& values, const std::string& what, const Shape& expected);
 
 }  // namespace locus

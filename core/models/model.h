@@ -1,0 +1,62 @@
+#pragma once
+// Any network that Locus reads: the same three questions to each.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/models/dialect.h"
+#include "core/models/model_input.h"
+#include "core/trace.h"
+#include "core/weights.h"
+
+namespace locus {
+
+enum class Family { deberta, roformer, transformer_xl, xlnet };
+
+/// What everyone who shows or stores a model wants to know about it.
+struct ModelSizes {
+    Index words = 0;       // V
+    Index layers = 0;      // l
+    Index heads = 0;       // H
+    Index head_width = 0;  // d
+};
+
+template <class Scalar>
+class Model {
+public:
+    virtual ~Model() = default;
+
+    virtual Family family() const = 0;
+    virtual ModelSizes sizes() const = 0;
+    /// Names of ModelInput's tensors that this family looks at, as in input files.
+    virtual std::vector<std::string> input_names() const = 0;
+    /// Every stage that `forward` can leave for these segments, in model order.
+    virtual std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const = 0;
+
+    /// Runs the segments one after the other, memory handed on, as far as the wanted stages need.
+    /// Several segments: every stage is named segment.{s}.<stage>.
+    /// Throws Error(usage) for ids out of range, shapes that do not fit or a pattern that matches no stage, and for
+    /// more than one segment where the family has no memory.
+    virtual Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                          const StageFilter& wanted = {}) const = 0;
+
+    /// One sentence per weight tensor read so far that holds NaN or infinity.
+    virtual std::vector<std::string> warnings() const = 0;
+};
+
+/// Throws Error(usage) for more than one segment.
+void check_one_segment(const std::vector<ModelInput>& segments);
+
+/// "deberta", "roformer", "transfo-xl", "xlnet", as model_type spells it.
+const char* to_string(Family family);
+/// The family that a config.json names.  Throws Error(unsupported) listing what can be read.
+Family family_of(const std::string& config_json, const std::string& location);
+
+/// Opens a model of whichever family the configuration names; checks names and shapes of all weights, reading no
+/// values. `location` is the file's name, for messages. Throws Error(unreadable) for a damaged configuration, a missing
+/// or misshapen tensor, Error(unsupported) for a family or option that Locus does not compute.
+template <class Scalar>
+std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const std::string& location,
+                                          std::shared_ptr<const WeightSource> weights);
+
+}  // namespace locus

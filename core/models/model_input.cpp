@@ -1,0 +1,57 @@
+#include "core/models/model_input.h"
+
+namespace locus {
+
+namespace {
+
+void check_ids(const IndexTensor& ids, const char* what, std::int64_t limit, const char* limit_name) {
+    for (Index n = 0; n < ids.size(); ++n)
+        LOCUS_CHECK(ids[n] >= 0 && ids[n] < limit, std::string(what) + " holds " + std::to_string(ids[n]) +
+                                                       ", expected ids from 0 to " + limit_name +
+                                                       " - 1 = " + std::to_string(limit - 1));
+}
+
+void check_shape(const IndexTensor& values, const char* what, const Shape& expected) {
+    LOCUS_CHECK(values.empty() || values.shape() == expected, std::string(what) + " has shape " +
+                                                                  to_string(values.shape()) + ", expected " +
+                                                                  to_string(expected) + " like tokens");
+}
+
+void check_mask(const IndexTensor& mask, const Shape& tokens) {
+    const Shape square = {tokens[0], tokens[1], tokens[1]};
+    LOCUS_CHECK(mask.empty() || mask.shape() == tokens || mask.shape() == square,
+                "mask has shape " + to_string(mask.shape()) + ", expected " + to_string(tokens) + " like tokens, or " +
+                    to_string(square));
+    for (Index n = 0; n < mask.size(); ++n)
+        LOCUS_CHECK(mask[n] == 0 || mask[n] == 1,
+                    "mask holds " + std::to_string(mask[n]) + ", expected 0 (hidden) or 1 (visible)");
+}
+
+}  // namespace
+
+void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_size) {
+    LOCUS_CHECK(input.tokens.rank() == 2 && !input.tokens.empty(),
+                "tokens has shape " + to_string(input.tokens.shape()) + ", expected [B, T] with at least one token");
+    const Shape shape = input.tokens.shape();
+    check_ids(input.tokens, "tokens", vocab_size, "vocab_size");
+    check_shape(input.token_types, "token_types", shape);
+    check_shape(input.labels, "labels", shape);
+    if (type_vocab_size > 0) check_ids(input.token_types, "token_types", type_vocab_size, "type_vocab_size");
+    check_ids(input.labels, "labels", vocab_size, "vocab_size");
+    check_mask(input.mask, shape);
+    for (Index n = 0; n + 1 < input.mask_positions.size(); n += 2)
+        LOCUS_CHECK(input.mask_positions[n] >= 0 && input.mask_positions[n] < shape[0] &&
+                        input.mask_positions[n + 1] >= 0 && input.mask_positions[n + 1] < shape[1],
+                    "mask_positions holds (" + std::to_string(input.mask_positions[n]) + ", " +
+                        std::to_string(input.mask_positions[n + 1]) + "), expected a place inside " + to_string(shape));
+}
+
+void check_flags(const IndexTensor& values, const std::string& what, const Shape& expected) {
+    LOCUS_CHECK(values.empty() || values.shape() == expected,
+                what + " has shape " + to_string(values.shape()) + ", expected " + to_string(expected));
+    for (Index n = 0; n < values.size(); ++n)
+        LOCUS_CHECK(values[n] == 0 || values[n] == 1,
+                    what + " holds " + std::to_string(values[n]) + ", expected 0 or 1");
+}
+
+}  // namespace locus

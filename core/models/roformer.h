@@ -1,0 +1,60 @@
+#pragma once
+// RoFormer for inference: BERT whose queries and keys are turned by their positions instead of an absolute table.
+// Su et al. 2021; transformers modeling_roformer.py; spec 6.
+#include "core/models/block.h"
+#include "core/models/model.h"
+#include "core/models/roformer_config.h"
+#include "core/models/weight_reader.h"
+#include "core/positions/rotary.h"
+
+namespace locus {
+
+/// What a dialect decides here: a query that the mask lets see nothing gets zeros, or (hf) equal weights on all keys.
+struct RoformerOptions {
+    MaskedRow masked_row = MaskedRow::zero;
+    static RoformerOptions of(Dialect dialect);
+};
+
+/// One layer's weights.
+template <class Scalar>
+struct RoformerLayer {
+    Dense<Scalar> query, key, value;
+    Block<Scalar> block;
+};
+
+template <class Scalar>
+class Roformer : public Model<Scalar> {
+public:
+    Roformer(const RoformerConfig& config, std::shared_ptr<const WeightSource> weights);
+
+    Family family() const override { return Family::roformer; }
+    ModelSizes sizes() const override;
+    std::vector<std::string> input_names() const override { return {"tokens", "mask", "token_types", "labels"}; }
+    std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const override;
+    Trace forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                  const StageFilter& wanted = {}) const override;
+    std::vector<std::string> warnings() const override { return weights_.warnings(); }
+
+    const RoformerConfig& config() const { return config_; }
+    /// True if there is a masked-word head (cls.predictions.*).
+    bool has_head() const;
+    /// Angles of the first `length` positions: the checkpoint's own float table where it has one, else computed.
+    /// Throws Error(unsupported) for more positions than max_position_embeddings.
+    RotaryTable<Scalar> angles(Index length) const;
+
+private:
+    const RoformerLayer<Scalar>& layer(Index l) const;
+    Tensor<Scalar> embeddings(const ModelInput& input, Trace& trace) const;
+    Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const RotaryTable<Scalar>& table,
+                             const std::vector<Mask>& masks, MaskedRow masked_row, Trace& trace) const;
+    void head(const ModelInput& input, const Tensor<Scalar>& x, Trace& trace) const;
+
+    RoformerConfig config_;
+    WeightReader<Scalar> weights_;
+    LazyLayers<RoformerLayer<Scalar>> layers_;
+};
+
+extern template class Roformer<float>;
+extern template class Roformer<double>;
+
+}  // namespace locus

@@ -1,0 +1,245 @@
+#include "core/models/transformer_xl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/attention/relative.h"
+#include "core/models/language_head.h"
+#include "core/models/relative_heads.h"
+#include "core/models/stage_plan.h"
+#include "core/positions/sinusoidal.h"
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kWordTable = "word_emb.emb_layers.0.weight";
+constexpr const char* kInputProjection = "word_emb.emb_projs.0";
+constexpr const char* kOutputTable = "crit.out_layers.0.weight";
+constexpr const char* kOutputBias = "crit.out_layers.0.bias";
+constexpr const char* kOutputProjection = "crit.out_projs.0";
+
+std::string prefix_of(Index layer) { return "layers." + std::to_string(layer) + "."; }
+
+ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
+    ExpectedTensors expected;
+    const Index width = config.d_model, heads = config.n_head * config.d_head;
+    expected.add(kWordTable, {config.vocab_size, config.d_embed});
+    if (config.d_embed != width) expected.add(kInputProjection, {width, config.d_embed});
+    if (!config.untie_r)
+        for (const char* name : {"r_w_bias", "r_r_bias"}) expected.add(name, {config.n_head, config.d_head});
+    for (Index l = 0; l < config.n_layer; ++l) {
+        const std::string attention = prefix_of(l) + "dec_attn.", ffn = prefix_of(l) + "pos_ff.";
+        expected.add(attention + "qkv_net.weight", {3 * heads, width});
+        expected.add(attention + "r_net.weight", {heads, width});
+        expected.add(attention + "o_net.weight", {width, heads});
+        if (config.untie_r)
+            for (const char* name : {"r_w_bias", "r_r_bias"})
+                expected.add(attention + name, {config.n_head, config.d_head});
+        expected.add_norm(attention + "layer_norm", width);
+        expected.add_dense(ffn + "CoreNet.0", config.d_inner, width);
+        expected.add_dense(ffn + "CoreNet.3", width, config.d_inner);
+        expected.add_norm(ffn + "layer_norm", width);
+    }
+    if (config.hierarchical) return expected;
+    expected.add(kOutputBias, {config.vocab_size});
+    if (!config.tied_output) expected.add(kOutputTable, {config.vocab_size, config.d_embed});
+    return expected;
+}
+
+}  // namespace
+
+MemoryRows rows_to_keep(const TransformerXlConfig& config, Index memory, Index queries, Dialect dialect) {
+    // _update_mems(hids, mems, qlen, mlen) is called with (mlen, qlen).
+    if (dialect == Dialect::official) std::swap(memory, queries);
+    const Index end = memory + std::max<Index>(0, queries - config.ext_len);
+    return {std::max<Index>(0, end - config.mem_len), end};
+}
+
+template <class Scalar>
+TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights)
+    : config_(config), weights_(std::move(weights)), layers_(config.n_layer) {
+    weights_.require_all(expected_tensors(config_));
+}
+
+template <class Scalar>
+ModelSizes TransformerXl<Scalar>::sizes() const {
+    return {config_.vocab_size, config_.n_layer, config_.n_head, config_.d_head};
+}
+
+template <class Scalar>
+std::vector<std::string> TransformerXl<Scalar>::warnings() const {
+    std::vector<std::string> warnings = weights_.warnings();
+    if (!has_head())
+        warnings.push_back(weights_.location() +
+                           ": cutoffs give an adaptive softmax, which is not computed; there are no lm.* stages");
+    return warnings;
+}
+
+template <class Scalar>
+const TransformerXlLayer<Scalar>& TransformerXl<Scalar>::layer(Index l) const {
+    return layers_.at(l, [&](Index) {
+        const std::string attention = prefix_of(l) + "dec_attn.", ffn = prefix_of(l) + "pos_ff.";
+        const Index width = config_.d_model, heads = config_.n_head * config_.d_head;
+        const Matrix<Scalar> qkv = weights_.matrix(attention + "qkv_net.weight", {3 * heads, width});
+        const std::string biases = config_.untie_r ? attention : "";
+        TransformerXlLayer<Scalar> made{{qkv.topRows(heads), {}},
+                                        {qkv.middleRows(heads, heads), {}},
+                                        {qkv.bottomRows(heads), {}},
+                                        weights_.matrix(attention + "r_net.weight", {heads, width}),
+                                        weights_.matrix(biases + "r_w_bias", {config_.n_head, config_.d_head}),
+                                        weights_.matrix(biases + "r_r_bias", {config_.n_head, config_.d_head}),
+                                        {}};
+        made.block = {{weights_.matrix(attention + "o_net.weight", {width, heads}), {}},
+                      weights_.norm(attention + "layer_norm", width),
+                      weights_.dense(ffn + "CoreNet.0", config_.d_inner, width),
+                      weights_.dense(ffn + "CoreNet.3", width, config_.d_inner),
+                      weights_.norm(ffn + "layer_norm", width),
+                      Activation::relu,
+                      config_.layer_norm_eps,
+                      config_.pre_lnorm ? NormOrder::pre : NormOrder::post};
+        return made;
+    });
+}
+
+template <class Scalar>
+std::vector<std::string> TransformerXl<Scalar>::stage_names(const std::vector<ModelInput>& segments, Dialect) const {
+    std::vector<std::string> names;
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+        const std::string prefix = segment_prefix(s, segments.size());
+        for (const char* name : {"embeddings.word", "embeddings.output", "positions.r"}) names.push_back(prefix + name);
+        for (Index l = 0; l < config_.n_layer; ++l)
+            for (const char* stem : {"q", "k", "v", "r_k", "ac", "bd_raw", "bd", "scores", "probs", "context",
+                                     "attention", "ffn_act", "ffn", "output"})
+                names.push_back(prefix + "layer." + std::to_string(l) + "." + stem);
+        for (Index l = 0; config_.mem_len > 0 && l <= config_.n_layer; ++l)
+            names.push_back(prefix + "memory." + std::to_string(l));
+        if (has_head()) names.push_back(prefix + "lm.logits");
+        if (has_head() && !segments[s].labels.empty()) names.push_back(prefix + "lm.loss");
+    }
+    return names;
+}
+
+template <class Scalar>
+Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& prefix,
+                                                 Trace& trace) const {
+    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
+    trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), config_.d_embed}, rows));
+    if (config_.d_embed != config_.d_model)
+        rows *= weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}).transpose();
+    rows *= std::sqrt(Scalar(config_.d_model));
+    Tensor<Scalar> output = as_tensor<Scalar>({input.batch(), input.length(), config_.d_model}, rows);
+    trace.add(prefix + "embeddings.output", output);
+    return output;
+}
+
+template <class Scalar>
+Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory,
+                                                const Matrix<Scalar>& r, const std::string& prefix,
+                                                Trace& trace) const {
+    const TransformerXlLayer<Scalar>& weights = layer(l);
+    const Index batch = x.extent(0), queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
+    Tensor<Scalar> both = behind_memory(memory, x);
+    if (config_.pre_lnorm)  // over the memory too
+        both.rows() = layer_norm<Scalar>(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
+    const Tensor<Scalar> own = config_.pre_lnorm ? slice_rows(both, rows, rows + queries) : x;
+    const Tensor<Scalar> q = project_heads(own, weights.query, config_.n_head);
+    const Tensor<Scalar> k = project_heads(both, weights.key, config_.n_head);
+    const Tensor<Scalar> v = project_heads(both, weights.value, config_.n_head);
+    const Tensor<Scalar> r_k = project_positions(r, weights.position, config_.n_head);
+    trace.add(prefix + ".k", k);
+    trace.add(prefix + ".v", v);
+    trace.add(prefix + ".r_k", r_k);
+
+    RelativeHeads<Scalar> heads{
+        q, k, v, {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows, {}, {}, MaskedRow::zero, {}};
+    std::vector<Index> positions(static_cast<std::size_t>(queries));
+    std::iota(positions.begin(), positions.end(), Index(0));
+    const auto samples = static_cast<std::size_t>(batch);
+    heads.r_k.assign(samples, &r_k);
+    heads.positions.assign(samples, positions);
+    heads.masks.assign(samples, transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len));
+    return finish_layer(weights.block, relative_attention(heads, prefix, trace), x, prefix, trace);
+}
+
+template <class Scalar>
+void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, const std::string& prefix,
+                                 Trace& trace) const {
+    const bool wants_loss = !input.labels.empty() && trace.wants(prefix + "lm.loss");
+    if (!wants_loss && !trace.wants(prefix + "lm.logits")) return;
+    Matrix<Scalar> rows = x.rows();
+    if (config_.d_embed != config_.d_model)
+        rows *= weights_.matrix(weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection,
+                                {config_.d_model, config_.d_embed});
+    const char* table = config_.tied_output ? kWordTable : kOutputTable;
+    const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
+    const Matrix<Scalar> logits =
+        word_logits<Scalar>(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
+    trace.add(prefix + "lm.logits", as_tensor<Scalar>({x.extent(0), x.extent(1), config_.vocab_size}, logits));
+    if (!wants_loss) return;
+    Tensor<Scalar> loss({x.extent(0), x.extent(1)});
+    for (Index n = 0; n < loss.size(); ++n) loss[n] = cross_entropy<Scalar>(logits.row(n), input.labels[n]);
+    trace.add(prefix + "lm.loss", std::move(loss));
+}
+
+template <class Scalar>
+SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input, const SegmentMemory<Scalar>& memory,
+                                                         Dialect dialect, Index layers, const std::string& prefix,
+                                                         Trace& trace) const {
+    check_input(input, config_.vocab_size, 0);
+    const Index remembered = memory.empty() ? 0 : memory.front().extent(1);
+    LOCUS_CHECK(memory.empty() || memory.front().extent(0) == input.batch(),
+                "tokens has " + std::to_string(input.batch()) + " samples but the segment before had " +
+                    std::to_string(memory.front().extent(0)) + ", expected as many");
+    const Matrix<Scalar> r =
+        sinusoidal_rows<Scalar>(transformer_xl_distances(remembered + input.length(), config_.clamp_len),
+                                config_.d_model, SinusoidLayout::concatenated);
+    const MemoryRows keep = rows_to_keep(config_, remembered, input.length(), dialect);
+    SegmentMemory<Scalar> handed_on;
+    const auto remember = [&](std::size_t l, const Tensor<Scalar>& x) {
+        if (config_.mem_len == 0) return;
+        handed_on.push_back(
+            slice_rows(behind_memory(memory.empty() ? Tensor<Scalar>() : memory[l], x), keep.begin, keep.end));
+        trace.add(prefix + "memory." + std::to_string(l), handed_on.back());
+    };
+    Tensor<Scalar> x = embeddings(input, prefix, trace);
+    trace.add(prefix + "positions.r", as_tensor<Scalar>({r.rows(), r.cols()}, r));
+    remember(0, x);
+    for (Index l = 0; l < layers; ++l) {
+        x = run_layer(l, x, memory.empty() ? Tensor<Scalar>() : memory[static_cast<std::size_t>(l)], r,
+                      prefix + "layer." + std::to_string(l), trace);
+        remember(static_cast<std::size_t>(l) + 1, x);
+    }
+    if (layers < config_.n_layer) return {};
+    if (has_head()) head(input, x, prefix, trace);
+    return handed_on;
+}
+
+template <class Scalar>
+Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                                     const StageFilter& wanted) const {
+    LOCUS_CHECK(!segments.empty(), "no segments, expected at least one");
+    const std::vector<std::string> names = stage_names(segments, dialect);
+    check_wanted(wanted, names);
+    check_memories(segments.front().memories, static_cast<std::size_t>(config_.n_layer) + 1, segments.front().batch(),
+                   config_.d_model);
+    SegmentMemory<Scalar> memory;
+    for (const Tensor<double>& rows : segments.front().memories) {
+        memory.emplace_back(rows.shape());
+        if (!rows.empty()) memory.back().rows() = rows.rows().template cast<Scalar>();
+    }
+    Trace trace(wanted);
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+        const std::string prefix = segment_prefix(s, segments.size());
+        const bool last = s + 1 == segments.size();
+        const Index layers = last ? layers_to_run(names, prefix, wanted, config_.n_layer) : config_.n_layer;
+        memory = run_segment(segments[s], memory, dialect, layers, prefix, trace);
+    }
+    return trace;
+}
+
+template class TransformerXl<float>;
+template class TransformerXl<double>;
+
+}  // namespace locus

@@ -1,0 +1,90 @@
+#include "core/models/weight_reader.h"
+
+#include <algorithm>
+
+namespace locus {
+
+template <class Scalar>
+void WeightReader<Scalar>::require(const std::string& name, const Shape& expected) const {
+    const auto found = source_->shape(name);
+    if (found && *found == expected) return;
+    throw Error(Fault::unreadable, location() + ": tensor " + name +
+                                       (found ? " has shape " + to_string(*found) : " is missing") + ", expected " +
+                                       (found ? "" : "one of shape ") + to_string(expected));
+}
+
+template <class Scalar>
+void WeightReader<Scalar>::require_all(const ExpectedTensors& expected) const {
+    for (const auto& [name, shape] : expected.all()) require(name, shape);
+}
+
+template <class Scalar>
+void WeightReader<Scalar>::note_unusual(const std::string& name, const Matrix<Scalar>& values) const {
+    if (values.allFinite()) return;
+    const std::string sentence =
+        location() + ": weight " + name + " holds NaN or infinity, and so will what is computed from it";
+    const std::lock_guard lock(guard_);
+    if (std::find(warnings_.begin(), warnings_.end(), sentence) == warnings_.end()) warnings_.push_back(sentence);
+}
+
+template <class Scalar>
+Matrix<Scalar> WeightReader<Scalar>::matrix(const std::string& name, const Shape& expected) const {
+    Matrix<Scalar> values = read_matrix<Scalar>(*source_, name, expected);
+    note_unusual(name, values);
+    return values;
+}
+
+template <class Scalar>
+RowVector<Scalar> WeightReader<Scalar>::vector(const std::string& name, Index width) const {
+    return matrix(name, {width});
+}
+
+template <class Scalar>
+Dense<Scalar> WeightReader<Scalar>::dense(const std::string& name, Index out, Index in) const {
+    Dense<Scalar> layer{matrix(name + ".weight", {out, in}), {}};
+    if (has(name + ".bias")) layer.bias = vector(name + ".bias", out);
+    return layer;
+}
+
+template <class Scalar>
+Norm<Scalar> WeightReader<Scalar>::norm(const std::string& name, Index width) const {
+    return {vector(name + ".weight", width), vector(name + ".bias", width)};
+}
+
+template <class Scalar>
+Matrix<Scalar> WeightReader<Scalar>::rows(const std::string& name, const std::vector<std::int64_t>& ids) const {
+    const Shape shape = source_->shape(name).value_or(Shape{0, 0});
+    Matrix<Scalar> rows(static_cast<Index>(ids.size()), element_count(shape) / std::max<Index>(1, shape.at(0)));
+    for (std::size_t n = 0; n < ids.size(); ++n)
+        rows.row(static_cast<Index>(n)) = read_rows<Scalar>(*source_, name, ids[n], 1);
+    note_unusual(name, rows);
+    return rows;
+}
+
+template <class Scalar>
+Matrix<Scalar> WeightReader<Scalar>::block(const std::string& name, Index first, Index count) const {
+    Matrix<Scalar> values = read_rows<Scalar>(*source_, name, first, count);
+    note_unusual(name, values);
+    return values;
+}
+
+template <class Scalar>
+std::vector<std::string> WeightReader<Scalar>::warnings() const {
+    const std::lock_guard lock(guard_);
+    return warnings_;
+}
+
+void ExpectedTensors::add_dense(const std::string& name, Index out, Index in, bool bias) {
+    add(name + ".weight", {out, in});
+    if (bias) add(name + ".bias", {out});
+}
+
+void ExpectedTensors::add_norm(const std::string& name, Index width) {
+    add(name + ".weight", {width});
+    add(name + ".bias", {width});
+}
+
+template class WeightReader<float>;
+template class WeightReader<double>;
+
+}  // namespace locus
