@@ -129,7 +129,7 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     panels_.clear();
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
-    draw_top_bar(scene, top);
+    draw_top_bar(scene, shown, top);
     draw_rail(scene, rail, pages_);
     const float free = shown.draw_bar(scene, sentence);
     if (shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);

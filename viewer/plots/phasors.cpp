@@ -73,6 +73,19 @@ Index position_at_angle(double before, double pointed, double theta, Index curre
     return static_cast<Index>(std::round(std::clamp(nearest, 0.0, static_cast<double>(highest))));
 }
 
+std::size_t dial_columns(std::size_t count, float width, float height, float label) {
+    std::size_t best = 1;
+    float largest = -1;
+    for (std::size_t columns = 1; columns <= count; ++columns) {
+        const auto rows = static_cast<float>((count + columns - 1) / columns);
+        const float dial = std::min(width / static_cast<float>(columns), height / rows - label);
+        if (dial <= largest) continue;
+        largest = dial;
+        best = columns;
+    }
+    return best;
+}
+
 std::vector<Index> wire_ends(Index width, RotaryLayout layout) {
     std::vector<Index> ends(static_cast<std::size_t>(width));
     for (Index t = 0; t < width / 2; ++t) {

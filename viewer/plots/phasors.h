@@ -44,6 +44,9 @@ Frame frame_around(const std::vector<Point>& points, double aspect, double margi
 /// several turns the one nearest to `current`.
 Index position_at_angle(double before, double pointed, double theta, Index current, Index highest);
 
+/// Columns that make `count` dials as large as a room of width x height allows, `label` of each row's height taken.
+std::size_t dial_columns(std::size_t count, float width, float height, float label);
+
 /// Where channel c of memory ends among the slots 2t and 2t + 1 of plane t -> [width].
 std::vector<Index> wire_ends(Index width, RotaryLayout layout);
 /// How many pairs of wires cross.
