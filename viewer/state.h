@@ -42,7 +42,7 @@ struct MemoryState {
     Index layer = 0, head = 0;
     Cell cell{10, 18};  // query of the segment, key of memory and segment
     bool locked = true;
-    Index frame = 5;  // of the shift film
+    Index frame = 4;  // of the shift film: where cells have leaked
     bool playing = false;
 };
 
@@ -78,6 +78,8 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    /// True while something on screen moves by itself.
+    bool film_runs() const { return page == "transformer-xl" && memory.playing; }
     std::string notice;  // one sentence for a while, e.g. where a screenshot went
 };
 

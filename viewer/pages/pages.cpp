@@ -11,6 +11,7 @@ const std::vector<PageName>& page_names() {
         {"attention", "one head, every term by itself, and why a cell is what it is"},
         {"decoder", "absolute positions enter the query; the words behind every [MASK]"},
         {"rope", "queries and keys turned by their positions, and why only the difference counts", true},
+        {"transformer-xl", "a segment that looks back into memory: four terms, and the shift that places them", true},
     };
     return names;
 }
@@ -21,8 +22,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_attention_page());
     pages.push_back(make_decoder_page());
     pages.push_back(make_rope_page());
-    //    pages.push_back(make_transformer_xl_page());
-    //    pages.push_back(make_permutation_page());
+    pages.push_back(make_transformer_xl_page());
     return pages;
 }
 
