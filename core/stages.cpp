@@ -92,6 +92,39 @@ constexpr Row kRows[] = {
     {Group::rtd, "loss", "N", "binary cross entropy", kRtd, "one loss per visible token"},
 };
 
+/// What other families compute under a name of the table above.
+struct Other {
+    Scheme scheme;
+    Group group;
+    const char *stem, *formula;
+};
+
+constexpr const char* kRoformer = "Su et al. 2021; transformers modeling_roformer.py";
+constexpr const char* kTransformerXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py";
+constexpr const char* kXlnet = "Yang et al. 2019, section 2.3-2.5; xlnet modeling.py";
+
+/// The source of every stage that is not DeBERTa's.
+const char* source_of(Scheme scheme) {
+    return scheme == Scheme::rotary ? kRoformer : scheme == Scheme::transformer_xl ? kTransformerXl : kXlnet;
+}
+
+constexpr Other kOthers[] = {
+    {Scheme::rotary, Group::embeddings, "output", "proj(norm(word + type))"},
+    {Scheme::rotary, Group::layer, "scores", "q_rot_i . k_rot_j / sqrt(d)"},
+    {Scheme::transformer_xl, Group::embeddings, "output", "sqrt(D) proj(word)"},
+    {Scheme::transformer_xl, Group::layer, "q", "x_i W_q"},
+    {Scheme::transformer_xl, Group::layer, "k", "[memory; x]_j W_k,E"},
+    {Scheme::transformer_xl, Group::layer, "v", "[memory; x]_j W_v"},
+    {Scheme::transformer_xl, Group::layer, "scores", "(ac + bd) / sqrt(d)"},
+    {Scheme::transformer_xl, Group::layer, "ffn_act", "relu(dense_1(attention))"},
+    {Scheme::two_stream, Group::embeddings, "output", "word"},
+    {Scheme::two_stream, Group::layer, "q", "h_i W_q, in the query stream g_i W_q"},
+    {Scheme::two_stream, Group::layer, "k", "[memory; h]_j W_k"},
+    {Scheme::two_stream, Group::layer, "v", "[memory; h]_j W_v"},
+    {Scheme::two_stream, Group::layer, "scores", "(ac + bd + ef) / sqrt(d)"},
+    {Scheme::two_stream, Group::layer, "ffn_act", "act(dense_1(attention))"},
+};
+
 constexpr const char* kGroupNames[] = {"embeddings", "relative", "rotary", "positions", "layer", "memory",
                                        "emd",        "mlm",      "lm",     "rtd",       "sift",  "grad"};
 
@@ -164,12 +197,16 @@ auto sort_key(const Place& place) {
 
 }  // namespace
 
-std::optional<StageDescription> describe_stage(const std::string& name) {
+std::optional<StageDescription> describe_stage(const std::string& name, Scheme scheme) {
     const auto place = find_place(name);
     if (!place) return std::nullopt;
     if (place->row == std::size(kRows)) return StageDescription{{}, "", "", "explained where it is used"};
     const Row& row = kRows[place->row];
     StageDescription description{{}, row.formula, row.source, row.meaning};
+    if (scheme != Scheme::disentangled) description.source = source_of(scheme);
+    for (const Other& other : kOthers)
+        if (other.scheme == scheme && other.group == row.group && std::string(other.stem) == row.stem)
+            description.formula = other.formula;
     std::string axes = row.axes;
     while (!axes.empty()) {
         const std::size_t space = std::min(axes.find(' '), axes.size());

@@ -14,8 +14,16 @@ struct StageDescription {
     std::string meaning;  // one sentence for people
 };
 
+/// How a model makes its scores: the same stage name has another formula in another family.
+enum class Scheme {
+    disentangled,    // DeBERTa
+    rotary,          // RoFormer
+    transformer_xl,  // relative sinusoids and memory
+    two_stream,      // XLNet
+};
+
 /// "layer.3.c2p" -> its description; nothing if no stage has that name.
-std::optional<StageDescription> describe_stage(const std::string& name);
+std::optional<StageDescription> describe_stage(const std::string& name, Scheme scheme = Scheme::disentangled);
 
 /// Sorts by the order in which a model computes them: "layer.0.output" before "layer.1.q" before "emd.0.q" before
 /// "mlm.logits".  Unknown names compare after all known ones, alphabetically among themselves.

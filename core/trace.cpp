@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/stages.h"
-
 namespace locus {
 
 namespace {
@@ -91,7 +89,7 @@ std::vector<std::string> StageFilter::unmatched(const std::vector<std::string>& 
 template <class Scalar>
 void Trace::add(const std::string& name, Tensor<Scalar> values) {
     if (!wants(name)) return;
-    const auto description = describe_stage(name);
+    const auto description = describe_stage(name, scheme_);
     LOCUS_CHECK(description, "trace: \"" + name + "\" is not the name of a stage");
     add(Stage{name, description->axes, description->formula, description->source, std::move(values)});
 }

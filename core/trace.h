@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/stages.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -58,7 +59,8 @@ private:
 class Trace {
 public:
     Trace() = default;
-    explicit Trace(StageFilter filter) : filter_(std::move(filter)) {}
+    explicit Trace(StageFilter filter, Scheme scheme = Scheme::disentangled)
+        : filter_(std::move(filter)), scheme_(scheme) {}
 
     bool wants(const std::string& name) const { return filter_.keeps(name); }
     const StageFilter& filter() const { return filter_; }
@@ -79,6 +81,7 @@ public:
 
 private:
     StageFilter filter_;
+    Scheme scheme_ = Scheme::disentangled;
     std::vector<Stage> stages_;
 };
 

@@ -67,11 +67,11 @@ void Session::check(const Request& request) const {
 
 ModelInput Session::input_of(const Request& request) const {
     check(request);
-    if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_);
+    if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_, Family::deberta);
     cli::Request by_ids;
     by_ids.tokens = request.tokens;
     by_ids.mask = request.mask;
-    return cli::prepare_input(by_ids, checkpoint_.folder).input;
+    return cli::prepare_input(by_ids, checkpoint_.folder, Family::deberta, {"tokens", "mask"}).segments.front();
 }
 
 std::shared_ptr<const Answer> Session::answer(const Request& request) const {

@@ -1,101 +1,192 @@
-// locus fill: the words a model puts in place of [MASK], with its mask decoder.
+// locus fill: the words a model puts in place of [MASK], or behind the text.
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "core/cli/best_words.h"
 #include "core/cli/program.h"
 #include "core/cli/request.h"
+#include "core/cli/targets.h"
 
 namespace {
 
 using namespace locus;
 using Json = nlohmann::ordered_json;
 
-struct Guess {
-    std::string piece;
-    std::int64_t id = 0;
-    double logit = 0, probability = 0;
+struct Options {
+    std::string model = "tiny-v3", text;
+    std::vector<std::string> order;
+    Index top = 5, segment = 0;
+    bool no_emd = false, json = false;
 };
 
-/// The best words of one row of logits; probabilities are over the whole vocabulary.
-std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer& tokenizer, Index top) {
-    std::vector<Index> order(static_cast<std::size_t>(logits.size()));
-    std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min<Index>(top, logits.size()));
-    std::partial_sort(order.begin(), end, order.end(), [&](Index a, Index b) { return logits[a] > logits[b]; });
-    const double maximum = logits.maxCoeff();
-    const double sum = (logits.cast<double>().array() - maximum).exp().sum();
-    std::vector<Guess> guesses;
-    for (auto id = order.begin(); id != end; ++id)
-        guesses.push_back(
-            {display_piece(tokenizer.piece(*id)), *id, logits[*id], std::exp(logits[*id] - maximum) / sum});
-    return guesses;
+/// One prediction: where, and a row of logits.
+struct Row {
+    Index position = 0;
+    std::string title;  // "[MASK] at token 3"
+    RowVector<float> logits;
+};
+
+using Rows = std::vector<Row>;
+
+Rows rows_at_masks(const Trace& trace, const ModelInput& input) {
+    const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
+    Rows rows;
+    for (Index n = 0; n < logits.rows(); ++n) {
+        const Index position = input.mask_positions[2 * n + 1];
+        rows.push_back({position, "[MASK] at token " + std::to_string(position), logits.row(n)});
+    }
+    return rows;
 }
 
-std::string bar(double probability) {
-    std::string text;
-    for (int n = 0; n < static_cast<int>(std::lround(probability * 20)); ++n) text += "\u2588";
-    return text;
+void need_head(bool has_head, const Checkpoint& checkpoint, const char* expected) {
+    if (!has_head)
+        throw Error(Fault::unsupported,
+                    checkpoint.folder.string() + ": no head that predicts words, expected " + expected);
+}
+
+void need_masks(const ModelInput& input) {
+    LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
+}
+
+Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+                  const Tokenizer& tokenizer) {
+    const ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::deberta);
+    need_masks(input);
+    const Deberta<float> model = cli::open_deberta<float>(checkpoint);
+    need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
+    DebertaOptions switches = DebertaOptions::of(Dialect::reference);
+    if (options.no_emd) switches.decoder = MaskDecoder::none;
+    const Trace trace = model.forward(input, switches, StageFilter("mlm.logits_at_positions"));
+    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+    return rows_at_masks(trace, input);
+}
+
+/// Runs any family for one stage; refuses where the model has no such head.
+Trace run(const CLI::App& app, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
+          const std::string& stage, const char* expected) {
+    const auto model = cli::open_model_of<float>(checkpoint);
+    const std::vector<std::string> names = model->stage_names(segments, Dialect::reference);
+    need_head(std::find(names.begin(), names.end(), stage) != names.end(), checkpoint, expected);
+    Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));
+    for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
+    return trace;
+}
+
+Rows fill_roformer(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+                   const Tokenizer& tokenizer) {
+    const ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::roformer);
+    need_masks(input);
+    return rows_at_masks(run(app, checkpoint, {input}, "mlm.logits_at_positions", "cls.predictions.*"), input);
+}
+
+Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
+    ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::xlnet);
+    std::vector<Index> positions;
+    if (options.order.empty()) {
+        need_masks(input);
+        for (Index n = 0; n < input.mask_positions.extent(0); ++n) positions.push_back(input.mask_positions[2 * n + 1]);
+    } else {
+        LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
+        positions = cli::predict_in_order(input, options.order, tokenizer);
+    }
+    const Trace trace = run(app, checkpoint, {input}, "lm.logits", "lm_loss.bias");
+    const auto logits = trace.at("lm.logits").as<float>().rows();
+    Rows rows;
+    for (Index p = 0; p < logits.rows(); ++p) {
+        const Index position = positions[static_cast<std::size_t>(p)];
+        const std::string word = display_piece(tokenizer.piece(input.tokens[position]));
+        rows.push_back({position,
+                        options.order.empty() ? "[MASK] at token " + std::to_string(position)
+                                              : "step " + std::to_string(p + 1) + ": \"" + word + "\" at token " +
+                                                    std::to_string(position),
+                        logits.row(p)});
+    }
+    return rows;
+}
+
+Rows next_word(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
+    const ModelInput whole = cli::input_of_texts({options.text}, tokenizer, Family::transformer_xl);
+    const std::vector<ModelInput> segments =
+        cli::cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
+    const std::string stage =
+        segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
+    const Trace trace = run(app, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");
+    const auto logits = trace.at(stage).as<float>().rows();
+    return {{whole.length(), "behind token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
+}
+
+Rows predict(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
+             Family family) {
+    LOCUS_CHECK(options.order.empty() || family == Family::xlnet,
+                std::string("--order goes with xlnet, found ") + to_string(family));
+    LOCUS_CHECK(options.segment == 0 || family == Family::transformer_xl,
+                std::string("--segment goes with transfo-xl, found ") + to_string(family));
+    LOCUS_CHECK(!options.no_emd || family == Family::deberta,
+                std::string("--no-emd goes with deberta, found ") + to_string(family));
+    switch (family) {
+        case Family::roformer:
+            return fill_roformer(app, options, checkpoint, tokenizer);
+        case Family::xlnet:
+            return fill_xlnet(app, options, checkpoint, tokenizer);
+        case Family::transformer_xl:
+            return next_word(app, options, checkpoint, tokenizer);
+        case Family::deberta:
+            break;
+    }
+    return fill_deberta(app, options, checkpoint, tokenizer);
+}
+
+int print(const Options& options, const Rows& rows, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
+          Family family) {
+    for (const Row& row : rows)
+        if (row.logits.hasNaN())
+            throw Error(Fault::unreadable, checkpoint.folder.string() +
+                                               ": the logits at [MASK] hold NaN, expected numbers to rank words by");
+    Json all = Json::array();
+    for (const Row& row : rows) {
+        const std::vector<cli::Guess> guesses = cli::best_words(row.logits, tokenizer, options.top);
+        all.push_back({{"position", row.position}, {"top", cli::as_json(guesses)}});
+        if (!options.json) std::cout << row.title << '\n' << cli::as_table(guesses);
+    }
+    const Json object = family == Family::transformer_xl ? Json{{"next", all.front()}} : Json{{"masks", all}};
+    if (options.json) std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Predicts the words behind [MASK].\n"
+        "Predicts the words behind [MASK]; with Transformer-XL, the next word.\n"
         "  locus fill \"the capital of france is [MASK].\"\n"
-        "The enhanced mask decoder runs where the checkpoint has an absolute table; --no-emd leaves it out.",
+        "  locus fill --model tiny-roformer \"i love studying [MASK] learning so much.\"\n"
+        "  locus fill --model tiny-xlnet \"the capital of france is paris.\" --order paris,france\n"
+        "  locus fill --model tiny-txl --segment 12 \"tom went to the bakery with a letter. lucy was at the museum. "
+        "tom "
+        "left the\"\n"
+        "DeBERTa: the enhanced mask decoder runs where the checkpoint has an absolute table; --no-emd leaves it out.\n"
+        "XLNet: every [MASK] is a target of the query stream, hidden from all tokens.",
         "locus fill");
-    cli::Request request;
-    std::string text;
-    Index top = 5;
-    bool no_emd = false, json = false;
-    app.add_option("--model", request.model, "model folder, or the name of a built-in one")
+    Options options;
+    app.add_option("--model", options.model, "model folder, or the name of a built-in one")
         ->check(cli::not_empty())
         ->capture_default_str();
-    app.add_option("text", text, "text with one or several [MASK]")->required();
-    app.add_option("--top", top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
-    app.add_flag("--no-emd", no_emd, "read the last layer instead, as Hugging Face does");
-    app.add_flag("--json", json, "print JSON");
+    app.add_option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning")
+        ->required();
+    app.add_option("--top", options.top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
+    app.add_option("--order", options.order,
+                   "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
+        ->delimiter(',');
+    app.add_option("--segment", options.segment,
+                   "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")
+        ->check(CLI::Range(1, 1000000));
+    app.add_flag("--no-emd", options.no_emd, "deberta: read the last layer instead, as Hugging Face does");
+    app.add_flag("--json", options.json, "print JSON");
     return cli::run_program(app, argc, argv, [&] {
-        const Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
+        const Checkpoint checkpoint = open_checkpoint(resolve_model(options.model));
+        const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        const ModelInput input = cli::input_of_texts({text}, *tokenizer);
-        LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
-        const Deberta<float> model = cli::open_deberta<float>(checkpoint);
-        if (!model.has_head())
-            throw Error(Fault::unsupported,
-                        checkpoint.folder.string() +
-                            ": no masked-word head, expected lm_predictions.lm_head.* or cls.predictions.*");
-        DebertaOptions options = DebertaOptions::of(Dialect::official);
-        if (no_emd) options.decoder = MaskDecoder::none;
-        const Trace trace = model.forward(input, options, StageFilter("mlm.logits_at_positions"));
-        for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
-
-        const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
-        if (logits.hasNaN())
-            throw Error(Fault::unreadable, checkpoint.folder.string() +
-                                               ": the logits at [MASK] hold NaN, expected numbers to rank words by");
-        Json masks = Json::array();
-        for (Index n = 0; n < logits.rows(); ++n) {
-            const std::int64_t position = input.mask_positions[2 * n + 1];
-            Json words = Json::array();
-            std::vector<std::vector<std::string>> rows;
-            for (const Guess& guess : best_words(logits.row(n), *tokenizer, top)) {
-                words.push_back({{"piece", guess.piece},
-                                 {"id", guess.id},
-                                 {"logit", guess.logit},
-                                 {"probability", guess.probability}});
-                char probability[16];
-                std::snprintf(probability, sizeof probability, "%.4f", guess.probability);
-                rows.push_back({"  " + guess.piece, probability, bar(guess.probability)});
-            }
-            masks.push_back({{"position", position}, {"top", words}});
-            if (!json) std::cout << "[MASK] at token " << position << '\n' << cli::table(rows, {false, true, false});
-        }
-        if (json) std::cout << Json{{"masks", masks}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-        return 0;
+        return print(options, predict(app, options, checkpoint, *tokenizer, family), checkpoint, *tokenizer, family);
     });
 }

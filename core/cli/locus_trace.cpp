@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     cli::Request request;
-    std::string stages, precision = "f32", dialect = "official", device = "cpu", out;
+    std::string stages, precision = "f32", dialect = "reference", device = "cpu", out;
     bool json = false;
 };
 
@@ -75,30 +75,43 @@ std::string as_table(const Trace& trace) {
     return cli::table(rows, {false, false, false, true, true, true, true});
 }
 
-template <class Scalar>
-Trace forward(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const ModelInput& input) {
-    const Deberta<Scalar> model = cli::open_deberta<Scalar>(checkpoint);
-    const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
-    Trace trace = model.forward(input, DebertaOptions::of(parse_dialect(options.dialect)), wanted);
-    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
-    return trace;
-}
+struct Result {
+    Trace trace;
+    std::string tokens;
+};
 
-/// "[[1,6,2],[1,5,2]]", one list per sample.
-std::string tokens_as_json(const IndexTensor& tokens) {
+/// "[[1,6,2],[1,5,2]]", one list per sample; several segments are joined.
+std::string tokens_as_json(const std::vector<ModelInput>& segments) {
     Json samples = Json::array();
-    for (Index b = 0; b < tokens.extent(0); ++b) {
+    for (Index b = 0; b < segments.front().batch(); ++b) {
         Json sample = Json::array();
-        for (Index t = 0; t < tokens.extent(1); ++t) sample.push_back(tokens[b * tokens.extent(1) + t]);
+        for (const ModelInput& segment : segments)
+            for (Index t = 0; t < segment.length(); ++t) sample.push_back(segment.tokens[b * segment.length() + t]);
         samples.push_back(sample);
     }
     return samples.dump();
 }
 
-struct Result {
-    Trace trace;
-    std::string tokens;
-};
+template <class Scalar>
+Result forward(const CLI::App& app, const Options& options, const Checkpoint& checkpoint) {
+    const auto model = cli::open_model_of<Scalar>(checkpoint);
+    const cli::PreparedInput prepared =
+        cli::prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
+    if (!prepared.ignored.empty())
+        cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
+    const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
+    try {
+        Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
+        for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
+        return {std::move(trace), tokens_as_json(prepared.segments)};
+    } catch (const Error& error) {
+        // The same wrong value is the user's on the command line and the file's in a file.
+        const std::string sentence = error.what();
+        if (error.fault() != Fault::usage || options.request.input_file.empty() || sentence.starts_with("stages:"))
+            throw;
+        throw Error(Fault::unreadable, options.request.input_file + ": " + sentence);
+    }
+}
 
 Result run(const CLI::App& app, const Options& options) {
     parse_dialect(options.dialect);
@@ -110,20 +123,8 @@ Result run(const CLI::App& app, const Options& options) {
         throw Error(Fault::unsupported,
                     "whole models run on the CPU so far; the CUDA twins of the terms are compared by locus test cuda");
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
-    const cli::PreparedInput prepared = cli::prepare_input(options.request, checkpoint.folder);
-    if (!prepared.ignored.empty())
-        cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
-    try {
-        return {options.precision == "f64" ? forward<double>(app, options, checkpoint, prepared.input)
-                                           : forward<float>(app, options, checkpoint, prepared.input),
-                tokens_as_json(prepared.input.tokens)};
-    } catch (const Error& error) {
-        // The same wrong value is the user's on the command line and the file's in a file.
-        const std::string sentence = error.what();
-        if (error.fault() != Fault::usage || options.request.input_file.empty() || sentence.starts_with("stages:"))
-            throw;
-        throw Error(Fault::unreadable, options.request.input_file + ": " + sentence);
-    }
+    return options.precision == "f64" ? forward<double>(app, options, checkpoint)
+                                      : forward<float>(app, options, checkpoint);
 }
 
 }  // namespace
@@ -132,6 +133,7 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Runs a model and keeps every stage under its name.\n"
         "  locus trace --model tiny-v3 --text \"a new [MASK] opened beside the new [MASK].\" --stages \"layer.2.c2?\"\n"
+        "  locus trace --model tiny-txl --text \"tom went to the bakery\" --segment 3 --stages \"segment.1.*.probs\"\n"
         "  locus trace --model DIR --tokens 1,6,56,2 --precision f64 --out trace.safetensors\n"
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
@@ -142,12 +144,16 @@ int main(int argc, char** argv) {
     app.add_option("--text", options.request.texts, "one or several texts")->allow_extra_args(false);
     app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
     app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
-    app.add_option("--input", options.request.input_file, "a safetensors file with tokens, mask, token_types, labels")
+    app.add_option("--input", options.request.input_file,
+                   "a safetensors file: tokens, mask, ..., or tokens.0, tokens.1, ...")
         ->check(cli::not_empty());
+    app.add_option("--segment", options.request.segment,
+                   "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+        ->check(CLI::Range(1, 1000000));
     app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent")
         ->check(cli::not_empty());
     app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
-    app.add_option("--dialect", options.dialect, "official, hf or paper")->capture_default_str();
+    app.add_option("--dialect", options.dialect, "reference, official, hf or paper")->capture_default_str();
     app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
     app.add_option("--out", options.out, "write the stages to this safetensors file")->check(cli::not_empty());
     app.add_flag("--json", options.json, "print JSON instead of a table");

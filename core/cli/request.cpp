@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/cli/targets.h"
 #include "core/io/safetensors.h"
 
 namespace locus::cli {
@@ -38,23 +39,60 @@ IndexTensor find_masks(const IndexTensor& tokens, std::optional<std::int64_t> ma
     return count == 0 ? IndexTensor() : IndexTensor({count, 2}, std::move(places));
 }
 
-PreparedInput read_input_file(const std::string& path) {
-    PreparedInput prepared;
-    const TensorFile file = open_safetensors(path);
-    for (const TensorEntry& entry : file.entries) {
-        IndexTensor* target = entry.name == "tokens"        ? &prepared.input.tokens
-                              : entry.name == "mask"        ? &prepared.input.mask
-                              : entry.name == "token_types" ? &prepared.input.token_types
-                              : entry.name == "labels"      ? &prepared.input.labels
-                                                            : nullptr;
-        if (target)
-            *target = read_tensor<std::int64_t>(entry);
-        else
-            prepared.ignored.push_back(entry.name);
+/// The field that a name of an input file means; nullptr for a name that no family knows.
+IndexTensor* field_of(ModelInput& input, const std::string& name) {
+    return name == "tokens"           ? &input.tokens
+           : name == "mask"           ? &input.mask
+           : name == "token_types"    ? &input.token_types
+           : name == "labels"         ? &input.labels
+           : name == "perm_mask"      ? &input.perm_mask
+           : name == "target_mapping" ? &input.target_mapping
+           : name == "input_mask"     ? &input.input_mask
+                                      : nullptr;
+}
+
+/// Number behind the last dot of "tokens.2"; -1 where there is none.
+Index number_behind(const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    Index number = -1;
+    if (dot == std::string::npos) return -1;
+    const auto result = std::from_chars(name.data() + dot + 1, name.data() + name.size(), number);
+    return result.ec == std::errc{} && result.ptr == name.data() + name.size() ? number : -1;
+}
+
+constexpr Index kMostSegments = 100000, kMostLayers = 10000;
+
+/// Places a tensor into its segment or memory; false for one that this family does not use.
+bool place_tensor(const TensorEntry& entry, const std::vector<std::string>& used, std::vector<ModelInput>& segments) {
+    const Index number = number_behind(entry.name);
+    const std::string name = entry.name.substr(0, number < 0 ? entry.name.size() : entry.name.rfind('.'));
+    if (std::find(used.begin(), used.end(), name) == used.end()) return false;
+    if (name == "memory") {
+        if (number < 0 || number >= kMostLayers) return false;
+        auto& memories = segments.front().memories;
+        memories.resize(std::max(memories.size(), static_cast<std::size_t>(number) + 1));
+        memories[static_cast<std::size_t>(number)] = read_tensor<double>(entry);
+        return true;
     }
-    if (prepared.input.tokens.rank() != 2)
-        throw Error(Fault::unreadable,
-                    path + ": " + (file.find("tokens") ? "tokens is not [B, T]" : "no tensor named tokens"));
+    if (number >= kMostSegments) return false;
+    const auto segment = static_cast<std::size_t>(std::max<Index>(0, number));
+    segments.resize(std::max(segments.size(), segment + 1));
+    *field_of(segments[segment], name) = read_tensor<std::int64_t>(entry);
+    return true;
+}
+
+PreparedInput read_input_file(const std::string& path, const std::vector<std::string>& used) {
+    PreparedInput prepared;
+    prepared.segments.resize(1);
+    const TensorFile file = open_safetensors(path);
+    for (const TensorEntry& entry : file.entries)
+        if (!place_tensor(entry, used, prepared.segments)) prepared.ignored.push_back(entry.name);
+    for (std::size_t s = 0; s < prepared.segments.size(); ++s) {
+        const std::string name = prepared.segments.size() == 1 ? "tokens" : "tokens." + std::to_string(s);
+        if (prepared.segments[s].tokens.rank() != 2)
+            throw Error(Fault::unreadable,
+                        path + ": " + (file.find(name) ? name + " is not [B, T]" : "no tensor named " + name));
+    }
     return prepared;
 }
 
@@ -68,15 +106,26 @@ std::optional<std::int64_t> mask_id_of(const std::filesystem::path& folder) {
     }
 }
 
+/// "[MASK]" is how people write it; the tokenizer may call it "<mask>".
+std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
+    static const std::string kWritten = "[MASK]";
+    if (!tokenizer.mask_id()) return text;
+    const std::string own = tokenizer.piece(*tokenizer.mask_id());
+    for (std::size_t at = text.find(kWritten); own != kWritten && at != std::string::npos;
+         at = text.find(kWritten, at + own.size()))
+        text.replace(at, kWritten.size(), own);
+    return text;
+}
+
 }  // namespace
 
-ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer) {
+ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
     std::vector<Tokens> encoded;
     std::size_t longest = 0;
     for (const std::string& text : texts) {
         LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
                     "the text is empty, expected at least one word");
-        encoded.push_back(tokenizer.encode(text));
+        encoded.push_back(tokenizer.encode(with_own_mask(text, tokenizer)));
         longest = std::max(longest, encoded.back().ids.size());
     }
     const Shape shape = {static_cast<Index>(texts.size()), static_cast<Index>(longest)};
@@ -84,33 +133,65 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     input.tokens = IndexTensor(shape);
     IndexTensor mask(shape);
     bool padded = false;
-    for (std::size_t b = 0; b < encoded.size(); ++b)
+    for (std::size_t b = 0; b < encoded.size(); ++b) {
+        const std::vector<std::int64_t>& ids = encoded[b].ids;
+        const std::size_t pads = longest - ids.size(), first = family == Family::xlnet ? pads : 0;
         for (std::size_t t = 0; t < longest; ++t) {
-            const bool real = t < encoded[b].ids.size();
+            const bool real = t >= first && t < first + ids.size();
             const auto at = static_cast<Index>(b * longest + t);
-            input.tokens[at] = real ? encoded[b].ids[t] : tokenizer.pad_id();
+            input.tokens[at] = real ? ids[t - first] : tokenizer.pad_id();
             mask[at] = real;
-            padded = padded || !real;
         }
+        padded = padded || pads > 0;
+    }
     if (padded) input.mask = mask;
     input.mask_positions = find_masks(input.tokens, tokenizer.mask_id());
+    if (family == Family::xlnet) predict_masks(input);
     return input;
 }
 
-PreparedInput prepare_input(const Request& request, const std::filesystem::path& folder) {
+std::vector<ModelInput> cut_segments(const ModelInput& input, Index length) {
+    LOCUS_CHECK(input.batch() == 1, "--segment goes with one text, found " + std::to_string(input.batch()));
+    LOCUS_CHECK(input.mask.empty() && input.target_mapping.empty(),
+                "--segment goes with plain text, expected no mask and no [MASK]");
+    std::vector<ModelInput> segments;
+    for (Index first = 0; first < input.length(); first += length) {
+        const Index count = std::min(length, input.length() - first);
+        const auto* tokens = input.tokens.data() + first;
+        ModelInput segment;
+        segment.tokens = IndexTensor({1, count}, std::vector<std::int64_t>(tokens, tokens + count));
+        segments.push_back(std::move(segment));
+    }
+    return segments;
+}
+
+PreparedInput prepare_input(const Request& request, const std::filesystem::path& folder, Family family,
+                            const std::vector<std::string>& input_names) {
     const int given = int{!request.texts.empty()} + int{!request.tokens.empty()} + int{!request.input_file.empty()};
     LOCUS_CHECK(given == 1, "expected exactly one of --text, --tokens and --input, found " + std::to_string(given));
     LOCUS_CHECK(request.mask.empty() || !request.tokens.empty(), "--mask goes with --tokens only");
-    if (!request.texts.empty()) return {input_of_texts(request.texts, *open_tokenizer(folder)), {}};
-    PreparedInput prepared;
-    if (!request.tokens.empty()) {
-        prepared.input.tokens = parse_list("--tokens", request.tokens);
-        if (!request.mask.empty()) prepared.input.mask = parse_list("--mask", request.mask);
-    } else {
-        prepared = read_input_file(request.input_file);
+    LOCUS_CHECK(request.segment == 0 || request.input_file.empty(),
+                "--segment goes with --text or --tokens; an input file names its segments tokens.0, tokens.1, ...");
+    const bool remembers = family == Family::transformer_xl || family == Family::xlnet;
+    LOCUS_CHECK(
+        request.segment == 0 || remembers,
+        std::string("--segment goes with a model that has memory (transfo-xl, xlnet), found ") + to_string(family));
+    if (!request.input_file.empty()) {
+        PreparedInput prepared = read_input_file(request.input_file, input_names);
+        if (!remembers)
+            prepared.segments.front().mask_positions = find_masks(prepared.segments.front().tokens, mask_id_of(folder));
+        return prepared;
     }
-    prepared.input.mask_positions = find_masks(prepared.input.tokens, mask_id_of(folder));
-    return prepared;
+    ModelInput input;
+    if (!request.texts.empty()) {
+        input = input_of_texts(request.texts, *open_tokenizer(folder), family);
+    } else {
+        input.tokens = parse_list("--tokens", request.tokens);
+        if (!request.mask.empty()) input.mask = parse_list("--mask", request.mask);
+        if (!remembers) input.mask_positions = find_masks(input.tokens, mask_id_of(folder));
+    }
+    if (request.segment > 0) return {cut_segments(input, request.segment), {}};
+    return {{std::move(input)}, {}};
 }
 
 }  // namespace locus::cli

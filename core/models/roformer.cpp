@@ -206,7 +206,7 @@ Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect
     check_wanted(wanted, names);
     const RotaryTable<Scalar> table = angles(input.length());
 
-    Trace trace(wanted);
+    Trace trace(wanted, Scheme::rotary);
     Tensor<Scalar> x = embeddings(input, trace);
     trace.add("rotary.sin", as_tensor<Scalar>({table.length(), table.sin.cols()}, table.sin));
     trace.add("rotary.cos", as_tensor<Scalar>({table.length(), table.cos.cols()}, table.cos));

@@ -229,7 +229,7 @@ Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Di
         memory.emplace_back(rows.shape());
         if (!rows.empty()) memory.back().rows() = rows.rows().template cast<Scalar>();
     }
-    Trace trace(wanted);
+    Trace trace(wanted, Scheme::transformer_xl);
     for (std::size_t s = 0; s < segments.size(); ++s) {
         const std::string prefix = segment_prefix(s, segments.size());
         const bool last = s + 1 == segments.size();

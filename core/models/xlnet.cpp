@@ -174,7 +174,7 @@ Trace Xlnet<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect di
         memory.emplace_back(rows.shape());
         if (!rows.empty()) memory.back().rows() = rows.rows().template cast<Scalar>();
     }
-    Trace trace(wanted);
+    Trace trace(wanted, Scheme::two_stream);
     for (std::size_t s = 0; s < segments.size(); ++s) {
         const std::string prefix = segment_prefix(s, segments.size());
         const bool last = s + 1 == segments.size();

@@ -26,22 +26,31 @@ void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTa
                                                ", expected at most as many");
 }
 
+/// One row: `step` channels from plane to plane, `second` from the first channel of a plane to the other.  The steps
+/// are constants, so that the loop becomes vector instructions.
+template <Index kStep, class Scalar>
+void turn_row(const Scalar* __restrict x, const Scalar* __restrict sin, const Scalar* __restrict cos, Index planes,
+              Index second, Scalar sign, Scalar* __restrict y) {
+    for (Index t = 0; t < planes; ++t) {
+        const Scalar a = x[t * kStep], b = x[t * kStep + second], turned = sign * sin[t];
+        y[t * kStep] = a * cos[t] - b * turned;
+        y[t * kStep + second] = b * cos[t] + a * turned;
+    }
+}
+
 /// Turns by +angle or, for the way back, by -angle: only the sine changes its sign.
 template <class Scalar>
 Matrix<Scalar> turn(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout, Scalar sign) {
     const Index planes = table.sin.cols();
-    const Index step = layout == RotaryLayout::interleaved ? 2 : 1;
-    const Index second = layout == RotaryLayout::interleaved ? 1 : planes;
-    Matrix<Scalar> y = x;
+    Matrix<Scalar> y(x.rows(), x.cols());
     for (Index m = 0; m < x.rows(); ++m) {
-        const Scalar *x_m = x.row(m).data(), *sin = table.sin.row(m).data(), *cos = table.cos.row(m).data();
-        Scalar* y_m = y.row(m).data();
-        for (Index t = 0; t < planes; ++t) {
-            const Scalar a = x_m[t * step], b = x_m[t * step + second], turned = sign * sin[t];
-            y_m[t * step] = a * cos[t] - b * turned;
-            y_m[t * step + second] = b * cos[t] + a * turned;
-        }
+        const Scalar *sin = table.sin.row(m).data(), *cos = table.cos.row(m).data();
+        if (layout == RotaryLayout::interleaved)
+            turn_row<2>(x.row(m).data(), sin, cos, planes, Index(1), sign, y.row(m).data());
+        else
+            turn_row<1>(x.row(m).data(), sin, cos, planes, planes, sign, y.row(m).data());
     }
+    y.rightCols(x.cols() - table.width()) = x.rightCols(x.cols() - table.width());
     return y;
 }
 

@@ -29,6 +29,13 @@ std::vector<Measure> bench_open();
 /// Whole forward pass of tiny-v3.
 std::vector<Measure> bench_forward();
 
+/// One rotation in its three forms: time and memory.
+std::vector<Measure> bench_rope();
+/// Linear attention beside its quadratic form as texts grow.
+std::vector<Measure> bench_linear();
+/// Peak memory of Transformer-XL and XLNet over few and many segments.
+std::vector<Measure> bench_segments();
+
 /// Seconds of a monotonic clock.
 double now();
 double median(std::vector<double> values);

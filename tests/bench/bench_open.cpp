@@ -1,6 +1,4 @@
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -8,34 +6,14 @@
 #include "core/check.h"
 #include "core/models/deberta_weights.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"
-
-extern char** environ;
 
 namespace locus::bench {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-struct ChildCost {
-    double seconds = 0, megabytes = 0;
-};
-
-/// Runs a program of this build in a process of its own.
-ChildCost run_child(const std::vector<std::string>& command) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const double start = now();
-    pid_t child = 0;
-    int status = 0;
-    rusage usage = {};
-    if (posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0 ||
-        wait4(child, &status, 0, &usage) < 0 || status != 0)
-        throw Error(Fault::unreadable, "bench open: " + command[0] + " did not run to its end");
-    return {now() - start, static_cast<double>(usage.ru_maxrss) * 1024 / 1e6};
-}
 
 /// float32 bytes of what layer 0's three terms read: norms, projections, the relative table, 32 word rows.
 double needed_megabytes() {
@@ -50,8 +28,7 @@ std::vector<Measure> bench_open() {
     write_v3_base_checkpoint(folder, 1);
     std::string tokens = "1";
     for (int n = 1; n < 32; ++n) tokens += "," + std::to_string(n * 3911 % 128000);
-    const fs::path trace = fs::read_symlink("/proc/self/exe").parent_path() / "locus-trace";
-    const std::vector<std::string> command = {trace.string(),
+    const std::vector<std::string> command = {program_beside("locus-trace").string(),
                                               "--model",
                                               folder.string(),
                                               "--tokens",

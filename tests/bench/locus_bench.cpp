@@ -28,6 +28,10 @@ const std::vector<Benchmark>& benchmarks() {
         {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32", bench_gather},
         {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
          bench_open},
+        {"rope", "one rotation as matrix, elementwise and complex; T 512, d 64, H 12, float32", bench_rope},
+        {"linear", "linear attention with rotary positions beside its quadratic form; d 64, float32", bench_linear},
+        {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens",
+         bench_segments},
         {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
     };
     return all;

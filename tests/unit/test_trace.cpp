@@ -91,3 +91,14 @@ TEST_CASE("stages: model order", "[stages]") {
                                             "layer.2.p2c", "layer.2.output", "layer.10.q", "emd.query.0", "emd.0.q",
                                             "emd.0.output", "emd.1.q", "mlm.logits", "unknown.a", "unknown.b"});
 }
+
+TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {
+    CHECK(describe_stage("layer.1.scores")->formula == "(c2c + c2p + p2c) / sqrt(n d)");
+    CHECK(describe_stage("layer.1.scores", Scheme::rotary)->formula == "q_rot_i . k_rot_j / sqrt(d)");
+    CHECK(describe_stage("segment.2.layer.1.scores", Scheme::transformer_xl)->formula == "(ac + bd) / sqrt(d)");
+    CHECK(describe_stage("layer.1.g.scores", Scheme::two_stream)->formula == "(ac + bd + ef) / sqrt(d)");
+    CHECK(describe_stage("layer.1.q", Scheme::rotary)->source.find("roformer") != std::string::npos);
+    Trace trace({}, Scheme::rotary);
+    trace.add("layer.0.scores", Tensor<float>({1, 1, 1, 1}));
+    CHECK(trace.at("layer.0.scores").formula == "q_rot_i . k_rot_j / sqrt(d)");
+}

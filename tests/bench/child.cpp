@@ -1,0 +1,32 @@
+#include "tests/bench/child.h"
+
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "core/check.h"
+#include "tests/bench/bench.h"
+
+extern char** environ;
+
+namespace locus::bench {
+
+ChildCost run_child(const std::vector<std::string>& command) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    const double start = now();
+    pid_t child = 0;
+    int status = 0;
+    rusage usage = {};
+    if (posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0 ||
+        wait4(child, &status, 0, &usage) < 0 || status != 0)
+        throw Error(Fault::unreadable, "bench: " + command[0] + " did not run to its end");
+    return {now() - start, static_cast<double>(usage.ru_maxrss) * 1024 / 1e6};
+}
+
+std::filesystem::path program_beside(const std::string& name) {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
+}  // namespace locus::bench

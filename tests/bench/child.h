@@ -1,0 +1,19 @@
+#pragma once
+// What a program costs when it runs in a process of its own.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace locus::bench {
+
+struct ChildCost {
+    double seconds = 0, megabytes = 0;  // peak resident memory
+};
+
+/// Runs a command to its end.  Throws Error(unreadable) if it does not end with status 0.
+ChildCost run_child(const std::vector<std::string>& command);
+
+/// A program of this build, beside the one that runs.
+std::filesystem::path program_beside(const std::string& name);
+
+}  // namespace locus::bench

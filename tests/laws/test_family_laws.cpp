@@ -1,0 +1,191 @@
+// What must hold of RoFormer, Transformer-XL and XLNet whatever their weights are.
+#include "core/models/roformer.h"
+#include "core/models/transformer_xl.h"
+#include "core/models/xlnet.h"
+#include "core/positions/factorisation_order.h"
+#include "tests/oracle_cases.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+constexpr Dialect kOurs = Dialect::reference;
+
+std::unique_ptr<Model<double>> open_oracle(const char* name) {
+    return open_case_model<double>(kOracle / name / "model");
+}
+
+ModelInput tokens_of(std::vector<std::int64_t> tokens) {
+    ModelInput input;
+    const Shape shape = {1, std::ssize(tokens)};
+    input.tokens = IndexTensor(shape, std::move(tokens));
+    return input;
+}
+
+Matrix<double> stage(const Model<double>& model, const std::vector<ModelInput>& segments, const std::string& name,
+                     Dialect dialect = kOurs) {
+    return model.forward(segments, dialect, StageFilter(name)).at(name).as<double>().matrix();
+}
+
+double largest(const Matrix<double>& difference) {
+    return difference.allFinite() ? difference.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
+}
+
+/// Every token a target, in this order: the seed's full permutation.
+ModelInput in_order(std::vector<std::int64_t> tokens, const std::vector<Index>& order) {
+    ModelInput input = tokens_of(std::move(tokens));
+    const Index length = input.length();
+    input.perm_mask = IndexTensor({1, length, length});
+    input.perm_mask.matrix() = (1 - query_visibility(order).array()).cast<std::int64_t>();
+    input.target_mapping = IndexTensor({1, length, length});
+    for (Index t = 0; t < length; ++t) input.target_mapping.matrix()(t, t) = 1;
+    return input;
+}
+
+}  // namespace
+
+TEST_CASE("xlnet: g of a token depends on exactly the tokens before it in the order, h also on itself",
+          "[xlnet][law]") {
+    const auto model = open_oracle("hf_xlnet_order_3241");
+    const std::vector<Index> order = {2, 1, 3, 0};
+    const Visibility query = query_visibility(order), content = content_visibility(order);
+    const std::vector<std::int64_t> tokens = {4, 9, 17, 22};
+    const Matrix<double> g = stage(*model, {in_order(tokens, order)}, "layer.1.g.output");
+    const Matrix<double> h = stage(*model, {in_order(tokens, order)}, "layer.1.output");
+    for (Index changed = 0; changed < 4; ++changed) {
+        std::vector<std::int64_t> other = tokens;
+        other[static_cast<std::size_t>(changed)] = 3;
+        const Matrix<double> g_other = stage(*model, {in_order(other, order)}, "layer.1.g.output");
+        const Matrix<double> h_other = stage(*model, {in_order(other, order)}, "layer.1.output");
+        for (Index t = 0; t < 4; ++t) {
+            INFO("token " << changed << " changed, row " << t);
+            CHECK((g.row(t) == g_other.row(t)) == (query(t, changed) == 0));
+            CHECK((h.row(t) == h_other.row(t)) == (content(t, changed) == 0));
+        }
+    }
+}
+
+TEST_CASE("xlnet: the uniform row of the original code lets the first of the order see its own token",
+          "[xlnet][dialect]") {
+    const auto model = open_oracle("hf_xlnet_order_3241");
+    const std::vector<Index> order = {2, 1, 3, 0};
+    const auto g_of = [&](std::int64_t token, Dialect dialect) -> RowVector<double> {
+        return stage(*model, {in_order({4, 9, token, 22}, order)}, "layer.1.g.output", dialect).row(2);
+    };
+    CHECK(g_of(17, Dialect::reference) == g_of(3, Dialect::reference));
+    CHECK(largest(g_of(17, Dialect::hf) - g_of(3, Dialect::hf)) > 1e-3);
+}
+
+TEST_CASE("xlnet: looking one way without perm_mask, g sees its own token", "[xlnet][dialect]") {
+    const auto model = open_oracle("hf_xlnet_uni");
+    const auto g_of = [&](std::int64_t token) {
+        ModelInput input = tokens_of({4, 9, token, 22});
+        input.target_mapping = IndexTensor({1, 1, 4}, {0, 0, 1, 0});
+        return stage(*model, {input}, "lm.logits");
+    };
+    CHECK(largest(g_of(17) - g_of(3)) > 1e-3);
+}
+
+TEST_CASE("xlnet: reuse_len hands on the first rows of a segment only", "[xlnet][law]") {
+    Checkpoint checkpoint = open_checkpoint(kOracle / "hf_xlnet_mems" / "model");
+    XlnetConfig config = parse_xlnet_config(checkpoint.config_json, "config.json");
+    config.reuse_len = 3;
+    const Xlnet<double> model(config, checkpoint.weights);
+    const Trace trace = model.forward({tokens_of({4, 9, 17, 22}), tokens_of({5, 6, 7, 8})}, kOurs);
+    const auto &first = trace.at("segment.0.memory.0").as<double>(),
+               &second = trace.at("segment.1.memory.0").as<double>();
+    REQUIRE(first.shape() == Shape{1, 3, 12});
+    REQUIRE(second.shape() == Shape{1, 6, 12});
+    const auto embedded = trace.at("segment.1.embeddings.output").as<double>().matrix();
+    CHECK(first.matrix() == trace.at("segment.0.embeddings.output").as<double>().matrix().topRows(3));
+    CHECK(second.matrix().topRows(3) == first.matrix());
+    CHECK(second.matrix().bottomRows(3) == embedded.topRows(3));
+}
+
+TEST_CASE("xlnet: the dialects' activation, and their memory without mem_len", "[xlnet][dialect]") {
+    CHECK(XlnetOptions::of(Dialect::official).tanh_gelu);
+    const auto model = open_oracle("hf_xlnet_order_3241");
+    const std::vector<ModelInput> one = {tokens_of({4, 9, 17, 22})}, two = {one[0], tokens_of({1, 2, 3})};
+    const double gelus = largest(stage(*model, one, "layer.0.ffn_act", Dialect::hf) -
+                                 stage(*model, one, "layer.0.ffn_act", Dialect::official));
+    CHECK(gelus > 1e-7);
+    CHECK(gelus <= 4.7324e-4 * 1.001);  // the largest difference of the two forms
+    CHECK(model->forward(two, Dialect::hf).at("segment.1.layer.0.k").shape()[2] == 7);
+    CHECK(model->forward(two, Dialect::reference).at("segment.1.layer.0.k").shape()[2] == 3);
+}
+
+TEST_CASE("transformer_xl: segments with memory give what one long segment gives", "[transformer_xl][law]") {
+    for (const char* name : {"txl_basic", "txl_pre_lnorm"}) {
+        Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        TransformerXlConfig config = parse_transformer_xl_config(checkpoint.config_json, "config.json");
+        config.mem_len = 20;
+        const TransformerXl<double> model(config, checkpoint.weights);
+        const Matrix<double> whole = stage(model, {tokens_of({1, 2, 3, 4, 5, 6, 7, 8, 9})}, "lm.logits");
+        const std::vector<ModelInput> cut = {tokens_of({1, 2, 3, 4}), tokens_of({5, 6, 7}), tokens_of({8, 9})};
+        CHECK(largest(stage(model, cut, "segment.0.lm.logits") - whole.topRows(4)) <= 1e-12);
+        CHECK(largest(stage(model, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) <= 1e-12);
+        CHECK(largest(stage(model, cut, "segment.2.lm.logits") - whole.bottomRows(2)) <= 1e-12);
+        // Without memory the second segment does not know the first.
+        config.mem_len = 0;
+        const TransformerXl<double> forgetful(config, checkpoint.weights);
+        CHECK(largest(stage(forgetful, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) > 1e-3);
+    }
+}
+
+TEST_CASE("transformer_xl: a later token never changes an earlier row", "[transformer_xl][law]") {
+    const auto model = open_oracle("txl_basic");
+    const Matrix<double> a = stage(*model, {tokens_of({1, 2, 3, 4, 5})}, "lm.logits"),
+                         b = stage(*model, {tokens_of({1, 2, 3, 9, 5})}, "lm.logits");
+    CHECK(a.topRows(3) == b.topRows(3));
+    CHECK(largest(a.bottomRows(2) - b.bottomRows(2)) > 1e-3);
+}
+
+TEST_CASE("transformer_xl: memory given from outside is memory handed on", "[transformer_xl][law]") {
+    const auto model = open_oracle("txl_basic");
+    const std::vector<ModelInput> both = {tokens_of({1, 2, 3, 4}), tokens_of({5, 6, 7})};
+    const Trace trace = model->forward(both, kOurs);
+    ModelInput second = both[1];
+    for (int l = 0; l < 3; ++l)
+        second.memories.push_back(trace.at("segment.0.memory." + std::to_string(l)).as<double>());
+    CHECK(stage(*model, {second}, "lm.logits") == trace.at("segment.1.lm.logits").as<double>().matrix());
+}
+
+TEST_CASE("transformer_xl: the swapped arguments of the official memory update show only with ext_len",
+          "[transformer_xl][dialect]") {
+    TransformerXlConfig config;
+    config.mem_len = 7;
+    const auto rows = [&](Index memory, Index queries, Dialect dialect) {
+        const MemoryRows kept = rows_to_keep(config, memory, queries, dialect);
+        return std::pair<Index, Index>{kept.begin, kept.end};
+    };
+    for (const auto& [memory, queries] : {std::pair<Index, Index>{0, 4}, {5, 5}, {7, 3}})
+        CHECK(rows(memory, queries, Dialect::official) == rows(memory, queries, Dialect::reference));
+    config.ext_len = 2;
+    CHECK(rows(0, 4, Dialect::official) == std::pair<Index, Index>{0, 4});
+    CHECK(rows(0, 4, Dialect::reference) == std::pair<Index, Index>{0, 2});
+}
+
+TEST_CASE("roformer: hidden tokens in front move a text, and nothing changes", "[roformer][law]") {
+    const auto model = open_oracle("hf_roformer");
+    const Matrix<double> here = stage(*model, {tokens_of({4, 9, 17, 22})}, "mlm.logits");
+    ModelInput moved = tokens_of({0, 0, 0, 4, 9, 17, 22});
+    moved.mask = IndexTensor({1, 7}, {0, 0, 0, 1, 1, 1, 1});
+    // The checkpoint's angles are float32, so a shift is exact only to their rounding.
+    CHECK(largest(stage(*model, {moved}, "mlm.logits").bottomRows(4) - here) <= 1e-5);
+    const Matrix<double> turned = stage(*model, {tokens_of({9, 4, 17, 22})}, "mlm.logits");
+    CHECK(largest(turned.row(3) - here.row(3)) > 1e-4);  // order matters
+}
+
+TEST_CASE("families: a pass runs as far as the wanted stages need, and keeps no other", "[families][law]") {
+    for (const auto& [name, wanted] : {std::pair<const char*, const char*>{"hf_roformer", "layer.0.probs"},
+                                       {"txl_basic", "layer.0.ac"},
+                                       {"hf_xlnet_uni", "layer.0.bd"}}) {
+        const auto model = open_oracle(name);
+        const Trace all = model->forward({tokens_of({1, 2, 3})}, kOurs);
+        const Trace one = model->forward({tokens_of({1, 2, 3})}, kOurs, StageFilter(wanted));
+        REQUIRE(one.stages().size() == 1);
+        CHECK(one.at(wanted).as<double>().values() == all.at(wanted).as<double>().values());
+        CHECK(all.names().size() == model->stage_names({tokens_of({1, 2, 3})}, kOurs).size());
+    }
+}
