@@ -12,6 +12,7 @@ const std::vector<PageName>& page_names() {
         {"decoder", "absolute positions enter the query; the words behind every [MASK]"},
         {"rope", "queries and keys turned by their positions, and why only the difference counts", true},
         {"transformer-xl", "a segment that looks back into memory: four terms, and the shift that places them", true},
+        {"permutation", "any order of prediction, two streams, and who sees whom", true},
     };
     return names;
 }
@@ -23,6 +24,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_decoder_page());
     pages.push_back(make_rope_page());
     pages.push_back(make_transformer_xl_page());
+    pages.push_back(make_permutation_page());
     return pages;
 }
 
