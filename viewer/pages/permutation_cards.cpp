@@ -15,17 +15,20 @@ void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
     PermutationState& state = scene.state.permutation;
     const CardRow& row = cards(state);
     const bool has_given = !given_of(row).empty();
-    ui.text(room.x0, room.y0 + ui.px(6), has_given ? "given, in any order" : "predicted from left to right",
-            ui.theme->text, Face::title);
-    ui.text(room.x1, room.y0 + ui.px(6), "drag a card, or Shift \u2190 \u2192", ui.theme->muted, Face::mono_small,
-            Align::right);
+    const float after = room.x0 + ui.text(room.x0, room.y0 + ui.px(6),
+                                          has_given ? "given, in any order" : "predicted, from left to right",
+                                          ui.theme->text, Face::title);
+    ui.text(after + ui.px(16), room.y0 + ui.px(6), "drag a card, or Shift \u2190 \u2192", ui.theme->muted,
+            Face::mono_small);
     CardPlaces places{room.x0, 0, has_given ? ui.px(34) : ui.px(14)};
     places.pitch =
         std::floor(std::min(ui.px(118), (room.width() - places.divider) / static_cast<float>(row.size() - 1)));
     if (has_given) {
         const std::size_t slot = static_cast<std::size_t>(std::find(row.begin(), row.end(), kDivider) - row.begin());
-        ui.text(places.edge(row, slot + 1), room.y0 + ui.px(6), "predicted, in this order", ui.theme->text,
-                Face::title);
+        // At the right end of the row where few cards leave no room for it.
+        const float wide = ui.text_width("predicted, in this order", Face::title);
+        ui.text(std::min(places.edge(row, slot + 1), room.x1 - wide), room.y0 + ui.px(6), "predicted, in this order",
+                ui.theme->text, Face::title);
     }
     const Rect lane{room.x0, room.y0 + ui.px(22), room.x1, room.y1};
     // The dragged card last, above the others.
@@ -72,13 +75,13 @@ void PermutationPage::draw_card(Scene& scene, const CardPlaces& places, const Re
                    : given         ? ui.theme->line
                                    : ui.theme->c2p,
                    shown ? 2 : 1, 6);
-        ui.text_within(box.middle_x(), box.y0 + box.height() * 0.4f, wide - ui.px(8), word(state, position),
+        ui.text_within(box.middle_x(), box.y0 + box.height() * 0.46f, wide - ui.px(8), word(state, position),
                        ui.theme->text, Face::ui, Align::centre);
-        const std::string place =
-            given ? std::to_string(position + 1)
-                  : std::to_string(at - predicted.begin() + 1) + ". is " + std::to_string(position + 1);
-        ui.text_within(box.middle_x(), box.y1 - ui.px(14), wide - ui.px(6), place, ui.theme->muted, Face::mono_small,
-                       Align::centre);
+        if (!given)
+            ui.text(box.x0 + ui.px(8), box.y0 + ui.px(13), std::to_string(at - predicted.begin() + 1) + ".",
+                    ui.theme->c2p, Face::mono_small);
+        ui.text_within(box.middle_x(), box.y1 - ui.px(13), wide - ui.px(4), "position " + std::to_string(position + 1),
+                       ui.theme->muted, Face::mono_tiny, Align::centre);
     }
     if (!dragged || !ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2)) return;
     const std::size_t to = places.slot_at(row, mouse.at.x);
