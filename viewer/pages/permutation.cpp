@@ -130,7 +130,7 @@ void PermutationPage::draw(Scene& scene, const Rect& room) {
     const float labels = ui.px(58), streams = std::max(ui.px(176), inside.height() * 0.28f);
     draw_cards(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + cards_high - ui.px(14)});
     const float by_height = inside.height() - cards_high - title - labels - streams - ui.px(12);
-    const float by_width = (inside.width() - labels - 2 * gap) / 2.9f;
+    const float by_width = (inside.width() - labels - 2 * gap - ui.px(204)) / 2;  // what is left is the chain's
     const auto count = static_cast<float>(sentence(state).words.size());
     // Whole pixels for every cell.
     const float side = std::floor(std::max(ui.px(80), std::min(by_height, by_width)) / count) * count;

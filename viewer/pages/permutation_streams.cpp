@@ -44,7 +44,11 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
                          ui.theme->muted);
         else {
             y = draw_chances(scene, room, y, "in this order", *answer_, ui.theme->c2p);
-            if (predicted.size() > 1) draw_chances(scene, room, y, "the other way round", *reversed_, ui.theme->muted);
+            if (predicted.size() > 1)
+                y = draw_chances(scene, room, y, "the other way round", *reversed_, ui.theme->muted);
+            ui.paragraph(room.x0, y - ui.px(8), room.width(),
+                         "What is predicted later may look at what was predicted before; the first one has to guess.",
+                         ui.theme->muted);
         }
     } else {
         std::vector<std::string> seen;
@@ -61,6 +65,11 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
             y += ui.px(26);
             seen.push_back(word(state, position));
         }
+        Index orders = 1;
+        for (Index n = 2; n <= static_cast<Index>(predicted.size()); ++n) orders *= n;
+        ui.paragraph(room.x0, y, room.width(),
+                     "One of " + grouped(orders) + " ways to write the same p(x); training draws among them.",
+                     ui.theme->muted);
     }
     ui.draw().PopClipRect();
 }

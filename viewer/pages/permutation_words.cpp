@@ -54,8 +54,10 @@ void PermutationPage::draw_side(Scene& scene, const Rect& room) {
     column.sentence(
         "After the same words the next target may stand here or there. g knows where it stands, through relative "
         "positions, but not what it is. h knows what it is, so that later targets can look at it.");
-    if (state.sentence == 0)
-        column.sentence("Predicted after france, paris can look it up; predicted before, it cannot.");
+    if (state.sentence == 2)
+        column.sentence(
+            "Orders 3 2 4 1 and 3 2 1 4 begin alike: from the same two words one asks for position 4, the "
+            "other for position 1. Only g tells them apart.");
 }
 
 void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {

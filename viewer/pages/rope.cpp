@@ -89,7 +89,6 @@ void RopePage::refresh(const RopeState& state) {
         now.float32_difference =
             std::max(now.float32_difference, std::abs(single - float_score(now, layout, state.m, state.n)));
     }
-    now.other_layout = dot(steps_at(now.q, now.k, RotaryLayout::half_split, m, n));
     RowVector<double> q_ordered(now.q.size()), k_ordered(now.k.size());
     const std::vector<Index> order = half_split_order(now.q.size());
     for (Index c = 0; c < now.q.size(); ++c) {

@@ -22,8 +22,7 @@ struct RopeNumbers {
     std::array<Index, 2> shifts{};                  // t, and a large one
     std::array<double, 2> shifted{};                // the score of (m + t, n + t)
     double difference = 0, float32_difference = 0;  // largest, exactly and in the arithmetic of a model
-    double other_layout = 0;                        // the same channels paired the other way
-    double permuted = 0;                            // the other layout again, channels reordered as it wants them
+    double permuted = 0;                            // read half-split, channels reordered as that wants them
     std::vector<double> curve;                      // score over m - n, -kReach ... kReach
     std::vector<double> bound;                      // the paper's B(r), r = 0 ... kReach
     double largest = 0, ceiling = 0;                // largest |score| of the curve; what the bound allows there

@@ -16,7 +16,7 @@ constexpr std::size_t kListed = 4;
 std::string pair_of(Index m, Index n) { return "(" + std::to_string(m) + ", " + std::to_string(n) + ")"; }
 
 std::string looks(Index at) {
-    if (at == 0) return "the token itself";
+    if (at == 0) return "at the token itself";
     const std::string steps = std::to_string(std::abs(at));
     return steps + (std::abs(at) == 1 ? " token " : " tokens ") + (at > 0 ? "back" : "ahead");
 }
@@ -54,24 +54,18 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
     column.row("in float32, as a model", brief(numbers_.float32_difference));
     column.rule();
 
-    if (state.layout == 0) {
-        column.heading("Whose vectors?", "before the turn");
-        draw_vectors(scene, column);
-        column.sentence("This score is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": the head looks " +
+    column.heading("Whose vectors?", "before the turn");
+    draw_vectors(scene, column);
+    if (state.layout == 0)
+        column.sentence("This score is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": it looks " +
                         looks(numbers_.largest_at) + ". The bound allows " +
                         brief(numbers_.ceiling / numbers_.largest) +
                         " times the largest score: it bounds, it does not predict.");
-    } else {
-        column.heading("Half-split here?", "trained interleaved");
-        column.row("interleaved", fixed(numbers_.permuted, 4));
-        column.row("half-split, same channels", fixed(numbers_.other_layout, 4));
-        column.row("half-split, reordered", fixed(numbers_.permuted, 4), true);
+    else
         column.sentence(
-            "The same weights under the other layout are nonsense. Reorder the channels of W_q and W_k as "
-            "the wires go, and the score is back.");
-        column.skip(4);
-        draw_vectors(scene, column);
-    }
+            "Trained interleaved, read half-split: other channels turn together, so the score is wrong. "
+            "Reorder the rows of W_q and W_k along the wires and it is " +
+            fixed(numbers_.permuted, 4) + ", as before.");
 }
 
 void RopePage::draw_vectors(Scene& scene, SideColumn& column) {

@@ -143,7 +143,7 @@ void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t 
     const Index key = chosen_key(state);
     if (key >= 0) panel.draw_crosshair(ui, cells, {}, {state.cell.i, key});
     panel.draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
-    if (n >= 3)
+    if (n >= 3 && cells.width() >= ui.px(240))
         ui.text(cells.x1, cells.y1 + ui.px(10), state.memory > 0 ? "memory | segment" : "segment", ui.theme->muted,
                 Face::mono_small, Align::right);
     if (n % 3 == 0) {

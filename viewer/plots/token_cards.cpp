@@ -56,9 +56,13 @@ std::string sees_in_words(const CardRow& cards, Index position) {
         if (p == position) break;
         seen.push_back(p);
     }
+    std::vector<std::string> names;
+    const std::size_t given = given_of(cards).size();
+    if (given > 2) names.push_back("the " + std::to_string(given) + " given words");
+    for (std::size_t n = given > 2 ? given : 0; n < seen.size(); ++n) names.push_back(number(seen[n]));
     std::string list;
-    for (std::size_t n = 0; n < seen.size(); ++n)
-        list += (n == 0 ? "" : n + 1 == seen.size() ? " and " : ", ") + number(seen[n]);
+    for (std::size_t n = 0; n < names.size(); ++n)
+        list += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
     return "position " + number(position) + " is predicted from " +
            (seen.empty() ? "nothing but where it stands" : list);
 }

@@ -30,7 +30,8 @@ struct StreamVisibility {
 };
 StreamVisibility visibility_of(const CardRow& cards);
 
-/// "position 4 is predicted from 3 and 2", counted from 1; for a given one "position 2 is given, not predicted".
+/// "position 4 is predicted from 3 and 2", counted from 1; more than two given words are only counted; for a given one
+/// "position 2 is given, not predicted".
 std::string sees_in_words(const CardRow& cards, Index position);
 
 /// Where cards lie: all as wide as each other, the divider narrower.
