@@ -11,6 +11,31 @@
 
 namespace locus {
 
+/// An exhibit that is opened when it is first looked at; what stands in the way is kept as one sentence.
+template <class Exhibit>
+class Opening {
+public:
+    /// Opens it; returns why that cannot be done, or nothing.
+    const std::string& trouble() {
+        if (exhibit_ || !trouble_.empty()) return trouble_;
+        try {
+            exhibit_ = std::make_unique<Exhibit>();
+        } catch (const Error& error) {
+            trouble_ = error.what();
+        }
+        return trouble_;
+    }
+    /// Throws Error(unreadable) with that sentence.
+    const Exhibit& operator*() {
+        if (!trouble().empty()) throw Error(Fault::unreadable, trouble_);
+        return *exhibit_;
+    }
+
+private:
+    std::unique_ptr<Exhibit> exhibit_;
+    std::string trouble_;
+};
+
 /// A built-in model, its files open.
 struct OpenedModel {
     std::string name;

@@ -26,16 +26,16 @@ float model_chip(const Ui& ui, const ModelCard& card, float x, float y) {
 
 }  // namespace
 
-void draw_top_bar(Scene& scene, Page& shown, const Rect& bar) {
+void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect& bar) {
     const Ui& ui = scene.ui;
     const float y = bar.middle_y();
     float x = bar.x0 + ui.px(16);
     x += ui.text(x, y, "Locus", ui.theme->text, Face::brand) + ui.px(12);
-    x = model_chip(ui, shown.card(scene), x, y) + ui.px(12);
+    x = model_chip(ui, card, x, y) + ui.px(12);
     constexpr Dialect kDialects[] = {Dialect::paper, Dialect::official, Dialect::hf};
     std::size_t chosen = 0;
     while (kDialects[chosen] != scene.state.dialect) ++chosen;
-    if (shown.has_dialects()) x = ui.choice("dialect", x, y, {"paper", "official", "hf"}, chosen);
+    if (dialects) x = ui.choice("dialect", x, y, {"paper", "official", "hf"}, chosen);
     scene.state.dialect = kDialects[chosen];
     if (scene.busy) ui.text(x + ui.px(12), y, "computing \u2026", ui.theme->muted, Face::label);
 

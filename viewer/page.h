@@ -39,6 +39,8 @@ public:
     virtual ModelCard card(const Scene& scene);
     /// True if the dialects make a difference here.
     virtual bool has_dialects() const { return true; }
+    /// Opens what the page shows besides the answer; one sentence where that cannot be done.
+    virtual std::string trouble() { return {}; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
     virtual void draw(Scene& scene, const Rect& room) = 0;

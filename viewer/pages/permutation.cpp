@@ -35,11 +35,9 @@ PermutationPage::PermutationPage()
 }
 
 const PermutationExhibit& PermutationPage::exhibit() {
-    if (!exhibit_) {
-        exhibit_ = std::make_unique<PermutationExhibit>();
-        sentences_[0].words = exhibit_->words();
-    }
-    return *exhibit_;
+    const PermutationExhibit& opened = *exhibit_;
+    if (sentences_[0].words.empty()) sentences_[0].words = opened.words();
+    return opened;
 }
 
 ModelCard PermutationPage::card(const Scene&) {

@@ -1,7 +1,6 @@
 #pragma once
 // Permutation: tokens as cards in the order of their prediction, two masks, two streams, and how sure the model is.
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -27,6 +26,7 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
+    std::string trouble() override { return exhibit_.trouble(); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
@@ -53,7 +53,7 @@ private:
     float draw_chances(Scene& scene, const Rect& room, float y, const std::string& title,
                        const PermutationAnswer& answer, ImU32 colour);
 
-    std::unique_ptr<PermutationExhibit> exhibit_;
+    Opening<PermutationExhibit> exhibit_;
     std::array<CardSentence, 3> sentences_;
     std::array<CardRow, 3> cards_;
     StreamVisibility visible_;

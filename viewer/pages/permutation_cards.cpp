@@ -10,6 +10,32 @@
 
 namespace locus {
 
+namespace {
+
+void draw_hidden(const Ui& ui, const Rect& cell) {
+    ui.fill(cell, to_colour(ui.theme->hidden));
+    for (float s = ui.px(4); s < cell.width() + cell.height(); s += ui.px(6)) {
+        const float from = std::max(0.0f, s - cell.width()), to = std::min(cell.height(), s);
+        if (from < to)
+            ui.draw().AddLine({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
+                              faded(ui.theme->muted, 0.4f), 1);
+    }
+}
+
+/// A cell of a mask: hatched where it is closed, else as strong as the attention that goes there.
+void draw_cell(const Ui& ui, const Rect& box, bool visible, std::optional<float> weight, ImU32 colour) {
+    const Rect inner{box.x0, box.y0, box.x1 - ui.px(1), box.y1 - ui.px(1)};
+    if (!visible) return draw_hidden(ui, inner);
+    const ImU32 open = mixed(ui.theme->background, colour, weight ? 0.2f : 0.75f);
+    ui.fill(inner, mixed(open, colour, weight.value_or(0)));
+    if (!weight || *weight < 0.095f || box.width() < ui.px(22)) return;
+    const std::string number = fixed(static_cast<double>(*weight), 2);
+    ui.text(box.middle_x(), box.middle_y(), number.substr(number.front() == '0' ? 1 : 0),
+            *weight > 0.6f ? ui.theme->background : ui.theme->text, Face::mono_tiny, Align::centre);
+}
+
+}  // namespace
+
 void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     PermutationState& state = scene.state.permutation;
@@ -105,28 +131,9 @@ void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, boo
     const Touch mouse = ui.touch(query ? "g" : "h", cells);
     for (Index i = 0; i < length; ++i) {
         const bool none = query && std::find(given.begin(), given.end(), i) != given.end();
-        for (Index j = 0; j < length; ++j) {
-            const Rect box = whole_cell_rect(cells, length, length, {i, j});
-            const Rect inner{box.x0, box.y0, box.x1 - ui.px(1), box.y1 - ui.px(1)};
-            if (none) continue;
-            const std::optional<float> weight = attention(state, query, i, j);
-            if (visible(i, j)) {
-                ui.fill(inner,
-                        mixed(mixed(theme.background, colour, weight ? 0.2f : 0.75f), colour, weight.value_or(0)));
-                if (weight && *weight >= 0.095f && box.width() >= ui.px(22))
-                    ui.text(box.middle_x(), box.middle_y(),
-                            fixed(static_cast<double>(*weight), 2).substr(*weight < 0.995f ? 1 : 0),
-                            *weight > 0.6f ? theme.background : theme.text, Face::mono_tiny, Align::centre);
-            } else {
-                ui.fill(inner, to_colour(theme.hidden));
-                for (float s = ui.px(4); s < 2 * inner.width(); s += ui.px(6)) {
-                    const float from = std::max(0.0f, s - inner.width()), to = std::min(inner.height(), s);
-                    if (from < to)
-                        ui.draw().AddLine({inner.x0 + s - from, inner.y0 + from}, {inner.x0 + s - to, inner.y0 + to},
-                                          faded(theme.muted, 0.4f), 1);
-                }
-            }
-        }
+        for (Index j = 0; j < length && !none; ++j)
+            draw_cell(ui, whole_cell_rect(cells, length, length, {i, j}), visible(i, j) != 0,
+                      attention(state, query, i, j), colour);
         const Rect row = whole_cell_rect(cells, length, length, {i, 0});
         const ImU32 ink = i == chosen ? theme.text : theme.muted;
         if (none)

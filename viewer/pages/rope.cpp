@@ -36,10 +36,7 @@ RotaryLayout layout_of(const RopeState& state) {
     return state.layout == 0 ? RotaryLayout::interleaved : RotaryLayout::half_split;
 }
 
-const RotaryExhibit& RopePage::exhibit() {
-    if (!exhibit_) exhibit_ = std::make_unique<RotaryExhibit>();
-    return *exhibit_;
-}
+const RotaryExhibit& RopePage::exhibit() { return *exhibit_; }
 
 ModelCard RopePage::card(const Scene&) {
     const ModelSizes sizes = exhibit().sizes();

@@ -1,7 +1,6 @@
 #pragma once
 // RoPE: every plane of a head as a dial, their products as steps of a walk, and the score over distance.
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +38,7 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
+    std::string trouble() override { return exhibit_.trouble(); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
@@ -57,7 +57,7 @@ private:
     void draw_curves(Scene& scene, const Rect& room);
     void draw_vectors(Scene& scene, class SideColumn& column);
 
-    std::unique_ptr<RotaryExhibit> exhibit_;
+    Opening<RotaryExhibit> exhibit_;
     std::string made_for_;
     RopeNumbers numbers_;
     int plane_ = -1;       // under the pointer

@@ -31,10 +31,7 @@ ImU32 relative_term_colour(const Theme& theme, std::size_t term) {
     return std::array{theme.c2c, theme.c2p, theme.p2c, theme.p2p}[term];
 }
 
-const MemoryExhibit& TransformerXlPage::exhibit() {
-    if (!exhibit_) exhibit_ = std::make_unique<MemoryExhibit>();
-    return *exhibit_;
-}
+const MemoryExhibit& TransformerXlPage::exhibit() { return *exhibit_; }
 
 ModelCard TransformerXlPage::card(const Scene&) {
     const ModelSizes sizes = exhibit().sizes();
@@ -61,9 +58,10 @@ void TransformerXlPage::refresh(Scene& scene) {
     if (!without_) without_ = exhibit().answer(0);
     const bool fresh = !answer_ || answer_->memory != state.memory;
     if (fresh) answer_ = exhibit().answer(state.memory);
-    if (fresh || shown_layer_ != state.layer || shown_head_ != state.head) ++version_;
-    shown_layer_ = state.layer;
-    shown_head_ = state.head;
+    const PictureVersion wanted{version_, state.layer * exhibit().sizes().heads + state.head, scene.state.theme};
+    if (!fresh && shown_ == wanted) return;
+    if (fresh) ++version_;
+    shown_ = {version_, wanted.part, wanted.theme};
     const std::string layer = "layer." + std::to_string(state.layer) + ".";
     const auto stage = [&](const char* stem) { return answer_->trace.at(layer + stem).as<float>().matrix(state.head); };
     const Matrix<float> scores = stage("scores"), probabilities = stage("probs");
@@ -73,9 +71,8 @@ void TransformerXlPage::refresh(Scene& scene) {
         relative_terms<float>(stage("q"), stage("k"), stage("r_k"), exhibit().content_bias(state.head),
                               exhibit().position_bias(state.head), keys - 1);
     const std::array<const Matrix<float>*, 6> shown = {&terms.a, &terms.b, &scores, &terms.c, &terms.d, &probabilities};
-    const PictureVersion version{version_, 0, scene.state.theme};
     for (std::size_t n = 0; n < shown.size(); ++n)
-        panels_[n].show(version, *shown[n], visible, n == 5 ? MapKind::sequential : MapKind::diverging,
+        panels_[n].show(*shown_, *shown[n], visible, n == 5 ? MapKind::sequential : MapKind::diverging,
                         n == 5 ? std::optional(ValueRange{0, 1}) : std::nullopt);
 }
 

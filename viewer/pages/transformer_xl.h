@@ -1,8 +1,8 @@
 #pragma once
 // Transformer-XL: a segment on a tape behind its memory, the four terms of a score, and the shift as a film.
 #include <array>
-#include <memory>
 #include <optional>
+#include <string>
 
 #include "core/attention/relative.h"
 #include "viewer/exhibits.h"
@@ -20,6 +20,7 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
+    std::string trouble() override { return exhibit_.trouble(); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
@@ -40,13 +41,14 @@ private:
     void draw_tape_word(const Scene& scene, const SegmentTape& tape, const Rect& column, Index on_tape);
     void draw_panel(Scene& scene, const Rect& cells, std::size_t panel);
     void draw_film(Scene& scene, const Rect& room);
+    void draw_frames(Scene& scene, const Rect& room);
     void draw_frame(const Scene& scene, const FilmFrame& frame, ImVec2 corner, float side) const;
     void play(MemoryState& state);
 
-    std::unique_ptr<MemoryExhibit> exhibit_;
+    Opening<MemoryExhibit> exhibit_;
     std::optional<MemoryAnswer> answer_, without_;
     std::uint64_t version_ = 0;
-    Index shown_layer_ = -1, shown_head_ = -1;
+    std::optional<PictureVersion> shown_;
     std::array<Heatmap, 6> panels_;
     std::vector<FilmFrame> film_ = shift_film(3, 3);
     double next_frame_ = 0;  // when the film goes on, seconds

@@ -114,20 +114,26 @@ void TransformerXlPage::draw_film(Scene& scene, const Rect& room) {
     const std::string leaks = state.frame == 4 ? "; red: a number of the next row has leaked in" : "";
     ui.text_within(x, y, room.x1 - x, std::to_string(state.frame + 1) + "  " + current.what + leaks, ui.theme->muted,
                    Face::label);
+    draw_frames(scene, {room.x0, room.y0 + ui.px(26), room.x1, room.y1});
+}
 
+void TransformerXlPage::draw_frames(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    MemoryState& state = scene.state.memory;
+    const auto frames = static_cast<Index>(film_.size());
     Index columns = 0, tallest = 0;
     for (const FilmFrame& frame : film_) {
         columns += frame.columns;
         tallest = std::max(tallest, frame.rows);
     }
-    const float words = ui.px(40), arrow = ui.px(34), top = room.y0 + ui.px(26);
+    const float words = ui.px(40), arrow = ui.px(34);
     const float by_width =
         (room.width() - words - arrow * static_cast<float>(frames - 1)) / static_cast<float>(columns);
-    const float side = std::floor(std::min(by_width, (room.y1 - top) / static_cast<float>(tallest)));
-    const float middle = top + side * static_cast<float>(tallest) / 2;
+    const float side = std::floor(std::min(by_width, (room.height()) / static_cast<float>(tallest)));
+    const float middle = room.y0 + side * static_cast<float>(tallest) / 2;
     const float used = side * static_cast<float>(columns);
     const float between = std::floor((room.width() - words - used) / static_cast<float>(frames - 1));
-    x = room.x0 + words;
+    float x = room.x0 + words;
     for (Index n = 0; n < frames; ++n) {
         const FilmFrame& frame = film_[static_cast<std::size_t>(n)];
         const float wide = side * static_cast<float>(frame.columns), high = side * static_cast<float>(frame.rows);
