@@ -62,9 +62,9 @@ constexpr Line kPages[] = {
 void draw_key_sheet(Scene& scene, const Rect& screen) {
     const Ui& ui = scene.ui;
     ui.fill(screen, faded(ui.theme->background, 0.8f));
-    const float pitch = ui.px(25), pad = ui.px(24), column = ui.px(410);
+    const float pitch = ui.px(25), pad = ui.px(24), column = ui.px(440);
     const auto rows = static_cast<float>(std::size(kEverywhere) + std::size(kMouse)) + 1.8f;
-    const float width = 2 * column + 2 * pad, height = rows * pitch + 2 * pad;
+    const float width = 2 * column, height = rows * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};
     ui.fill(box, ui.theme->panel, 6);
@@ -84,7 +84,7 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
     y += pitch * 0.6f;
     ui.hairline_across(x, x + column - pad, y + pitch / 2 - ui.px(4));
     lines(kMouse, std::size(kMouse), Face::ui, ui.px(180));
-    x += column;
+    x += column + pad;
     y = top - pitch;
     lines(kPages, std::size(kPages), Face::mono, ui.px(130));
 }

@@ -52,6 +52,18 @@ TEST_CASE("cards: moving one past the divider makes it a target", "[viewer][xlne
     CHECK_THROWS_AS(moved(cards, 5, 0), Error);
 }
 
+TEST_CASE("cards: keys move one past the divider and back, and along the prediction", "[viewer][xlnet]") {
+    const CardRow cards = {0, 1, 2, kDivider, 4, 3};
+    CHECK(stepped(cards, 1, 1) == CardRow{0, 2, kDivider, 1, 4, 3});
+    CHECK(stepped(cards, 1, -1) == cards);
+    CHECK(stepped(stepped(cards, 1, 1), 3, -1) == cards);
+    CHECK(stepped(cards, 4, 1) == CardRow{0, 1, 2, kDivider, 3, 4});
+    CHECK(stepped(cards, 5, 1) == cards);
+    CHECK(stepped(cards, 3, -1) == CardRow{0, 1, kDivider, 2, 4, 3});
+    CHECK(stepped({kDivider, 0}, 0, -1) == CardRow{kDivider, 0});
+    CHECK(slot_of(cards, 4) == 4);
+}
+
 TEST_CASE("cards: every move keeps every card", "[viewer][xlnet][law]") {
     CardRow cards = {0, 1, kDivider, 4, 2, 3};
     for (std::size_t from = 0; from < cards.size(); ++from)

@@ -148,10 +148,12 @@ bool PermutationPage::press(Scene& scene, const KeyPress& press) {
     const auto slots = static_cast<Index>(row.size());
     const Index chosen = state.card >= 0 && state.card < slots ? state.card : slots - 1;
     const auto sideways = [&](Index by) {
-        const Index to = std::clamp<Index>(chosen + by, 0, slots - 1);
-        if (press.shift) row = moved(row, static_cast<std::size_t>(chosen), static_cast<std::size_t>(to));
-        state.card = to;
-        if (row[static_cast<std::size_t>(to)] != kDivider) state.row = row[static_cast<std::size_t>(to)];
+        const auto slot = static_cast<std::size_t>(chosen);
+        const Index position = row[slot];
+        if (press.shift) row = stepped(row, slot, by);
+        state.card =
+            press.shift ? static_cast<Index>(slot_of(row, position)) : std::clamp<Index>(chosen + by, 0, slots - 1);
+        if (const Index now = row[static_cast<std::size_t>(state.card)]; now != kDivider) state.row = now;
         return true;
     };
     const auto other_row = [&](Index by) {

@@ -50,7 +50,7 @@ void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
     places.pitch =
         std::floor(std::min(ui.px(118), (room.width() - places.divider) / static_cast<float>(row.size() - 1)));
     if (has_given) {
-        const std::size_t slot = static_cast<std::size_t>(std::find(row.begin(), row.end(), kDivider) - row.begin());
+        const std::size_t slot = slot_of(row, kDivider);
         // At the right end of the row where few cards leave no room for it.
         const float wide = ui.text_width("predicted, in this order", Face::title);
         ui.text(std::min(places.edge(row, slot + 1), room.x1 - wide), room.y0 + ui.px(6), "predicted, in this order",
@@ -113,7 +113,7 @@ void PermutationPage::draw_card(Scene& scene, const CardPlaces& places, const Re
     const std::size_t to = places.slot_at(row, mouse.at.x);
     if (to == slot) return;
     row = moved(row, slot, to);
-    state.card = static_cast<Index>(std::find(row.begin(), row.end(), position) - row.begin());
+    state.card = static_cast<Index>(slot_of(row, position));
 }
 
 void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, bool labels) {

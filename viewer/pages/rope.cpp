@@ -159,7 +159,7 @@ void RopePage::draw(Scene& scene, const Rect& room) {
     const float half = std::floor((below - ui.px(10) - inside.y0) / 2);
     next_plane_ = -1;
     draw_dials(scene, {inside.x0, inside.y0, middle, inside.y0 + half - ui.px(12)}, true);
-    draw_dials(scene, {inside.x0, inside.y0 + half, middle, below - ui.px(10)}, false);
+    draw_dials(scene, {inside.x0, inside.y0 + half, middle, inside.y0 + 2 * half - ui.px(12)}, false);
     const float wires = ui.px(112);
     draw_walk(scene, {middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)});
     draw_wires(scene, {middle + gap, below - wires - ui.px(2), inside.x1, below - ui.px(14)});

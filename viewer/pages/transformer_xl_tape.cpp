@@ -68,7 +68,11 @@ void TransformerXlPage::draw_tape_word(const Scene& scene, const SegmentTape& ta
     if (high < 1) return;
     ui.fill({column.x0 + ui.px(2), top - ui.px(2) - high, column.x1 - ui.px(2), top - ui.px(2)},
             chosen ? theme.c2p : theme.accent);
-    if (probability >= 0.095f)
+    // A number on every peak; beside a higher one there is no room for it.
+    const auto beside = [&](Index other) {
+        return other >= 0 && other < panels_[5].values().cols() ? panels_[5].values()(state.cell.i, other) : 0.0f;
+    };
+    if (probability >= 0.095f && probability >= beside(key - 1) && probability >= beside(key + 1))
         ui.text(column.middle_x(), top - ui.px(9) - high, fixed(static_cast<double>(probability), 2).substr(1),
                 theme.text, Face::mono_tiny, Align::centre);
 }
@@ -80,8 +84,7 @@ void TransformerXlPage::play(MemoryState& state) {
     }
     const double now = ImGui::GetTime();
     if (next_frame_ == 0) {
-        // From the start, unless the film stands somewhere in its middle.
-        if (state.frame + 1 >= static_cast<Index>(film_.size())) state.frame = 0;
+        state.frame = 0;
         next_frame_ = now + kSecondsPerFrame;
     }
     if (now < next_frame_) return;

@@ -34,6 +34,18 @@ CardRow moved(const CardRow& cards, std::size_t from, std::size_t to) {
     return after;
 }
 
+CardRow stepped(const CardRow& cards, std::size_t slot, Index by) {
+    const std::size_t divider = slot_of(cards, kDivider), last = cards.size() - 1;
+    // No order matters among given cards, so the next place for one of them is behind the divider.
+    if (slot < divider) return by < 0 ? cards : moved(cards, slot, divider);
+    if (by < 0) return slot == 0 ? cards : moved(cards, slot, slot - 1);
+    return slot == last ? cards : moved(cards, slot, slot + 1);
+}
+
+std::size_t slot_of(const CardRow& cards, Index position) {
+    return static_cast<std::size_t>(std::find(cards.begin(), cards.end(), position) - cards.begin());
+}
+
 StreamVisibility visibility_of(const CardRow& cards) {
     // Given tokens come first in an order of all; among themselves they are then made visible to each other.
     std::vector<Index> order = given_of(cards);

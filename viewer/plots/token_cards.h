@@ -23,6 +23,12 @@ std::vector<Index> predicted_of(const CardRow& cards);
 /// because no order matters among them.
 CardRow moved(const CardRow& cards, std::size_t from, std::size_t to);
 
+/// The card at `slot` one place earlier (-1) or later (1) in the prediction; a given one becomes the first that is
+/// predicted, the first predicted one is given.
+CardRow stepped(const CardRow& cards, std::size_t slot, Index by);
+/// Where a card lies now.
+std::size_t slot_of(const CardRow& cards, Index position);
+
 /// Given tokens see all given ones.  A predicted one sees them, the ones predicted before it, and in the content stream
 /// itself.  query has no row for a given token.  1 = visible, [T,T].
 struct StreamVisibility {
