@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/attention/relative.h"
+#include "core/attention/rotary.h"
 #include "viewer/plots/token_cards.h"
 #include "viewer/state.h"
 
@@ -20,6 +21,47 @@ TEST_CASE("exhibits: the rope page opens on a head that looks one token back", "
     attention.row(state.query).maxCoeff(&best);
     CHECK(best == state.key);
     CHECK(exhibit.query(state.layer, state.head, state.query).size() == exhibit.sizes().head_width);
+}
+
+TEST_CASE("exhibits: the vectors on the rope page, turned, give the model's attention", "[viewer][rope][law]") {
+    const RotaryExhibit exhibit;
+    const auto tokens = static_cast<Index>(exhibit.words().size());
+    const Index width = exhibit.sizes().head_width;
+    Matrix<double> q(tokens, width), k(tokens, width);
+    for (Index t = 0; t < tokens; ++t) {
+        q.row(t) = exhibit.query(1, 2, t);
+        k.row(t) = exhibit.key(1, 2, t);
+    }
+    const auto table = rotary_table<double>(inverse_frequencies(width), 0, tokens);
+    const Matrix<double> expected =
+        masked_softmax<double>(rotary_scores<double>(q, k, table, table, RotaryLayout::interleaved), {});
+    const Matrix<float> found = exhibit.attention(1, 2);
+    for (Index n = 0; n < found.size(); ++n) CHECK(found.data()[n] == Approx(expected.data()[n]).margin(1e-5));
+}
+
+TEST_CASE("exhibits: a shorter memory holds the newest tokens", "[viewer][transformer-xl]") {
+    const MemoryExhibit exhibit;
+    // The first layer's keys are made of single words, so those still remembered are the same ones.
+    const auto keys = [&](Index memory) -> Matrix<float> {
+        return exhibit.answer(memory).trace.at("layer.0.k").as<float>().matrix(1);
+    };
+    const Matrix<float> all = keys(24), few = keys(5);
+    REQUIRE(few.rows() == 29);
+    CHECK(few.isApprox(all.bottomRows(29), 1e-6f));
+    CHECK_FALSE(few.topRows(5).isApprox(all.topRows(5), 0.1f));
+}
+
+TEST_CASE("exhibits: one that cannot be opened says why, each time", "[viewer]") {
+    struct Broken {
+        Broken() { throw Error(Fault::unreadable, "tiny-nothing is not there, expected a folder"); }
+    };
+    Opening<Broken> opening;
+    CHECK(opening.trouble() == "tiny-nothing is not there, expected a folder");
+    CHECK(opening.trouble() == "tiny-nothing is not there, expected a folder");
+    CHECK_THROWS_WITH(*opening, "tiny-nothing is not there, expected a folder");
+    Opening<int> whole;
+    CHECK(whole.trouble().empty());
+    CHECK(*whole == 0);
 }
 
 TEST_CASE("exhibits: the story's next word is known with the memory and not without it", "[viewer][transformer-xl]") {
