@@ -139,7 +139,9 @@ void PermutationPage::draw(Scene& scene, const Rect& room) {
     draw_mask(scene, {x, top, x + side, top + side}, true, false);
     x += side + gap + ui.px(8);
     draw_chain(scene, {x, inside.y0 + cards_high, inside.x1, top + side});
-    draw_streams(scene, {inside.x0, inside.y1 - streams + ui.px(14), inside.x1, inside.y1});
+    // It takes the height that the masks leave, as long as its arrows stay short enough to follow.
+    const float from = std::max(top + side + ui.px(22), inside.y1 - std::max(streams, ui.px(290)));
+    draw_streams(scene, {inside.x0, from, inside.x1, inside.y1});
 }
 
 bool PermutationPage::press(Scene& scene, const KeyPress& press) {

@@ -44,11 +44,15 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
                          ui.theme->muted);
         else {
             y = draw_chances(scene, room, y, "in this order", *answer_, ui.theme->c2p);
-            if (predicted.size() > 1)
+            // With many targets there is room for this order alone.
+            const float lines = ui.px(21) * static_cast<float>(predicted.size()) + ui.px(44);
+            if (predicted.size() > 1 && y + lines <= room.y1)
                 y = draw_chances(scene, room, y, "the other way round", *reversed_, ui.theme->muted);
-            ui.paragraph(room.x0, y - ui.px(8), room.width(),
-                         "What is predicted later may look at what was predicted before; the first one has to guess.",
-                         ui.theme->muted);
+            if (y + ui.px(50) <= room.y1)
+                ui.paragraph(
+                    room.x0, y - ui.px(8), room.width(),
+                    "What is predicted later may look at what was predicted before; the first one has to guess.",
+                    ui.theme->muted);
         }
     } else {
         std::vector<std::string> seen;

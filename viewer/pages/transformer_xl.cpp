@@ -140,9 +140,8 @@ void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t 
     const Index key = chosen_key(state);
     if (key >= 0) panel.draw_crosshair(ui, cells, {}, {state.cell.i, key});
     panel.draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
-    if (n >= 3 && cells.width() >= ui.px(240))
-        ui.text(cells.x1, cells.y1 + ui.px(10), state.memory > 0 ? "memory | segment" : "segment", ui.theme->muted,
-                Face::mono_small, Align::right);
+    if (n == 5 && state.memory > 0)
+        ui.text(cells.x1, cells.y1 + ui.px(10), "memory | now", ui.theme->muted, Face::mono_small, Align::right);
     if (n % 3 == 0) {
         const Rect row = whole_cell_rect(cells, rows, keys, {state.cell.i, 0});
         ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(56),
