@@ -63,7 +63,7 @@ void draw_rail(Scene& scene, const Rect& rail, const std::vector<std::unique_ptr
         ui.text(box.x0 + ui.px(10), y, page->title(),
                 chosen || mouse.hovered ? ui.theme->text : faded(ui.theme->text, 0.85f),
                 chosen ? Face::title : Face::ui);
-        ui.text(box.x1 - ui.px(10), y, std::string(1, page->key()), ui.theme->muted, Face::mono_small, Align::right);
+        ui.text(box.x1 - ui.px(7), y, std::string(1, page->key()), ui.theme->muted, Face::mono_small, Align::right);
         y += ui.px(32);
     }
 }

@@ -163,6 +163,8 @@ void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, boo
     if (const auto weight = attention(state, query, i, j); weight && sees)
         lines.push_back(
             {{"probability  ", theme.muted}, {fixed(static_cast<double>(*weight), 4), theme.text, Face::mono}});
+    lines.push_back({{sees_in_words(cards(state), i), theme.muted, Face::label}});
+    lines.push_back({{"click explains this row", theme.muted, Face::label}});
     draw_tooltip(ui, lines);
 }
 
