@@ -21,7 +21,7 @@ struct Axes {
 };
 
 void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
-    const auto rows = static_cast<int>(axes.area.height() / ui.px(34));
+    const auto rows = static_cast<int>(axes.area.height() / ui.px(22));
     const std::vector<double> y_ticks = nice_ticks(axes.low, axes.high, std::clamp(rows, 2, 8));
     for (const double tick : y_ticks) {
         const float y = std::floor(axes.y(tick));
