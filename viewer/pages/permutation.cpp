@@ -18,6 +18,8 @@ std::pair<std::string, CardRow> order_preset(const std::string& name, std::vecto
 
 }  // namespace
 
+std::string chance_text(double chance) { return chance < 5e-4 ? brief(chance) : fixed(chance, 3); }
+
 PermutationPage::PermutationPage()
     : sentences_{{{"capital of france",
                    {},

@@ -10,6 +10,9 @@
 
 namespace locus {
 
+/// Three decimals, or as many as a small product needs.
+std::string chance_text(double chance);
+
 /// A sentence to play with, and orders worth seeing.
 struct CardSentence {
     const char* name;

@@ -34,6 +34,22 @@ void draw_cell(const Ui& ui, const Rect& box, bool visible, std::optional<float>
             *weight > 0.6f ? ui.theme->background : ui.theme->text, Face::mono_tiny, Align::centre);
 }
 
+/// What lies left and right of the divider, and a hint where there is room.  predicted: where its first card begins.
+void draw_card_titles(const Ui& ui, const Rect& room, std::optional<float> predicted) {
+    const char* hint = "drag a card, or Shift \u2190 \u2192";
+    const float y = room.y0 + ui.px(6), gap = ui.px(16), wide = ui.text_width(hint, Face::mono_small);
+    const std::string first = predicted ? "given, in any order" : "predicted, from left to right";
+    float end = room.x0 + ui.text(room.x0, y, first, ui.theme->text, Face::title);
+    const bool hinted = !predicted || *predicted - end >= wide + 2 * gap;
+    if (hinted) ui.text(end + gap, y, hint, ui.theme->muted, Face::mono_small);
+    if (!predicted) return;
+    const std::string second = "predicted, in this order";
+    const float x = std::min(std::max(*predicted, end + gap), room.x1 - ui.text_width(second, Face::title));
+    end = x + ui.text(x, y, second, ui.theme->text, Face::title);
+    if (!hinted && room.x1 - end >= wide + gap)
+        ui.text(room.x1, y, hint, ui.theme->muted, Face::mono_small, Align::right);
+}
+
 }  // namespace
 
 void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
@@ -41,21 +57,10 @@ void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
     PermutationState& state = scene.state.permutation;
     const CardRow& row = cards(state);
     const bool has_given = !given_of(row).empty();
-    const float after = room.x0 + ui.text(room.x0, room.y0 + ui.px(6),
-                                          has_given ? "given, in any order" : "predicted, from left to right",
-                                          ui.theme->text, Face::title);
-    ui.text(after + ui.px(16), room.y0 + ui.px(6), "drag a card, or Shift \u2190 \u2192", ui.theme->muted,
-            Face::mono_small);
     CardPlaces places{room.x0, 0, has_given ? ui.px(34) : ui.px(14)};
     places.pitch =
         std::floor(std::min(ui.px(118), (room.width() - places.divider) / static_cast<float>(row.size() - 1)));
-    if (has_given) {
-        const std::size_t slot = slot_of(row, kDivider);
-        // At the right end of the row where few cards leave no room for it.
-        const float wide = ui.text_width("predicted, in this order", Face::title);
-        ui.text(std::min(places.edge(row, slot + 1), room.x1 - wide), room.y0 + ui.px(6), "predicted, in this order",
-                ui.theme->text, Face::title);
-    }
+    draw_card_titles(ui, room, has_given ? std::optional(places.edge(row, slot_of(row, kDivider) + 1)) : std::nullopt);
     const Rect lane{room.x0, room.y0 + ui.px(22), room.x1, room.y1};
     // The dragged card last, above the others.
     std::size_t on_top = row.size();

@@ -26,7 +26,7 @@ float PermutationPage::draw_chances(Scene& scene, const Rect& room, float y, con
         y += ui.px(21);
     }
     ui.text(room.x0, y, "together", ui.theme->muted, Face::label);
-    ui.text(room.x1, y, fixed(product, 3), ui.theme->text, Face::mono_strong, Align::right);
+    ui.text(room.x1, y, chance_text(product), ui.theme->text, Face::mono_strong, Align::right);
     return y + ui.px(30);
 }
 

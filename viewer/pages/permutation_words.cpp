@@ -76,7 +76,7 @@ void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
     if (state.sentence == 0 && !answer_->targets.empty()) {
         double product = 1;
         for (const double chance : answer_->probabilities) product *= chance;
-        line.push_back(plain(" = " + fixed(product, 3)));
+        line.push_back(plain(" = " + chance_text(product)));
     }
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
     draw_bar_note(scene, bar, "training draws another order for every text", end);
