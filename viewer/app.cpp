@@ -72,7 +72,8 @@ void App::take_keys(Ui& ui) {
         if (state_.palette) palette_.press(press);
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
-        if (!press_common_key(scene, press, close_, save_) && !state_.editing) shown.press(scene, press);
+        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.trouble().empty())
+            shown.press(scene, press);
     }
 }
 
@@ -129,11 +130,13 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     panels_.clear();
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
-    draw_top_bar(scene, top);
+    page_error_ = shown.trouble();
+    const bool opens = page_error_.empty();
+    draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), top);
     draw_rail(scene, rail, pages_);
-    const float free = shown.draw_bar(scene, sentence);
-    if (shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
-    const bool readable = scene.answer || !shown.needs_answer();
+    const float free = opens ? shown.draw_bar(scene, sentence) : sentence.x1;
+    if (opens && shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, room);
         ui.draw().PushClipRect(side.min(), side.max(), true);
@@ -141,7 +144,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().PopClipRect();
         shown.draw_formula(scene, formula);
     }
-    if (shown.needs_answer() && !error_.empty()) draw_message(ui, {room.x0, room.y0, size.x, size.y}, error_);
+    if (!opens || (shown.needs_answer() && !error_.empty()))
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, opens ? error_ : page_error_);
     ui.hairline_across(0, size.x, top.y1 - ui.px(1));
     ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
     ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));

@@ -19,8 +19,8 @@ public:
 
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
-    const std::string& error() const { return error_; }
-    Fault fault() const { return fault_; }
+    const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
+    Fault fault() const { return page_error_.empty() ? fault_ : Fault::unreadable; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
 
@@ -43,6 +43,7 @@ private:
     std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
+    std::string page_error_;                // why the shown page cannot be opened
     Fault fault_ = Fault::usage;
     std::optional<Request> asked_;
     bool close_ = false;

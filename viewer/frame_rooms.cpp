@@ -14,12 +14,8 @@ float key_cap(const Ui& ui, float right, float y, const std::string& label) {
     return box.x0;
 }
 
-float model_chip(const Scene& scene, float x, float y) {
-    const Ui& ui = scene.ui;
-    const DebertaConfig& config = scene.session.config();
-    const std::string name = ui.cut(scene.session.name(), ui.px(220));
-    const std::string size = std::to_string(config.num_hidden_layers) + " layers \u00d7 " +
-                             std::to_string(config.num_attention_heads) + " heads \u00b7 f32";
+float model_chip(const Ui& ui, const ModelCard& card, float x, float y) {
+    const std::string name = ui.cut(card.name, ui.px(220)), size = card.size;
     const float width = ui.text_width(name) + ui.text_width(" " + size) + ui.px(20);
     const Rect box{x, y - ui.px(13), x + width, y + ui.px(13)};
     ui.outline(box, ui.theme->line, 1, 5);
@@ -30,16 +26,16 @@ float model_chip(const Scene& scene, float x, float y) {
 
 }  // namespace
 
-void draw_top_bar(Scene& scene, const Rect& bar) {
+void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect& bar) {
     const Ui& ui = scene.ui;
     const float y = bar.middle_y();
     float x = bar.x0 + ui.px(16);
     x += ui.text(x, y, "Locus", ui.theme->text, Face::brand) + ui.px(12);
-    x = model_chip(scene, x, y) + ui.px(12);
+    x = model_chip(ui, card, x, y) + ui.px(12);
     constexpr Dialect kDialects[] = {Dialect::paper, Dialect::official, Dialect::hf};
     std::size_t chosen = 0;
     while (kDialects[chosen] != scene.state.dialect) ++chosen;
-    x = ui.choice("dialect", x, y, {"paper", "official", "hf"}, chosen);
+    if (dialects) x = ui.choice("dialect", x, y, {"paper", "official", "hf"}, chosen);
     scene.state.dialect = kDialects[chosen];
     if (scene.busy) ui.text(x + ui.px(12), y, "computing \u2026", ui.theme->muted, Face::label);
 
@@ -67,7 +63,7 @@ void draw_rail(Scene& scene, const Rect& rail, const std::vector<std::unique_ptr
         ui.text(box.x0 + ui.px(10), y, page->title(),
                 chosen || mouse.hovered ? ui.theme->text : faded(ui.theme->text, 0.85f),
                 chosen ? Face::title : Face::ui);
-        ui.text(box.x1 - ui.px(10), y, std::string(1, page->key()), ui.theme->muted, Face::mono_small, Align::right);
+        ui.text(box.x1 - ui.px(7), y, std::string(1, page->key()), ui.theme->muted, Face::mono_small, Align::right);
         y += ui.px(32);
     }
 }

@@ -10,19 +10,16 @@ struct Line {
     const char* meaning;
 };
 
-constexpr Line kLines[] = {
-    {"1 2 3", "pages"},
+constexpr Line kEverywhere[] = {
+    {"1 \u2026 6", "pages"},
     {"[  ]", "layer before, after"},
     {",  .", "head before, after"},
     {"\u2190 \u2191 \u2193 \u2192", "move the cell"},
     {"Space", "lock or unlock the cell"},
-    {"Tab", "next term in the microscope"},
-    {"x", "Positions: clamp or log buckets"},
-    {"i  I", "Decoder: strength of I down, up"},
+    {"+  \u2212  f", "zoom the matrices in, out, fit"},
     {"Ctrl L", "write the sentence; Enter or Esc returns"},
     {"d", "next dialect: paper, official, hf"},
     {"t", "dark or light"},
-    {"+  \u2212  f", "zoom the matrices in, out, fit"},
     {"Ctrl +  Ctrl \u2212  Ctrl 0", "size of everything"},
     {"Ctrl P", "commands"},
     {"F12", "save a picture of this page"},
@@ -35,32 +32,61 @@ constexpr Line kMouse[] = {
     {"wheel", "zoom at the pointer"},   {"right button", "move a zoomed matrix"},
     {"double click", "show all of it"},
 };
+// A line without a meaning is the name of a page.
+constexpr Line kPages[] = {
+    {"Positions", ""},
+    {"x", "clamp or log buckets"},
+    {"Attention", ""},
+    {"Tab", "next term in the microscope"},
+    {"Decoder", ""},
+    {"i  I", "strength of I down, up"},
+    {"RoPE", ""},
+    {"\u2190 \u2192  \u2191 \u2193", "position of the query, of the key"},
+    {"s  S", "shift both forth, back"},
+    {"x", "interleaved or half-split"},
+    {"b  y", "next base, next scaling"},
+    {"drag a dial", "turn its hand: moves the position"},
+    {"Transformer-XL", ""},
+    {"m  M", "memory shorter, longer"},
+    {"p", "play or stop the film of the shift"},
+    {"n  N", "frame after, before"},
+    {"Permutation", ""},
+    {"\u2190 \u2192", "choose a card; with Shift: move it"},
+    {"\u2191 \u2193", "row that is explained"},
+    {"o  r", "next order; the other way round"},
+    {"x", "next sentence"},
+};
 
 }  // namespace
 
 void draw_key_sheet(Scene& scene, const Rect& screen) {
     const Ui& ui = scene.ui;
     ui.fill(screen, faded(ui.theme->background, 0.8f));
-    const float pitch = ui.px(25), pad = ui.px(24), split = ui.px(186);
-    const auto rows = static_cast<float>(std::size(kLines) + std::size(kMouse)) + 1.6f;
-    const float width = ui.px(520), height = rows * pitch + 2 * pad;
+    const float pitch = ui.px(25), pad = ui.px(24), column = ui.px(440);
+    const auto rows = static_cast<float>(std::size(kEverywhere) + std::size(kMouse)) + 1.8f;
+    const float width = 2 * column, height = rows * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};
     ui.fill(box, ui.theme->panel, 6);
     ui.outline(box, ui.theme->line, 1, 6);
-    float y = box.y0 + pad + pitch / 4;
-    ui.text(box.x0 + pad, y, "Keys", ui.theme->text, Face::title);
-    const auto lines = [&](const Line* first, std::size_t count, Face face) {
+    const float top = box.y0 + pad + pitch / 4;
+    float x = box.x0 + pad, y = top;
+    ui.text(x, y, "Keys", ui.theme->text, Face::title);
+    const auto lines = [&](const Line* first, std::size_t count, Face face, float split) {
         for (std::size_t n = 0; n < count; ++n) {
             y += pitch;
-            ui.text(box.x0 + pad, y, first[n].keys, ui.theme->text, face);
-            ui.text(box.x0 + pad + split, y, first[n].meaning, ui.theme->muted);
+            const bool heading = first[n].meaning[0] == 0;
+            ui.text(x, y, first[n].keys, ui.theme->text, heading ? Face::title : face);
+            ui.text(x + split, y, first[n].meaning, ui.theme->muted);
         }
     };
-    lines(kLines, std::size(kLines), Face::mono);
+    lines(kEverywhere, std::size(kEverywhere), Face::mono, ui.px(180));
     y += pitch * 0.6f;
-    ui.hairline_across(box.x0 + pad, box.x1 - pad, y + pitch / 2 - ui.px(4));
-    lines(kMouse, std::size(kMouse), Face::ui);
+    ui.hairline_across(x, x + column - pad, y + pitch / 2 - ui.px(4));
+    lines(kMouse, std::size(kMouse), Face::ui, ui.px(180));
+    x += column + pad;
+    y = top - pitch;
+    lines(kPages, std::size(kPages), Face::mono, ui.px(130));
 }
 
 }  // namespace locus

@@ -1,6 +1,7 @@
 // What the keyboard does on every page; key_sheet.cpp lists it.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "viewer/app.h"
 
@@ -42,7 +43,7 @@ void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = state.positions.locked = false;
+        state.locked = state.positions.locked = state.memory.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -59,6 +60,9 @@ bool press_character(Scene& scene, char32_t character) {
         if (n < pages.size()) state.page = pages[n].name;
         return true;
     }
+    // A page with a layer and a head of its own takes these itself.
+    if (shows_other_family(state.page) && std::u32string_view(U"[],.d").find(character) != std::u32string_view::npos)
+        return false;
     switch (character) {
         case '[':
             step(state.layer, -1, config.num_hidden_layers);

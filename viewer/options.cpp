@@ -34,8 +34,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
     app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
     app.add_option("--page", options.page, "first page: " + known_pages());
-    app.add_option("--layer", options.layer, "layer, from 0");
-    app.add_option("--head", options.head, "head, from 0");
+    app.add_option("--layer", options.layer, "layer of the opened model, from 0");
+    app.add_option("--head", options.head, "head of the opened model, from 0");
     app.add_option("--cell", options.cell, "query and key of the cell: I,J");
     app.add_option("--dialect", options.dialect, "official, hf or paper");
     app.add_option("--theme", options.theme, "dark or light");

@@ -11,6 +11,11 @@
 
 namespace locus {
 
+/// The model that a page shows, for the top bar.
+struct ModelCard {
+    std::string name, size;
+};
+
 /// What a page may look at while it draws one frame.
 struct Scene {
     Ui& ui;
@@ -30,6 +35,12 @@ public:
     virtual bool shows_tokens() const { return true; }
     /// True if the page can be drawn without an answer of the model.
     virtual bool needs_answer() const { return true; }
+    /// The opened model, unless the page shows one of another family.
+    virtual ModelCard card(const Scene& scene);
+    /// True if the dialects make a difference here.
+    virtual bool has_dialects() const { return true; }
+    /// Opens what the page shows besides the answer; one sentence where that cannot be done.
+    virtual std::string trouble() { return {}; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
     virtual void draw(Scene& scene, const Rect& room) = 0;
@@ -45,11 +56,22 @@ std::vector<std::unique_ptr<Page>> make_pages();
 struct PageName {
     const char* name;
     const char* about;
+    bool other_family = false;  // it shows a built-in model with a layer and a head of its own
 };
 const std::vector<PageName>& page_names();
+
+/// True if the layer, the head and the dialect of the opened model are not on this page.
+bool shows_other_family(const std::string& page);
+/// "4 layers × 4 heads · f32"
+std::string size_line(Index layers, Index heads);
+/// [ ] , . for a page with a layer and a head of its own; false for other keys.
+bool step_head(const KeyPress& press, Index layers, Index heads, Index& layer, Index& head);
 
 std::unique_ptr<Page> make_positions_page();
 std::unique_ptr<Page> make_attention_page();
 std::unique_ptr<Page> make_decoder_page();
+std::unique_ptr<Page> make_rope_page();
+std::unique_ptr<Page> make_transformer_xl_page();
+std::unique_ptr<Page> make_permutation_page();
 
 }  // namespace locus

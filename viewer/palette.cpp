@@ -37,6 +37,25 @@ std::vector<Command> fixed_commands() {
                                 s.tokens.clear();
                                 s.mask.clear();
                             }});
+    commands.push_back({"rope interleaved or half-split", "x", [](State& s) {
+                            s.page = "rope";
+                            s.rope.layout = 1 - s.rope.layout;
+                        }});
+    commands.push_back({"transformer-xl without memory", "m", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.memory = 0;
+                        }});
+    commands.push_back({"transformer-xl play the shift", "p", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.frame = 0;
+                            s.memory.playing = true;
+                        }});
+    for (const std::size_t sentence : {0, 1, 2})
+        commands.push_back({"permutation sentence " + std::to_string(sentence + 1), "x", [sentence](State& s) {
+                                s.page = "permutation";
+                                s.permutation = {};
+                                s.permutation.sentence = sentence;
+                            }});
     commands.push_back({"keys", "?", [](State& s) { s.key_sheet = true; }});
     return commands;
 }
@@ -51,6 +70,7 @@ bool number_after(const std::string& typed, const std::string& word, Index& numb
 
 /// Commands that carry numbers exist once the numbers are typed.
 void add_numbered(const Scene& scene, const std::string& typed, std::vector<Command>& commands) {
+    if (shows_other_family(scene.state.page)) return;  // these numbers are the opened model's
     const DebertaConfig& config = scene.session.config();
     Index layer = scene.state.layer, head = scene.state.head, i = 0;
     const bool named = number_after(typed, "layer", layer) | number_after(typed, "head", head);

@@ -4,8 +4,8 @@
 
 namespace locus {
 
-/// Name, model, dialect; keys at the right.
-void draw_top_bar(Scene& scene, const Rect& bar);
+/// Name, the model on the page, dialect; keys at the right.
+void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect& bar);
 /// The pages with their number keys; a click turns to one.
 void draw_rail(Scene& scene, const Rect& rail, const std::vector<std::unique_ptr<Page>>& pages);
 

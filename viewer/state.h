@@ -24,6 +24,36 @@ struct PositionsState {
     bool locked = false;
 };
 
+/// The RoPE page: the head of tiny-roformer that looks one token back, at a pair where it does.
+struct RopeState {
+    Index m = 5, n = 4;        // positions of query and key
+    double shift = 0;          // t, added to both
+    Index query = 5, key = 4;  // tokens whose vectors are shown
+    Index layer = 1, head = 2;
+    std::size_t layout = 0;  // 0 interleaved, 1 half-split
+    Index base = 2;          // of kRopeBases
+    Index scaling = 0;       // as RopeScaling
+    Index factor = 4;        // s
+};
+
+/// The Transformer-XL page: a head that finds in memory what the segment does not hold.
+struct MemoryState {
+    Index memory = 24;  // M
+    Index layer = 0, head = 0;
+    Cell cell{10, 18};  // query of the segment, key of memory and segment
+    bool locked = true;
+    Index frame = 4;  // of the shift film: where cells have leaked
+    bool playing = false;
+};
+
+/// The Permutation page: two targets of tiny-xlnet's sentence, in the order in which the second is easy.
+struct PermutationState {
+    std::size_t sentence = 0;  // 0 the model's, 1 the proverb, 2 four tokens
+    Index layer = 3, head = 0;
+    Index card = -1;  // the card that the keys move; -1: the last one
+    Index row = -1;   // position whose row is explained; -1: the last one predicted
+};
+
 struct State {
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
@@ -41,10 +71,15 @@ struct State {
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
     PositionsState positions;
+    RopeState rope;
+    MemoryState memory;
+    PermutationState permutation;
 
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    /// True while something on screen moves by itself.
+    bool film_runs() const { return page == "transformer-xl" && memory.playing; }
     std::string notice;  // one sentence for a while, e.g. where a screenshot went
 };
 

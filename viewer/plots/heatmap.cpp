@@ -44,6 +44,19 @@ Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cel
     return {std::floor(x(j) + 0.5f), std::floor(y(i) + 0.5f), std::floor(x(j + 1) + 0.5f), std::floor(y(i + 1) + 0.5f)};
 }
 
+Rect whole_cell_rect(const Rect& cells, Index rows, Index cols, Cell cell) {
+    const auto at = [](float from, float size, Index n, Index count) {
+        return std::floor(from + size * static_cast<float>(n) / static_cast<float>(count) + 0.5f);
+    };
+    return {at(cells.x0, cells.width(), cell.j, cols), at(cells.y0, cells.height(), cell.i, rows),
+            at(cells.x0, cells.width(), cell.j + 1, cols), at(cells.y0, cells.height(), cell.i + 1, rows)};
+}
+
+Rect Heatmap::place(const Rect& cells, const MatrixView& view, Cell cell) const {
+    return values_.rows() == values_.cols() ? cell_rect(cells, view, values_.rows(), cell)
+                                            : whole_cell_rect(cells, values_.rows(), values_.cols(), cell);
+}
+
 void Heatmap::show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
                    std::optional<ValueRange> range) {
     if (version_ == version) return;
@@ -77,7 +90,7 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
 }
 
 void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const {
-    if (visible_.size() == 0 || values_.rows() != values_.cols()) return;
+    if (visible_.size() == 0) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const float pitch = ui.px(6);
     // One stretch of hidden cells of a row at a time; lines run on across rows because they hang on the screen.
@@ -86,8 +99,8 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
             if (!hidden(i, j)) continue;
             const Index first = j;
             while (j < shown.last_j && hidden(i, j + 1)) ++j;
-            const Rect a = cell_rect(cells, view, values_.rows(), {i, first});
-            const Rect b = cell_rect(cells, view, values_.rows(), {i, j});
+            const Rect a = place(cells, view, {i, first});
+            const Rect b = place(cells, view, {i, j});
             if (a.height() < ui.px(3)) continue;
             for (float s = std::floor((a.x0 + a.y0) / pitch) * pitch; s < b.x1 + b.y1; s += pitch) {
                 const float top = std::max(a.y0, s - b.x1), bottom = std::min(b.y1, s - a.x0);
@@ -105,7 +118,7 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
     for (Index i = shown.first_i; i <= shown.last_i; ++i)
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
-            const Rect cell = cell_rect(cells, view, values_.rows(), {i, j});
+            const Rect cell = place(cells, view, {i, j});
             const bool on_dark = is_dark(map.of(values_(i, j), range_));
             const ImU32 ink = on_dark ? IM_COL32(231, 234, 241, 215) : IM_COL32(15, 18, 24, 215);
             ui.text(cell.middle_x(), cell.middle_y(), cell_text(values_(i, j), map_), ink, Face::mono_small,
@@ -115,7 +128,7 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
 
 void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const {
     if (empty() || cell.i < 0 || cell.i >= values_.rows() || cell.j < 0 || cell.j >= values_.cols()) return;
-    const Rect at = cell_rect(cells, view, values_.rows(), cell);
+    const Rect at = place(cells, view, cell);
     ui.draw().PushClipRect({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1}, true);
     const ImU32 faint = faded(ui.theme->text, 0.35f);
     ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);

@@ -30,7 +30,7 @@ public:
     MapKind map() const { return map_; }
     bool hidden(Index i, Index j) const { return visible_.size() > 0 && !visible_(i, j); }
 
-    /// The part of the matrix that the view shows, filling `cells`.
+    /// The part of the matrix that the view shows, filling `cells`; one that is not square is always shown whole.
     void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
     /// Row and column of a cell, and the cell itself in full colour.
     void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
@@ -38,6 +38,7 @@ public:
     void draw_legend(const Ui& ui, float x, float y) const;
 
 private:
+    Rect place(const Rect& cells, const MatrixView& view, Cell cell) const;
     void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
 
@@ -52,6 +53,8 @@ private:
 
 /// Where a cell lies on screen.
 Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell);
+/// The same for a matrix of any shape that is shown whole.
+Rect whole_cell_rect(const Rect& cells, Index rows, Index cols, Cell cell);
 
 /// Wheel zooms at the pointer, the right button pans, a double click shows everything.  Returns the cell under the
 /// pointer; `clicked` tells if it was chosen with the left button.

@@ -5,6 +5,7 @@
 
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/ticks.h"
+#include "viewer/strokes.h"
 
 namespace locus {
 
@@ -20,7 +21,7 @@ struct Axes {
 };
 
 void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
-    const auto rows = static_cast<int>(axes.area.height() / ui.px(34));
+    const auto rows = static_cast<int>(axes.area.height() / ui.px(22));
     const std::vector<double> y_ticks = nice_ticks(axes.low, axes.high, std::clamp(rows, 2, 8));
     for (const double tick : y_ticks) {
         const float y = std::floor(axes.y(tick));
@@ -45,6 +46,8 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
     const auto flush = [&] {
         if (stretch.size() == 1)
             ui.draw().AddCircleFilled(stretch.front(), ui.px(2.5f), curve.colour);
+        else if (curve.dashed)
+            draw_dashed(ui, stretch, curve.colour, width, 4);
         else if (stretch.size() > 1)
             ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, width);
         stretch.clear();
@@ -100,6 +103,8 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& r
     const Axes axes{area, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
     draw_grid(ui, axes, plot);
     ui.outline(area, ui.theme->line);
+    if (plot.zero_line && plot.low < 0 && plot.high > 0)
+        ui.fill({area.x0, std::floor(axes.y(0)), area.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
     ui.draw().PushClipRect({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)}, true);
     for (const Curve& curve : plot.curves) draw_curve(ui, axes, plot, curve);
     if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);

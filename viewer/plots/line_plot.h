@@ -12,6 +12,7 @@ struct Curve {
     std::vector<double> values;  // at x = first_x, first_x + 1, ...; NaN leaves a gap
     ImU32 colour = 0;
     std::string name;  // beside the value when the pointer is on the plot
+    bool dashed = false;
 };
 
 struct LinePlot {
@@ -22,6 +23,7 @@ struct LinePlot {
     double low = 0, high = 1;
     std::string x_name;  // "i − j"
     int decimals = 1;    // of the value in the tooltip
+    bool zero_line = false;
 };
 
 /// Fills `room`: numbers of the axes included.  Returns the x under the pointer, rounded to a point of the curves.

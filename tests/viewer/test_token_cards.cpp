@@ -1,0 +1,99 @@
+// Cards that are moved, and who sees whom afterwards.
+#include "viewer/plots/token_cards.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace locus;
+
+namespace {
+
+std::string bits(const Visibility& visible) {
+    std::string text;
+    for (Index i = 0; i < visible.rows(); ++i) {
+        if (i > 0) text += "/";
+        for (Index j = 0; j < visible.cols(); ++j) text += visible(i, j) ? "1" : "0";
+    }
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("cards: the seed's orders open the seed's masks", "[viewer][xlnet][golden]") {
+    const auto check = [](const std::vector<Index>& order, const std::string& query, const std::string& content) {
+        const StreamVisibility visible = visibility_of(cards_of_order(order));
+        CHECK(bits(visible.query) == query);
+        CHECK(bits(visible.content) == content);
+    };
+    check({2, 1, 3, 0}, "0111/0010/0000/0110", "1111/0110/0010/0111");
+    check({1, 3, 2, 0}, "0111/0000/0101/0100", "1111/0100/0111/0101");
+    check({0, 3, 1, 2}, "0000/1001/1101/1000", "1000/1101/1111/1001");
+    check({3, 2, 0, 1}, "0011/1011/0001/0000", "1011/1111/0011/0001");
+}
+
+TEST_CASE("cards: given words see each other and no target", "[viewer][xlnet]") {
+    // The mask of the trained example: the last two words are predicted, 2 before 1.
+    const CardRow cards = {0, 3, kDivider, 2, 1};
+    const StreamVisibility visible = visibility_of(cards);
+    CHECK(bits(visible.content) == "1001/1111/1011/1001");
+    CHECK(bits(visible.query) == "0000/1011/1001/0000");
+}
+
+TEST_CASE("cards: moving one past the divider makes it a target", "[viewer][xlnet]") {
+    const CardRow cards = {0, 1, 2, kDivider, 3};
+    CHECK(moved(cards, 1, 3) == CardRow{0, 2, kDivider, 1, 3});
+    CHECK(moved(cards, 1, 4) == CardRow{0, 2, kDivider, 3, 1});
+    // The divider itself can be moved, and given cards fall back into text order.
+    CHECK(moved(cards, 3, 1) == CardRow{0, kDivider, 1, 2, 3});
+    CHECK(moved({2, kDivider, 1, 0}, 3, 1) == CardRow{0, 2, kDivider, 1});
+    CHECK(moved(cards, 2, 2) == cards);
+    CHECK(predicted_of(moved(cards, 1, 3)) == std::vector<Index>{1, 3});
+    CHECK(given_of(moved(cards, 1, 3)) == std::vector<Index>{0, 2});
+    CHECK_THROWS_AS(moved(cards, 5, 0), Error);
+}
+
+TEST_CASE("cards: keys move one past the divider and back, and along the prediction", "[viewer][xlnet]") {
+    const CardRow cards = {0, 1, 2, kDivider, 4, 3};
+    CHECK(stepped(cards, 1, 1) == CardRow{0, 2, kDivider, 1, 4, 3});
+    CHECK(stepped(cards, 1, -1) == cards);
+    CHECK(stepped(stepped(cards, 1, 1), 3, -1) == cards);
+    CHECK(stepped(cards, 4, 1) == CardRow{0, 1, 2, kDivider, 3, 4});
+    CHECK(stepped(cards, 5, 1) == cards);
+    CHECK(stepped(cards, 3, -1) == CardRow{0, 1, kDivider, 2, 4, 3});
+    CHECK(stepped({kDivider, 0}, 0, -1) == CardRow{kDivider, 0});
+    CHECK(slot_of(cards, 4) == 4);
+}
+
+TEST_CASE("cards: every move keeps every card", "[viewer][xlnet][law]") {
+    CardRow cards = {0, 1, kDivider, 4, 2, 3};
+    for (std::size_t from = 0; from < cards.size(); ++from)
+        for (std::size_t to = 0; to < cards.size(); ++to) {
+            CardRow after = moved(cards, from, to);
+            std::sort(after.begin(), after.end());
+            CHECK(after == CardRow{kDivider, 0, 1, 2, 3, 4});
+        }
+}
+
+TEST_CASE("cards: who sees whom in words", "[viewer][xlnet]") {
+    const CardRow cards = cards_of_order({2, 1, 3, 0});
+    CHECK(sees_in_words(cards, 3) == "position 4 is predicted from 3 and 2");
+    CHECK(sees_in_words(cards, 1) == "position 2 is predicted from 3");
+    CHECK(sees_in_words(cards, 0) == "position 1 is predicted from 3, 2 and 4");
+    CHECK(sees_in_words(cards, 2) == "position 3 is predicted from nothing but where it stands");
+    CHECK(sees_in_words({0, 3, kDivider, 1, 2}, 2) == "position 3 is predicted from 1, 4 and 2");
+    CHECK(sees_in_words({0, 3, 4, kDivider, 1, 2}, 2) == "position 3 is predicted from the 3 given words and 2");
+    CHECK(sees_in_words({0, kDivider, 1}, 0) == "position 1 is given, not predicted");
+}
+
+TEST_CASE("cards: the slot under the pointer is the slot that is drawn there", "[viewer][xlnet]") {
+    const CardRow cards = {0, 1, kDivider, 2};
+    const CardPlaces places{10, 50, 20};
+    CHECK(places.edge(cards, 0) == 10);
+    CHECK(places.edge(cards, 2) == 110);
+    CHECK(places.edge(cards, 3) == 130);
+    CHECK(places.edge(cards, 4) == 180);
+    for (std::size_t slot = 0; slot < cards.size(); ++slot)
+        CHECK(places.slot_at(cards, (places.edge(cards, slot) + places.edge(cards, slot + 1)) / 2) == slot);
+    CHECK(places.slot_at(cards, -100) == 0);
+    CHECK(places.slot_at(cards, 1000) == 3);
+}

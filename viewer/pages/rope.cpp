@@ -1,0 +1,213 @@
+// The page: its numbers, its controls, where everything stands, keys.
+#include "viewer/pages/rope.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/positions/rope_decay.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr Index kTrainedLength = 64;  // tokens of the texts that tiny-roformer was trained on
+
+double dot(const std::vector<Point>& steps) {
+    double sum = 0;
+    for (const Point& step : steps) sum += step.x;
+    return sum;
+}
+
+/// The score as a model computes it, in single precision.
+double float_score(const RopeNumbers& numbers, RotaryLayout layout, Index m, Index n) {
+    const auto turn = [&](const RowVector<double>& x, Index position) -> Matrix<float> {
+        const Matrix<float> row = x.cast<float>();
+        return rotate<float>(
+            row, rotary_table<float>(numbers.frequencies.theta, position, 1, numbers.frequencies.attention_factor),
+            layout);
+    };
+    return static_cast<double>(turn(numbers.q, m).row(0).dot(turn(numbers.k, n).row(0)));
+}
+
+}  // namespace
+
+RotaryLayout layout_of(const RopeState& state) {
+    return state.layout == 0 ? RotaryLayout::interleaved : RotaryLayout::half_split;
+}
+
+const RotaryExhibit& RopePage::exhibit() { return *exhibit_; }
+
+ModelCard RopePage::card(const Scene&) {
+    const ModelSizes sizes = exhibit().sizes();
+    return {exhibit().name(), size_line(sizes.layers, sizes.heads)};
+}
+
+void RopePage::refresh(const RopeState& state) {
+    std::string wanted;
+    for (const double value :
+         {static_cast<double>(state.m), static_cast<double>(state.n), state.shift, static_cast<double>(state.query),
+          static_cast<double>(state.key), static_cast<double>(state.layer), static_cast<double>(state.head),
+          static_cast<double>(state.layout), static_cast<double>(state.base), static_cast<double>(state.scaling),
+          static_cast<double>(state.factor)})
+        wanted += std::to_string(value) + " ";
+    if (wanted == made_for_) return;
+    made_for_ = wanted;
+    RopeNumbers& now = numbers_;
+    now.q = exhibit().query(state.layer, state.head, state.query);
+    now.k = exhibit().key(state.layer, state.head, state.key);
+    RopeOptions options{kRopeBases[state.base], static_cast<RopeScaling>(state.scaling),
+                        static_cast<double>(state.factor), kTrainedLength};
+    now.frequencies = rope_frequencies(now.q.size(), options, kLastPosition + 1);
+    const auto& [theta, factor] = now.frequencies;
+    const RotaryLayout layout = layout_of(state);
+    const auto m = static_cast<double>(state.m), n = static_cast<double>(state.n);
+    const auto steps_at = [&](const RowVector<double>& q, const RowVector<double>& k, RotaryLayout as, double at_m,
+                              double at_n) {
+        return product_steps(turned(hands_of(q, as), theta, at_m, factor),
+                             turned(hands_of(k, as), theta, at_n, factor));
+    };
+    now.q_before = hands_of(now.q, layout);
+    now.k_before = hands_of(now.k, layout);
+    now.q_after = turned(now.q_before, theta, m + state.shift, factor);
+    now.k_after = turned(now.k_before, theta, n + state.shift, factor);
+    now.steps = product_steps(now.q_after, now.k_after);
+    now.corners = head_to_tail(now.steps);
+    now.score = dot(now.steps);
+    now.unshifted = dot(steps_at(now.q, now.k, layout, m, n));
+    now.shifts = {state.shift == 0 ? 1 : static_cast<Index>(state.shift), 100};
+    now.difference = now.float32_difference = 0;
+    for (std::size_t at = 0; at < now.shifts.size(); ++at) {
+        const Index t = now.shifts[at];
+        const auto by = static_cast<double>(t);
+        now.shifted[at] = dot(steps_at(now.q, now.k, layout, m + by, n + by));
+        now.difference = std::max(now.difference, std::abs(now.shifted[at] - now.unshifted));
+        const double single = float_score(now, layout, state.m + t, state.n + t);
+        now.float32_difference =
+            std::max(now.float32_difference, std::abs(single - float_score(now, layout, state.m, state.n)));
+    }
+    RowVector<double> q_ordered(now.q.size()), k_ordered(now.k.size());
+    const std::vector<Index> order = half_split_order(now.q.size());
+    for (Index c = 0; c < now.q.size(); ++c) {
+        q_ordered[c] = now.q[order[static_cast<std::size_t>(c)]];
+        k_ordered[c] = now.k[order[static_cast<std::size_t>(c)]];
+    }
+    now.permuted = dot(steps_at(q_ordered, k_ordered, RotaryLayout::half_split, m, n));
+    fill_curves(state);
+}
+
+void RopePage::fill_curves(const RopeState& state) {
+    RopeNumbers& now = numbers_;
+    const auto& [theta, factor] = now.frequencies;
+    const RotaryLayout layout = layout_of(state);
+    // Keys to the right: q_0 . k_r is the curve with the roles exchanged.
+    std::vector<double> left = score_curve(now.q, now.k, theta, layout, kReach + 1);
+    const std::vector<double> right = score_curve(now.k, now.q, theta, layout, kReach + 1);
+    now.curve.assign(right.rbegin(), right.rend() - 1);
+    now.curve.insert(now.curve.end(), left.begin(), left.end());
+    for (double& value : now.curve) value *= factor * factor;
+    const auto size = [](double a, double b) { return std::abs(a) < std::abs(b); };
+    const auto largest = std::max_element(now.curve.begin(), now.curve.end(), size);
+    now.largest = std::abs(*largest);
+    now.largest_at =
+        static_cast<Index>(std::max_element(now.curve.begin(), now.curve.end()) - now.curve.begin()) - kReach;
+    const auto at = static_cast<std::size_t>(std::abs(largest - now.curve.begin() - kReach));
+    now.ceiling = factor * factor * score_bound(now.q, now.k, theta, layout, kReach + 1)[at];
+    now.bound.clear();
+    now.first_rise = now.rises = 0;
+    for (Index r = 0; r <= kReach; ++r) {
+        now.bound.push_back(decay_bound(theta, static_cast<double>(r)));
+        if (r == 0 || now.bound[static_cast<std::size_t>(r)] <= now.bound[static_cast<std::size_t>(r - 1)]) continue;
+        if (++now.rises == 1) now.first_rise = r;
+    }
+}
+
+float RopePage::draw_bar(Scene& scene, const Rect& bar) {
+    const Ui& ui = scene.ui;
+    RopeState& state = scene.state.rope;
+    const float y = bar.middle_y();
+    float x = bar.x0 + ui.px(16);
+    // A name, then a stepper whose left end follows it.
+    const auto stepper = [&](const char* id, const std::string& name, const std::string& shown, Index& value, Index low,
+                             Index high, ImU32 colour) {
+        x += ui.text(x, y, name, colour) + ui.px(7);
+        const float width = std::max(ui.px(20), ui.text_width(shown, Face::mono) + ui.px(4)) + 2 * ui.px(20);
+        ui.stepper(id, x + width, y, shown, value, low, high);
+        x += width + ui.px(14);
+    };
+    const ImU32 muted = ui.theme->muted;
+    stepper("m", "query position m", std::to_string(state.m), state.m, 0, kLastPosition, ui.theme->c2c);
+    stepper("n", "key position n", std::to_string(state.n), state.n, 0, kLastPosition, ui.theme->c2p);
+    x += ui.text(x, y, "shift both by t", muted) + ui.px(7);
+    ui.slider("shift", x, y, ui.px(76), state.shift, 0, 200, 1);
+    ui.text(x + ui.px(76) + ui.px(30), y, std::to_string(static_cast<Index>(state.shift)), ui.theme->text, Face::mono,
+            Align::right);
+    x += ui.px(76) + ui.px(44);
+    stepper("base", "base", grouped(static_cast<std::int64_t>(kRopeBases[state.base])), state.base, 0,
+            static_cast<Index>(std::size(kRopeBases)) - 1, muted);
+    stepper("scaling", "scaling", to_string(static_cast<RopeScaling>(state.scaling)), state.scaling, 0, 4, muted);
+    if (state.scaling != 0) stepper("factor", "s", std::to_string(state.factor), state.factor, 1, 16, muted);
+    return bar.x1;
+}
+
+void RopePage::draw(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    refresh(scene.state.rope);
+    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const float curves = std::max(ui.px(176), inside.height() * 0.27f), gap = ui.px(18);
+    const float below = inside.y1 - curves, middle = inside.x0 + std::floor(inside.width() * 0.38f);
+    const float half = std::floor((below - ui.px(10) - inside.y0) / 2);
+    next_plane_ = -1;
+    draw_dials(scene, {inside.x0, inside.y0, middle, inside.y0 + half - ui.px(12)}, true);
+    draw_dials(scene, {inside.x0, inside.y0 + half, middle, inside.y0 + 2 * half - ui.px(12)}, false);
+    const float wires = ui.px(112);
+    draw_walk(scene, {middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)});
+    draw_wires(scene, {middle + gap, below - wires - ui.px(2), inside.x1, below - ui.px(14)});
+    draw_curves(scene, {inside.x0, below, inside.x1, inside.y1});
+    plane_ = next_plane_;
+}
+
+bool RopePage::press(Scene& scene, const KeyPress& press) {
+    RopeState& state = scene.state.rope;
+    const auto step = [](Index& value, Index by) {
+        value = std::clamp<Index>(value + by, 0, kLastPosition);
+        return true;
+    };
+    switch (press.key) {
+        case Key::left:
+            return step(state.m, -1);
+        case Key::right:
+            return step(state.m, 1);
+        case Key::down:
+            return step(state.n, -1);
+        case Key::up:
+            return step(state.n, 1);
+        case Key::character:
+            break;
+        default:
+            return false;
+    }
+    switch (press.character) {
+        case 's':
+            state.shift = std::min(state.shift + 1, 200.0);
+            return true;
+        case 'S':
+            state.shift = std::max(state.shift - 1, 0.0);
+            return true;
+        case 'x':
+            state.layout = 1 - state.layout;
+            return true;
+        case 'y':
+            state.scaling = (state.scaling + 1) % 5;
+            return true;
+        case 'b':
+            state.base = (state.base + 1) % static_cast<Index>(std::size(kRopeBases));
+            return true;
+        default:
+            return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
+    }
+}
+
+std::unique_ptr<Page> make_rope_page() { return std::make_unique<RopePage>(); }
+
+}  // namespace locus

@@ -1,0 +1,127 @@
+// The score in words: which planes make it, what a shift does, whose vectors these are.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/formula_bar.h"
+#include "viewer/pages/rope.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/side_column.h"
+
+namespace locus {
+
+namespace {
+
+constexpr std::size_t kListed = 4;
+
+std::string pair_of(Index m, Index n) { return "(" + std::to_string(m) + ", " + std::to_string(n) + ")"; }
+
+std::string looks(Index at) {
+    if (at == 0) return "at the token itself";
+    const std::string steps = std::to_string(std::abs(at));
+    return steps + (std::abs(at) == 1 ? " token " : " tokens ") + (at > 0 ? "back" : "ahead");
+}
+
+}  // namespace
+
+void RopePage::draw_side(Scene& scene, const Rect& room) {
+    RopeState& state = scene.state.rope;
+    refresh(state);
+    const Ui& ui = scene.ui;
+    SideColumn column(ui, room);
+    const double root = std::sqrt(static_cast<double>(numbers_.q.size()));
+    column.heading("Why is q\u00b7k " + fixed(numbers_.score, 3) + "?", "m \u2212 n = " + whole(state.m - state.n));
+    column.sentence("Each plane is one step of the walk; where the walk ends is the score.");
+    double slower = 0;
+    for (std::size_t t = 0; t < numbers_.steps.size(); ++t) {
+        if (t >= kListed)
+            slower += numbers_.steps[t].x;
+        else
+            column.row("plane " + std::to_string(t) + " \u00b7 \u03b8 = " + brief(numbers_.frequencies.theta[t]),
+                       fixed(numbers_.steps[t].x, 4));
+    }
+    if (numbers_.steps.size() > kListed)
+        column.row(std::to_string(numbers_.steps.size() - kListed) + " slower planes", fixed(slower, 4));
+    column.row("sum", fixed(numbers_.score, 4), true);
+    column.row("\u00f7 \u221a" + std::to_string(numbers_.q.size()), fixed(numbers_.score / root, 4));
+    column.rule();
+
+    column.heading("Only m \u2212 n counts", "the walk stays");
+    column.row(pair_of(state.m, state.n), fixed(numbers_.unshifted, 6));
+    for (std::size_t at = 0; at < numbers_.shifts.size(); ++at)
+        column.row(pair_of(state.m + numbers_.shifts[at], state.n + numbers_.shifts[at]),
+                   fixed(numbers_.shifted[at], 6));
+    column.row("largest difference", brief(numbers_.difference), true);
+    column.row("in float32, as a model", brief(numbers_.float32_difference));
+    column.rule();
+
+    column.heading("Whose vectors?", "before the turn");
+    draw_vectors(scene, column);
+    if (state.layout == 0)
+        column.sentence("This score is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": it looks " +
+                        looks(numbers_.largest_at) + ". The bound allows " +
+                        brief(numbers_.ceiling / numbers_.largest) +
+                        " times the largest score: it bounds, it does not predict.");
+    else
+        column.sentence(
+            "Trained interleaved, read half-split: other channels turn together, so the score is wrong. "
+            "Reorder the rows of W_q and W_k along the wires and it is " +
+            fixed(numbers_.permuted, 4) + ", as before.");
+}
+
+void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
+    const Ui& ui = scene.ui;
+    RopeState& state = scene.state.rope;
+    const auto& words = exhibit().words();
+    const Index tokens = static_cast<Index>(words.size());
+    const ModelSizes sizes = exhibit().sizes();
+    const auto stepper = [&](const char* id, const std::string& name, ImU32 colour, const std::string& shown,
+                             Index& value, Index high) {
+        ui.text(column.left(), column.y(), name, colour);
+        ui.stepper(id, column.right(), column.y(), shown, value, 0, high);
+        column.skip(30);
+    };
+    const auto word = [&](Index token) { return words[static_cast<std::size_t>(token)] + " " + std::to_string(token); };
+    const Index query = state.query, key = state.key;
+    stepper("query", "query of the token", ui.theme->c2c, word(state.query), state.query, tokens - 1);
+    stepper("key", "key of the token", ui.theme->c2p, word(state.key), state.key, tokens - 1);
+    if (state.query != query) state.m = state.query;
+    if (state.key != key) state.n = state.key;
+    const float y = column.y();
+    float x =
+        ui.stepper("head", column.right(), y, std::to_string(state.head), state.head, 0, sizes.heads - 1) - ui.px(6);
+    x -= ui.text(x, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
+    x = ui.stepper("layer", x, y, std::to_string(state.layer), state.layer, 0, sizes.layers - 1) - ui.px(6);
+    ui.text(x, y, "layer", ui.theme->muted, Face::ui, Align::right);
+    column.skip(30);
+}
+
+void RopePage::draw_formula(Scene& scene, const Rect& bar) {
+    const Ui& ui = scene.ui;
+    const RopeState& state = scene.state.rope;
+    refresh(state);
+    const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
+    const auto low = [&](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };
+    const std::vector<Span> line = {plain("\u27e8R"),
+                                    low("m", ui.theme->text),
+                                    plain("q, R"),
+                                    low("n", ui.theme->text),
+                                    plain("k\u27e9 = \u03a3"),
+                                    low("t", ui.theme->text),
+                                    plain(" Re( "),
+                                    {"q", ui.theme->c2c, Face::formula},
+                                    low("t", ui.theme->c2c),
+                                    {" k\u0304", ui.theme->c2p, Face::formula},
+                                    low("t", ui.theme->c2p),
+                                    plain(" e"),
+                                    {"i(m\u2212n)\u03b8", ui.theme->text, Face::mono_tiny, 5},
+                                    plain(" ) = " + fixed(numbers_.score, 3))};
+    const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
+    std::string note = "\u03b8\u209c = " + grouped(static_cast<std::int64_t>(kRopeBases[state.base])) +
+                       "^(\u22122t/d), d = " + std::to_string(numbers_.q.size());
+    if (state.scaling != 0)
+        note += ", " + std::string(to_string(static_cast<RopeScaling>(state.scaling))) +
+                " s = " + std::to_string(state.factor) + ", trained on 64, read to 256";
+    draw_bar_note(scene, bar, note, end);
+}
+
+}  // namespace locus
