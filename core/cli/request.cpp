@@ -119,6 +119,26 @@ std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
     return text;
 }
 
+/// A mask is cut out of its text, so SentencePiece sees "." begin anew and puts a lone mark of a word in front of it.
+/// XLNet was trained with words standing there: the mark behind a mask goes where the text has no blank.
+void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer& tokenizer) {
+    if (!tokenizer.mask_id()) return;
+    const std::string mask = tokenizer.piece(*tokenizer.mask_id());
+    std::size_t at = text.find(mask);
+    for (std::size_t n = 0; n + 1 < tokens.ids.size(); ++n) {
+        if (tokens.ids[n] != *tokenizer.mask_id() || at == std::string::npos) continue;
+        const std::size_t behind = at + mask.size();
+        const bool joined = behind < text.size() && std::string(" \t\r\n").find(text[behind]) == std::string::npos;
+        if (joined && tokens.pieces[n + 1] == "\u2581") {
+            const auto mark = static_cast<std::ptrdiff_t>(n) + 1;
+            tokens.ids.erase(tokens.ids.begin() + mark);
+            tokens.pieces.erase(tokens.pieces.begin() + mark);
+            tokens.special.erase(tokens.special.begin() + mark);
+        }
+        at = text.find(mask, behind);
+    }
+}
+
 }  // namespace
 
 std::string readable_text(const CLI::App& app, const std::string& text) {
@@ -135,7 +155,9 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
     for (const std::string& text : texts) {
         LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
                     "the text is empty, expected at least one word");
-        encoded.push_back(tokenizer.encode(with_own_mask(text, tokenizer)));
+        const std::string own = with_own_mask(text, tokenizer);
+        encoded.push_back(tokenizer.encode(own));
+        if (family == Family::xlnet) join_behind_masks(encoded.back(), own, tokenizer);
         longest = std::max(longest, encoded.back().ids.size());
     }
     for (const Tokens& tokens : encoded)

@@ -63,7 +63,8 @@ TEST_CASE("tokens: a text that is not UTF-8 is repaired, and one line says so", 
 TEST_CASE("input: padding goes on the side the tokenizer says", "[tokenizer]") {
     const auto xlnet = open_tokenizer(kTokenizers / "xlnet"), bert = open_tokenizer(kTokenizers / "wordpiece");
     const std::vector<std::string> texts = {"the capital of france", "the"};
-    const ModelInput left = cli::input_of_texts(texts, *xlnet), right = cli::input_of_texts(texts, *bert);
+    const ModelInput left = cli::input_of_texts(texts, *xlnet, Family::xlnet),
+                     right = cli::input_of_texts(texts, *bert, Family::roformer);
     const Index width = left.tokens.extent(1), short_text = 3;  // a piece, <sep>, <cls>
     REQUIRE(left.tokens.extent(0) == 2);
     REQUIRE(width > short_text);
@@ -81,12 +82,12 @@ TEST_CASE("input: padding goes on the side the tokenizer says", "[tokenizer]") {
 
 TEST_CASE("input: texts of several lengths need a padding token", "[tokenizer]") {
     const auto words = open_tokenizer(kTokenizers / "txl");
-    const ModelInput input = cli::input_of_texts({"tom went home", "anna went home"}, *words);
+    const ModelInput input = cli::input_of_texts({"tom went home", "anna went home"}, *words, Family::transformer_xl);
     CHECK(input.tokens.extent(1) == 4);
     CHECK(input.mask.size() == 0);
     CHECK_THAT(refusal(
                    [&] {
-                       cli::input_of_texts({"tom went", "anna went home"}, *words);
+                       cli::input_of_texts({"tom went", "anna went home"}, *words, Family::transformer_xl);
                    },
                    Fault::usage),
                Contains("3 and 4 tokens") && Contains("no padding token"));
