@@ -49,6 +49,19 @@ TEST_CASE("linear attention: the fast forms equal the quadratic form, also with 
             }
 }
 
+TEST_CASE("linear attention: padding behind a text changes nothing in it", "[linear][law]") {
+    const Example e;
+    std::vector<bool> visible(11, true);
+    visible[9] = visible[10] = false;
+    for (const LinearForm form : kForms) {
+        const auto layout = RotaryLayout::interleaved;
+        const Matrix<double> padded = linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible);
+        const Matrix<double> alone =
+            linear_attention<double>(e.q.topRows(9), e.k.topRows(9), e.v.topRows(9), e.table.rows(0, 9), layout, form);
+        CHECK(largest(padded.topRows(9) - alone) <= 1e-14);
+    }
+}
+
 TEST_CASE("linear attention: the quadratic form is the printed sum, term by term", "[linear][twin]") {
     const Example e;
     const Matrix<double> found =

@@ -54,6 +54,16 @@ TEST_CASE("rope decay: the curve is the score of rotated vectors and stays below
     }
 }
 
+TEST_CASE("rope decay: for q = k = ones only the last step of Abel's sum is left, and the bound is B(r)",
+          "[rope][law]") {
+    // h_t = 2 in every plane, so |h_{t+1} - h_t| is 0 but for h_{d/2} = 0: the bound is 2 (d/2) B(r).
+    const std::vector<double> theta = inverse_frequencies(12);
+    const RowVector<double> ones = RowVector<double>::Ones(12);
+    const std::vector<double> bound = score_bound(ones, ones, theta, RotaryLayout::interleaved, 20);
+    for (std::size_t r = 0; r < 20; ++r)
+        CHECK(std::abs(bound[r] - 12 * decay_bound(theta, static_cast<double>(r))) <= 1e-12);
+}
+
 TEST_CASE("rope decay: vectors of another width are refused", "[rope][bad]") {
     const RowVector<double> q = RowVector<double>::Ones(6);
     CHECK(test::refusal([&] { score_curve(q, q, inverse_frequencies(8), RotaryLayout::interleaved, 4); }, Fault::usage)
