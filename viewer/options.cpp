@@ -37,7 +37,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--layer", options.layer, "layer of the opened model, from 0");
     app.add_option("--head", options.head, "head of the opened model, from 0");
     app.add_option("--cell", options.cell, "query and key of the cell: I,J");
-    app.add_option("--dialect", options.dialect, "official, hf or paper");
+    app.add_option("--dialect", options.dialect, "reference, official, hf or paper");
     app.add_option("--theme", options.theme, "dark or light");
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
@@ -58,6 +58,8 @@ State state_of(Options& options) {
                 "--theme is \"" + *options.theme + "\", expected dark or light");
     if (options.theme == "light") state.theme = ThemeName::light;
     if (options.dialect) state.dialect = parse_dialect(*options.dialect);
+    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
+    if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
     LOCUS_CHECK(options.scale >= 0.5 && options.scale <= 4,
                 "--scale is " + std::to_string(options.scale) + ", expected 0.5 to 4");
     state.zoom = static_cast<float>(options.scale);

@@ -89,6 +89,25 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
         }
 }
 
+TEST_CASE("view: every dialect has a picture, and the reference is drawn as the official code", "[viewer][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing");
+        return;
+    }
+    const TemporaryFolder folder;
+    std::string official, reference;
+    for (const std::string dialect : {"official", "reference", "hf", "paper"}) {
+        const fs::path picture = folder / (dialect + ".png");
+        const Outcome outcome = view({"--dialect", dialect, "--size", "1000x700", "--screenshot", picture.string()});
+        INFO(dialect << ": " << outcome.err);
+        REQUIRE(outcome.status == 0);
+        if (dialect == "official") official = colours_of(picture, 1000, 700) > 200 ? read_file(picture) : "";
+        if (dialect == "reference") reference = read_file(picture);
+        if (dialect == "paper") CHECK(read_file(picture) != official);
+    }
+    CHECK(reference == official);
+}
+
 TEST_CASE("view: a selection outside the model or the text is refused and leaves no picture", "[viewer][cli]") {
     if (!has_virtual_display()) {
         WARN("skipped: xvfb-run is missing");
