@@ -4,9 +4,11 @@
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"
 #include "tests/oracle_cases.h"
+#include "tests/random_model.h"
 
 using namespace locus;
 using namespace locus::test;
+using nlohmann::json;
 
 namespace {
 
@@ -164,6 +166,42 @@ TEST_CASE("transformer_xl: the swapped arguments of the official memory update s
     config.ext_len = 2;
     CHECK(rows(0, 4, Dialect::official) == std::pair<Index, Index>{0, 4});
     CHECK(rows(0, 4, Dialect::reference) == std::pair<Index, Index>{0, 2});
+}
+
+TEST_CASE("transformer_xl: a factorised table with its projection is one wide table", "[transformer_xl][law]") {
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "txl_basic" / "model");
+    TransformerXlConfig wide = parse_transformer_xl_config(checkpoint.config_json, "config.json"), narrow = wide;
+    narrow.d_embed = 4;
+    auto factorised = std::make_shared<MemoryWeights>();
+    for (const std::string& name : checkpoint.weights->names()) {
+        const Shape shape = *checkpoint.weights->shape(name);
+        factorised->tensors[name] = {shape, checkpoint.weights->rows_f64(name, 0, shape.empty() ? 1 : shape[0])};
+    }
+    auto joined = std::make_shared<MemoryWeights>(*factorised);
+    std::mt19937 generator(7);
+    factorised->randomise("word_emb.emb_layers.0.weight", {wide.vocab_size, 4}, generator);
+    factorised->randomise("word_emb.emb_projs.0", {wide.d_model, 4}, generator);
+    joined->tensors["word_emb.emb_layers.0.weight"].second =
+        factorised->tensors["word_emb.emb_layers.0.weight"].second *
+        factorised->tensors["word_emb.emb_projs.0"].second.transpose();
+    const TransformerXl<double> two(narrow, factorised), one(wide, joined);
+    const std::vector<ModelInput> text = {tokens_of({1, 2, 3, 4})};
+    for (const char* name : {"embeddings.output", "lm.logits"})
+        CHECK(largest(stage(two, text, name) - stage(one, text, name)) <= 1e-12);
+    CHECK(stage(two, text, "embeddings.word").cols() == 4);
+}
+
+TEST_CASE("transformer_xl: cutoffs leave the layers and take the words away, and say so", "[transformer_xl][law]") {
+    const Checkpoint checkpoint = open_checkpoint(kOracle / "txl_basic" / "model");
+    json config = json::parse(checkpoint.config_json);
+    config["cutoffs"] = {7, 15};
+    const auto plain = open_oracle("txl_basic");
+    const auto adaptive = open_model<double>(config.dump(), "config.json", checkpoint.weights);
+    const std::vector<ModelInput> text = {tokens_of({1, 2, 3})};
+    CHECK(stage(*adaptive, text, "layer.1.output") == stage(*plain, text, "layer.1.output"));
+    CHECK(adaptive->stage_names(text, kOurs).back() == "memory.2");
+    REQUIRE(adaptive->warnings().size() == 1);
+    CHECK(adaptive->warnings()[0].find("adaptive softmax") != std::string::npos);
 }
 
 TEST_CASE("roformer: hidden tokens in front move a text, and nothing changes", "[roformer][law]") {
