@@ -7,6 +7,7 @@
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
 #include "core/io/whole_file.h"
+#include "core/positions/factorisation_order.h"
 #include "core/text/permutation_lm.h"
 #include "core/text/similarity.h"
 #include "core/text/skip_gram.h"
@@ -95,7 +96,10 @@ struct OrderOptions {
 
 int print_order(const OrderOptions& options) {
     const std::vector<Index> order = parse_order(options.order);
-    const WordVisibility sees = permutation_visibility(order, options.memory);
+    check_order(order);
+    std::vector<Index> from_zero;
+    for (const Index position : order) from_zero.push_back(position - 1);
+    const Visibility content_sees = content_visibility(from_zero), query_sees = query_visibility(from_zero);
     Document words = split_words(normalise_text(repair_utf8(options.sentence).text, true));
     if (options.sentence.empty())
         for (std::size_t n = 1; n <= order.size(); ++n) words.push_back("x" + std::to_string(n));
@@ -104,18 +108,20 @@ int print_order(const OrderOptions& options) {
     LOCUS_CHECK(words.size() == order.size(), "the sentence has " + std::to_string(words.size()) +
                                                   " words and the order " + std::to_string(order.size()) +
                                                   " positions, expected as many");
-    for (Index i = 0; i < sees.content.rows(); ++i) {
-        const auto row_of = [&](const Matrix<bool>& matrix) {
-            return std::vector<int>(matrix.row(i).begin(), matrix.row(i).end());
+    for (Index i = 0; i < content_sees.rows(); ++i) {
+        const auto row_of = [&](const Visibility& sees) {
+            std::vector<int> row(static_cast<std::size_t>(options.memory), 1);  // everyone sees the memory
+            row.insert(row.end(), sees.row(i).begin(), sees.row(i).end());
+            return row;
         };
         const auto digits = [](const std::vector<int>& row) {
             std::string text;
             for (const int one : row) text += one ? '1' : '0';
             return text;
         };
-        rows.push_back({words[static_cast<std::size_t>(i)], digits(row_of(sees.content)), digits(row_of(sees.query))});
-        content.push_back(row_of(sees.content));
-        query.push_back(row_of(sees.query));
+        rows.push_back({words[static_cast<std::size_t>(i)], digits(row_of(content_sees)), digits(row_of(query_sees))});
+        content.push_back(row_of(content_sees));
+        query.push_back(row_of(query_sees));
     }
     for (const Index target : order) sentences.push_back(describe_prediction(order, target, words));
     if (options.json) {

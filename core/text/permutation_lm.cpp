@@ -23,29 +23,6 @@ void check_order(const std::vector<Index>& order) {
                               std::to_string(std::max<std::size_t>(order.size(), 1)) + " once");
 }
 
-std::vector<Index> ranks_from_one(const std::vector<Index>& order) {
-    check_order(order);
-    std::vector<Index> ranks(order.size());
-    for (std::size_t t = 0; t < order.size(); ++t)
-        ranks[static_cast<std::size_t>(order[t] - 1)] = static_cast<Index>(t);
-    return ranks;
-}
-
-WordVisibility permutation_visibility(const std::vector<Index>& order, Index memory) {
-    LOCUS_CHECK(memory >= 0, "permutation_visibility: memory is " + std::to_string(memory) + ", expected 0 or more");
-    const std::vector<Index> ranks = ranks_from_one(order);
-    const auto length = static_cast<Index>(order.size());
-    WordVisibility sees;
-    sees.content = sees.query = Matrix<bool>::Constant(length, memory + length, true);
-    for (Index i = 0; i < length; ++i)
-        for (Index j = 0; j < length; ++j) {
-            const Index rank_i = ranks[static_cast<std::size_t>(i)], rank_j = ranks[static_cast<std::size_t>(j)];
-            sees.content(i, memory + j) = rank_j <= rank_i;
-            sees.query(i, memory + j) = rank_j < rank_i;
-        }
-    return sees;
-}
-
 std::vector<Index> seen_by(const std::vector<Index>& order, Index target) {
     check_order(order);
     const auto place = std::find(order.begin(), order.end(), target);

@@ -1,6 +1,6 @@
 #pragma once
-// Permutation language modelling: words stay where they are, an order of prediction says who may see whom.
-// Yang et al. 2019 (XLNet), sections 2.2 and 2.3.  Positions count from 1, as the paper's do.
+// Permutation language modelling in words: who is predicted from whom.  The masks are core/positions'
+// factorisation_order. Yang et al. 2019 (XLNet), sections 2.2 and 2.3.  Positions count from 1, as the paper's do.
 #include <string>
 #include <vector>
 
@@ -10,17 +10,6 @@ namespace locus {
 
 /// Throws Error(usage) unless each position 1..T stands in the order once, T >= 1.
 void check_order(const std::vector<Index>& order);
-
-/// When each position is predicted, 0 for the first: the inverse of the order.  {3,2,4,1} -> {3,1,0,2}.
-/// An order is not a list of ranks: taken for one it gives another mask.
-std::vector<Index> ranks_from_one(const std::vector<Index>& order);
-
-/// true where query i (row) sees key j (column).  `memory` columns in front, from the segment before, all see.
-struct WordVisibility {
-    Matrix<bool> content;  // [T, memory + T]  rank j <= rank i: the content stream h sees its own word
-    Matrix<bool> query;    // [T, memory + T]  rank j < rank i: the query stream g must guess it
-};
-WordVisibility permutation_visibility(const std::vector<Index>& order, Index memory = 0);
 
 /// Positions that are known when `target` is predicted, in the order in which they became known.
 /// Throws Error(usage) if the target is not in the order.
