@@ -77,7 +77,8 @@ void write_whole_file(const std::filesystem::path& file, const std::function<voi
     std::error_code ignored;
     if (const auto status = std::filesystem::status(file, ignored);
         std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-        throw Error(Fault::unreadable, file.string() + ": cannot be written: there is something of that name that is not a regular file");
+        throw Error(Fault::unreadable,
+                    file.string() + ": cannot be written: there is something of that name that is not a regular file");
     Draft draft(file);
     write([&](const void* bytes, std::size_t count) { draft.append(bytes, count); });
     draft.keep();

@@ -13,7 +13,7 @@ namespace locus {
 using SparseRows = Eigen::SparseMatrix<double, Eigen::RowMajor>;
 
 struct BagOfWords {
-    WordList words;   // in the order of first occurrence
+    WordList words;     // in the order of first occurrence
     SparseRows counts;  // [documents, words]
 };
 

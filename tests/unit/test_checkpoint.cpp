@@ -116,7 +116,7 @@ TEST_CASE("checkpoint: what is missing is named", "[checkpoint]") {
 TEST_CASE("checkpoint: a config.json that is not JSON is refused", "[checkpoint]") {
     const Model model;
     for (const std::string& text : {std::string(), std::string("{\"model_type\": "), std::string("[1, 2]"),
-                                   std::string("{\"a\": 1, \"a\": 2}"), "{\"a\": " + std::string(100000, '[')}) {
+                                    std::string("{\"a\": 1, \"a\": 2}"), "{\"a\": " + std::string(100000, '[')}) {
         INFO(text.substr(0, 40));
         write_bytes(model.folder / "config.json", text);
         CHECK_THAT(model.refused(), Contains("config.json: ") && Contains("JSON"));

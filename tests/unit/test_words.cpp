@@ -48,9 +48,9 @@ TEST_CASE("words: what is not UTF-8 becomes U+FFFD and is counted", "[text][word
     CHECK(repaired("\xe2\x82") == std::pair{std::string("\uFFFD"), Index{1}});  // the end is missing: one place
     CHECK(repaired("\xe2\x82"
                    "a") == std::pair{std::string("\uFFFDa"), Index{1}});
-    CHECK(repaired("\xed\xa0\x80").second == 3);                                  // half of a surrogate pair
-    CHECK(repaired("\xc0\xaf").second == 2);                                      // an overlong slash
-    CHECK(repaired("\xf4\x90\x80\x80").second == 4);                              // beyond U+10FFFF
+    CHECK(repaired("\xed\xa0\x80").second == 3);      // half of a surrogate pair
+    CHECK(repaired("\xc0\xaf").second == 2);          // an overlong slash
+    CHECK(repaired("\xf4\x90\x80\x80").second == 4);  // beyond U+10FFFF
     CHECK(repaired("발 \U0001F600") == std::pair{std::string("발 \U0001F600"), Index{0}});
     CHECK(repaired("") == std::pair{std::string(), Index{0}});
 }
