@@ -22,50 +22,27 @@ const HeadNames* find_head(const WeightSource& source) {
     return nullptr;
 }
 
-void require(const WeightSource& source, const std::string& name, const Shape& expected) {
-    const auto found = source.shape(name);
-    if (!found)
-        throw Error(Fault::unreadable, source.location() + ": tensor " + name + " is missing, expected one of shape " +
-                                           to_string(expected));
-    if (*found != expected)
-        throw Error(Fault::unreadable, source.location() + ": tensor " + name + " has shape " + to_string(*found) +
-                                           ", expected " + to_string(expected));
-}
-
 }  // namespace
 
 template <class Scalar>
 DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source)
-    : config_(config), source_(std::move(source)) {
-    for (const auto& [name, shape] : expected_deberta_tensors(config_)) require(*source_, name, shape);
+    : config_(config), source_(std::move(source)), reader_(source_) {
+    for (const auto& [name, shape] : expected_deberta_tensors(config_)) reader_.require(name, shape);
     if (has_absolute_table())
-        require(*source_, kAbsoluteTable, {config_.max_position_embeddings, config_.embedding_size});
+        reader_.require(kAbsoluteTable, {config_.max_position_embeddings, config_.embedding_size});
     if (const HeadNames* head = find_head(*source_)) {
         const std::string dense = head->dense, norm = head->norm;
-        require(*source_, dense + ".weight", {config_.embedding_size, config_.hidden_size});
-        require(*source_, dense + ".bias", {config_.embedding_size});
-        require(*source_, norm + ".weight", {config_.embedding_size});
-        require(*source_, norm + ".bias", {config_.embedding_size});
-        require(*source_, head->bias, {config_.vocab_size});
+        reader_.require(dense + ".weight", {config_.embedding_size, config_.hidden_size});
+        reader_.require(dense + ".bias", {config_.embedding_size});
+        reader_.require(norm + ".weight", {config_.embedding_size});
+        reader_.require(norm + ".bias", {config_.embedding_size});
+        reader_.require(head->bias, {config_.vocab_size});
     }
 }
 
 template <class Scalar>
-void DebertaWeights<Scalar>::note_unusual(const std::string& name, const Matrix<Scalar>& values) const {
-    if (values.allFinite()) return;
-    const std::string sentence =
-        source_->location() + ": weight " + name + " holds NaN or infinity, and so will what is computed from it";
-    const std::lock_guard lock(guard_);
-    for (const std::string& known : warnings_)
-        if (known == sentence) return;
-    warnings_.push_back(sentence);
-}
-
-template <class Scalar>
 Matrix<Scalar> DebertaWeights<Scalar>::read(const std::string& name, const Shape& expected) const {
-    Matrix<Scalar> values = read_matrix<Scalar>(*source_, name, expected);
-    note_unusual(name, values);
-    return values;
+    return reader_.matrix(name, expected);
 }
 
 template <class Scalar>
@@ -80,18 +57,12 @@ const Value& DebertaWeights<Scalar>::once(std::map<std::string, std::unique_ptr<
 
 template <class Scalar>
 Matrix<Scalar> DebertaWeights<Scalar>::word_rows(const std::vector<std::int64_t>& tokens) const {
-    Matrix<Scalar> rows(static_cast<Index>(tokens.size()), config_.embedding_size);
-    for (std::size_t n = 0; n < tokens.size(); ++n)
-        rows.row(static_cast<Index>(n)) = read_rows<Scalar>(*source_, kWordTable, tokens[n], 1);
-    note_unusual(kWordTable, rows);
-    return rows;
+    return reader_.rows(kWordTable, tokens);
 }
 
 template <class Scalar>
 Matrix<Scalar> DebertaWeights<Scalar>::word_block(Index first, Index count) const {
-    Matrix<Scalar> rows = read_rows<Scalar>(*source_, kWordTable, first, count);
-    note_unusual(kWordTable, rows);
-    return rows;
+    return reader_.block(kWordTable, first, count);
 }
 
 template <class Scalar>
@@ -105,9 +76,7 @@ Matrix<Scalar> DebertaWeights<Scalar>::absolute_rows(Index length) const {
         throw Error(Fault::unsupported, "the text has " + std::to_string(length) + " tokens but " + kAbsoluteTable +
                                             " has " + std::to_string(config_.max_position_embeddings) +
                                             " rows; the mask decoder needs one for each token");
-    Matrix<Scalar> rows = read_rows<Scalar>(*source_, kAbsoluteTable, 0, length);
-    note_unusual(kAbsoluteTable, rows);
-    return rows;
+    return reader_.block(kAbsoluteTable, 0, length);
 }
 
 template <class Scalar>
@@ -228,8 +197,7 @@ const RowVector<Scalar>& DebertaWeights<Scalar>::head_bias() const {
 
 template <class Scalar>
 std::vector<std::string> DebertaWeights<Scalar>::warnings() const {
-    const std::lock_guard lock(guard_);
-    return warnings_;
+    return reader_.warnings();
 }
 
 template class DebertaWeights<float>;

@@ -9,6 +9,7 @@
 
 #include "core/models/deberta_config.h"
 #include "core/models/layers.h"
+#include "core/models/weight_reader.h"
 #include "core/weights.h"
 
 namespace locus {
@@ -56,7 +57,6 @@ public:
 
 private:
     Matrix<Scalar> read(const std::string& name, const Shape& expected) const;
-    void note_unusual(const std::string& name, const Matrix<Scalar>& values) const;
     Dense<Scalar> read_dense(const std::string& name) const;
     Dense<Scalar> cut_in_proj(Index layer, int part) const;
     Tensor<Scalar> project_table(const Dense<Scalar>& projection) const;
@@ -65,6 +65,7 @@ private:
 
     DebertaConfig config_;
     std::shared_ptr<const WeightSource> source_;
+    WeightReader<Scalar> reader_;
     mutable std::recursive_mutex guard_;
     mutable std::map<std::string, std::unique_ptr<Dense<Scalar>>> dense_;
     mutable std::map<std::string, std::unique_ptr<Norm<Scalar>>> norms_;
@@ -72,7 +73,6 @@ private:
     mutable std::map<std::string, std::unique_ptr<RowVector<Scalar>>> vectors_;
     mutable std::map<std::string, std::unique_ptr<Tensor<Scalar>>> tensors_;
     mutable std::unique_ptr<Convolution<Scalar>> convolution_;
-    mutable std::vector<std::string> warnings_;
 };
 
 /// Names and shapes of everything a checkpoint of this configuration must hold, the masked-word head excepted.

@@ -19,13 +19,14 @@ json parsed(const Outcome& outcome) {
     return json::parse(outcome.out);
 }
 
-/// Our words, ids and probabilities against those that other people's code gave, to its four decimals.
+/// Our words, ids and probabilities against those that other people's code gave, to half of its
+/// fourth decimal, and what float32 adds.
 void check_words(const json& ours, const json& recorded) {
     REQUIRE(ours.size() == recorded["words"].size());
     for (std::size_t n = 0; n < ours.size(); ++n) {
         CHECK(ours[n]["piece"] == recorded["words"][n]);
         CHECK(ours[n]["id"] == recorded["ids"][n]);
-        CHECK(std::abs(ours[n]["probability"].get<double>() - recorded["probs"][n].get<double>()) <= 1e-4);
+        CHECK(std::abs(ours[n]["probability"].get<double>() - recorded["probs"][n].get<double>()) <= 5.5e-5);
     }
 }
 
