@@ -1,144 +1,98 @@
 #pragma once
-// How lessons speak: paragraphs, matrices, and claims that prove themselves.  Nothing here computes attention.
-#include <unistd.h>
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
+// How lessons speak: paragraphs, pictures of letters, and claims that prove themselves.  Nothing here computes
+// attention.
 #include <functional>
-#include <iostream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "core/cli/program.h"
 #include "core/tensor.h"
 
 namespace locus::lesson {
 
-/// One lesson: what it prints, what it claims, and whether every claim held.
-class Lesson {
-public:
-    Lesson(const std::string& number, const std::string& title) : number_(number), title_(title) {
-        json_["lesson"] = number;
-        json_["title"] = title;
-        json_["claims"] = nlohmann::ordered_json::array();
-    }
-
-    /// Parses --ascii and --json, runs the lesson, and returns 0 only if every claim held.
-    int run(int argc, char** argv, const std::function<void()>& body) {
-        CLI::App app("Lesson " + number_ + ": " + title_, "locus lesson " + number_);
-        app.add_flag("--ascii", ascii_, "letters and signs of ASCII only");
-        app.add_flag("--json", quiet_, "print the numbers as JSON instead");
-        return cli::run_program(app, argc, argv, [&] {
-            colour_ = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR") && !ascii_;
-            say(bold(number_ + "  " + title_) + "\n");
-            body();
-            if (quiet_) std::cout << json_.dump(2) << '\n';
-            return held_ ? 0 : 1;
-        });
-    }
-
-    /// A paragraph, broken into lines of a terminal; lines that begin with a space stay as they are.
-    void say(const std::string& text) const {
-        if (!quiet_) std::cout << broken(plain(text)) << "\n";
-    }
-
-    /// A matrix with a title; `format` is printf's, e.g. "%3.0f".  A gap follows every `group` columns.
-    template <class Scalar>
-    void show(const std::string& title, const Matrix<Scalar>& matrix, const char* format, Index group = 1000) {
-        std::vector<std::vector<double>> rows;
-        say(title);
-        for (Index i = 0; i < matrix.rows(); ++i) {
-            std::string line = "  ";
-            rows.emplace_back();
-            for (Index j = 0; j < matrix.cols(); ++j) {
-                char cell[32];
-                std::snprintf(cell, sizeof cell, format, static_cast<double>(matrix(i, j)));
-                line += (j > 0 && j % group == 0 ? "    " : "") + std::string(cell);
-                rows.back().push_back(static_cast<double>(matrix(i, j)));
-            }
-            say(line);
-        }
-        say("");
-        json_["matrices"][title] = rows;
-    }
-
-    /// "✓ what (measured 3.1e-07 ≤ 1e-06)": holds if |measured| is inside the bound.
-    void prove(const std::string& what, double measured, double bound) {
-        char numbers[64];
-        std::snprintf(numbers, sizeof numbers, "measured %.3g \u2264 %.3g", measured, bound);
-        claim(what, std::abs(measured) <= bound, numbers);
-    }
-    /// "✓ what (240 = 240)": holds if the numbers are the same.
-    void prove_equal(const std::string& what, double measured, double expected) {
-        char numbers[64];
-        std::snprintf(numbers, sizeof numbers, "%.6g = %.6g", measured, expected);
-        claim(what, measured == expected, numbers);
-    }
-
-    /// Where to read on.
-    void next(const std::string& text) const { say("\nNext: " + text); }
-
-    std::string bold(const std::string& text) const { return colour_ ? "\033[1m" + text + "\033[0m" : text; }
-
-private:
-    void claim(const std::string& what, bool holds, const std::string& numbers) {
-        held_ = held_ && holds;
-        say(std::string(holds ? "\u2713 " : "\u2717 ") + what + " (" + (holds ? numbers : "NOT: " + numbers) + ")");
-        json_["claims"].push_back({{"claim", what}, {"holds", holds}, {"numbers", numbers}});
-    }
-
-    /// Joins the lines of a paragraph and breaks them anew at 78 columns.
-    static std::string broken(const std::string& text) {
-        std::string lines;
-        std::size_t column = 0;
-        for (std::size_t at = 0; at < text.size();) {
-            if (text[at] == '\n') {
-                const bool soft = at > 0 && text[at - 1] != '\n' && at + 1 < text.size() && text[at + 1] != ' ' &&
-                                  text[at + 1] != '\n';
-                if (!soft || column == 0) lines += '\n', column = 0;
-                ++at;
-                continue;
-            }
-            const bool verbatim = column == 0 && text[at] == ' ';
-            const std::size_t end = std::min(text.find_first_of(verbatim ? "\n" : " \n", at + 1), text.size());
-            std::string word = text.substr(at, end - at);
-            at = end;
-            while (!verbatim && at < text.size() && text[at] == ' ') ++at;
-            const std::size_t width = cli::display_width(word);
-            if (column > 0 && column + 1 + width > 78) lines += '\n', column = 0;
-            lines += (column > 0 ? " " : "") + word;
-            column += (column > 0 ? 1 : 0) + width;
-            if (verbatim && at < text.size()) lines += '\n', ++at, column = 0;
-        }
-        return lines;
-    }
-
-    /// The few signs beyond ASCII, spelt out where they are not wanted.
-    std::string plain(std::string text) const {
-        if (!ascii_) return text;
-        const std::vector<std::pair<std::string, std::string>> spelling = {
-            {"\u2713", "[ok]"}, {"\u2717", "[NO]"}, {"\u2264", "<="}, {"\u03b4", "delta"}, {"\u00b7", "."},
-            {"\u221a", "sqrt"}, {"\u2212", "-"},    {"\u2192", "->"}, {"\u00d7", "x"},     {"\u2026", "..."}};
-        for (const auto& [sign, letters] : spelling)
-            for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at + letters.size()))
-                text.replace(at, sign.size(), letters);
-        return text;
-    }
-
-    std::string number_, title_;
-    bool ascii_ = false, quiet_ = false, colour_ = false, held_ = true;
-    nlohmann::ordered_json json_;
+/// A line of a plot: its name, the letter that draws it, and its height at every x.
+struct Curve {
+    std::string name;
+    char mark;
+    std::vector<double> heights;
 };
 
+/// Where to read on: a file of the house and a function in it, e.g. {"core/attention/slices.h", "add_slices_by_query"}.
+using Reading = std::pair<std::string, std::string>;
+
+/// One lesson: what it prints, what it claims, what it asks, and whether every claim held.
+/// Every text may hold Unicode; --ascii spells it out.  Lines of a paragraph that begin with a space stay as they are.
+class Lesson {
+public:
+    /// `number` has two digits; title and question are those of the first lines of the file.
+    Lesson(const std::string& number, const std::string& title, const std::string& question);
+    ~Lesson();
+
+    /// Parses the options, runs the lesson and returns 0 only if every claim held (1 otherwise, 2 for wrong usage).
+    int run(int argc, char** argv, const std::function<void()>& body);
+
+    // --- words -------------------------------------------------------------------------------------------------------
+    /// A paragraph, broken into lines of at most 78 columns.
+    void say(const std::string& text);
+    /// An error in a source: what it prints and what is right.  The claim that follows is the number that decides.
+    void correct(const std::string& source, const std::string& printed, const std::string& right);
+
+    // --- pictures; all of them stay in --json under their title ------------------------------------------------------
+    /// A matrix of numbers; `format` is printf's, e.g. "%3.0f".  A gap follows every `group` columns.
+    void show(const std::string& title, const Matrix<double>& matrix, const char* format, Index group = 1000);
+    /// The same with a colour map behind the numbers where there is colour: negative blue, positive red.
+    void show_signed(const std::string& title, const Matrix<double>& matrix, const char* format, Index group = 1000);
+    /// Matrices side by side, one sign and one digit a cell (9: the largest of all of them), coloured where possible.
+    /// With `rows`, each row begins with its label.
+    void heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>& matrices,
+                  const std::vector<std::string>& rows = {});
+    /// A box; the first row is the heading.  Columns whose cells are numbers stand to the right.
+    void table(const std::string& title, const std::vector<std::vector<std::string>>& rows);
+    /// A horizontal bar for every value; `format` writes the value, `unit` stands in the title.
+    void bars(const std::string& title, const std::vector<std::string>& labels, const std::vector<double>& values,
+              const char* format);
+    /// Curves over the same xs, drawn with letters; axes carry their names and units.
+    void curves(const std::string& title, const std::string& x_axis, const std::vector<double>& xs,
+                const std::string& y_axis, const std::vector<Curve>& lines, int rows = 14);
+    /// A number that stands in a text, kept for --json as well; returns it as text.
+    std::string number(const std::string& name, double value, const char* format = "%.6g");
+
+    // --- claims ------------------------------------------------------------------------------------------------------
+    /// "✓ what (measured 3.1e-07 ≤ 1e-06)": holds if |measured| is inside the bound.
+    void prove(const std::string& what, double measured, double bound);
+    /// "✓ what (measured 2.3 ≥ 2)"
+    void prove_at_least(const std::string& what, double measured, double bound);
+    /// "✓ what (240 = 240)": holds if the numbers are the same.
+    void prove_equal(const std::string& what, double measured, double expected);
+
+    // --- after the lesson --------------------------------------------------------------------------------------------
+    /// A question of --quiz whose answer is a number, right within `tolerance`; `because` is said after the answer.
+    void ask(const std::string& question, double answer, double tolerance, const std::string& because);
+    /// A question with choices, of which the one at `right` (from 0, computed) is right.
+    void choose(const std::string& question, const std::vector<std::string>& choices, Index right,
+                const std::string& because);
+    /// The exercise; `answer` runs under --answer and prints, shows and proves like the lesson itself.
+    void exercise(const std::string& text, const std::function<void()>& answer);
+    /// The last lines: what to read, what it comes from, and the lesson that follows.
+    void end(const std::vector<Reading>& readings, const std::string& sources, const std::string& next);
+
+private:
+    struct Record;
+    double doubted(double measured, double wrong);
+    void claim(const std::string& what, bool holds, const std::string& numbers);
+    void keep_matrix(const std::string& title, const Matrix<double>& matrix);
+    void print_matrix(const std::string& title, const Matrix<double>& matrix, const char* format, Index group,
+                      bool signs);
+    void print_quiz();
+
+    std::unique_ptr<Record> record_;
+};
+
+/// printf's "%.3f" and so on as a text.
+std::string text_of(double value, const char* format = "%.6g");
+
 /// The integers of an index table as numbers to print.
-inline Matrix<double> as_matrix(const IndexTensor& index) {
-    Matrix<double> matrix(index.extent(0), index.extent(1));
-    for (Index n = 0; n < index.size(); ++n) matrix.data()[n] = static_cast<double>(index[n]);
-    return matrix;
-}
+Matrix<double> as_matrix(const IndexTensor& index);
 
 }  // namespace locus::lesson

@@ -2,6 +2,7 @@
 
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
+#include <unicode/translit.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 #include <unicode/uscript.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 #include "core/check.h"
 
@@ -49,6 +51,19 @@ std::string lower_case(const std::string& text) {
     check_length(text);
     std::string lowered;
     return icu::UnicodeString::fromUTF8(text).toLower(icu::Locale::getRoot()).toUTF8String(lowered);
+}
+
+std::string latin_letters(const std::string& text) {
+    check_length(text);
+    UErrorCode error = U_ZERO_ERROR;
+    const std::unique_ptr<icu::Transliterator> spelling(
+        icu::Transliterator::createInstance("Any-Latin; Latin-ASCII", UTRANS_FORWARD, error));
+    if (U_FAILURE(error) || !spelling)
+        throw Error(Fault::unsupported, "ICU cannot spell in Latin letters: its data is missing");
+    icu::UnicodeString letters = icu::UnicodeString::fromUTF8(text);
+    spelling->transliterate(letters);
+    std::string spelt;
+    return letters.toUTF8String(spelt);
 }
 
 char32_t next_character(std::string_view text, std::size_t& at) {

@@ -15,6 +15,9 @@ std::string normalize(const std::string& text, NormalForm form);
 /// Lower case of the whole text: a sigma at the end of a word becomes a final one, as in Python's str.lower.
 std::string lower_case(const std::string& text);
 
+/// The text in Latin letters without accents, as far as ICU can spell it: "\ubc1c" becomes "bal".
+std::string latin_letters(const std::string& text);
+
 /// The character at byte `at`; moves `at` behind it.
 char32_t next_character(std::string_view text, std::size_t& at);
 

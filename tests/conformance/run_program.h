@@ -41,12 +41,13 @@ struct Outcome {
 
 /// `before` is shell in front of the command, such as "ulimit -f 1; ".
 inline Outcome run_file(const fs::path& file, const std::vector<std::string>& arguments,
-                        const std::string& before = "") {
+                        const std::string& before = "", const std::string& input = "") {
     const TemporaryFolder folder;
     std::string command = before + quoted(file.string());
     for (const std::string& argument : arguments) command += " " + quoted(argument);
     command = "(" + command + ") >" + quoted((folder / "out").string()) + " 2>" + quoted((folder / "err").string()) +
-              " </dev/null";
+              " <" + quoted((folder / "in").string());
+    write_file(folder / "in", input);
     const int status = std::system(command.c_str());
     Outcome outcome;
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -59,6 +60,12 @@ inline Outcome run_file(const fs::path& file, const std::vector<std::string>& ar
 inline Outcome run(const std::string& program, const std::vector<std::string>& arguments,
                    const std::string& before = "") {
     return run_file(fs::path(LOCUS_BINARY_DIR) / "bin" / program, arguments, before);
+}
+
+/// The same with somebody at the keyboard.
+inline Outcome run_with_input(const std::string& program, const std::vector<std::string>& arguments,
+                              const std::string& input) {
+    return run_file(fs::path(LOCUS_BINARY_DIR) / "bin" / program, arguments, "", input);
 }
 
 /// Names of everything in a folder.

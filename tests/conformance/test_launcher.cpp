@@ -1,7 +1,9 @@
 // The launcher, as far as it answers without building anything.
 #include <catch2/catch.hpp>
+#include <chrono>
 
-#include "tests/conformance/run_program.h"
+#include "core/cli/program.h"
+#include "tests/lessons/lesson_files.h"
 
 using namespace locus::test;
 
@@ -12,6 +14,28 @@ const fs::path kRoot = LOCUS_SOURCE_DIR;
 Outcome launch(const std::vector<std::string>& arguments, const std::string& before = "") {
     return run_file(kRoot / "locus", arguments, before);
 }
+
+/// A copy of the house in which everything is built already; its lessons are shell scripts.
+struct BuiltHouse {
+    const TemporaryFolder folder;
+    const fs::path tree = folder / "a house";
+
+    BuiltHouse() {
+        for (const char* room : {"core", "cuda", "viewer", "lessons", "tests", "build/release/bin"})
+            fs::create_directories(tree / room);
+        for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
+        fs::copy_file(kRoot / "locus", tree / "locus");
+    }
+    void add_lesson(const std::string& number, const std::string& title, const std::string& script) const {
+        write_file(tree / "lessons" / (number + "_x.cpp"), "// Lesson " + number + ": " + title + "\n");
+        const fs::path program = tree / "build/release/bin" / ("lesson-" + number);
+        write_file(program, "#!/bin/sh\n" + script + "\n");
+        fs::permissions(program, fs::perms::owner_all);
+        const fs::path stamp = tree / "build/release/.built-all-";
+        write_file(stamp, "");
+        fs::last_write_time(stamp, fs::file_time_type::clock::now() + std::chrono::hours(1));
+    }
+};
 
 }  // namespace
 
@@ -41,21 +65,58 @@ TEST_CASE("launcher: a verb or a lesson that does not exist is one sentence and 
 }
 
 TEST_CASE("launcher: the table of contents holds every lesson under its title", "[cli]") {
-    const Outcome outcome = launch({"lesson"});
+    const Outcome outcome = launch({"lesson"}, "export LC_ALL=C; ");
     CHECK(outcome.status == 0);
-    std::size_t lessons = 0;
-    for (const auto& entry : fs::directory_iterator(kRoot / "lessons")) {
-        if (entry.path().extension() != ".cpp") continue;
-        const std::string first = read_file(entry.path()), number = entry.path().filename().string().substr(0, 2);
-        INFO(entry.path());
-        const std::string start = "// Lesson " + number + ": ";
-        REQUIRE(first.starts_with(start));
-        const std::string title = first.substr(start.size(), first.find('\n') - start.size());
-        CHECK(outcome.out.find(number + "  " + title) != std::string::npos);
-        ++lessons;
+    const std::vector<LessonFile> files = lesson_files();
+    CHECK(!files.empty());
+    std::istringstream lines(outcome.out);
+    std::string line;
+    std::getline(lines, line);
+    for (const LessonFile& file : files) {
+        std::getline(lines, line);
+        INFO(line);
+        CHECK(line.find(file.number + "  " + file.title) != std::string::npos);
+        const std::size_t minutes = line.find(" " + file.minutes + " min");
+        REQUIRE(minutes != std::string::npos);
+        // One column, however many bytes the title takes.
+        CHECK(locus::cli::display_width(line.substr(0, line.find(" min"))) == 43);
+        CHECK((line.find("locus view --page " + file.page) != std::string::npos) == (file.page != "none"));
     }
-    CHECK(lessons > 0);
-    CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == static_cast<std::ptrdiff_t>(lessons) + 1);
+    CHECK_FALSE(std::getline(lines, line));
+}
+
+TEST_CASE("launcher: lesson --all counts what was proved, shows what was not, and ends with 1", "[cli]") {
+    const BuiltHouse house;
+    house.add_lesson("01", "First", "printf '\u2713 a (1 = 1)\n\u2713 b (2 = 2)\n'");
+    house.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'");
+    const Outcome good = run_file(house.tree / "locus", {"lesson", "--all"});
+    CHECK(good.status == 0);
+    CHECK(good.out.find(" 1/2  01  First") != std::string::npos);
+    CHECK(good.out.find("2 lessons, 3 claims proved, none failed, ") != std::string::npos);
+
+    house.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'; echo '\u2717 d (4, not 5)'; exit 1");
+    house.add_lesson("03", "Third", "echo 'cannot' >&2; exit 70");
+    const Outcome bad = run_file(house.tree / "locus", {"lesson", "--all"});
+    CHECK(bad.status == 1);
+    CHECK(bad.out.find("\u2717 d (4, not 5)\n") != std::string::npos);
+    CHECK(bad.out.find("cannot\n") != std::string::npos);
+    CHECK(bad.err.find("lesson 03 ended with status 70") != std::string::npos);
+    CHECK(bad.out.find("3 lessons, 3 claims proved, 2 lessons failed, ") != std::string::npos);
+}
+
+TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails", "[cli]") {
+    const BuiltHouse house;
+    house.add_lesson("01", "First", "echo new");
+    house.add_lesson("02", "Second", "echo broken; exit 1");
+    const fs::path golden = house.tree / "tests/lessons/golden";
+    fs::create_directories(golden);
+    write_file(golden / "01.txt", "old\n");
+    write_file(golden / "02.txt", "old\n");
+    const Outcome outcome = run_file(house.tree / "locus", {"lesson", "--update"});
+    CHECK(outcome.status == 1);
+    CHECK(read_file(golden / "01.txt") == "new\n");
+    CHECK(read_file(golden / "02.txt") == "old\n");
+    CHECK(listing(golden) == std::vector<std::string>{"01.txt", "02.txt"});
 }
 
 TEST_CASE("launcher: without root and sudo the one line to run, and status 3", "[cli]") {
