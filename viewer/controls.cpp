@@ -51,6 +51,13 @@ float Ui::stepper(const char* id, float right, float y, std::string_view shown, 
     return box.x0;
 }
 
+float Ui::layer_and_head(float right, float y, Index layers, Index& layer, Index heads, Index& head) const {
+    float x = stepper("head", right, y, std::to_string(head), head, 0, heads - 1) - px(6);
+    x -= text(x, y, "head", theme->muted, Face::ui, Align::right) + px(8);
+    x = stepper("layer", x, y, std::to_string(layer), layer, 0, layers - 1) - px(6);
+    return x - text(x, y, "layer", theme->muted, Face::ui, Align::right);
+}
+
 float Ui::choice(const char* id, float x, float y, const std::vector<std::string>& labels, std::size_t& chosen) const {
     float width = 0;
     for (const std::string& label : labels) width += text_width(label) + px(22);

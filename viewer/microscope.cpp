@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/lesson_links.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
 
@@ -109,8 +110,8 @@ void Microscope::draw(Scene& scene, const Rect& room) {
     for (int term = 0; term < 3; ++term)  // a tall window has room for the others too
         if (term != chosen && term_of(*cell, term).active && column.y() + ui.px(150) < room.y1)
             draw_channels(scene, column, term);
-    if (column.y() + ui.px(10) < room.y1 && column.link("Lesson 08 \u00b7 Three terms"))
-        scene.state.notice = "./locus lesson 8 prints the three terms step by step";
+    draw_lesson_links(scene, column, room,
+                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why \u221a(3d)"}});
 }
 
 void Microscope::draw_terms(Scene& scene, SideColumn& column) {

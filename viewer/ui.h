@@ -83,6 +83,8 @@ public:
     /// "‹ 2 ›" with its right end at x; returns its left end.  `value` moves inside [low, high]; wheel and clicks.
     float stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low,
                   Index high) const;
+    /// "layer ‹ 2 › head ‹ 0 ›" with its right end at x; returns its left end.
+    float layer_and_head(float right, float y, Index layers, Index& layer, Index heads, Index& head) const;
     /// Segments with one chosen, left end at x; returns the right end.
     float choice(const char* id, float x, float y, const std::vector<std::string>& labels, std::size_t& chosen) const;
     /// A line with a knob from x to x + width; drag or wheel.  Returns true when the value changed.

@@ -73,15 +73,8 @@ float AttentionPage::draw_bar(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     const DebertaConfig& config = scene.session.config();
-    float x = bar.x1 - ui.px(16);
-    x = ui.stepper("head", x, bar.middle_y(), std::to_string(state.head), state.head, 0,
-                   config.num_attention_heads - 1) -
-        ui.px(6);
-    x -= ui.text(x, bar.middle_y(), "head", ui.theme->muted, Face::ui, Align::right) + ui.px(8);
-    x = ui.stepper("layer", x, bar.middle_y(), std::to_string(state.layer), state.layer, 0,
-                   config.num_hidden_layers - 1) -
-        ui.px(6);
-    return x - ui.text(x, bar.middle_y(), "layer", ui.theme->muted, Face::ui, Align::right);
+    return ui.layer_and_head(bar.x1 - ui.px(16), bar.middle_y(), config.num_hidden_layers, state.layer,
+                             config.num_attention_heads, state.head);
 }
 
 void AttentionPage::refresh(Scene& scene) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
 #include "viewer/pages/decoder.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -24,8 +25,7 @@ void DecoderPage::draw_side(Scene& scene, const Rect& room) {
         column.sentence("Keys and values come from H in both passes. Only the query learns where it stands.");
     if (decoder.unavailable.empty() && scene.state.dialect == Dialect::hf)
         column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
-    if (column.link("Lesson 13 \u00b7 Enhanced mask decoder"))
-        scene.state.notice = "lesson 13 comes with a later milestone; ./locus lesson lists those that are there";
+    draw_lesson_links(scene, column, room, {{"13", "Enhanced mask decoder"}, {"04", "Absolute position"}});
     const float over = column.y() + scroll_ - ui.px(8) - room.y1;
     scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, over));
 }

@@ -114,11 +114,7 @@ float PermutationPage::draw_bar(Scene& scene, const Rect& bar) {
     }
     if (state.sentence != 0) return bar.x1;
     const ModelSizes sizes = exhibit().sizes();
-    float right = bar.x1 - ui.px(16);
-    right = ui.stepper("head", right, y, std::to_string(state.head), state.head, 0, sizes.heads - 1) - ui.px(6);
-    right -= ui.text(right, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(8);
-    right = ui.stepper("layer", right, y, std::to_string(state.layer), state.layer, 0, sizes.layers - 1) - ui.px(6);
-    return right - ui.text(right, y, "layer", ui.theme->muted, Face::ui, Align::right);
+    return ui.layer_and_head(bar.x1 - ui.px(16), y, sizes.layers, state.layer, sizes.heads, state.head);
 }
 
 void PermutationPage::draw(Scene& scene, const Rect& room) {

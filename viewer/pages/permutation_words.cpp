@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
 #include "viewer/pages/permutation.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -58,6 +59,7 @@ void PermutationPage::draw_side(Scene& scene, const Rect& room) {
         column.sentence(
             "Orders 3 2 4 1 and 3 2 1 4 begin alike: from the same two words one asks for position 4, the "
             "other for position 1. Only g tells them apart.");
+    draw_lesson_links(scene, column, room, {{"22", "Permutation language model"}, {"23", "Two streams"}});
 }
 
 void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {

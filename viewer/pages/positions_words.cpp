@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
 #include "viewer/pages/positions.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -64,8 +65,8 @@ void PositionsPage::draw_side(Scene& scene, const Rect& room) {
                 ? "hf: offsets beyond M are not clamped first; only the row is, so far keys at the right use row 0."
                 : "official: offsets are clamped to \u00b1(M \u2212 1) first, so row 0 is never used. Choose hf to see "
                   "the other.");
-    if (column.link("Lesson 05 \u00b7 Relative positions"))
-        scene.state.notice = "./locus lesson 5 prints the matrix step by step";
+    draw_lesson_links(scene, column, room,
+                      {{"05", "Relative position matrix"}, {"06", "Log buckets"}, {"07", "Gather by hand"}});
 }
 
 void PositionsPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
 #include "viewer/pages/rope.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -66,6 +67,10 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
             "Trained interleaved, read half-split: other channels turn together, so the score is wrong. "
             "Reorder the rows of W_q and W_k along the wires and it is " +
             fixed(numbers_.permuted, 4) + ", as before.");
+    if (state.layout == 0)
+        draw_lesson_links(scene, column, room, {{"17", "Only n \u2212 m survives"}, {"18", "Long-term decay"}});
+    else
+        draw_lesson_links(scene, column, room, {{"19", "Two RoPE layouts"}});
 }
 
 void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
@@ -86,12 +91,7 @@ void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
     stepper("key", "key of the token", ui.theme->c2p, word(state.key), state.key, tokens - 1);
     if (state.query != query) state.m = state.query;
     if (state.key != key) state.n = state.key;
-    const float y = column.y();
-    float x =
-        ui.stepper("head", column.right(), y, std::to_string(state.head), state.head, 0, sizes.heads - 1) - ui.px(6);
-    x -= ui.text(x, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
-    x = ui.stepper("layer", x, y, std::to_string(state.layer), state.layer, 0, sizes.layers - 1) - ui.px(6);
-    ui.text(x, y, "layer", ui.theme->muted, Face::ui, Align::right);
+    ui.layer_and_head(column.right(), column.y(), sizes.layers, state.layer, sizes.heads, state.head);
     column.skip(30);
 }
 

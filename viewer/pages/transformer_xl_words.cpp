@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
 #include "viewer/pages/transformer_xl.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -39,7 +40,7 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& room) {
     list(state.memory == 0 ? "without memory" : "with " + std::to_string(state.memory) + " remembered tokens", *answer_,
          ui.theme->accent);
     if (state.memory > 0) list("without memory", *without_, ui.theme->muted);
-    column.row("loss of the segment", fixed(answer_->loss, 3), true);
+    column.row("loss of the segment, nats", fixed(answer_->loss, 3), true);
     if (state.memory > 0) column.row("without memory", fixed(without_->loss, 3));
     column.rule();
 
@@ -74,6 +75,8 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& room) {
     column.row("probability", fixed(value(5, state), 4), true);
     column.sentence(
         "No absolute position enters: u and v are the same for every query, r depends on the distance alone.");
+    draw_lesson_links(scene, column, room,
+                      {{"24", "Segments and memory"}, {"25", "Four Transformer-XL terms"}, {"26", "The shift trick"}});
 }
 
 void TransformerXlPage::draw_formula(Scene& scene, const Rect& bar) {
