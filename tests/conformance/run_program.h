@@ -40,8 +40,8 @@ struct Outcome {
 };
 
 /// `before` is shell in front of the command, such as "ulimit -f 1; ".
-inline Outcome run_file(const fs::path& file, const std::vector<std::string>& arguments,
-                        const std::string& before = "", const std::string& input = "") {
+inline Outcome run_file(const fs::path& file, const std::vector<std::string>& arguments, const std::string& before = "",
+                        const std::string& input = "") {
     const TemporaryFolder folder;
     std::string command = before + quoted(file.string());
     for (const std::string& argument : arguments) command += " " + quoted(argument);

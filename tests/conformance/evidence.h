@@ -1,0 +1,102 @@
+#pragma once
+// What a diagnosis may look at: a candidate's stages, the reference's where the candidate kept silent, and the model.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/models/deberta_weights.h"
+#include "core/models/model.h"
+#include "core/models/weight_reader.h"
+#include "core/trace.h"
+
+namespace locus::conformance {
+
+/// The folder a case was computed with; every formula behind the first projection needs it.
+struct ModelFolder {
+    Family family = Family::deberta;
+    std::string config_json, location;
+    std::shared_ptr<const WeightSource> source;
+    WeightReader<double> weights;
+    std::unique_ptr<DebertaWeights<double>> deberta;  // of a DeBERTa alone
+
+    /// Throws what open_checkpoint and family_of throw.
+    static std::shared_ptr<const ModelFolder> open(const std::string& folder);
+    explicit ModelFolder(std::shared_ptr<const WeightSource> from) : source(from), weights(std::move(from)) {}
+};
+
+/// Everything that is known about one wrong pass.
+struct Evidence {
+    const Trace& reference;
+    const Trace& candidate;
+    std::shared_ptr<const ModelFolder> model;  // nullptr: only stages that follow from stages can be explained
+    std::vector<ModelInput> segments;          // tokens and masks; may be empty
+};
+
+/// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
+struct NotEnough {
+    std::string what;
+};
+
+class Replay;
+
+/// How one stage follows from others.  Names: "q" stands in the same layer; "/relative.index" is a full name; "x" and
+/// "x_q" are what keys and values, and what queries are made of (the output of the layer before; in the mask decoder
+/// h and emd.query.t).
+struct Formula {
+    std::string stem;
+    std::vector<std::string> inputs;
+    std::function<Tensor<double>(const Replay&)> compute;
+};
+
+/// Right formulas of a family, in the order of a pass.
+const std::vector<Formula>& formulas_of(Family family);
+
+/// Stages as they would be if some formulas were others: what is replaced, and everything that follows from it, is
+/// computed; the rest is the candidate's own, else the reference's.
+class Replay {
+public:
+    /// `scope` is what stands before the stem, e.g. "layer.0." or "emd.1." or "".
+    Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced = {});
+
+    /// A stage of this scope, or "/full.name", "x", "x_q".  Throws NotEnough.
+    const Tensor<double>& operator()(const std::string& stem) const;
+    /// The stage by its formula, although somebody reported it.  Throws NotEnough.
+    Tensor<double> computed(const std::string& stem) const;
+    /// The stage by its right formula, whatever replaces it.  Throws NotEnough.
+    Tensor<double> right(const std::string& stem) const;
+    /// True if the stage, or one it follows from, has a replaced formula.
+    bool touches(const std::string& stem) const;
+
+    const std::string& scope() const { return scope_; }
+    /// What the segment of this scope was given.  Throws NotEnough where nobody says.
+    const ModelInput& input() const;
+    /// Throws NotEnough where there is no model folder, or one of another family.
+    const ModelFolder& model() const;
+    const DebertaWeights<double>& deberta() const;
+    bool has_model() const { return evidence_.model != nullptr; }
+    /// Layer whose weights compute this scope: l of "layer.l.", the last one of "emd.t.".
+    Index layer() const;
+    /// 1 = visible, [Tq,Tk] of sample b; empty where everything is.
+    Mask mask(Index b) const;
+
+private:
+    std::string full_name(const std::string& stem) const;
+    const Formula* formula_of(const std::string& stem) const;
+    const Formula* right_formula_of(const std::string& stem) const;
+    std::optional<Tensor<double>> reported(const std::string& name) const;
+    /// Layer l's input: what it is made of in this scope.
+    std::string input_name(bool of_query) const;
+
+    const Evidence& evidence_;
+    std::string scope_, segment_;
+    std::vector<Formula> replaced_;
+    mutable std::map<std::string, Tensor<double>> kept_;
+};
+
+/// Values of any stage as double, index tables too.
+Tensor<double> widened(const Stage& stage);
+
+}  // namespace locus::conformance

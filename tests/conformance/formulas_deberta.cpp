@@ -1,0 +1,121 @@
+// The right formulas of DeBERTa, stage by stage.  He et al. 2021; microsoft/DeBERTa disentangled_attention.py, bert.py.
+#include "core/models/layers.h"
+#include "core/positions/relative_buckets.h"
+#include "tests/conformance/formulas.h"
+
+namespace locus::conformance {
+
+namespace {
+
+std::string layer_name(const Replay& at, const char* part) { return layer_prefix(at.layer()) + part; }
+
+Tensor<double> projected(const Replay& at, const char* from, int part) {
+    const auto& weights = at.deberta();
+    return project_heads<double>(at(from), weights.projection(at.layer(), part), weights.config().num_attention_heads);
+}
+
+Tensor<double> index_of(const Replay& at) {
+    const DebertaConfig& config = at.deberta().config();
+    const Index length = at.input().length();
+    const BucketLine line = config.position_buckets > 0
+                                ? BucketLine::logarithmic(length, length, config.position_buckets,
+                                                          config.max_relative_positions, OffsetClamp::official)
+                                : BucketLine::clamped(length, length, config.max_relative_positions);
+    const IndexTensor index = line.matrix();
+    Tensor<double> values(index.shape());
+    for (Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(index[n]);
+    return values;
+}
+
+Tensor<double> table_of(const Replay& at) {
+    const Matrix<double>& table = at.deberta().relative_table();
+    return as_tensor<double>({table.rows(), table.cols()}, table);
+}
+
+/// The table through a projection, heads split -> [H,2k,d].
+Tensor<double> table_heads(const Replay& at, const Dense<double>& projection) {
+    const Tensor<double>& table = at("/relative.table");
+    const Tensor<double> split =
+        project_heads<double>(Tensor<double>({1, table.extent(0), table.extent(1)}, table.values()), projection,
+                              at.deberta().config().num_attention_heads);
+    return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
+}
+
+Tensor<double> sum_of_terms(const Replay& at) {
+    // Without a model folder the terms that somebody reports are those there are.
+    Terms terms;
+    if (at.has_model()) terms = at.deberta().config().terms;
+    Tensor<double> sum = at("c2c");
+    if (terms.c2p) sum = sum_of(std::move(sum), at("c2p"));
+    if (terms.p2c) sum = sum_of(std::move(sum), at("p2c"));
+    const double divisor = score_divisor<double>(terms.count(), at("q").extent(3));
+    return mapped(std::move(sum), [&](double score) { return score / divisor; });
+}
+
+Tensor<double> normed_sum(const Replay& at, const Matrix<double>& x, const Tensor<double>& residual, const char* norm) {
+    const auto& weights = at.deberta();
+    return shaped(residual, layer_norm<double>(x + Matrix<double>(residual.rows()), weights.norm(layer_name(at, norm)),
+                                               weights.config().layer_norm_eps));
+}
+
+Tensor<double> decoder_query(const Replay& at) {
+    const Tensor<double>& h = at("/layer." + std::to_string(at.deberta().config().num_hidden_layers - 2) + ".output");
+    const Matrix<double> absolute = at.deberta().absolute_rows(h.extent(1));
+    Tensor<double> query = h;
+    for (Index b = 0; b < h.extent(0); ++b) query.matrix(b) += absolute;
+    return query;
+}
+
+}  // namespace
+
+std::vector<Formula> deberta_formulas() {
+    return {
+        {"/relative.index", {}, index_of},
+        {"/relative.table", {}, table_of},
+        {"q", {"x_q"}, [](const Replay& at) { return projected(at, "x_q", 0); }},
+        {"k", {"x"}, [](const Replay& at) { return projected(at, "x", 1); }},
+        {"v", {"x"}, [](const Replay& at) { return projected(at, "x", 2); }},
+        {"q_r",
+         {"/relative.table"},
+         [](const Replay& at) { return table_heads(at, at.deberta().position_query(at.layer())); }},
+        {"k_r",
+         {"/relative.table"},
+         [](const Replay& at) { return table_heads(at, at.deberta().position_key(at.layer())); }},
+        {"c2c", {"q", "k"}, [](const Replay& at) { return products(at("q"), at("k")); }},
+        {"c2p",
+         {"q", "k_r", "/relative.index"},
+         [](const Replay& at) { return content_to_position_by(at("q"), at("k_r"), at("/relative.index")); }},
+        {"p2c",
+         {"k", "q_r", "/relative.index"},
+         [](const Replay& at) { return position_to_content_by(at("k"), at("q_r"), at("/relative.index")); }},
+        {"scores", {"c2c", "c2p", "p2c"}, sum_of_terms},
+        {"probs", {"scores"}, masked_probabilities},
+        {"context", {"probs", "v"}, joined_context},
+        {"attention",
+         {"context", "x_q"},
+         [](const Replay& at) {
+             return normed_sum(
+                 at, dense<double>(at("context").rows(), at.deberta().dense(layer_name(at, "attention.output.dense"))),
+                 at("x_q"), "attention.output.LayerNorm");
+         }},
+        {"ffn_act",
+         {"attention"},
+         [](const Replay& at) {
+             const Matrix<double> inner =
+                 dense<double>(at("attention").rows(), at.deberta().dense(layer_name(at, "intermediate.dense")));
+             return shaped(at("attention"), activate<double>(inner, at.deberta().config().hidden_act));
+         }},
+        {"ffn",
+         {"ffn_act"},
+         [](const Replay& at) {
+             return shaped(at("ffn_act"),
+                           dense<double>(at("ffn_act").rows(), at.deberta().dense(layer_name(at, "output.dense"))));
+         }},
+        {"output",
+         {"ffn", "attention"},
+         [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
+        {"/emd.query.0", {}, decoder_query},
+    };
+}
+
+}  // namespace locus::conformance
