@@ -5,7 +5,24 @@
 namespace locus::conformance {
 
 const std::vector<Mistake>& catalogue() {
-    static const std::vector<Mistake> all = {mistake_01(), mistake_26()};
+    static const std::vector<Mistake> all = {
+        mistake_01(),  //
+        mistake_26(),  //
+        mistake_39(),  //
+        mistake_40(),  //
+        mistake_41(),  //
+        mistake_42(),  //
+        mistake_43(),  //
+        mistake_44(),  //
+        mistake_45(),  //
+        mistake_46(),  //
+        mistake_47(),  //
+        mistake_48(),  //
+        mistake_49(),  //
+        mistake_50(),  //
+        mistake_51(),  //
+        mistake_52(),  //
+    };
     return all;
 }
 

@@ -46,13 +46,12 @@ struct Hypothesis {
     Tensor<double> predicted;
 };
 
-/// True if the candidate reports a stage that the mistake makes wrong, and has it right.
-bool contradicted(const Mistake& mistake, const std::string& scope, const std::string& failing,
+/// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
+bool contradicted(const Mistake& mistake, const Replay& replay, const std::string& failing,
                   const Comparison& comparison) {
     for (const std::string& stem : mistake.stems)
         for (const StageVerdict& verdict : comparison.stages)
-            if (stem != failing && verdict.pass &&
-                verdict.name == (stem.starts_with('/') ? stem.substr(1) : scope + stem))
+            if (stem != failing && verdict.pass && verdict.name == replay.full_name(stem) && replay.touches(stem))
                 return true;
     return false;
 }
@@ -106,7 +105,8 @@ private:
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
     Diagnosis diagnosis;
     diagnosis.pattern = describe_difference(evidence, verdict);
-    if (verdict.worst < 0) return diagnosis;  // nothing was compared: another shape or dtype
+    // Nothing was compared: a mistake may explain another shape, none explains another dtype.
+    if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
     const Judge judge(evidence, verdict);
     std::vector<Hypothesis> all;
     if (const auto right = judge.judge(0, {})) all.push_back(*right);
@@ -114,9 +114,11 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
         if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
                                   mistake.families.end())
             continue;
-        if (contradicted(mistake, judge.scope(), judge.stem(), comparison)) continue;
-        for (const Variant& variant : mistake.variants)
+        for (const Variant& variant : mistake.variants) {
+            const Replay replay(evidence, judge.scope(), variant.formulas);
+            if (contradicted(mistake, replay, judge.stem(), comparison)) continue;
             if (auto hypothesis = judge.judge(mistake.number, variant)) all.push_back(std::move(*hypothesis));
+        }
     }
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;

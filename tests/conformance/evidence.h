@@ -81,9 +81,13 @@ public:
     Index layer() const;
     /// 1 = visible, [Tq,Tk] of sample b; empty where everything is.
     Mask mask(Index b) const;
+    /// The same hypothesis elsewhere, e.g. at "segment.0.layer.1.".
+    Replay elsewhere(std::string scope) const { return {evidence_, std::move(scope), replaced_}; }
+
+    /// "layer.0." and "q" -> "layer.0.q".
+    std::string full_name(const std::string& stem) const;
 
 private:
-    std::string full_name(const std::string& stem) const;
     const Formula* formula_of(const std::string& stem) const;
     const Formula* right_formula_of(const std::string& stem) const;
     std::optional<Tensor<double>> reported(const std::string& name) const;

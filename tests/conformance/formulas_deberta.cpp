@@ -69,7 +69,7 @@ Tensor<double> decoder_query(const Replay& at) {
 }  // namespace
 
 std::vector<Formula> deberta_formulas() {
-    return {
+    std::vector<Formula> all = {
         {"/relative.index", {}, index_of},
         {"/relative.table", {}, table_of},
         {"q", {"x_q"}, [](const Replay& at) { return projected(at, "x_q", 0); }},
@@ -89,8 +89,10 @@ std::vector<Formula> deberta_formulas() {
          {"k", "q_r", "/relative.index"},
          [](const Replay& at) { return position_to_content_by(at("k"), at("q_r"), at("/relative.index")); }},
         {"scores", {"c2c", "c2p", "p2c"}, sum_of_terms},
-        {"probs", {"scores"}, masked_probabilities},
-        {"context", {"probs", "v"}, joined_context},
+        {"probs",
+         {"scores", "scores_mixed"},
+         [](const Replay& at) { return masked_probabilities(at, "scores_mixed"); }},
+        {"context", {"probs", "probs_mixed", "v"}, [](const Replay& at) { return joined_context(at, "probs_mixed"); }},
         {"attention",
          {"context", "x_q"},
          [](const Replay& at) {
@@ -111,11 +113,13 @@ std::vector<Formula> deberta_formulas() {
              return shaped(at("ffn_act"),
                            dense<double>(at("ffn_act").rows(), at.deberta().dense(layer_name(at, "output.dense"))));
          }},
-        {"output",
+        {"output_before_conv",
          {"ffn", "attention"},
          [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
         {"/emd.query.0", {}, decoder_query},
     };
+    for (Formula& formula : deberta_model_formulas()) all.push_back(std::move(formula));
+    return all;
 }
 
 }  // namespace locus::conformance
