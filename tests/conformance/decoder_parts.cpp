@@ -27,8 +27,9 @@ const Tensor<double>& hidden_state(const Replay& at, Index from_the_end) {
 
 Tensor<double> absolute_rows(const Replay& at, const Tensor<double>& h) {
     const auto& weights = at.deberta();
-    if (!weights.has_absolute_table() || weights.config().embedding_size != h.extent(2))
-        throw NotEnough{"an absolute table"};
+    const DebertaConfig& config = weights.config();
+    if (!weights.has_absolute_table() || config.position_biased_input || config.embedding_size != h.extent(2))
+        throw NotEnough{"a mask decoder"};
     const Matrix<double> table = weights.absolute_rows(h.extent(1));
     Tensor<double> rows(h.shape());
     for (Index b = 0; b < h.extent(0); ++b) rows.matrix(b) = table;

@@ -9,7 +9,7 @@ Index decoder_pass(const Replay& at);
 /// Output of the encoder's layer N - from_the_end: 1 is the last one, 2 what the decoder starts from; one before the
 /// first layer are the embeddings.  Throws NotEnough beyond.
 const Tensor<double>& hidden_state(const Replay& at, Index from_the_end);
-/// I [B,T,D], the rows of the absolute table, in the shape of h.  Throws NotEnough where there is no table.
+/// I [B,T,D], the rows of the absolute table, in the shape of h.  Throws NotEnough where no decoder can run.
 Tensor<double> absolute_rows(const Replay& at, const Tensor<double>& h);
 /// x through the key or value projection of the last layer, heads split.  part: 1 k, 2 v.
 Tensor<double> key_or_value(const Replay& at, const Tensor<double>& x, int part);

@@ -46,12 +46,24 @@ struct Hypothesis {
     Tensor<double> predicted;
 };
 
+/// True if this way of making the mistake predicts of a right stage what the candidate reports of it.
+bool agrees(const Replay& replay, const std::string& stem, const Evidence& evidence, const StageVerdict& verdict) {
+    try {
+        const double apart = distance(replay(stem), widened(evidence.candidate.at(verdict.name)));
+        return apart <= verdict.allowed;
+    } catch (const NotEnough&) {
+    } catch (const Error&) {
+    }
+    return false;
+}
+
 /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
-bool contradicted(const Mistake& mistake, const Replay& replay, const std::string& failing,
+bool contradicted(const Mistake& mistake, const Replay& replay, const std::string& failing, const Evidence& evidence,
                   const Comparison& comparison) {
     for (const std::string& stem : mistake.stems)
         for (const StageVerdict& verdict : comparison.stages)
-            if (stem != failing && verdict.pass && verdict.name == replay.full_name(stem) && replay.touches(stem))
+            if (stem != failing && verdict.pass && verdict.name == replay.full_name(stem) && replay.touches(stem) &&
+                !agrees(replay, stem, evidence, verdict))
                 return true;
     return false;
 }
@@ -116,7 +128,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
             continue;
         for (const Variant& variant : mistake.variants) {
             const Replay replay(evidence, judge.scope(), variant.formulas);
-            if (contradicted(mistake, replay, judge.stem(), comparison)) continue;
+            if (contradicted(mistake, replay, judge.stem(), evidence, comparison)) continue;
             if (auto hypothesis = judge.judge(mistake.number, variant)) all.push_back(std::move(*hypothesis));
         }
     }

@@ -1,6 +1,7 @@
 // The right formulas of DeBERTa, stage by stage.  He et al. 2021; microsoft/DeBERTa disentangled_attention.py, bert.py.
 #include "core/models/layers.h"
 #include "core/positions/relative_buckets.h"
+#include "tests/conformance/decoder_parts.h"
 #include "tests/conformance/formulas.h"
 
 namespace locus::conformance {
@@ -59,11 +60,8 @@ Tensor<double> normed_sum(const Replay& at, const Matrix<double>& x, const Tenso
 }
 
 Tensor<double> decoder_query(const Replay& at) {
-    const Tensor<double>& h = at("/layer." + std::to_string(at.deberta().config().num_hidden_layers - 2) + ".output");
-    const Matrix<double> absolute = at.deberta().absolute_rows(h.extent(1));
-    Tensor<double> query = h;
-    for (Index b = 0; b < h.extent(0); ++b) query.matrix(b) += absolute;
-    return query;
+    const Tensor<double>& h = hidden_state(at, 2);
+    return sum_of(absolute_rows(at, h), h);
 }
 
 }  // namespace

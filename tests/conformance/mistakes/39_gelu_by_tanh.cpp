@@ -6,9 +6,9 @@ namespace locus::conformance {
 
 namespace {
 
+/// Where the configuration wants another function nothing changes.
 Matrix<double> by_tanh(const Matrix<double>& inner, Activation right) {
-    if (right != Activation::gelu) throw NotEnough{"an exact GELU"};
-    return activate<double>(inner, Activation::gelu_tanh);
+    return activate<double>(inner, right == Activation::gelu ? Activation::gelu_tanh : right);
 }
 
 Formula in_layers() {

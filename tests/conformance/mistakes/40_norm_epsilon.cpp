@@ -27,7 +27,7 @@ Tensor<double> embeddings(const Replay& at, const Divisor& divisor) {
 Tensor<double> table(const Replay& at, const Divisor& divisor) {
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
-    if (!config.norm_rel_ebd) throw NotEnough{"a norm on the relative table"};
+    if (!config.norm_rel_ebd) return at.right("/relative.table");
     const Matrix<double> rows =
         normed(weights.matrix("encoder.rel_embeddings.weight", {2 * config.span(), config.hidden_size}),
                weights.norm("encoder.LayerNorm"), config.layer_norm_eps, divisor);

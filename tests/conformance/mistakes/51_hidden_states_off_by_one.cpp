@@ -28,8 +28,10 @@ Mistake mistake_51() {
                             }}}},
                          {"one too late", {{"output", {}, [](const Replay& at) {
                                                 need_layer(at);
-                                                return at.elsewhere("")("/layer." + std::to_string(at.layer() + 1) +
-                                                                        ".output");
+                                                const auto next =
+                                                    at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
+                                                if (!next) throw NotEnough{"a layer behind"};
+                                                return *next;
                                             }}}}}};
 }
 
