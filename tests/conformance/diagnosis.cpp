@@ -10,18 +10,6 @@ namespace {
 
 constexpr double kMargin = 100;  // how much worse every other hypothesis must be
 
-/// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index".
-std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
-    std::size_t at = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
-    for (const char* group : {"layer.", "emd."})
-        if (name.compare(at, std::string(group).size(), group) == 0 &&
-            std::isdigit(static_cast<unsigned char>(name[at + std::string(group).size()]))) {
-            const std::size_t end = name.find('.', at + std::string(group).size()) + 1;
-            return {name.substr(0, end), name.substr(end)};
-        }
-    return {name.substr(0, at), "/" + name.substr(at)};
-}
-
 double largest(const Tensor<double>& values) {
     double size = 0;
     for (const double value : values.values()) size = std::max(size, std::abs(value));
@@ -46,13 +34,12 @@ struct Hypothesis {
     Tensor<double> predicted;
 };
 
-/// True if the candidate reports a stage that the mistake makes wrong, and has it right.
-bool contradicted(const Mistake& mistake, const std::string& scope, const std::string& failing,
+/// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
+bool contradicted(const Mistake& mistake, const Replay& replay, const std::string& failing,
                   const Comparison& comparison) {
     for (const std::string& stem : mistake.stems)
         for (const StageVerdict& verdict : comparison.stages)
-            if (stem != failing && verdict.pass &&
-                verdict.name == (stem.starts_with('/') ? stem.substr(1) : scope + stem))
+            if (stem != failing && verdict.pass && verdict.name == replay.full_name(stem) && replay.touches(stem))
                 return true;
     return false;
 }
@@ -114,9 +101,11 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
         if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
                                   mistake.families.end())
             continue;
-        if (contradicted(mistake, judge.scope(), judge.stem(), comparison)) continue;
-        for (const Variant& variant : mistake.variants)
+        for (const Variant& variant : mistake.variants) {
+            const Replay replay(evidence, judge.scope(), variant.formulas);
+            if (contradicted(mistake, replay, judge.stem(), comparison)) continue;
             if (auto hypothesis = judge.judge(mistake.number, variant)) all.push_back(std::move(*hypothesis));
+        }
     }
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;

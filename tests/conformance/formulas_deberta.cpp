@@ -17,10 +17,11 @@ Tensor<double> projected(const Replay& at, const char* from, int part) {
 Tensor<double> index_of(const Replay& at) {
     const DebertaConfig& config = at.deberta().config();
     const Index length = at.input().length();
-    const BucketLine line = config.position_buckets > 0
-                                ? BucketLine::logarithmic(length, length, config.position_buckets,
-                                                          config.max_relative_positions, OffsetClamp::official)
-                                : BucketLine::clamped(length, length, config.max_relative_positions);
+    const BucketLine line =
+        config.position_buckets > 0
+            ? BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions,
+                                      DebertaOptions::of(at.dialect()).offset_clamp)
+            : BucketLine::clamped(length, length, config.max_relative_positions);
     const IndexTensor index = line.matrix();
     Tensor<double> values(index.shape());
     for (Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(index[n]);
