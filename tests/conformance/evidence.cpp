@@ -63,6 +63,11 @@ Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula>
     if (scope_.starts_with("segment.")) segment_ = scope_.substr(0, scope_.find('.', 8) + 1);
 }
 
+Replay Replay::with(std::vector<Formula> more) const {
+    more.insert(more.end(), replaced_.begin(), replaced_.end());
+    return {evidence_, scope_, std::move(more)};
+}
+
 const ModelInput& Replay::input() const {
     if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
     return evidence_.segments[segment()];

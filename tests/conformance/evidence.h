@@ -106,6 +106,8 @@ public:
     bool is_query_stream() const { return scope_.ends_with(".g."); }
     /// 1 = visible, [Tq,Tk] of sample b; empty where everything is.
     Mask mask(Index b) const;
+    /// The same hypothesis and these formulas before it.
+    Replay with(std::vector<Formula> more) const;
     /// The same hypothesis elsewhere, e.g. at "segment.0.layer.1.".
     Replay elsewhere(std::string scope) const { return {evidence_, std::move(scope), replaced_}; }
 

@@ -103,12 +103,6 @@ Formula projection(const char* stem, const char* part) {
             }};
 }
 
-Formula rotation(const char* stem, const char* from) {
-    return {stem, {from, "/rotary.sin", "/rotary.cos"}, [from](const Replay& at) {
-                return turned(at(from), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
-            }};
-}
-
 }  // namespace
 
 std::vector<Formula> roformer_formulas() {
@@ -120,13 +114,14 @@ std::vector<Formula> roformer_formulas() {
         projection("q", "query"),
         projection("k", "key"),
         projection("v", "value"),
-        rotation("q_rot", "q"),
-        rotation("k_rot", "k"),
-        rotation("v_rot", "v"),
         {"scores", {"q_rot", "k_rot"}, scores_of},
         {"probs", {"scores"}, masked_probabilities},
         {"context", {"probs", "v", "v_rot"}, context_of},
     };
+    for (Formula& formula : rotations([](const auto&x, const auto&sin, const auto&cos) {
+             return turned(x, sin, cos, RotaryLayout::interleaved);
+         }))
+        all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
     all.push_back({"/mlm.transform", {}, transform_of});
     all.push_back({"/mlm.logits", {"/mlm.transform"}, mlm_logits});
