@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/cli/request.h"
+#include "core/compare.h"
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
 #include "core/stages.h"
@@ -25,14 +26,6 @@ double rms(const Stage& stage) {
 
 /// The largest difference between two tensors of one shape.
 double difference(const Tensor<double>& a, const Matrix<double>& b) { return (a.rows() - b).cwiseAbs().maxCoeff(); }
-
-/// The place, from 1, of the first stage in which two traces differ.
-Index first_that_differs(const Trace& a, const Trace& b) {
-    for (std::size_t n = 0; n < a.stages().size(); ++n)
-        for (Index at = 0; at < a.stages()[n].size(); ++at)
-            if (a.stages()[n].at(at) != b.stages()[n].at(at)) return static_cast<Index>(n) + 1;
-    return 0;
-}
 
 /// Attention of layer 0 over x [1,T,D], head by head -> joined heads [1,T,D].
 Tensor<double> attend(const DebertaWeights<double>& weights, const BucketLine& line, const Tensor<double>& x) {
@@ -108,13 +101,17 @@ int main(int argc, char** argv) {
                       difference(of("ffn_act"), ffn_act), difference(of("ffn"), ffn),
                       difference(of("output"), layer_norm<double>(summed, last, eps))});
         lesson.prove("context to output from small parts by hand, largest difference", by_hand, 0);
-        const Trace wrong = model.forward(input, DebertaOptions::of(Dialect::paper), wanted);
-        const Index first = first_that_differs(trace, wrong);
+        const Comparison port =
+            compare(trace, model.forward(input, DebertaOptions::of(Dialect::paper), wanted), Tolerance{});
+        const std::string first = port.first() ? port.first()->name : "";
         lesson.say(
             "Compare a port from the top: the first stage that differs names the mistake, all later ones inherit it. "
             "A port with δ(j,i) in p2c, as in lesson 9:");
-        lesson.prove_equal("place of the first stage that differs; p2c is stage 11", static_cast<double>(first),
-                           double(std::find(names.begin(), names.end(), "layer.0.p2c") - names.begin() + 1));
+        const auto place = [&](const std::string& name) {
+            return static_cast<double>(std::find(names.begin(), names.end(), name) - names.begin() + 1);
+        };
+        lesson.prove_equal("place in the list of the first that differs, and of p2c", place(first),
+                           place("layer.0.p2c"));
 
         lesson.say(
             "A norm gives each token mean 0 and variance 1 (plus a tiny ε under the root), then a learned γ and β. "
@@ -147,10 +144,9 @@ int main(int argc, char** argv) {
         lesson.ask("How many numbers does stage c2p hold for 2 texts, 6 heads and 10 tokens each?",
                    static_cast<double>(element_count({2, 6, 10, 10})), 0, "One per text, head, query and key.");
         const std::vector<std::string> choices = {"layer.0.k", "layer.0.p2c", "layer.0.scores"};
-        lesson.choose(
-            "Keys are right, but p2c gathers the wrong rows. Which stage differs first?", choices,
-            std::find(choices.begin(), choices.end(), names[static_cast<std::size_t>(first - 1)]) - choices.begin(),
-            "Scores differ too, but later in the list.");
+        lesson.choose("Keys are right, but p2c gathers the wrong rows. Which stage differs first?", choices,
+                      std::find(choices.begin(), choices.end(), first) - choices.begin(),
+                      "Scores differ too, but later in the list.");
         lesson.exercise("A port computes GELU by its tanh formula. Which stage shows it first, and by how much?", [&] {
             const Matrix<double> close = activate<double>(dense<double>(attention, block.up), Activation::gelu_tanh);
             lesson.say("attention cannot know of it, ffn_act is the first. The formulas differ by 4.74e-4 at most:");
