@@ -29,7 +29,8 @@ double difference(const Tensor<double>& a, const Matrix<double>& b) { return (a.
 
 /// Attention of layer 0 over x [1,T,D], head by head -> joined heads [1,T,D].
 Tensor<double> attend(const DebertaWeights<double>& weights, const BucketLine& line, const Tensor<double>& x) {
-    const Index heads = weights.config().num_attention_heads, width = weights.config().attention_head_size;
+    const Index heads = weights.config().num_attention_heads;
+    const double width = static_cast<double>(weights.config().attention_head_size);
     const Tensor<double> q = project_heads(x, weights.projection(0, 0), heads);
     const Tensor<double> k = project_heads(x, weights.projection(0, 1), heads);
     Tensor<double> context = project_heads(x, weights.projection(0, 2), heads);
@@ -37,7 +38,7 @@ Tensor<double> attend(const DebertaWeights<double>& weights, const BucketLine& l
         Matrix<double> scores = content_to_content<double>(q.matrix(h), k.matrix(h));
         scores += content_to_position<double>(q.matrix(h), weights.k_r(0).matrix(h), line);
         scores += position_to_content<double>(k.matrix(h), weights.q_r(0).matrix(h), line);
-        const Matrix<double> probs = masked_softmax<double>(scores / score_divisor<double>(3, width), Mask());
+        const Matrix<double> probs = masked_softmax<double>(scores / std::sqrt(3 * width), Mask());
         context.matrix(h) = (probs * context.matrix(h)).eval();
     }
     return join_heads(context);
