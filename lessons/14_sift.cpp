@@ -72,9 +72,8 @@ int main(int argc, char** argv) {
                      100 * width * std::numeric_limits<double>::epsilon());
         // The eps under the root shortens a vector of variance v by eps / (2 v).
         const double shortest = words.row(0).squaredNorm() / width - std::pow(words.row(0).mean(), 2);
-        lesson.prove("after norm: that quotient minus 1; the norm's ε = 1e-7 allows",
-                     normed.row(1).norm() / normed.row(0).norm() - 1, kEps / (2 * shortest));
-
+        const double far = (normed.rowwise().norm().array() / std::sqrt(double(width)) - 1).abs().maxCoeff();
+        lesson.prove("after norm: farthest length from √192, relatively; ε = 1e-7 allows", far, kEps / (2 * shortest));
         const Checkpoint tiny = open_checkpoint(resolve_model("tiny-v3"));
         const auto learned = [&](const char* name) -> RowVector<double> {
             return read_rows<double>(*tiny.weights, std::string("embeddings.LayerNorm.") + name, 0, width).transpose();
@@ -149,12 +148,9 @@ int main(int argc, char** argv) {
                       "0.01 / 0.1 is 10 %.");
         lesson.exercise("Start at δ0 = 0 instead of at random. Where does the step go?", [&] {
             const Matrix<double> nowhere = sift_step(gradient(0 * delta0), eta);
-            lesson.say(
-                "Without noise p' is p, so g = (p' − p) W is 0: L has its minimum there, and nothing says where to "
-                "go.");
+            lesson.say("Without noise p' is p, so g = (p' − p) W is 0 and points nowhere: hence the noise.");
             lesson.prove_equal("entries of the step that are not 0",
                                static_cast<double>((nowhere.array() != 0).count()), 0);
-            lesson.say("Noise at the start is what gives the gradient a direction.");
         });
         lesson.end({{"core/models/layers.h", "layer_norm"}},
                    "He et al. 2021, section 4; microsoft/DeBERTa sift.py; seed 002.", "15");
