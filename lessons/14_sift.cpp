@@ -138,7 +138,8 @@ int main(int argc, char** argv) {
             "The model then learns from z + δ: λ times a loss that the code calls symmetric KL and that is two cross "
             "entropies. Its gradient is p' − p as well, but it is not 0 for equal answers (true KL of these: " +
             lesson.number("KL + KL", symmetric(s, t) - (symmetric(s, s) + symmetric(t, t)) / 2, "%.6f") + "):");
-        lesson.prove("that loss for logits (1, 2, 0) and (½, 1½, 1), minus 2.178335", symmetric(s, t) - 2.178335, 5e-7);
+        lesson.prove("that loss for logits (1, 2, 0) and (0.5, 1.5, 1), minus 2.178335", symmetric(s, t) - 2.178335,
+                     5e-7);
 
         lesson.ask("The gradient of a word is (1, −2, ½, 0) and η = 0.1. What is the second entry of the step?",
                    sift_step(Matrix<double>{{1, -2, 0.5, 0}}, 0.1)(0, 1), 1e-4,
