@@ -44,10 +44,10 @@ int main(int argc, char** argv) {
             "angle mθ.  For a vector of two numbers (channels) that is a product with\n"
             "  R_m = | cos mθ  −sin mθ |        y1 = x1 cos mθ − x2 sin mθ\n"
             "        | sin mθ   cos mθ |        y2 = x2 cos mθ + x1 sin mθ\n"
-            "θ is the angle of one step.  Here θ = 1 radian (57.3 degrees), and the word is x = (2, 0).");
+            "θ is the angle of one step.  Here θ = 1 radian (57.3 degrees), and the word is x = (2, 1).");
 
         const Index count = 6;
-        const RowVector<double> x{{2, 0}};
+        const RowVector<double> x{{2, 1}}, level{{2, 0}};  // `level` lies along the first axis
         const Matrix<double> y = turned_copies(x, 1, count);
         const double length = x.norm();
         std::vector<std::vector<std::string>> rows = {{"m", "angle mθ", "y1", "y2", "length of y"}};
@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
         lesson.correct("seed 001, 2-D formula", "−sin mθ below the diagonal, which is R_mᵀ",
                        "−sin mθ above the diagonal, which is R_m");
         Matrix<double> printed(4, 2);
-        for (Index m = 0; m < 4; ++m) printed.row(m) = x * matrix_of(m);  // R_mᵀ x, written as a row
-        const Matrix<double> right = y.topRows(4);
+        for (Index m = 0; m < 4; ++m) printed.row(m) = level * matrix_of(m);  // R_mᵀ as a product with a row
+        const Matrix<double> right = turned_copies(level, 1, 4);
         lesson.curves(
-            "The word at m = 0, 1, 2, 3, from the right end to the left", "y1", column(right, 0), "y2",
+            "The word (2, 0) at m = 0, 1, 2, 3, from the right end to the left", "y1", column(right, 0), "y2",
             {{"R_m, against the clock", 'R', column(right, 1)}, {"R_mᵀ, with the clock", 'T', column(printed, 1)}}, 14);
         const Matrix<double> printed_1 = matrix_of(1).transpose();
         lesson.prove("angle of (2, 0) at m = 1, right: radians away from +1", std::atan2(right(1, 1), right(1, 0)) - 1,
@@ -104,9 +104,8 @@ int main(int argc, char** argv) {
                                      : 0,
                       "A rotation changes the direction and never the length.");
         lesson.exercise(
-            "Take θ = π/2 and x = (2, 1).  Where is the word at positions 0 to 5, and which position looks like 0?",
-            [&] {
-                const Matrix<double> path = turned_copies(RowVector<double>{{2, 1}}, std::numbers::pi / 2, 6);
+            "Take θ = π/2.  Where is the word (2, 1) at positions 0 to 5, and which position looks like 0?", [&] {
+                const Matrix<double> path = turned_copies(x, std::numbers::pi / 2, 6);
                 lesson.show("y1 and y2 at m = 0 … 5, one position a row", path, "%8.3f");
                 // The angle 2π itself is rounded to half an eps of 6.28.
                 lesson.prove("position 4 and position 0: largest difference",

@@ -20,9 +20,9 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 /// B(r) for r = 0 ... 512.
 std::vector<double> bound_curve(Index width) {
+    const std::vector<double> theta = inverse_frequencies(width);
     std::vector<double> heights;
-    for (Index r = 0; r < kCount; ++r)
-        heights.push_back(decay_bound(inverse_frequencies(width), static_cast<double>(r)));
+    for (Index r = 0; r < kCount; ++r) heights.push_back(decay_bound(theta, static_cast<double>(r)));
     return heights;
 }
 
@@ -34,28 +34,34 @@ std::vector<Index> rises(const std::vector<double>& curve) {
     return where;
 }
 
-/// What random pairs of q and k do: the root of the mean square of their scores, and how near |score| came to its
-/// bound.
-struct RandomPairs {
-    std::vector<double> size;
-    double nearest = 0;
-};
+RowVector<double> as_row(const std::vector<double>& curve) {
+    return Eigen::Map<const RowVector<double>>(curve.data(), static_cast<Index>(curve.size()));
+}
 
-RandomPairs measure_random_pairs(Index pairs, const std::vector<double>& theta) {
-    const auto width = static_cast<Index>(2 * theta.size());
+/// Largest |score| of all distances as a share of its bound.
+double nearest_to_bound(const RowVector<double>& q, const RowVector<double>& k, const std::vector<double>& theta) {
+    const RowVector<double> scores = as_row(score_curve(q, k, theta, kLayout, kCount));
+    return scores.cwiseAbs().cwiseQuotient(as_row(score_bound(q, k, theta, kLayout, kCount))).maxCoeff();
+}
+
+/// The scores of lesson 17: q at positions 0 ... 512, k at position 0.
+RowVector<double> turned_products(const RowVector<double>& q, const RowVector<double>& k,
+                                  const std::vector<double>& theta) {
+    const Matrix<double> queries = q.replicate(kCount, 1);
+    return k * rotate<double>(queries, rotary_table<double>(theta, 0, kCount), kLayout).transpose();
+}
+
+/// The root of the mean square of the scores of random q and k, at every distance.
+std::vector<double> random_scores(Index pairs, const std::vector<double>& theta) {
     lesson::Seeded seeded(18);
-    RandomPairs result{std::vector<double>(kCount), 0};
+    std::vector<double> squares(kCount);
     for (Index pair = 0; pair < pairs; ++pair) {
-        const RowVector<double> q = seeded.gaussians(1, width), k = seeded.gaussians(1, width);
-        const std::vector<double> scores = score_curve(q, k, theta, kLayout, kCount);
-        const std::vector<double> bounds = score_bound(q, k, theta, kLayout, kCount);
-        for (std::size_t r = 0; r < scores.size(); ++r) {
-            result.size[r] += scores[r] * scores[r] / static_cast<double>(pairs);
-            result.nearest = std::max(result.nearest, std::abs(scores[r]) / bounds[r]);
-        }
+        const Matrix<double> both = seeded.gaussians(2, static_cast<Index>(2 * theta.size()));
+        const std::vector<double> scores = score_curve(both.row(0), both.row(1), theta, kLayout, kCount);
+        for (std::size_t r = 0; r < scores.size(); ++r) squares[r] += scores[r] * scores[r];
     }
-    for (double& size : result.size) size = std::sqrt(size);
-    return result;
+    for (double& square : squares) square = std::sqrt(square / static_cast<double>(pairs));
+    return squares;
 }
 
 /// Every fourth value as a share of the first, `count` of them.
@@ -63,12 +69,6 @@ std::vector<double> relative(const std::vector<double>& curve, std::size_t count
     std::vector<double> shares;
     for (std::size_t n = 0; n < count; ++n) shares.push_back(curve[kStride * n] / curve[0]);
     return shares;
-}
-
-double mean(const std::vector<double>& curve, std::size_t first, std::size_t count) {
-    double sum = 0;
-    for (std::size_t r = first; r < first + count; ++r) sum += curve[r];
-    return sum / static_cast<double>(count);
 }
 
 }  // namespace
@@ -91,35 +91,40 @@ int main(int argc, char** argv) {
         lesson.correct("seed 001, decay", "the curve is perhaps an inner product",
                        "a factor of a bound: no q, no k in it");
         const std::vector<double> b = bound_curve(d), b_128 = bound_curve(2 * d);
-        RowVector<double> equal(d);
-        for (Index c = 0; c < d; ++c) equal[c] = c % 2 == 0 ? 1 : 0;  // every arrow as long as the others
+        const RowVector<double> equal = RowVector<double>{{1, 0}}.replicate(1, d / 2);  // all arrows alike
         const std::vector<double> same = score_curve(equal, equal, theta, kLayout, kCount);
-        const RandomPairs random = measure_random_pairs(100, theta);
+        const std::vector<double> random = random_scores(100, theta);
         std::vector<double> distances;
         for (Index r = 0; r < 248; r += kStride) distances.push_back(static_cast<double>(r));
         lesson.curves("d = 64, every fourth distance; each curve divided by its value at r = 0",
                       "distance r in positions", distances, "share",
                       {{"score of q = k", 's', relative(same, distances.size())},
                        {"B(r)", 'b', relative(b, distances.size())},
-                       {"random q, k", 'r', relative(random.size, distances.size())}},
+                       {"random q, k", 'r', relative(random, distances.size())}},
                       13);
-        std::vector<std::vector<std::string>> rows = {
-            {"r", "B, d = 64", "B, d = 128", "score of q = k", "random q, k"}};
+        std::vector<std::vector<std::string>> rows = {{"r", "B, d = 64", "B, d = 128", "score q = k", "random"}};
         for (const std::size_t r : {0, 1, 5, 11, 12, 50, 100, 500})
             rows.push_back({std::to_string(r), lesson::text_of(b[r], "%.3f"), lesson::text_of(b_128[r], "%.3f"),
-                            lesson::text_of(same[r], "%.2f"), lesson::text_of(random.size[r], "%.1f")});
+                            lesson::text_of(same[r], "%.2f"), lesson::text_of(random[r], "%.1f")});
         lesson.table("q = k: every pair is (1, 0).  Random: root mean square of 100 draws", rows);
 
         lesson.prove_equal("B(0): all arrows in a line, so it is (1 + 2 + … + d/2) / (d/2)", b[0], (d / 2 + 1) / 2.0);
         lesson.prove_equal("steps of 512 in which B rises, d = 64", static_cast<double>(rises(b).size()), 233);
         lesson.prove_equal("the first distance at which B is higher than one step before",
-                           static_cast<double>(rises(b)[0]), 12);
-        lesson.prove_at_least("B(100) as a multiple of B(50), d = 64", b[100] / b[50], 1);
-        lesson.prove("largest |score| of a random pair as a share of its bound, r = 0 … 512", random.nearest, 1);
+                           static_cast<double>(rises(b).at(0)), 12);
+        const Matrix<double> pair = lesson::Seeded(181).gaussians(2, d);
+        const RowVector<double> q = pair.row(0), k = pair.row(1);
+        const RowVector<double> arrows = as_row(score_curve(q, k, theta, kLayout, kCount));
+        // 512 radians rounded to half an eps, sums of d and a few roundings more, in both.
+        lesson.prove("sum of arrows − score of lesson 17, largest difference, random q and k",
+                     (arrows - turned_products(q, k, theta)).cwiseAbs().maxCoeff(),
+                     kEps * (512 + d + 12) * q.norm() * k.norm());
+        lesson.prove("largest |score| as a share of its bound, these and q = k",
+                     std::max(nearest_to_bound(q, k, theta), nearest_to_bound(equal, equal, theta)), 1);
         lesson.prove_at_least("steps of 512 in which the score of q = k rises", static_cast<double>(rises(same).size()),
                               1);
         // 100 draws know a root mean square to 7 %, less for the mean of 64 distances.
-        const double far = mean(random.size, 449, 64), near = mean(random.size, 0, 64);
+        const double far = as_row(random).tail(64).mean(), near = as_row(random).head(64).mean();
         lesson.prove_at_least("random scores at r = 449 … 512 as a share of those at 0 … 63", far / near, 0.9);
         lesson.say(
             "So the bound holds, is wide, falls on the whole and is not monotone.  Vectors that agree in every pair "
@@ -131,24 +136,24 @@ int main(int argc, char** argv) {
                       : rises(same).empty() ? 1
                                             : 2,
                       "B rises in 233 of 512 steps, and the score of q = k in about as many.");
-        lesson.exercise(
-            "d = 4 has two arrows, θ = 1 and 0.01.  What is B(r) on paper, and when is it back at B(0)?", [&] {
-                lesson.say("|S_1| = 1, and two arrows with the angle 0.99 r between them reach 2 |cos(0.495 r)|:");
-                const std::vector<double> two = bound_curve(4);
-                std::vector<std::vector<std::string>> small = {{"r", "B(r)", "(1 + 2 |cos 0.495 r|) / 2"}};
-                double difference = 0;
-                for (std::size_t r = 0; r < two.size(); ++r) {
-                    const double paper = (1 + 2 * std::abs(std::cos(0.495 * static_cast<double>(r)))) / 2;
-                    difference = std::max(difference, std::abs(two[r] - paper));
-                    if (r % 3 == 0 && r < 10)
-                        small.push_back(
-                            {std::to_string(r), lesson::text_of(two[r], "%.4f"), lesson::text_of(paper, "%.4f")});
-                }
-                lesson.table("d = 4", small);
-                // 0.495 r reaches 253 radians, rounded to half an eps of that twice; the arrows' own angles likewise.
-                lesson.prove("B(r) and the formula, r = 0 … 512: largest difference", difference, 2 * 253 * kEps);
-                lesson.say("It comes back to 1.5 near r = π / 0.495 = 6.35, and again and again: no decay at all.");
-            });
+        lesson.exercise("d = 4 has two arrows, θ = 1 and 0.01.  When is B(r) back at B(0)?", [&] {
+            lesson.say(
+                "|S_1| = 1, and two arrows with the angle 0.99 r between them reach 2 |cos(0.495 r)|.  So B is "
+                "back at 1.5 near every multiple of π / 0.495 = 6.35; it never decays:");
+            const std::vector<double> two = bound_curve(4);
+            std::vector<std::vector<std::string>> small = {{"r", "B(r)", "(1 + 2 |cos 0.495 r|) / 2"}};
+            double difference = 0;
+            for (std::size_t r = 0; r < two.size(); ++r) {
+                const double mine = (1 + 2 * std::abs(std::cos(0.495 * static_cast<double>(r)))) / 2;
+                difference = std::max(difference, std::abs(two[r] - mine));
+                if (r % 3 == 0 && r < 10)
+                    small.push_back(
+                        {std::to_string(r), lesson::text_of(two[r], "%.4f"), lesson::text_of(mine, "%.4f")});
+            }
+            lesson.table("d = 4", small);
+            // 0.495 r reaches 253 radians, rounded to half an eps of that twice; the arrows' own angles likewise.
+            lesson.prove("B(r) and the formula, r = 0 … 512: largest difference", difference, 2 * 253 * kEps);
+        });
         lesson.end({{"core/positions/rope_decay.h", "decay_bound"}, {"core/positions/rope_decay.h", "score_bound"}},
                    "Su et al. 2021, section 3.4.3; seed 001.", "19");
     });
