@@ -86,7 +86,8 @@ void Lesson::curves(const std::string& title, const std::string& x_axis, const s
     std::string text = title + "\n  " + legend + "\n";
     for (int row = 0; row < rows; ++row) {
         const bool labelled = row == 0 || row == rows - 1 || row == (rows - 1) / 2;
-        const double height = up.high - up.span() * row / (rows - 1);
+        double height = up.high - up.span() * row / (rows - 1);
+        if (std::abs(height) < 1e-12 * up.span()) height = 0;  // the middle of -1 ... 1 is not 2e-16
         std::string line = padded_left(labelled ? text_of(height, "%.3g") : "", 10) +
                            (labelled ? " \u2524" : " \u2502") + canvas[static_cast<std::size_t>(row)];
         line.erase(line.find_last_not_of(' ') + 1);
