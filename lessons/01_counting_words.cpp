@@ -46,9 +46,10 @@ int main(int argc, char** argv) {
         lesson.say(
             "  A  \"a new car, used car, car review\"\n"
             "  B  \"a friend in need is a friend indeed\"\n"
-            "A machine computes with numbers, so a text becomes counts: a row per text, a column per word, the bag of "
-            "words. TF (term frequency) is a word's share of its text. IDF = log10(N / df) tells how rare it is: N "
-            "texts, of which df hold it. Their product is large for a word that is frequent here and rare elsewhere:");
+            "A machine computes with numbers, so a text becomes counts: a row per text, a column per word, the bag "
+            "of words. TF (term frequency) is a word's share of its text. IDF = log10(N / df) tells how rare it is: "
+            "N texts, of which df hold it. Their product is large for a word that is frequent here and rare "
+            "elsewhere:");
 
         const Matrix<double> tf = term_frequencies(bag.counts), weights = tf_idf(bag.counts);
         const RowVector<double> idf = inverse_document_frequencies(bag.counts);
@@ -72,8 +73,8 @@ int main(int argc, char** argv) {
 
         const double by_counts = cosine_similarities(bag.counts)(0, 1);
         lesson.say(
-            "How alike are two rows a and b? The cosine a·b / (‖a‖ ‖b‖) is 1 for the same direction and 0 for "
-            "nothing in common. By counts A and B have " +
+            "How alike are two rows a and b? The cosine a·b / (‖a‖ ‖b‖) is 1 for the same direction and 0 for nothing "
+            "in common. By counts A and B have " +
             lesson.number("cosine by counts", by_counts, "%.3f") +
             ", all of it from the word \"a\"; TF·IDF strikes it out:");
         lesson.prove_equal("cosine of A and B by TF·IDF", cosine_similarities(tf_idf(bag.counts))(0, 1), 0);
@@ -97,8 +98,8 @@ int main(int argc, char** argv) {
                            0);
 
         lesson.say(
-            "A word in no text has df = 0, and N / df divides by 0. Where must \"+ 1\" stand to help? (The last column "
-            "helps; there a word of every text is negative.)");
+            "A word in no text has df = 0, and N / df divides by 0. Where must \"+ 1\" stand to help? (The last "
+            "column helps; there a word of every text is negative.)");
         std::vector<std::vector<std::string>> smoothing{
             {"df of N = 2", "log(N/df)", "log(N/df + 1)", "log(N/(df + 1))"}};
         for (const Index df : {0, 1, 2}) {
