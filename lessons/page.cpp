@@ -20,7 +20,7 @@ constexpr int kScreen = 38;  // of 40 lines, two belong to the prompt
 /// Signs that no transliteration spells as a reader of formulas would.
 const std::pair<const char*, const char*> kSpelling[] = {
     {"\u2713", "[ok]"},  {"\u2717", "[NO]"},   {"\u2264", "<="},    {"\u2265", ">="},  {"\u2248", "~"},
-    {"\u2260", "!="},    {"\u00b7", "."},      {"\u00d7", "x"},     {"\u2212", "-"},   {"\u2192", "->"},
+    {"\u2260", "!="},    {"\u00b7", "*"},      {"\u00d7", "x"},     {"\u2212", "-"},   {"\u2192", "->"},
     {"\u2190", "<-"},    {"\u2194", "<->"},    {"\u2191", "^"},     {"\u2193", "v"},   {"\u2026", "..."},
     {"\u221e", "inf"},   {"\u2016", "||"},     {"\u00b2", "^2"},    {"\u00b3", "^3"},  {"\u1d40", "^T"},
     {"\u27e8", "<"},     {"\u27e9", ">"},      {"\u0394", "Delta"}, {"\u2208", "in"},  {"\u00bd", "1/2"},
