@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
             "column t stands for distance 5 \u2212 t. The query 이 needs the distances 3 2 1 0, 천리 needs 4 3 2 1 0, "
             "간다 "
             "5 4 3 2 1 0. One product of all q with all Q has all of these numbers, in the wrong columns. "
-            "No number is moved by itself; the memory is only read under other shapes:");
+            "No number is moved by itself; all are only read under another shape:");
         const Matrix<double> raw = named_cells(queries, keys);
         const auto frames = shift_frames<double>(raw);
         Lines names;
@@ -135,10 +135,13 @@ int main(int argc, char** argv) {
         lesson.ask("How many hidden cells hold another query's number for 8 queries and 20 keys?",
                    cells_that_differ(trick, Matrix<double>::Zero(8, 20), hidden(wide)), 0,
                    "Row i has 7 - i hidden cells, the first of them a zero: 6 + 5 + 4 + 3 + 2 + 1.");
+        const double step = xlnet(2, 0) - shift_frames<double>(raw_xlnet).back().values(2, 0);
         lesson.choose(
             "XLNet's rows go through Transformer-XL's shift by mistake. Which distance does a cell get?",
             {"one too small", "the right one", "one too large"},
-            static_cast<Index>(1 - (shift_frames<double>(raw_xlnet).back().values(2, 0) - xlnet(2, 0))),
+            step < 0   ? 0
+            : step > 0 ? 2
+                       : 1,
             "Its rows move left by one less, so a cell reads the column before its own: one step farther away.");
         lesson.exercise("No memory: 4 queries, 4 keys. Which cells are visible, and what leaks?", [&] {
             const Matrix<double> last = shift_frames<double>(named_cells(4, 4)).back().values;
