@@ -134,18 +134,15 @@ std::string divergence_text(const CaseReport& report) {
     if (!report.refusal.empty()) return "  " + report.refusal + "\n";
     const StageVerdict* first = report.comparison.first();
     if (!first) return "";
-    std::string text = "  first wrong stage: " + first->name + ", " + first->reason + "\n";
-    if (first->worst >= 0) {
-        text += "  largest difference " + cli::number(first->max_difference) + ", rounding allows " +
-                cli::number(first->allowed);
-        text += ", at " + (report.first ? place(*report.first, first->worst_index) : to_string(first->worst_index)) +
-                ": " + both(first->expected, first->found) + "\n";
-    }
+    std::string text = "first wrong stage: " + first->name + ", " + first->reason;
+    if (first->worst >= 0)
+        text += "; worst cell " + to_string(first->worst_index) + ": " + both(first->expected, first->found);
+    text += "\n";
     if (report.first && first->worst >= 0) {
         const Distance distance = distance_of(*report.first, first->allowed);
-        text += "  " + std::to_string(first->wrong) + " of " + std::to_string(first->size) +
-                " values outside; cosine " + cli::number(distance.cosine) + ", up to " +
-                cli::number(distance.largest_ulp) + " steps of float32\n";
+        text += "  " + place(*report.first, first->worst_index) + " is off by " + cli::number(first->max_difference) +
+                ", rounding allows " + cli::number(first->allowed) + "; cosine " + cli::number(distance.cosine) +
+                ", up to " + cli::number(distance.largest_ulp) + " steps of float32\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
     }
     if (report.diagnosis && report.diagnosis->named)
