@@ -11,7 +11,7 @@ namespace locus::conformance {
 namespace {
 
 constexpr Index kWindow = 40;  // cells of a picture per side; larger stages are shown around the worst cell
-constexpr int kCell = 14;      // CSS pixels
+constexpr Index kSide = 280;   // CSS pixels that a picture tries to fill
 
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --text: #1a1d23; --muted: #6b7280; --page: #ffffff; --panel: #f4f5f7; --line: #d9dce1;
@@ -46,6 +46,8 @@ struct Window {
     Index rows = 1, columns = 1, first_row = 0, first_column = 0, worst_row = 0, worst_column = 0;
     Index shown_rows() const { return std::min(rows, kWindow); }
     Index shown_columns() const { return std::min(columns, kWindow); }
+    /// CSS pixels of a cell.
+    Index cell() const { return std::clamp<Index>(kSide / std::max(shown_rows(), shown_columns()), 7, 28); }
 };
 
 Window window_of(const ShownStage& stage, Index worst) {
@@ -76,7 +78,7 @@ std::string colour_of(double value, double scale) {
 
 std::string picture(const std::string& title, const Tensor<double>& values, const Window& window, double scale) {
     const Index rows = window.shown_rows(), columns = window.shown_columns();
-    const auto px = [](Index cells) { return std::to_string(cells * kCell); };
+    const auto px = [&](Index cells) { return std::to_string(cells * window.cell()); };
     std::string text = "<figure><figcaption>" + html(title) + " (±" + cli::number(scale) +
                        ")</figcaption><svg width=\"" + px(columns) + "\" height=\"" + px(rows) +
                        "\" role=\"img\" aria-label=\"" + html(title) + "\">";
