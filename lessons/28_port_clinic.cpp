@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
              {kCauses.at(12), "wrong in the first column", lesson::text_of(wrong(error_of(head, 12).leftCols(1)))},
              {kCauses.at(7), "wrong on the diagonal", lesson::text_of(wrong(error_of(head, 7).diagonal()))},
              {kCauses.at(26), "wrong / right, in every cell", lesson::text_of(root(0, 0) / right(0, 0), "%.4g")},
-             {kCauses.at(36), "scores right; column of probabilities: sum",
+             {kCauses.at(36), "probabilities: sum of a column",
               lesson::text_of(dump<float>(head, 36).col(0).tail(5).sum(), "%.4g")}});
         lesson.say(
             "Looks suggest, computing decides. diagnose works out every suspicion from q, k, k_r, q_r in double "
