@@ -59,9 +59,10 @@ void Lesson::bars(const std::string& title, const std::vector<std::string>& labe
         std::string line = "  " + label + std::string(label_width - cli::display_width(label), ' ') + "  " +
                            padded_left(text_of(values[n], format), number_width) + "  ";
         const double length = scale > 0 ? 72.0 - 6 - static_cast<double>(label_width + number_width) : 0;
+        std::string blocks;
         for (long cell = std::lround(length * std::abs(values[n]) / std::max(scale, 1e-300)); cell > 0; --cell)
-            line += "\u2588";
-        line.erase(line.find_last_not_of(' ') + 1);
+            blocks += record_->page.plain("\u2588");
+        line = blocks.empty() ? line.erase(line.find_last_not_of(' ') + 1) : line + record_->page.ink.bar(blocks);
         lines += line + '\n';
     }
     record_->print_words(Kind::picture, lines);
