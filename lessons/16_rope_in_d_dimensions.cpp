@@ -1,6 +1,6 @@
 // Lesson 16: RoPE in d dimensions
 //
-// Question: A head has 64 channels, not two.  How are they all turned, and what does it cost?
+// Question: A head has 64 channels, not two. How are they all turned, and what does it cost?
 // Before: 15. Minutes: 10. Page: rope.
 #include <cmath>
 #include <limits>
@@ -48,7 +48,7 @@ std::string whole(double value) { return lesson::text_of(value, "%.0f"); }
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("16", "RoPE in d dimensions",
-                          "A head has 64 channels, not two.  How are they all turned, and what does it cost?");
+                          "A head has 64 channels, not two. How are they all turned, and what does it cost?");
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "The d channels of a head are taken in pairs: 0 and 1, 2 and 3, and so on.  Pair t turns by its own angle "

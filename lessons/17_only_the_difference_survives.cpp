@@ -1,6 +1,6 @@
 // Lesson 17: Only n − m survives
 //
-// Question: Each word is turned by its own position.  Why does a score know only the distance of two?
+// Question: Each word is turned by its own position. Why does a score know only the distance of two?
 // Before: 16. Minutes: 10. Page: rope.
 #include <cmath>
 #include <limits>
@@ -55,7 +55,7 @@ Matrix<double> scores_by_distance(const RowVector<double>& q, const RowVector<do
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("17", "Only n − m survives",
-                          "Each word is turned by its own position.  Why does a score know only the distance of two?");
+                          "Each word is turned by its own position. Why does a score know only the distance of two?");
     return lesson.run(argc, argv, [&] {
         const Index count = 6, d = 8;
         const std::vector<double> theta = inverse_frequencies(d);

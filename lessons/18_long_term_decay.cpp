@@ -1,6 +1,6 @@
 // Lesson 18: Long-term decay
 //
-// Question: The paper says that far words get small scores under RoPE.  Do they?
+// Question: The paper says that far words get small scores under RoPE. Do they?
 // Before: 17. Minutes: 15. Page: rope.
 #include <cmath>
 #include <limits>
@@ -75,7 +75,7 @@ std::vector<double> relative(const std::vector<double>& curve, std::size_t count
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("18", "Long-term decay",
-                          "The paper says that far words get small scores under RoPE.  Do they?");
+                          "The paper says that far words get small scores under RoPE. Do they?");
     return lesson.run(argc, argv, [&] {
         const Index d = 64;
         const std::vector<double> theta = inverse_frequencies(d);

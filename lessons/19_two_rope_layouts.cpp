@@ -1,6 +1,6 @@
 // Lesson 19: Two RoPE layouts
 //
-// Question: Two programs pair other channels and call it RoPE.  Why does a port with the wrong one pass its tests?
+// Question: Two programs pair other channels and call it RoPE. Why does a port with the wrong one pass its tests?
 // Before: 17. Minutes: 10. Page: rope.
 #include <cmath>
 #include <functional>
@@ -60,7 +60,7 @@ std::string verdict(bool passes) { return passes ? "passes" : "FAILS"; }
 int main(int argc, char** argv) {
     lesson::Lesson lesson(
         "19", "Two RoPE layouts",
-        "Two programs pair other channels and call it RoPE.  Why does a port with the wrong one pass its tests?");
+        "Two programs pair other channels and call it RoPE. Why does a port with the wrong one pass its tests?");
     return lesson.run(argc, argv, [&] {
         const Index d = 8, tokens = 5;
         lesson.say(

@@ -1,6 +1,6 @@
 // Lesson 20: Linear attention and RoPE
 //
-// Question: Softmax needs a score for every pair of words.  Can attention do without them, and keep RoPE?
+// Question: Softmax needs a score for every pair of words. Can attention do without them, and keep RoPE?
 // Before: 17. Minutes: 15. Page: rope.
 #include <cmath>
 #include <limits>
@@ -67,7 +67,7 @@ std::string whole(double value) { return lesson::text_of(value, "%.0f"); }
 int main(int argc, char** argv) {
     lesson::Lesson lesson(
         "20", "Linear attention and RoPE",
-        "Softmax needs a score for every pair of words.  Can attention do without them, and keep RoPE?");
+        "Softmax needs a score for every pair of words. Can attention do without them, and keep RoPE?");
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "The weight of key j for query i may be any positive number.  Softmax takes e^score, made for each of the "
