@@ -1,4 +1,5 @@
 // Content, position and their products: the scores of one layer and what they weigh.
+#include <algorithm>
 #include <cmath>
 
 #include "tests/conformance/toy/toy_deberta.h"
@@ -17,6 +18,12 @@ Array<Scalar> read_by_columns(const Array<Scalar>& matrix) {
     for (Index r = 0; r < rows; ++r)
         for (Index c = 0; c < columns; ++c) y(r, c) = matrix.values[static_cast<std::size_t>(c * rows + r)];
     return y;
+}
+
+/// Mistake 14, where it runs at all: the table cut into pieces of as many rows as there are tokens, piece b for
+/// sample b.
+Index piece_row(Index b, Index i, Index j, Index length) {
+    return b * length + std::clamp<Index>(i - j + length / 2, 0, length - 1);
 }
 
 }  // namespace
@@ -89,12 +96,13 @@ Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
     const Index length = rows_.c2p.extent(0), table = k_r.extent(2);
+    const bool pieces = slip().is(14) && table == q.extent(0) * length;
     A y({q.extent(0), q.extent(1), length, length});
     for (Index b = 0; b < q.extent(0); ++b)
         for (Index h = 0; h < q.extent(1); ++h)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j) {
-                    const Index row = rows_.c2p(i, j);
+                    const Index row = pieces ? piece_row(b, i, j, length) : rows_.c2p(i, j);
                     if (row < table) y(b, h, i, j) = tools_.dot(&q(b, h, i, 0), &k_r(0, h, row, 0), q.width());
                 }
     return y;
@@ -103,12 +111,14 @@ Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::p2c(const A& k, const A& q_r) const {
     const Index length = rows_.p2c.extent(0), table = q_r.extent(2);
+    const bool pieces = slip().is(14) && table == k.extent(0) * length;
     A y({k.extent(0), k.extent(1), length, length});
     for (Index b = 0; b < k.extent(0); ++b)
         for (Index h = 0; h < k.extent(1); ++h)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j) {
-                    const Index row = rows_.p2c(i, j), key = slip().is(2) || slip().is(3) ? i : j;
+                    const Index row = pieces ? piece_row(b, i, j, length) : rows_.p2c(i, j);
+                    const Index key = slip().is(2) || slip().is(3) ? i : j;
                     if (row < table) y(b, h, i, j) = tools_.dot(&k(b, h, key, 0), &q_r(0, h, row, 0), k.width());
                 }
     return y;
