@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iostream>
 #include <set>
-#include <sstream>
 
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -129,7 +128,7 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
     std::map<Family, std::vector<Range>> ranges;
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
         ranges[family] = ranges_of(family);
-    std::ostringstream rows;
+    std::multimap<int, std::string> rows;
     std::set<int> caught, named;
     for (const KnownSlip& known : slips()) {
         Outcome outcome{&known, {}};
@@ -140,19 +139,18 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
                                        : outcome.equivalent() ? outcome.equivalent()
                                                               : outcome.caught();
         REQUIRE(best);
-        caught.insert(known.slip.mistake);
-        if (best->named) named.insert(known.slip.mistake);
-        rows << "| " << known.slip.mistake << " | " << known.what << " | " << best->where << " | `" << best->first
-             << "` | "
-             << (best->named             ? std::to_string(best->named)
-                 : known.no_name.empty() ? "-"
-                                         : "- (" + known.no_name + ")")
-             << " |\n";
+        const int number = known.slip.mistake;
+        caught.insert(number);
+        if (best->named) named.insert(number);
+        std::string name = best->named == number ? "yes" : "as " + std::to_string(best->named);
+        if (!best->named) name = !known.no_name.empty() ? "no: " + known.no_name : "no";
+        rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
     }
     for (const Unobservable& each : unobservable())
-        rows << "| " << each.mistake << " | " << each.why << " | not in a forward trace | | |\n";
-    std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n"
-              << rows.str() << "\n"
+        rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
+    std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";
+    for (const auto& [number, row] : rows) std::cout << "| " << number << " | " << row << " |\n";
+    std::cout << "\n"
               << caught.size() << " of 83 mistakes caught, " << named.size() << " named, " << unobservable().size()
               << " not visible in a forward trace.\n";
 }

@@ -27,7 +27,7 @@ std::vector<KnownSlip> position_slips() {
         {{10, 0}, {kD}, "row 0 for every i - j <= k", {"relative.index"}, ""},
         {{11, 0}, {kD}, "first 2 span rows, index relative to the span", {"relative.index"}, ""},
         {{11, 1}, {kD}, "slice around the middle, index relative to k", {"relative.index"}, ""},
-        {{12, 0}, {kD}, "|i - j|", {"relative.index"}, ""},
+        {{12, 0}, {kD}, "distance i - j without its sign", {"relative.index"}, ""},
         {{13, 0}, {kD}, "span T/2 and the first T rows", {"relative.index"}, ""},
         {{14, 0}, {kD}, "table reshaped (-1, T, H, d): its pieces become samples", {"c2p"}, ""},
         {{16, 0}, {kD}, "floor in the log bucket", {"relative.index"}, ""},
