@@ -28,27 +28,27 @@ bool ends_with_one_of(const std::string& name, const std::vector<std::string>& e
 /// What became of a slip over all cases of the families that can make it.
 struct Outcome {
     const KnownSlip* slip = nullptr;
-    std::vector<Verdictlet> all;
-    const Verdictlet* caught() const {
-        return find([](const Verdictlet& each) { return !each.first.empty(); });
+    std::vector<Finding> all;
+    const Finding* caught() const {
+        return find([](const Finding& each) { return !each.first.empty(); });
     }
-    const Verdictlet* named() const {
-        return find([&](const Verdictlet& each) { return each.named == slip->slip.mistake; });
+    const Finding* named() const {
+        return find([&](const Finding& each) { return each.named == slip->slip.mistake; });
     }
-    const Verdictlet* equivalent() const {
-        return find([&](const Verdictlet& each) { return each.named && names(each.named, slip->slip); });
+    const Finding* equivalent() const {
+        return find([&](const Finding& each) { return each.named && names(each.named, slip->slip); });
     }
 
 private:
     template <class Wanted>
-    const Verdictlet* find(Wanted wanted) const {
-        const auto found = std::find_if(
-            all.begin(), all.end(), [&](const Verdictlet& each) { return each.dump == "everything" && wanted(each); });
+    const Finding* find(Wanted wanted) const {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const Finding& each) { return each.dump == "everything" && wanted(each); });
         return found == all.end() ? nullptr : &*found;
     }
 };
 
-std::string say(const Verdictlet& verdict) {
+std::string say(const Finding& verdict) {
     std::string text = verdict.where + ", " + verdict.dump + ", " + verdict.first + " -> " +
                        (verdict.named ? std::to_string(verdict.named) : std::string("no name"));
     for (const int number : verdict.equivalent) text += " = " + std::to_string(number);
@@ -56,7 +56,7 @@ std::string say(const Verdictlet& verdict) {
 }
 
 /// A partial dump may leave several mistakes with the same numbers; then one of them is named and the others are said.
-bool is_honest(const Verdictlet& verdict, const Slip& slip) {
+bool is_honest(const Finding& verdict, const Slip& slip) {
     if (verdict.named == 0 || names(verdict.named, slip)) return true;
     return verdict.dump != "everything" &&
            std::find(verdict.equivalent.begin(), verdict.equivalent.end(), slip.mistake) != verdict.equivalent.end();
@@ -73,10 +73,10 @@ void check_family(Family family) {
         INFO("mistake " << known.slip.mistake << ", variant " << known.slip.variant << ": " << known.what);
         Outcome outcome{&known, {}};
         for (const Range& range : ranges)
-            for (const Verdictlet& verdict : try_slip(known.slip, range, kPartial.count(range.name) > 0))
+            for (const Finding& verdict : try_slip(known.slip, range, kPartial.count(range.name) > 0))
                 outcome.all.push_back(verdict);
         CHECK(outcome.caught());
-        for (const Verdictlet& verdict : outcome.all) {
+        for (const Finding& verdict : outcome.all) {
             INFO(say(verdict));
             if (verdict.dump == "everything" && !verdict.first.empty() && !(known.faint && verdict.in_float))
                 CHECK(ends_with_one_of(verdict.first, known.first));
@@ -134,10 +134,10 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
         Outcome outcome{&known, {}};
         for (const Family family : known.families)
             for (const Range& range : ranges[family])
-                for (const Verdictlet& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
-        const Verdictlet* const best = outcome.named()        ? outcome.named()
-                                       : outcome.equivalent() ? outcome.equivalent()
-                                                              : outcome.caught();
+                for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
+        const Finding* const best = outcome.named()        ? outcome.named()
+                                    : outcome.equivalent() ? outcome.equivalent()
+                                                           : outcome.caught();
         REQUIRE(best);
         const int number = known.slip.mistake;
         caught.insert(number);

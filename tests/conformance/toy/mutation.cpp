@@ -14,8 +14,8 @@ Trace only(const Trace& all, const std::string& globs) {
     return kept;
 }
 
-Verdictlet judge(const Range& range, const Trace& reference, const Trace& candidate) {
-    Verdictlet verdict;
+Finding judge(const Range& range, const Trace& reference, const Trace& candidate) {
+    Finding verdict;
     const Comparison comparison = compare(reference, candidate);
     const StageVerdict* first = comparison.first();
     if (!first) return verdict;
@@ -31,11 +31,11 @@ Verdictlet judge(const Range& range, const Trace& reference, const Trace& candid
 
 }  // namespace
 
-std::vector<Verdictlet> try_slip(const Slip& slip, const Range& range, bool partial) {
+std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial) {
     ToyOptions options;
     options.hugging_face = range.hugging_face;
     options.slip = slip;
-    std::vector<Verdictlet> verdicts;
+    std::vector<Finding> verdicts;
     const auto add = [&](const Trace& reference, const Trace& candidate, const char* precision) {
         std::vector<std::pair<std::string, std::string>> dumps = {{"everything", "*"}};
         if (partial)
@@ -43,7 +43,7 @@ std::vector<Verdictlet> try_slip(const Slip& slip, const Range& range, bool part
                                        {"terms and scores", "*.c2c,*.c2p,*.p2c,*.ac,*.bd,*.ef,*.scores"},
                                        {"outputs", "*.output,*.logits"}});
         for (const auto& [dump, globs] : dumps) {
-            Verdictlet verdict = judge(range, reference, only(candidate, globs));
+            Finding verdict = judge(range, reference, only(candidate, globs));
             verdict.where = range.name + ", " + precision;
             verdict.in_float = std::string(precision) == "float32";
             verdict.dump = dump;

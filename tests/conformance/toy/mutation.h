@@ -21,7 +21,7 @@ struct Range {
 };
 
 /// What one run of a mutated port came to.
-struct Verdictlet {
+struct Finding {
     std::string where;  // "ms_deberta_v3_emd, float64"
     bool in_float = false;
     std::string dump;     // "everything", "scores", ...
@@ -33,7 +33,7 @@ struct Verdictlet {
 
 /// The port with a slip on a case, in float and in double; full and partial dumps.
 /// Partial dumps are tried only if `partial`.
-std::vector<Verdictlet> try_slip(const Slip& slip, const Range& range, bool partial);
+std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial);
 
 /// Whether a name given for a slip is right: the number, or a documented equivalent.
 bool names(int named, const Slip& slip);

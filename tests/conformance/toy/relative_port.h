@@ -18,7 +18,7 @@ Array<Scalar> token_rows(const Array<Scalar>& x, Index first, Index last);
 template <class Scalar>
 Array<Scalar> after(const Array<Scalar>& memory, const Array<Scalar>& x);
 
-/// (q + bias) k over [B,H,...]; bias [H,d] scaled by factor.
+/// q [B,H,T,d] + factor * bias [H,d].
 template <class Scalar>
 Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double factor);
 

@@ -11,7 +11,7 @@ namespace locus::conformance::toy {
 /// Who sees whom, [B,Tq,Tk], 1 = visible; empty: everyone sees everyone.
 using Visible = Array<char>;
 
-/// How norm and rounding are done in a family.
+/// One pass of one port: its weights, its slip, its order of summation.
 template <class Scalar>
 class Toolbox {
 public:
