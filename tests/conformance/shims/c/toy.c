@@ -1,6 +1,7 @@
 /* A toy port: p2c[b,h,i,j] = k[b,h,j] . q_r[h, index[i][j]], by plain loops.
-   usage: toy CASE_FOLDER DUMP_FILE|- [--slip | --copy | --reversed]
-   --slip makes a mistake; --copy only copies the inputs; --reversed hands over the shape as ggml keeps it. */
+   usage: toy [--slip | --copy | --reversed] CASE_FOLDER [DUMP_FILE]
+   --slip makes a mistake; --copy only copies the inputs; --reversed hands over the shape as ggml keeps it.
+   Without a file the dump goes to standard output as frames; nothing is written for a case of another term. */
 #include "locus_kit.h"
 
 static void copy(const lk_case *inputs, lk_dump *dump) {
@@ -30,10 +31,12 @@ static void p2c(const lk_case *inputs, lk_dump *dump, int slip, int reversed) {
 }
 
 int main(int count, char **arguments) {
-    const char *option = count > 3 ? arguments[3] : "";
-    lk_check(count > 2, "usage", "toy CASE_FOLDER DUMP_FILE|- [--slip | --copy | --reversed]", "");
+    const char *option = count > 1 && !strncmp(arguments[1], "--", 2) ? *++arguments : "";
+    if (*option) --count;
+    lk_check(count > 1, "usage", "toy [--slip | --copy | --reversed] CASE_FOLDER [DUMP_FILE]", "");
     const lk_case inputs = lk_open(arguments[1]);
-    lk_dump dump = lk_begin(arguments[2]);
+    if (!lk_find(inputs.header, "layer.0.k") || !lk_find(inputs.header, "layer.0.q_r") || !lk_find(inputs.header, "relative.index")) return 0;
+    lk_dump dump = lk_begin(count > 2 ? arguments[2] : "-");
     if (!strcmp(option, "--copy")) copy(&inputs, &dump);
     else p2c(&inputs, &dump, !strcmp(option, "--slip"), !strcmp(option, "--reversed"));
     lk_end(&dump);

@@ -1,18 +1,15 @@
 // A toy port: p2c[b,h,i,j] = k[b,h,j] . q_r[h, index[i][j]], by plain loops.
-// usage: toy CASE_FOLDER DUMP_FILE|- [--slip | --copy]     --slip makes a mistake, --copy only copies the inputs
+// usage: toy [--slip | --copy] CASE_FOLDER [DUMP_FILE]     --slip makes a mistake, --copy only copies the inputs
+// Without a file the dump goes to standard output as frames; nothing is written for a case of another term.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 )
 
-func p2c(inputs map[string]Tensor, slip bool) (Tensor, error) {
-	for _, name := range []string{"layer.0.k", "layer.0.q_r", "relative.index"} {
-		if inputs[name].Values() == nil {
-			return Tensor{}, fmt.Errorf("the inputs hold no %s", name)
-		}
-	}
+func p2c(inputs map[string]Tensor, slip bool) Tensor {
 	shape, rows := inputs["layer.0.k"].Shape, inputs["layer.0.q_r"].Shape[1]
 	k, q, index := inputs["layer.0.k"].Values(), inputs["layer.0.q_r"].Values(), inputs["relative.index"].Values()
 	batch, heads, tokens, width := shape[0], shape[1], shape[2], shape[3]
@@ -29,29 +26,32 @@ func p2c(inputs map[string]Tensor, slip bool) (Tensor, error) {
 		}
 		term = append(term, sum)
 	}
-	return NewTensor([]int{batch, heads, tokens, tokens}, term), nil
+	return NewTensor([]int{batch, heads, tokens, tokens}, term)
 }
 
-func run(folder, target, option string) error {
+func run(folder, target string, slip, copies bool) error {
 	c, err := LoadCase(folder)
-	stages := c.Inputs
-	if err == nil && option != "--copy" {
-		stages = map[string]Tensor{}
-		stages["layer.0.p2c"], err = p2c(c.Inputs, option == "--slip")
-	}
 	if err != nil {
 		return err
 	}
-	if target == "-" {
-		_, err = os.Stdout.Write(Frames(stages))
-		return err
+	if in := c.Inputs; !copies {
+		c.Inputs = map[string]Tensor{}
+		if in["layer.0.k"].Bytes != nil && in["layer.0.q_r"].Bytes != nil && in["relative.index"].Bytes != nil {
+			c.Inputs["layer.0.p2c"] = p2c(in, slip)
+		}
 	}
-	return Dump(target, stages)
+	if target != "" && len(c.Inputs) > 0 {
+		return Dump(target, c.Inputs)
+	}
+	_, err = os.Stdout.Write(Frames(c.Inputs))
+	return err
 }
 
 func main() {
-	arguments := append(os.Args[1:], "", "", "")
-	if err := run(arguments[0], arguments[1], arguments[2]); err != nil {
+	slip := flag.Bool("slip", false, "make a mistake")
+	copies := flag.Bool("copy", false, "only copy the inputs")
+	flag.Parse()
+	if err := run(flag.Arg(0), flag.Arg(1), *slip, *copies); err != nil {
 		fmt.Fprintln(os.Stderr, "toy:", err)
 		os.Exit(3)
 	}
