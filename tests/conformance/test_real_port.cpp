@@ -1,0 +1,74 @@
+// A real port: Hugging Face's DeBERTa-v2 under the torch shim agrees with Locus, stage by stage; with the tanh form of
+// GELU patched in, the first wrong stage is the activation.
+#include <iostream>
+
+#include "core/cli/request.h"
+#include "tests/conformance/diagnosis.h"
+#include "tests/conformance/shim_case.h"
+#include "tests/oracle_cases.h"
+
+using namespace locus;
+using namespace locus::conformance;
+using namespace locus::test;
+
+namespace {
+
+/// Why the port cannot run here; empty if it can.
+std::string why_not() {
+    if (!installed("python3")) return "there is no python3 on PATH";
+    for (const std::string module : {"torch", "transformers"})
+        if (shell("python3 -c 'import " + module + "'").status != 0) return "python3 cannot import " + module;
+    return "";
+}
+
+/// What the port wrote, and what Locus computes from the same folder.
+struct RealPort {
+    TemporaryFolder folder;
+    std::vector<ModelInput> segments;
+    Trace reference;
+
+    RealPort() {
+        const Outcome outcome = shell("python3 -B " + quoted((kShims / "python/real_port.py").string()) + " " +
+                                      quoted(folder.path().string()));
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        segments = read_segments(folder / "inputs.safetensors", folder / "float64.safetensors");
+        REQUIRE(segments.front().mask.size() > 0);
+        const auto model = cli::open_model_of<double>(open_checkpoint(folder / "model"));
+        reference = model->forward(segments, Dialect::hf);
+    }
+    Trace dump(const std::string& name) const { return read_trace(folder / (name + ".safetensors")); }
+};
+
+/// Stages that the port never holds by themselves: c2c is divided before the product.
+bool only_content_to_content(const std::vector<std::string>& missing) {
+    return std::all_of(missing.begin(), missing.end(), [](const std::string& name) { return name.ends_with(".c2c"); });
+}
+
+}  // namespace
+
+TEST_CASE("real port: Hugging Face's DeBERTa-v2 passes, and its tanh GELU is found", "[kit][shims]") {
+    if (const std::string reason = why_not(); !reason.empty())
+        return void(std::cout << "skipped: the real port, " << reason << std::endl);
+    const RealPort port;
+    for (const std::string name : {"float32", "float64"}) {
+        const Comparison comparison = compare(port.reference, port.dump(name));
+        INFO(name << ": " << (comparison.first() ? comparison.first()->name + ", " + comparison.first()->reason : ""));
+        CHECK(comparison.pass());
+        CHECK(comparison.unexpected.empty());
+        CHECK(only_content_to_content(comparison.missing));
+        CHECK(comparison.stages.size() == 32);
+        for (const StageVerdict& stage : comparison.stages) CHECK(stage.size > 0);
+    }
+
+    const Trace tanh = port.dump("tanh");
+    const Comparison comparison = compare(port.reference, tanh);
+    REQUIRE(comparison.first());
+    CHECK(comparison.first()->name == "layer.0.ffn_act");
+    const auto model = ModelFolder::open((port.folder / "model").string());
+    const Diagnosis diagnosis = diagnose({port.reference, tanh, model, port.segments}, comparison, *comparison.first());
+    const auto& known = catalogue();
+    if (std::none_of(known.begin(), known.end(), [](const Mistake& mistake) { return mistake.number == 39; })) return;
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 39);
+}
