@@ -21,6 +21,8 @@ std::string why_not() {
     return "";
 }
 
+std::string run_port() { return "python3 -B " + quoted((kShims / "python/real_port.py").string()) + " "; }
+
 /// What the port wrote, and what Locus computes from the same folder.
 struct RealPort {
     TemporaryFolder folder;
@@ -28,8 +30,7 @@ struct RealPort {
     Trace reference;
 
     RealPort() {
-        const Outcome outcome = shell("python3 -B " + quoted((kShims / "python/real_port.py").string()) + " " +
-                                      quoted(folder.path().string()));
+        const Outcome outcome = shell(run_port() + quoted(folder.path().string()));
         INFO(outcome.err);
         REQUIRE(outcome.status == 0);
         segments = read_segments(folder / "inputs.safetensors", folder / "float64.safetensors");
@@ -46,6 +47,28 @@ bool only_content_to_content(const std::vector<std::string>& missing) {
 }
 
 }  // namespace
+
+TEST_CASE("real port: the torch shim finds the recorded stages in every family it knows", "[kit][shims][oracle]") {
+    if (const std::string reason = why_not(); !reason.empty())
+        return void(std::cout << "skipped: the torch shim, " << reason << std::endl);
+    const std::map<std::string, std::size_t> stages_of = {{"hf_deberta_v2_conv", 36},  {"hf_deberta_v2_unshared", 33},
+                                                          {"hf_roformer", 28},         {"hf_roformer_factorised", 28},
+                                                          {"hf_xlnet_order_3241", 26}, {"hf_xlnet_bi_data", 28}};
+    const TemporaryFolder folder;
+    std::string command = run_port() + quoted(folder.path().string());
+    for (const auto& [name, stages] : stages_of) command += " " + quoted((kOracle / name).string());
+    const Outcome outcome = shell(command);
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    for (const auto& [name, stages] : stages_of) {
+        const Comparison comparison =
+            compare(read_trace(kOracle / name / "trace.safetensors"), read_trace(folder / (name + ".safetensors")));
+        INFO(name << ": " << (comparison.first() ? comparison.first()->reason : ""));
+        CHECK(comparison.pass());
+        CHECK(comparison.unexpected.empty());
+        CHECK(comparison.stages.size() == stages);
+    }
+}
 
 TEST_CASE("real port: Hugging Face's DeBERTa-v2 passes, and its tanh GELU is found", "[kit][shims]") {
     if (const std::string reason = why_not(); !reason.empty())

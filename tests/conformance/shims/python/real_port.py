@@ -1,7 +1,8 @@
-"""A real port under the shim: Hugging Face's DeBERTa-v2, small and random, in three passes of one model.
-usage: real_port.py FOLDER      writes FOLDER/model, FOLDER/inputs.safetensors and, as dumps, FOLDER/float32.safetensors,
-float64.safetensors and tanh.safetensors: float32 again, with torch.nn.functional.gelu patched to its tanh form"""
-import functools, sys
+"""Real ports under the torch shim: Hugging Face's models.
+usage: real_port.py FOLDER      writes FOLDER/model, a small random DeBERTa-v2, FOLDER/inputs.safetensors and, as dumps,
+float32.safetensors, float64.safetensors, and tanh.safetensors: float32 with torch.nn.functional.gelu patched to tanh
+   or: real_port.py FOLDER CASE...      runs recorded cases (DeBERTa-v2, RoFormer, XLNet), dumps FOLDER/<case>.safetensors"""
+import functools, pathlib, sys
 import torch, transformers
 import locus_kit, locus_torch
 
@@ -25,8 +26,19 @@ def dump_pass(folder, name, inputs, dtype):
         model(input_ids=inputs["tokens"], attention_mask=inputs["mask"])
     locus_torch.dump(f"{folder}/{name}.safetensors", stages)
 
-def main(folder):
-    transformers.logging.set_verbosity_error()
+def dump_recorded(folder, case):
+    """One case of folders model/ and inputs.safetensors, in float32."""
+    classes = {"deberta-v2": transformers.DebertaV2ForMaskedLM, "roformer": transformers.RoFormerForMaskedLM,
+               "xlnet": transformers.XLNetLMHeadModel}
+    kind = transformers.AutoConfig.from_pretrained(f"{case}/model").model_type
+    model = classes[kind].from_pretrained(f"{case}/model", attn_implementation="eager").float().eval()
+    names = {"tokens": "input_ids", "mask": "attention_mask", "token_types": "token_type_ids"}
+    given = {name: torch.tensor(tensor.lists()) for name, tensor in locus_kit.read(f"{case}/inputs.safetensors").items()}
+    with torch.no_grad(), locus_torch.capture(model) as stages:
+        model(**{names.get(name, name): values if name in names else values.float() for name, values in given.items()})
+    locus_torch.dump(f"{folder}/{pathlib.Path(case).name}.safetensors", stages)
+
+def dump_random(folder):
     random_model().save_pretrained(f"{folder}/model")
     mask = torch.ones(2, 21, dtype=torch.int64)
     mask[1, 17:] = 0
@@ -38,6 +50,9 @@ def main(folder):
     dump_pass(folder, "tanh", inputs, torch.float32)
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2: sys.exit(__doc__)
-    try: main(sys.argv[1])
+    if len(sys.argv) < 2: sys.exit(__doc__)
+    transformers.logging.set_verbosity_error()
+    try:
+        for case in sys.argv[2:]: dump_recorded(sys.argv[1], case)
+        if len(sys.argv) == 2: dump_random(sys.argv[1])
     except (OSError, locus_kit.KitError) as error: sys.exit(f"real port: {error}")
