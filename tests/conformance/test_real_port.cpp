@@ -84,14 +84,21 @@ TEST_CASE("real port: Hugging Face's DeBERTa-v2 passes, and its tanh GELU is fou
         for (const StageVerdict& stage : comparison.stages) CHECK(stage.size > 0);
     }
 
-    const Trace tanh = port.dump("tanh");
-    const Comparison comparison = compare(port.reference, tanh);
-    REQUIRE(comparison.first());
-    CHECK(comparison.first()->name == "layer.0.ffn_act");
-    const auto model = ModelFolder::open((port.folder / "model").string());
-    const Diagnosis diagnosis = diagnose({port.reference, tanh, model, port.segments}, comparison, *comparison.first());
     const auto& known = catalogue();
-    if (std::none_of(known.begin(), known.end(), [](const Mistake& mistake) { return mistake.number == 39; })) return;
-    REQUIRE(diagnosis.named);
-    CHECK(diagnosis.named->mistake == 39);
+    const bool listed =
+        std::any_of(known.begin(), known.end(), [](const Mistake& mistake) { return mistake.number == 39; });
+    const auto model = ModelFolder::open((port.folder / "model").string());
+    for (const std::string name : {"tanh_float32", "tanh_float64"}) {
+        INFO(name);
+        const Trace tanh = port.dump(name);
+        const Comparison comparison = compare(port.reference, tanh);
+        REQUIRE(comparison.first());
+        CHECK(comparison.first()->name == "layer.0.ffn_act");
+        const Diagnosis diagnosis =
+            diagnose({port.reference, tanh, model, port.segments}, comparison, *comparison.first());
+        // The two forms differ by 1e-4 of the largest value: in float32 the margin that a name needs may be missed,
+        // and no name is right then, but never another one.
+        if (listed && name == "tanh_float64") REQUIRE(diagnosis.named);
+        if (diagnosis.named) CHECK(diagnosis.named->mistake == 39);
+    }
 }

@@ -1,6 +1,6 @@
 """Real ports under the torch shim: Hugging Face's models.
 usage: real_port.py FOLDER      writes FOLDER/model, a small random DeBERTa-v2, FOLDER/inputs.safetensors and, as dumps,
-float32.safetensors, float64.safetensors, and tanh.safetensors: float32 with torch.nn.functional.gelu patched to tanh
+float32.safetensors and float64.safetensors, and tanh_*.safetensors: with torch.nn.functional.gelu patched to tanh
    or: real_port.py FOLDER CASE...      runs recorded cases (DeBERTa-v2, RoFormer, XLNet), dumps FOLDER/<case>.safetensors"""
 import functools, pathlib, sys
 import torch, transformers
@@ -47,7 +47,8 @@ def dump_random(folder):
     dump_pass(folder, "float32", inputs, torch.float32)
     dump_pass(folder, "float64", inputs, torch.float64)
     torch.nn.functional.gelu = functools.partial(torch.nn.functional.gelu, approximate="tanh")
-    dump_pass(folder, "tanh", inputs, torch.float32)
+    dump_pass(folder, "tanh_float32", inputs, torch.float32)
+    dump_pass(folder, "tanh_float64", inputs, torch.float64)
 
 if __name__ == "__main__":
     if len(sys.argv) < 2: sys.exit(__doc__)
