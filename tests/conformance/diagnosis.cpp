@@ -8,7 +8,8 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMargin = 100;  // how much worse every other hypothesis must be
+constexpr double kBeyondBest = 100;     // how many times the best residual every other hypothesis must leave,
+constexpr double kBeyondRounding = 10;  // and how many times what rounding allows
 
 double largest(const Tensor<double>& values) {
     double size = 0;
@@ -124,7 +125,8 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
             next = &all[n];
     }
     if (next) diagnosis.runner_up = next->explanation;
-    const bool far = !next || next->explanation.residual >= kMargin * best.explanation.allowed;
+    const bool far = !next || (next->explanation.residual >= kBeyondBest * best.explanation.residual &&
+                               next->explanation.residual >= kBeyondRounding * best.explanation.allowed);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
     if (best.explanation.mistake == 0 && best.explanation.fits())
