@@ -42,6 +42,7 @@ inline Index row_of(const Tensor<double>& index, Index i, Index j, Index rows) {
 /// c2p[b,h,i,j] = q[b,h,i] . k_r[h, index(i,j)].
 inline Tensor<double> content_to_position_by(const Tensor<double>& q, const Tensor<double>& k_r,
                                              const Tensor<double>& index) {
+    if (index.extent(0) != q.extent(2)) throw NotEnough{"an index of as many queries"};
     return each_head(q, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
         const Matrix<double> all = products_of_rows<double>(q.matrix(at), k_r.matrix(h));
         Matrix<double> picked(index.extent(0), index.extent(1));
@@ -54,6 +55,7 @@ inline Tensor<double> content_to_position_by(const Tensor<double>& q, const Tens
 /// p2c[b,h,i,j] = k[b,h,j] . q_r[h, index(i,j)].
 inline Tensor<double> position_to_content_by(const Tensor<double>& k, const Tensor<double>& q_r,
                                              const Tensor<double>& index) {
+    if (index.extent(1) != k.extent(2)) throw NotEnough{"an index of as many keys"};
     return each_head(k, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
         const Matrix<double> all = products_of_rows<double>(k.matrix(at), q_r.matrix(h));
         Matrix<double> picked(index.extent(0), index.extent(1));

@@ -5,7 +5,46 @@
 namespace locus::conformance {
 
 const std::vector<Mistake>& catalogue() {
-    static const std::vector<Mistake> all = {mistake_01(), mistake_26()};
+    static const std::vector<Mistake> all = {
+        // one line each, so that two lists merge
+        mistake_01(),  //
+        mistake_02(),  //
+        mistake_03(),  //
+        mistake_04(),  //
+        mistake_05(),  //
+        mistake_06(),  //
+        mistake_07(),  //
+        mistake_08(),  //
+        mistake_09(),  //
+        mistake_10(),  //
+        mistake_11(),  //
+        mistake_12(),  //
+        mistake_13(),  //
+        mistake_14(),  //
+        mistake_15(),  //
+        mistake_16(),  //
+        mistake_17(),  //
+        mistake_18(),  //
+        mistake_19(),  //
+        mistake_20(),  //
+        mistake_21(),  //
+        mistake_22(),  //
+        mistake_23(),  //
+        mistake_24(),  //
+        mistake_25(),  //
+        mistake_26(),  //
+        mistake_27(),  //
+        mistake_28(),  //
+        mistake_29(),  //
+        mistake_30(),  //
+        mistake_31(),  //
+        mistake_32(),  //
+        mistake_33(),  //
+        mistake_34(),  //
+        mistake_35(),  //
+        mistake_36(),  //
+        mistake_37(),  //
+    };
     return all;
 }
 

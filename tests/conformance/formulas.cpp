@@ -2,17 +2,20 @@
 
 #include "core/attention/softmax.h"
 #include "core/models/layers.h"
+#include "tests/conformance/visibility.h"
 
 namespace locus::conformance {
 
-Tensor<double> masked_probabilities(const Replay& at) {
-    const Tensor<double>& scores = at("scores");
-    return each_head(scores, scores.extent(2), scores.extent(3),
-                     [&](Index n, Index, Index b) { return masked_softmax<double>(scores.matrix(n), at.mask(b)); });
+Tensor<double> masked_probabilities(const Replay& at, const std::string& stem) {
+    const Tensor<double>& scores = at(stem);
+    const MaskedRow empty_row = masked_row_of(at);
+    return each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index b) {
+        return masked_softmax<double>(scores.matrix(n), at.mask(b), empty_row);
+    });
 }
 
-Tensor<double> joined_context(const Replay& at) {
-    const Tensor<double>&probs = at("probs"), &v = at("v");
+Tensor<double> joined_context(const Replay& at, const std::string& stem) {
+    const Tensor<double>&probs = at(stem), &v = at("v");
     return join_heads(each_head(probs, probs.extent(2), v.extent(3),
                                 [&](Index n, Index, Index) { return Matrix<double>(probs.matrix(n) * v.matrix(n)); }));
 }
