@@ -1,5 +1,5 @@
 #pragma once
-// Mistakes that make the very same numbers, so that no dump can tell them apart.
+// Mistakes that make the very same numbers, so that no dump of those numbers can tell them apart.
 #include <string>
 #include <vector>
 
@@ -7,13 +7,14 @@ namespace locus::conformance {
 
 struct Equivalent {
     int first = 0, second = 0;  // numbers of the catalogue, first < second
-    std::string where;          // on which dumps or models
+    bool everywhere = false;    // on every input: the number of either is right for both
+    std::string where;          // else: the models or texts on which they cannot be told apart
     std::string reason;
 };
 
-/// All pairs that are known, sorted.
+/// All pairs that are known, sorted by their numbers.
 const std::vector<Equivalent>& equivalents();
-/// True for the same number, and for a pair of the table, in either order.
+/// True for the same number, and for a pair that is equivalent everywhere, in either order.
 bool equivalent(int a, int b);
 
 }  // namespace locus::conformance

@@ -12,7 +12,7 @@ Mistake mistake_05() {
             .lesson = "05",
             .families = {Family::deberta},
             .stems = {"/relative.index", "c2p", "p2c"},
-            .variants = {{"", {{"/relative.index", {}, mirrored_index}}},
+            .variants = {{"the index itself", {{"/relative.index", {}, mirrored_index}}},
                          {"the index is right, both terms read its transpose",
                           {c2p_by(mirrored_index), p2c_by(mirrored_index)}}}};
 }
