@@ -56,12 +56,14 @@ inline Tensor<double> picked_products(const Tensor<double>& vectors, const Tenso
 /// c2p[b,h,i,j] = q[b,h,i] . k_r[h, index(i,j)].
 inline Tensor<double> content_to_position_by(const Tensor<double>& q, const Tensor<double>& k_r,
                                              const Tensor<double>& index) {
+    if (index.extent(0) != q.extent(2)) throw NotEnough{"an index of as many queries"};
     return picked_products(q, k_r, index, true);
 }
 
 /// p2c[b,h,i,j] = k[b,h,j] . q_r[h, index(i,j)].
 inline Tensor<double> position_to_content_by(const Tensor<double>& k, const Tensor<double>& q_r,
                                              const Tensor<double>& index) {
+    if (index.extent(1) != k.extent(2)) throw NotEnough{"an index of as many keys"};
     return picked_products(k, q_r, index, false);
 }
 

@@ -177,6 +177,16 @@ std::optional<Tensor<double>> Replay::reported(const std::string& name) const {
     return std::nullopt;
 }
 
+std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
+    const Stage* stage = evidence_.reference.find(full_name(stem));
+    return stage ? std::optional(widened(*stage)) : std::nullopt;
+}
+
+std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
+    const Stage* stage = evidence_.candidate.find(full_name(stem));
+    return stage ? std::optional(widened(*stage)) : std::nullopt;
+}
+
 const Formula* Replay::right_formula_of(const std::string& stem) const {
     const std::vector<Formula>& right = formulas_of(evidence_.model ? evidence_.model->family : Family::deberta);
     const auto found =

@@ -79,6 +79,10 @@ public:
     Tensor<double> computed(const std::string& stem) const;
     /// The stage by its right formula, whatever replaces it.  Throws NotEnough.
     Tensor<double> right(const std::string& stem) const;
+    /// What the reference says of a stage; nothing where it is silent.  Shows which convention the recorded code has.
+    std::optional<Tensor<double>> expected(const std::string& stem) const;
+    /// What the candidate says of a stage; for numbers that only it knows, such as a forgotten random bias.
+    std::optional<Tensor<double>> found(const std::string& stem) const;
     /// True if the stage, or one it follows from, has a replaced formula.
     bool touches(const std::string& stem) const;
 

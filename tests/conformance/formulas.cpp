@@ -2,18 +2,19 @@
 
 #include "core/attention/softmax.h"
 #include "core/models/layers.h"
+#include "tests/conformance/visibility.h"
 
 namespace locus::conformance {
 
-Tensor<double> masked_probabilities(const Replay& at) {
-    const Tensor<double>& scores = at("scores");
-    const MaskedRow masked_row = at.masked_row();
+Tensor<double> masked_probabilities(const Replay& at, const std::string& stem) {
+    const Tensor<double>& scores = at(stem);
+    const MaskedRow masked_row = at.masked_row() == MaskedRow::uniform ? MaskedRow::uniform : masked_row_of(at);
     return each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index b) {
         return masked_softmax<double>(scores.matrix(n), at.mask(b), masked_row);
     });
 }
 
-Tensor<double> joined_context(const Replay& at) { return joined_heads(at("probs"), at("v")); }
+Tensor<double> joined_context(const Replay& at, const std::string& stem) { return joined_heads(at(stem), at("v")); }
 
 Tensor<double> joined_heads(const Tensor<double>& probs, const Tensor<double>& v) {
     return join_heads(each_head(probs, probs.extent(2), v.extent(3),

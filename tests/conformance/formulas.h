@@ -34,10 +34,10 @@ Tensor<double> rows_of_tokens(const Replay& at, const std::string& table);
 Tensor<double> logits_of(const Tensor<double>& like, const Matrix<double>& x, const Matrix<double>& table,
                          const RowVector<double>& bias);
 
-/// probs from scores and the mask of the input; hidden keys exactly 0.
-Tensor<double> masked_probabilities(const Replay& at);
+/// probs from scores and the mask of the input; hidden keys exactly 0, rows without any key as the reference has them.
+Tensor<double> masked_probabilities(const Replay& at, const std::string& scores = "scores");
 /// probs v, heads joined -> [B,T,H*d]; the second takes both from the stages.
 Tensor<double> joined_heads(const Tensor<double>& probs, const Tensor<double>& v);
-Tensor<double> joined_context(const Replay& at);
+Tensor<double> joined_context(const Replay& at, const std::string& probs = "probs");
 
 }  // namespace locus::conformance
