@@ -2,17 +2,12 @@
 
 #include "core/models/deberta_pass.h"
 #include "core/models/language_head.h"
-#include "core/models/roformer_config.h"
 
 namespace locus::conformance {
 
 namespace {
 
 bool is_roformer(const Replay& at) { return at.model().family == Family::roformer; }
-
-RoformerConfig roformer_of(const Replay& at) {
-    return parse_roformer_config(at.model().config_json, at.model().location);
-}
 
 }  // namespace
 
@@ -65,12 +60,12 @@ Tensor<double> merged(const Replay& at, const Tensor<double>& base, const Tensor
 
 const Tensor<double>& head_input(const Replay& at) {
     if (!is_roformer(at)) return at("/head_input");
-    return at("/layer." + std::to_string(roformer_of(at).num_hidden_layers - 1) + ".output");
+    return at("/layer." + std::to_string(at.roformer().num_hidden_layers - 1) + ".output");
 }
 
 HeadParts head_parts(const Replay& at) {
     if (is_roformer(at)) {
-        const RoformerConfig config = roformer_of(at);
+        const RoformerConfig& config = at.roformer();
         const auto& weights = at.model().weights;
         const std::string head = "cls.predictions.";
         if (!weights.has(head + "bias")) throw NotEnough{"a masked-word head"};
@@ -85,7 +80,7 @@ HeadParts head_parts(const Replay& at) {
 }
 
 Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias) {
-    const Index words = is_roformer(at) ? roformer_of(at).vocab_size : at.deberta().config().vocab_size;
+    const Index words = is_roformer(at) ? at.roformer().vocab_size : at.deberta().config().vocab_size;
     const auto table = [&](Index first, Index count) {
         return at.model().weights.block("embeddings.word_embeddings.weight", first, count);
     };

@@ -8,19 +8,8 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMargin = 100;  // how much worse every other hypothesis must be
-
-/// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index".
-std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
-    std::size_t at = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
-    for (const char* group : {"layer.", "emd."})
-        if (name.compare(at, std::string(group).size(), group) == 0 &&
-            std::isdigit(static_cast<unsigned char>(name[at + std::string(group).size()]))) {
-            const std::size_t end = name.find('.', at + std::string(group).size()) + 1;
-            return {name.substr(0, end), name.substr(end)};
-        }
-    return {name.substr(0, at), "/" + name.substr(at)};
-}
+constexpr double kBeyondBest = 100;     // how many times the best residual every other hypothesis must leave,
+constexpr double kBeyondRounding = 10;  // and how many times what rounding allows
 
 double largest(const Tensor<double>& values) {
     double size = 0;
@@ -28,11 +17,12 @@ double largest(const Tensor<double>& values) {
     return size;
 }
 
-/// max |a - b|; infinity for another shape or anything that is not a number.
+/// max |a - b|; infinity for another shape or anything that is not a number, unless both are.
 double distance(const Tensor<double>& a, const Tensor<double>& b) {
     if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
     double worst = 0;
     for (Index n = 0; n < a.size(); ++n) {
+        if (std::isnan(a[n]) && std::isnan(b[n])) continue;  // a hypothesis may predict NaN
         const double difference = std::abs(a[n] - b[n]);
         if (!(difference <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
         worst = std::max(worst, difference);
@@ -43,27 +33,23 @@ double distance(const Tensor<double>& a, const Tensor<double>& b) {
 /// A hypothesis and the numbers it predicts.
 struct Hypothesis {
     Explanation explanation;
+    const Variant* variant = nullptr;
     Tensor<double> predicted;
 };
 
-/// True if this way of making the mistake predicts of a right stage what the candidate reports of it.
-bool agrees(const Replay& replay, const std::string& stem, const Evidence& evidence, const StageVerdict& verdict) {
-    try {
-        const double apart = distance(replay(stem), widened(evidence.candidate.at(verdict.name)));
-        return apart <= verdict.allowed;
-    } catch (const NotEnough&) {
-    } catch (const Error&) {
-    }
-    return false;
-}
-
 /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
-bool contradicted(const Mistake& mistake, const Replay& replay, const std::string& failing, const Evidence& evidence,
+bool contradicted(const Mistake& mistake, const Variant& variant, const Replay& replay, const std::string& failing,
                   const Comparison& comparison) {
+    const auto replaced = [&](const std::string& stem) {
+        return std::any_of(variant.formulas.begin(), variant.formulas.end(),
+                           [&](const Formula& formula) { return formula.stem == stem; });
+    };
+    // A mistake may sit in one stage or in another; a variant speaks of those that it replaces.
+    const bool any = std::any_of(mistake.stems.begin(), mistake.stems.end(), replaced);
     for (const std::string& stem : mistake.stems)
         for (const StageVerdict& verdict : comparison.stages)
-            if (stem != failing && verdict.pass && verdict.name == replay.full_name(stem) && replay.touches(stem) &&
-                !agrees(replay, stem, evidence, verdict))
+            if (stem != failing && verdict.pass && (!any || replaced(stem)) && verdict.name == replay.full_name(stem) &&
+                replay.touches(stem))
                 return true;
     return false;
 }
@@ -85,12 +71,35 @@ public:
         if (!predicted) return std::nullopt;
         Hypothesis hypothesis;
         hypothesis.predicted = std::move(*predicted);
-        const double size = std::max(largest(hypothesis.predicted), 1e-300);
+        hypothesis.variant = &variant;
+        double size = largest(hypothesis.predicted);
+        if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
         hypothesis.explanation.mistake = mistake;
         hypothesis.explanation.how = variant.how;
         hypothesis.explanation.residual = distance(found_, hypothesis.predicted) / size;
         hypothesis.explanation.allowed = verdict_.tolerance.relative + verdict_.tolerance.absolute / size;
+        // Predictions are compared among those that fit; a hypothesis far away need not be kept.
+        if (hypothesis.explanation.residual > 3 * hypothesis.explanation.allowed) hypothesis.predicted = {};
         return hypothesis;
+    }
+
+    /// How many stages that the candidate reports around this one are as the variant would have them.
+    int explained_around(const Variant& variant, const Comparison& comparison) const {
+        std::string around = scope();
+        if (stem().starts_with('/')) around += "layer.0.";
+        const Replay replay(evidence_, around, variant.formulas);
+        int explained = 0;
+        for (const StageVerdict& verdict : comparison.stages) {
+            const auto [where, what] = scope_and_stem(verdict.name);
+            if (where != around || verdict.worst < 0) continue;
+            try {
+                const double allowed = std::max(verdict.allowed, 0.0);
+                explained += distance(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
+            } catch (const NotEnough&) {
+            } catch (const Error&) {
+            }
+        }
+        return explained;
     }
 
 private:
@@ -112,6 +121,25 @@ private:
     Tensor<double> found_;
 };
 
+/// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
+/// fewer of them than another are dropped, and the rest stand in the order of the catalogue.
+void settle_ties(std::vector<Hypothesis>& all, const Judge& judge, const Comparison& comparison) {
+    const auto fits = [](const Hypothesis& each) { return each.explanation.fits(); };
+    const auto end = std::find_if_not(all.begin(), all.end(), fits);
+    if (end - all.begin() < 2) return;
+    std::vector<int> explained;
+    for (auto each = all.begin(); each != end; ++each)
+        explained.push_back(judge.explained_around(*each->variant, comparison));
+    const int most = *std::max_element(explained.begin(), explained.end());
+    std::vector<Hypothesis> kept;
+    for (std::size_t n = 0; n < all.size(); ++n)
+        if (n >= explained.size() || explained[n] == most) kept.push_back(std::move(all[n]));
+    all = std::move(kept);
+    std::stable_sort(
+        all.begin(), std::find_if_not(all.begin(), all.end(), fits),
+        [](const Hypothesis& a, const Hypothesis& b) { return a.explanation.mistake < b.explanation.mistake; });
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
@@ -121,20 +149,22 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
     const Judge judge(evidence, verdict);
     std::vector<Hypothesis> all;
-    if (const auto right = judge.judge(0, {})) all.push_back(*right);
+    const Variant as_it_should_be;
+    if (const auto right = judge.judge(0, as_it_should_be)) all.push_back(*right);
     for (const Mistake& mistake : catalogue()) {
         if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
                                   mistake.families.end())
             continue;
         for (const Variant& variant : mistake.variants) {
             const Replay replay(evidence, judge.scope(), variant.formulas);
-            if (contradicted(mistake, replay, judge.stem(), evidence, comparison)) continue;
+            if (contradicted(mistake, variant, replay, judge.stem(), comparison)) continue;
             if (auto hypothesis = judge.judge(mistake.number, variant)) all.push_back(std::move(*hypothesis));
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;
     });
+    settle_ties(all, judge, comparison);
     for (const Hypothesis& each : all) diagnosis.judged.push_back(each.explanation);
     if (all.empty()) return diagnosis;
 
@@ -143,13 +173,16 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     const Hypothesis* next = nullptr;
     for (std::size_t n = 1; n < all.size() && !next; ++n) {
         if (all[n].explanation.mistake == best.explanation.mistake) continue;
-        if (distance(all[n].predicted, best.predicted) <= same)
-            diagnosis.equivalent.push_back(all[n].explanation.mistake);
-        else
+        if (best.explanation.fits() && distance(all[n].predicted, best.predicted) <= same) {
+            if (diagnosis.equivalent.empty() || diagnosis.equivalent.back() != all[n].explanation.mistake)
+                diagnosis.equivalent.push_back(all[n].explanation.mistake);
+        } else {
             next = &all[n];
+        }
     }
     if (next) diagnosis.runner_up = next->explanation;
-    const bool far = !next || next->explanation.residual >= kMargin * best.explanation.allowed;
+    const bool far = !next || (next->explanation.residual >= kBeyondBest * best.explanation.residual &&
+                               next->explanation.residual >= kBeyondRounding * best.explanation.allowed);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
     if (best.explanation.mistake == 0 && best.explanation.fits())

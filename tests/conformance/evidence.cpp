@@ -4,6 +4,8 @@
 #include <cctype>
 
 #include "core/io/checkpoint.h"
+#include "core/models/transformer_xl.h"
+#include "core/models/xlnet.h"
 
 namespace locus::conformance {
 
@@ -13,10 +15,41 @@ std::shared_ptr<const ModelFolder> ModelFolder::open(const std::string& folder) 
     model->config_json = checkpoint.config_json;
     model->location = checkpoint.config_file.string();
     model->family = family_of(model->config_json, model->location);
-    if (model->family == Family::deberta)
-        model->deberta = std::make_unique<DebertaWeights<double>>(
-            parse_deberta_config(model->config_json, model->location), model->source);
+    const std::string &config = model->config_json, &location = model->location;
+    switch (model->family) {
+        case Family::deberta:
+            model->deberta =
+                std::make_unique<DebertaWeights<double>>(parse_deberta_config(config, location), model->source);
+            break;
+        case Family::roformer:
+            model->roformer = parse_roformer_config(config, location);
+            break;
+        case Family::transformer_xl:
+            model->transformer_xl = parse_transformer_xl_config(config, location);
+            break;
+        case Family::xlnet:
+            model->xlnet = parse_xlnet_config(config, location);
+            break;
+    }
     return model;
+}
+
+std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
+    const std::size_t start = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
+    const auto numbered = [&](const std::string& group) {
+        const std::size_t digit = start + group.size();
+        return name.compare(start, group.size(), group) == 0 && digit < name.size() &&
+               std::isdigit(static_cast<unsigned char>(name[digit]));
+    };
+    if (numbered("memory."))
+        return {name.substr(0, start) + "layer." + name.substr(start + std::string("memory.").size()) + ".", "memory"};
+    for (const char* group : {"layer.", "emd."}) {
+        if (!numbered(group)) continue;
+        std::size_t end = name.find('.', start + std::string(group).size()) + 1;
+        if (name.compare(end, 2, "g.") == 0) end += 2;
+        return {name.substr(0, end), name.substr(end)};
+    }
+    return {name.substr(0, start), "/" + name.substr(start)};
 }
 
 Tensor<double> widened(const Stage& stage) {
@@ -30,10 +63,35 @@ Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula>
     if (scope_.starts_with("segment.")) segment_ = scope_.substr(0, scope_.find('.', 8) + 1);
 }
 
+Replay Replay::with(std::vector<Formula> more) const {
+    more.insert(more.end(), replaced_.begin(), replaced_.end());
+    return {evidence_, scope_, std::move(more)};
+}
+
 const ModelInput& Replay::input() const {
-    const std::size_t segment = segment_.empty() ? 0 : std::stoul(segment_.substr(8));
-    if (segment >= evidence_.segments.size()) throw NotEnough{"the inputs"};
-    return evidence_.segments[segment];
+    if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
+    return evidence_.segments[segment()];
+}
+
+std::size_t Replay::segment() const { return segment_.empty() ? 0 : std::stoul(segment_.substr(8)); }
+
+Index Replay::remembered() const {
+    if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
+    const std::vector<Tensor<double>>& given = evidence_.segments.front().memories;
+    Index rows = given.empty() ? 0 : given.front().extent(1);
+    for (std::size_t s = 0; s < segment(); ++s) {
+        const Index length = evidence_.segments[s].length();
+        if (family() == Family::transformer_xl) {
+            const MemoryRows kept = rows_to_keep(transformer_xl(), rows, length, dialect());
+            rows = kept.end - kept.begin;
+        } else {
+            const XlnetConfig& config = xlnet();
+            const bool keeps_everything = XlnetOptions::of(dialect()).keeps_everything;
+            const Index all = rows + (config.reuse_len > 0 ? std::min(config.reuse_len, length) : length);
+            rows = config.mem_len > 0 ? std::min(config.mem_len, all) : keeps_everything ? all : 0;
+        }
+    }
+    return rows;
 }
 
 const ModelFolder& Replay::model() const {
@@ -46,30 +104,71 @@ const DebertaWeights<double>& Replay::deberta() const {
     return *model().deberta;
 }
 
+const RoformerConfig& Replay::roformer() const {
+    if (!model().roformer) throw NotEnough{"a RoFormer model folder"};
+    return *model().roformer;
+}
+
+const TransformerXlConfig& Replay::transformer_xl() const {
+    if (!model().transformer_xl) throw NotEnough{"a Transformer-XL model folder"};
+    return *model().transformer_xl;
+}
+
+const XlnetConfig& Replay::xlnet() const {
+    if (!model().xlnet) throw NotEnough{"an XLNet model folder"};
+    return *model().xlnet;
+}
+
+MaskedRow Replay::masked_row() const {
+    const Stage* probs = evidence_.reference.find(full_name("probs"));
+    if (!probs || probs->shape().size() != 4) return MaskedRow::zero;
+    const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
+    for (Index b = 0; b < probs->shape()[0]; ++b) {
+        const Mask visible = mask(b);
+        if (visible.rows() != rows || visible.cols() != keys) continue;
+        for (Index i = 0; i < rows; ++i)
+            if ((visible.row(i).array() == 0).all() && probs->at((b * heads * rows + i) * keys) != 0)
+                return MaskedRow::uniform;
+    }
+    return MaskedRow::zero;
+}
+
 Index Replay::layer() const {
-    const std::string at = scope_.substr(segment_.size());
+    const std::string at = place();
     if (at.starts_with("layer.")) return std::stol(at.substr(6));
     if (at.starts_with("emd.")) return deberta().config().num_hidden_layers - 1;
     throw NotEnough{"a layer around " + scope_};
 }
 
 std::string Replay::input_name(bool of_query) const {
-    const std::string at = scope_.substr(segment_.size());
-    const auto output_of = [&](Index l) {
-        return segment_ + (l < 0 ? "embeddings.output" : "layer." + std::to_string(l) + ".output");
+    const std::string at = place();
+    const auto output_of = [&](Index l, const char* stream = "") {
+        return segment_ + (l < 0 ? "embeddings.output" : "layer." + std::to_string(l) + "." + stream + "output");
     };
-    if (at.starts_with("emd.")) {
+    if (at.starts_with("emd.") && of_query) {
         const Index pass = std::stol(at.substr(4));
-        if (!of_query) return output_of(layer() - 1);
         return pass == 0 ? "emd.query.0" : "emd." + std::to_string(pass - 1) + ".output";
     }
+    if (is_query_stream() && of_query) return layer() == 0 ? segment_ + "query_stream" : output_of(layer() - 1, "g.");
     return output_of(layer() - 1);
 }
 
 std::string Replay::full_name(const std::string& stem) const {
     if (stem == "x") return input_name(false);
     if (stem == "x_q") return input_name(true);
-    return stem.starts_with('/') ? segment_ + stem.substr(1) : scope_ + stem;
+    if (stem.starts_with('/')) return segment_ + stem.substr(1);
+    if (stem == "memory" && place().starts_with("layer.")) return segment_ + "memory." + std::to_string(layer());
+    // One set of keys and values for both streams.
+    const bool shared =
+        stem == "k" || stem == "v" || stem == "r_k" || stem == "r_k_backward" || stem == "memory_before";
+    return (is_query_stream() && shared ? scope_.substr(0, scope_.size() - 2) : scope_) + stem;
+}
+
+std::string Replay::canonical(const std::string& stem) const {
+    if (stem != "x" && stem != "x_q") return stem;
+    const std::string name = full_name(stem);
+    const bool in_a_layer = name.compare(segment_.size(), 6, "layer.") == 0 || name.ends_with(".output");
+    return in_a_layer && !name.ends_with("embeddings.output") ? stem : "/" + name.substr(segment_.size());
 }
 
 std::optional<Tensor<double>> Replay::reported(const std::string& name) const {
@@ -83,6 +182,11 @@ std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
     return stage ? std::optional(widened(*stage)) : std::nullopt;
 }
 
+std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
+    const Stage* stage = evidence_.candidate.find(full_name(stem));
+    return stage ? std::optional(widened(*stage)) : std::nullopt;
+}
+
 const Formula* Replay::right_formula_of(const std::string& stem) const {
     const std::vector<Formula>& right = formulas_of(evidence_.model ? evidence_.model->family : Family::deberta);
     const auto found =
@@ -91,19 +195,22 @@ const Formula* Replay::right_formula_of(const std::string& stem) const {
 }
 
 const Formula* Replay::formula_of(const std::string& stem) const {
-    const auto found =
-        std::find_if(replaced_.begin(), replaced_.end(), [&](const Formula& formula) { return formula.stem == stem; });
-    return found == replaced_.end() ? right_formula_of(stem) : &*found;
+    for (const std::string& name : {stem, canonical(stem)})
+        for (const Formula& formula : replaced_)
+            if (formula.stem == name) return &formula;
+    return right_formula_of(canonical(stem));
 }
 
 Tensor<double> Replay::right(const std::string& stem) const {
-    const Formula* formula = right_formula_of(stem);
+    const Formula* formula = right_formula_of(canonical(stem));
     if (!formula) throw NotEnough{"a formula of " + full_name(stem)};
     return formula->compute(*this);
 }
 
 bool Replay::touches(const std::string& stem) const {
-    if (std::any_of(replaced_.begin(), replaced_.end(), [&](const Formula& each) { return each.stem == stem; }))
+    const std::string name = canonical(stem);
+    if (std::any_of(replaced_.begin(), replaced_.end(),
+                    [&](const Formula& each) { return each.stem == stem || each.stem == name; }))
         return true;
     const Formula* formula = formula_of(stem);
     return formula && std::any_of(formula->inputs.begin(), formula->inputs.end(),
@@ -127,12 +234,13 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
 }
 
 Mask Replay::mask(Index b) const {
+    if (family() == Family::transformer_xl || family() == Family::xlnet)
+        return (*this)("visible").matrix(b).cast<std::uint8_t>();
     const ModelInput& given = input();
     if (given.mask.empty()) return {};
     const Index length = given.length();
     Mask mask(length, length);
-    // DeBERTa hides queries too; RoFormer hides keys alone.
-    const bool outer = !evidence_.model || evidence_.model->family == Family::deberta;
+    const bool outer = family() == Family::deberta;  // hides queries too; RoFormer hides keys alone
     for (Index i = 0; i < length; ++i)
         for (Index j = 0; j < length; ++j)
             mask(i, j) = given.mask.rank() == 3

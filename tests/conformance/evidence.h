@@ -9,7 +9,10 @@
 
 #include "core/models/deberta_weights.h"
 #include "core/models/model.h"
+#include "core/models/roformer_config.h"
+#include "core/models/transformer_xl_config.h"
 #include "core/models/weight_reader.h"
+#include "core/models/xlnet_config.h"
 #include "core/trace.h"
 
 namespace locus::conformance {
@@ -20,7 +23,11 @@ struct ModelFolder {
     std::string config_json, location;
     std::shared_ptr<const WeightSource> source;
     WeightReader<double> weights;
-    std::unique_ptr<DebertaWeights<double>> deberta;  // of a DeBERTa alone
+    // The one of its family; the others are empty.
+    std::unique_ptr<DebertaWeights<double>> deberta;
+    std::optional<RoformerConfig> roformer;
+    std::optional<TransformerXlConfig> transformer_xl;
+    std::optional<XlnetConfig> xlnet;
 
     /// Throws what open_checkpoint and family_of throw.
     static std::shared_ptr<const ModelFolder> open(const std::string& folder);
@@ -33,6 +40,7 @@ struct Evidence {
     const Trace& candidate;
     std::shared_ptr<const ModelFolder> model;  // nullptr: only stages that follow from stages can be explained
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
+    Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
 };
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
@@ -44,7 +52,11 @@ class Replay;
 
 /// How one stage follows from others.  Names: "q" stands in the same layer; "/relative.index" is a full name; "x" and
 /// "x_q" are what keys and values, and what queries are made of (the output of the layer before; in the mask decoder
-/// h and emd.query.t).
+/// h and emd.query.t; in the query stream of XLNet h and g).  "memory" is what a segment hands on at this layer.
+///
+/// Some names are never reported and only link formulas, so that a mistake can replace them: "memory_before" (what the
+/// segment before handed on), "visible" [B,Tq,Tk] of 0 and 1, "query_tokens" [B,Tq] (-1: not used), "bias.u", "bias.v",
+/// "bias.s" [H,d], "/query_stream" (what XLNet's query stream starts from).
 struct Formula {
     std::string stem;
     std::vector<std::string> inputs;
@@ -69,20 +81,37 @@ public:
     Tensor<double> right(const std::string& stem) const;
     /// What the reference says of a stage; nothing where it is silent.  Shows which convention the recorded code has.
     std::optional<Tensor<double>> expected(const std::string& stem) const;
+    /// What the candidate says of a stage; for numbers that only it knows, such as a forgotten random bias.
+    std::optional<Tensor<double>> found(const std::string& stem) const;
     /// True if the stage, or one it follows from, has a replaced formula.
     bool touches(const std::string& stem) const;
 
     const std::string& scope() const { return scope_; }
     /// What the segment of this scope was given.  Throws NotEnough where nobody says.
     const ModelInput& input() const;
+    /// s of "segment.s."; 0 where there is one alone.
+    std::size_t segment() const;
+    /// Rows that the segments before handed on, by what the configuration keeps.
+    Index remembered() const;
     /// Throws NotEnough where there is no model folder, or one of another family.
     const ModelFolder& model() const;
     const DebertaWeights<double>& deberta() const;
+    const RoformerConfig& roformer() const;
+    const TransformerXlConfig& transformer_xl() const;
+    const XlnetConfig& xlnet() const;
+    Family family() const { return evidence_.model ? evidence_.model->family : Family::deberta; }
+    Dialect dialect() const { return evidence_.dialect; }
+    /// What the reference makes of a query that sees nothing; zero where it has none.
+    MaskedRow masked_row() const;
     bool has_model() const { return evidence_.model != nullptr; }
     /// Layer whose weights compute this scope: l of "layer.l.", the last one of "emd.t.".
     Index layer() const;
+    /// True for "layer.l.g.", the query stream of XLNet; its keys and values are those of "layer.l.".
+    bool is_query_stream() const { return scope_.ends_with(".g."); }
     /// 1 = visible, [Tq,Tk] of sample b; empty where everything is.
     Mask mask(Index b) const;
+    /// The same hypothesis and these formulas before it.
+    Replay with(std::vector<Formula> more) const;
     /// The same hypothesis elsewhere, e.g. at "segment.0.layer.1.".
     Replay elsewhere(std::string scope) const { return {evidence_, std::move(scope), replaced_}; }
 
@@ -90,17 +119,25 @@ public:
     std::string full_name(const std::string& stem) const;
 
 private:
+    /// "x" by the name of the formula it follows from, where that stands in no layer: "/embeddings.output".
+    std::string canonical(const std::string& stem) const;
     const Formula* formula_of(const std::string& stem) const;
     const Formula* right_formula_of(const std::string& stem) const;
     std::optional<Tensor<double>> reported(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
     std::string input_name(bool of_query) const;
+    /// "layer.0.g." without its segment.
+    std::string place() const { return scope_.substr(segment_.size()); }
 
     const Evidence& evidence_;
     std::string scope_, segment_;
     std::vector<Formula> replaced_;
     mutable std::map<std::string, Tensor<double>> kept_;
 };
+
+/// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";
+/// "layer.1.g.q" -> "layer.1.g." and "q"; "memory.1" -> "layer.1." and "memory".
+std::pair<std::string, std::string> scope_and_stem(const std::string& name);
 
 /// Values of any stage as double, index tables too.
 Tensor<double> widened(const Stage& stage);

@@ -1,8 +1,8 @@
 // The right formulas of DeBERTa, stage by stage.  He et al. 2021; microsoft/DeBERTa disentangled_attention.py, bert.py.
 #include "core/models/layers.h"
-#include "core/positions/relative_buckets.h"
 #include "tests/conformance/decoder_parts.h"
 #include "tests/conformance/formulas.h"
+#include "tests/conformance/relative_rule.h"
 
 namespace locus::conformance {
 
@@ -16,16 +16,8 @@ Tensor<double> projected(const Replay& at, const char* from, int part) {
 }
 
 Tensor<double> index_of(const Replay& at) {
-    const DebertaConfig& config = at.deberta().config();
-    const Index length = at.input().length();
-    const BucketLine line = config.position_buckets > 0
-                                ? BucketLine::logarithmic(length, length, config.position_buckets,
-                                                          config.max_relative_positions, OffsetClamp::official)
-                                : BucketLine::clamped(length, length, config.max_relative_positions);
-    const IndexTensor index = line.matrix();
-    Tensor<double> values(index.shape());
-    for (Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(index[n]);
-    return values;
+    const RelativeRule rule = relative_rule(at);
+    return rule.matrix([&](Index offset) { return rule.row(offset); });
 }
 
 Tensor<double> table_of(const Replay& at) {
@@ -51,6 +43,21 @@ Tensor<double> sum_of_terms(const Replay& at) {
     if (terms.p2c) sum = sum_of(std::move(sum), at("p2c"));
     const double divisor = score_divisor<double>(terms.count(), at("q").extent(3));
     return mapped(std::move(sum), [&](double score) { return score / divisor; });
+}
+
+/// Version 1 may mix its heads before the mask and after the softmax (spec 2.9); elsewhere nothing happens here.
+Tensor<double> mixed(const Replay& at, const char* from, const char* weight) {
+    const Tensor<double>& heads = at(from);
+    if (!at.has_model() || !at.deberta().config().talking_head) return heads;
+    const Index count = heads.extent(1);
+    const Matrix<double>& mixing =
+        at.deberta().matrix(layer_name(at, (std::string("attention.self.") + weight).c_str()), {count, count});
+    return each_head(heads, heads.extent(2), heads.extent(3), [&](Index, Index h, Index b) {
+        Matrix<double> sum = Matrix<double>::Zero(heads.extent(2), heads.extent(3));
+        for (Index from_head = 0; from_head < count; ++from_head)
+            sum += mixing(h, from_head) * heads.matrix(b * count + from_head);
+        return sum;
+    });
 }
 
 Tensor<double> normed_sum(const Replay& at, const Matrix<double>& x, const Tensor<double>& residual, const char* norm) {
@@ -87,9 +94,11 @@ std::vector<Formula> deberta_formulas() {
          {"k", "q_r", "/relative.index"},
          [](const Replay& at) { return position_to_content_by(at("k"), at("q_r"), at("/relative.index")); }},
         {"scores", {"c2c", "c2p", "p2c"}, sum_of_terms},
+        {"scores_mixed", {"scores"}, [](const Replay& at) { return mixed(at, "scores", "head_logits_proj.weight"); }},
         {"probs",
          {"scores", "scores_mixed"},
          [](const Replay& at) { return masked_probabilities(at, "scores_mixed"); }},
+        {"probs_mixed", {"probs"}, [](const Replay& at) { return mixed(at, "probs", "head_weights_proj.weight"); }},
         {"context", {"probs", "probs_mixed", "v"}, [](const Replay& at) { return joined_context(at, "probs_mixed"); }},
         {"attention",
          {"context", "x_q"},

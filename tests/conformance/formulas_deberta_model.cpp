@@ -1,17 +1,10 @@
-// The right formulas of DeBERTa around and between its layers: embeddings, convolution, talking heads, masked words.
-// He et al. 2021; microsoft/DeBERTa bert.py, masked_language_model.py; version 1 also transformers modeling_deberta.py.
-#include "core/models/deberta_weights.h"
+// The right formulas of DeBERTa around its layers: embeddings, convolution, masked words.
+// He et al. 2021; microsoft/DeBERTa bert.py, masked_language_model.py.
 #include "tests/conformance/deberta_parts.h"
 
 namespace locus::conformance {
 
 namespace {
-
-Tensor<double> word_rows(const Replay& at) {
-    const ModelInput& input = at.input();
-    return as_tensor<double>({input.batch(), input.length(), at.deberta().config().embedding_size},
-                             at.deberta().word_rows(input.tokens.values()));
-}
 
 Tensor<double> embeddings_output(const Replay& at) {
     const auto& weights = at.deberta();
@@ -21,20 +14,6 @@ Tensor<double> embeddings_output(const Replay& at) {
                                   weights.norm("embeddings.LayerNorm"), weights.config().layer_norm_eps));
     hide_tokens(at, output);  // after the norm, so that a hidden token is exactly 0
     return output;
-}
-
-/// Heads mixed in version 1 with talking heads (spec 2.9); elsewhere nothing happens here.
-Tensor<double> mixed(const Replay& at, const char* from, const char* weight) {
-    const Tensor<double>& heads = at(from);
-    if (!at.has_model() || !at.deberta().config().talking_head) return heads;
-    const Index count = heads.extent(1);
-    const Matrix<double>& mixing =
-        at.deberta().matrix(layer_prefix(at.layer()) + "attention.self." + weight, {count, count});
-    return each_head(heads, heads.extent(2), heads.extent(3), [&](Index, Index to, Index b) {
-        Matrix<double> sum = Matrix<double>::Zero(heads.extent(2), heads.extent(3));
-        for (Index h = 0; h < count; ++h) sum += mixing(to, h) * heads.matrix(b * count + h);
-        return sum;
-    });
 }
 
 Tensor<double> conv_act(const Replay& at) {
@@ -69,10 +48,10 @@ Tensor<double> transform(const Replay& at) {
 
 std::vector<Formula> deberta_model_formulas() {
     return {
-        {"/embeddings.word", {}, word_rows},
+        {"/embeddings.word",
+         {},
+         [](const Replay& at) { return rows_of_tokens(at, "embeddings.word_embeddings.weight"); }},
         {"/embeddings.output", {"/embeddings.word"}, embeddings_output},
-        {"scores_mixed", {"scores"}, [](const Replay& at) { return mixed(at, "scores", "head_logits_proj.weight"); }},
-        {"probs_mixed", {"probs"}, [](const Replay& at) { return mixed(at, "probs", "head_weights_proj.weight"); }},
         {"conv", {"/embeddings.output"}, [](const Replay& at) { return convolved(at, at("/embeddings.output")); }},
         {"conv_act", {"conv"}, conv_act},
         {"output", {"output_before_conv", "conv_act"}, layer_output},

@@ -1,9 +1,5 @@
 #include "tests/conformance/layer_parts.h"
 
-#include "core/models/roformer_config.h"
-#include "core/models/transformer_xl_config.h"
-#include "core/models/xlnet_config.h"
-
 namespace locus::conformance {
 
 namespace {
@@ -15,7 +11,7 @@ struct Names {
 
 Names names_of(const Replay& at) {
     const std::string number = std::to_string(at.layer());
-    switch (at.model().family) {
+    switch (at.family()) {
         case Family::deberta:
         case Family::roformer: {
             const std::string layer = "encoder.layer." + number + ".";
@@ -53,21 +49,11 @@ Norm<double> norm_of(const Replay& at, const std::string& name) {
     return at.model().weights.norm(name, shape_of(at, name + ".weight").at(0));
 }
 
-RoformerConfig roformer_of(const Replay& at) {
-    return parse_roformer_config(at.model().config_json, at.model().location);
-}
-
-XlnetConfig xlnet_of(const Replay& at) { return parse_xlnet_config(at.model().config_json, at.model().location); }
-
-TransformerXlConfig transformer_xl_of(const Replay& at) {
-    return parse_transformer_xl_config(at.model().config_json, at.model().location);
-}
-
 }  // namespace
 
 Dense<double> projection_of(const Replay& at, int part) {
     const std::string number = std::to_string(at.layer());
-    switch (at.model().family) {
+    switch (at.family()) {
         case Family::deberta:
             return at.deberta().projection(at.layer(), part);
         case Family::roformer: {
@@ -86,23 +72,23 @@ Dense<double> projection_of(const Replay& at, int part) {
 }
 
 Index heads_of(const Replay& at) {
-    switch (at.model().family) {
+    switch (at.family()) {
         case Family::deberta:
             return at.deberta().config().num_attention_heads;
         case Family::roformer:
-            return roformer_of(at).num_attention_heads;
+            return at.roformer().num_attention_heads;
         case Family::transformer_xl:
-            return transformer_xl_of(at).n_head;
+            return at.transformer_xl().n_head;
         case Family::xlnet:
             break;
     }
-    return xlnet_of(at).n_head;
+    return at.xlnet().n_head;
 }
 
 Dense<double> attention_dense_of(const Replay& at) {
     const std::string name = names_of(at).out;
     // XLNet stores the bare matrix [D,H,d].
-    return at.model().family == Family::xlnet ? Dense<double>{matrix_of(at, name), {}} : dense_of(at, name);
+    return at.family() == Family::xlnet ? Dense<double>{matrix_of(at, name), {}} : dense_of(at, name);
 }
 
 Norm<double> attention_norm_of(const Replay& at) { return norm_of(at, names_of(at).attention_norm); }
@@ -110,36 +96,34 @@ Norm<double> ffn_norm_of(const Replay& at) { return norm_of(at, names_of(at).ffn
 Dense<double> ffn_dense_of(const Replay& at) { return dense_of(at, names_of(at).up); }
 
 Activation activation_of(const Replay& at) {
-    switch (at.model().family) {
+    switch (at.family()) {
         case Family::deberta:
             return at.deberta().config().hidden_act;
         case Family::roformer:
-            return roformer_of(at).hidden_act;
+            return at.roformer().hidden_act;
         case Family::transformer_xl:
             return Activation::relu;
         case Family::xlnet:
             break;
     }
-    return xlnet_of(at).ff_activation;
+    return at.xlnet().ff_activation;
 }
 
 double norm_eps_of(const Replay& at) {
-    switch (at.model().family) {
+    switch (at.family()) {
         case Family::deberta:
             return at.deberta().config().layer_norm_eps;
         case Family::roformer:
-            return roformer_of(at).layer_norm_eps;
+            return at.roformer().layer_norm_eps;
         case Family::transformer_xl:
-            return transformer_xl_of(at).layer_norm_eps;
+            return at.transformer_xl().layer_norm_eps;
         case Family::xlnet:
             break;
     }
-    return xlnet_of(at).layer_norm_eps;
+    return at.xlnet().layer_norm_eps;
 }
 
-bool norm_first(const Replay& at) {
-    return at.model().family == Family::transformer_xl && transformer_xl_of(at).pre_lnorm;
-}
+bool norm_first(const Replay& at) { return at.family() == Family::transformer_xl && at.transformer_xl().pre_lnorm; }
 
 Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual) {
     return sum_of(shaped(residual, dense<double>(at("context").rows(), attention_dense_of(at))), residual);
@@ -150,7 +134,7 @@ Tensor<double> output_sum(const Replay& at) { return sum_of(at("ffn"), at("atten
 std::vector<Formula> output_by(std::function<Tensor<double>(const Replay&)> compute) {
     return {{"output_before_conv", {"ffn", "attention"}, compute},
             {"output", {"output_before_conv", "conv_act"}, [compute](const Replay& at) {
-                 return at.model().family == Family::deberta ? at.right("output") : compute(at);
+                 return at.family() == Family::deberta ? at.right("output") : compute(at);
              }}};
 }
 

@@ -1,62 +1,72 @@
 #pragma once
-// The recorded DeBERTa cases as evidence for formulas and diagnoses.
-#include <memory>
+// Recorded foreign cases as evidence: a case is its own reference and its own candidate.
+#include <limits>
+#include <set>
 
-#include "core/models/model.h"
-#include "tests/conformance/evidence.h"
+#include "tests/conformance/formulas.h"
 #include "tests/oracle_cases.h"
 
 namespace locus::conformance {
 
-/// A recorded case; where there is an exact trace of it, that one.
 struct Recorded {
-    explicit Recorded(const test::Case& one)
-        : name(one.name()),
+    explicit Recorded(const test::Case& from)
+        : one(from),
           exact(test::fs::exists(one.folder / "trace_exact.safetensors")),
-          tolerance(one.json[exact ? "tolerance_exact" : "tolerance"].get<double>()),
-          dialect(one.dialect()),
-          trace(read_trace(one.folder / (exact ? "trace_exact.safetensors" : "trace.safetensors"))),
-          model(ModelFolder::open(one.model.string())),
-          segments(test::read_segments(one.folder / "inputs.safetensors", one.folder / "trace.safetensors")) {}
+          trace(read_trace((one.folder / (exact ? "trace_exact.safetensors" : "trace.safetensors")).string())) {
+        evidence.model = ModelFolder::open(one.model.string());
+        evidence.segments = test::read_segments(one.folder / "inputs.safetensors", one.folder / "trace.safetensors");
+        evidence.dialect = one.dialect();
+    }
+    Recorded(const Recorded&) = delete;
 
-    /// Reference and candidate are what was recorded.
-    Evidence evidence() const { return {trace, trace, model, segments}; }
+    Family family() const { return evidence.model->family; }
+    /// What one formula may miss a recorded stage by: rounding of double; where the code rounded to float on its way
+    /// and there is no exact trace, the case's tolerance.  RoFormer's float angles stand in the file and are no
+    /// rounding.
+    double allowed(const Stage& stage) const {
+        double size = 0;
+        for (Index n = 0; n < stage.size(); ++n) size = std::max(size, std::abs(stage.at(n)));
+        if (!exact && family() != Family::roformer) return one.json["tolerance"].get<double>() * std::max(1.0, size);
+        const Tolerance rounding = derived_tolerance(trace, stage, stage);
+        return rounding.absolute + rounding.relative * size;
+    }
 
-    std::string name;
+    test::Case one;
     bool exact;
-    double tolerance;
-    Dialect dialect;
     Trace trace;
-    std::shared_ptr<const ModelFolder> model;
-    std::vector<ModelInput> segments;
+    Evidence evidence{trace, trace, nullptr, {}, Dialect::reference};
 };
 
-inline std::vector<test::Case> deberta_cases() {
-    return test::cases_of({"hf_deberta", "ms_deberta"}, "tiny_v3_trained", "tiny-v3");
+/// The recorded cases of a family, and the trained one.
+inline std::vector<std::unique_ptr<Recorded>> recorded_cases(Family family) {
+    const auto named = [&]() -> std::vector<test::Case> {
+        switch (family) {
+            case Family::deberta:
+                return test::cases_of({"hf_deberta", "ms_deberta"}, "tiny_v3_trained", "tiny-v3");
+            case Family::roformer:
+                return test::cases_of({"hf_roformer"}, "tiny_roformer_trained", "tiny-roformer");
+            case Family::transformer_xl:
+                return test::cases_of({"txl_"}, "tiny_txl_trained", "tiny-txl");
+            case Family::xlnet:
+                break;
+        }
+        return test::cases_of({"hf_xlnet"}, "tiny_xlnet_trained", "tiny-xlnet");
+    };
+    std::vector<std::unique_ptr<Recorded>> cases;
+    for (const test::Case& one : named()) cases.push_back(std::make_unique<Recorded>(one));
+    return cases;
 }
 
-/// "emd.1.q" -> "emd.1." and "q"; "relative.index" -> "" and "/relative.index".
-inline std::pair<std::string, std::string> place_of(const std::string& name) {
-    for (const char* group : {"layer.", "emd."}) {
-        const std::size_t digit = std::string(group).size();
-        if (!name.starts_with(group) || !std::isdigit(static_cast<unsigned char>(name[digit]))) continue;
-        const std::size_t end = name.find('.', digit) + 1;
-        return {name.substr(0, end), name.substr(end)};
-    }
-    return {"", "/" + name};
-}
-
-/// max |a - b| / max(1, max |b|); infinity for another shape or anything that is not a number.
-inline double deviation(const Tensor<double>& a, const Tensor<double>& b) {
+/// max |a - b|; infinity for another shape or anything that is not a number.
+inline double distance(const Tensor<double>& a, const Tensor<double>& b) {
     if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
-    double worst = 0, size = 1;
+    double worst = 0;
     for (Index n = 0; n < a.size(); ++n) {
         const double difference = std::abs(a[n] - b[n]);
         if (!(difference <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
         worst = std::max(worst, difference);
-        size = std::max(size, std::abs(b[n]));
     }
-    return worst / size;
+    return worst;
 }
 
 }  // namespace locus::conformance

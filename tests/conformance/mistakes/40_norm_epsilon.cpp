@@ -14,7 +14,27 @@ Matrix<double> normed(const Matrix<double>& x, const Norm<double>& norm, double 
     return normed_by(x, norm, [&](double variance) { return divisor(variance, eps, width); });
 }
 
+/// RoFormer norms before it projects, and has no mask there.
+Tensor<double> roformer_embeddings(const Replay& at, const Divisor& divisor) {
+    const RoformerConfig& config = at.roformer();
+    const auto& weights = at.model().weights;
+    const Tensor<double>& word = at("/embeddings.word");
+    Matrix<double> rows = word.rows();
+    if (config.type_vocab_size > 0) {
+        const IndexTensor& types = at.input().token_types;
+        const Matrix<double> table =
+            weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+        for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += table.row(types.empty() ? 0 : types[n]);
+    }
+    rows = normed(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps, divisor);
+    if (config.embedding_size != config.hidden_size)
+        rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
+    return shaped(word, rows);
+}
+
 Tensor<double> embeddings(const Replay& at, const Divisor& divisor) {
+    if (at.family() == Family::roformer) return roformer_embeddings(at, divisor);
+    if (at.family() != Family::deberta) return at.right("/embeddings.output");  // no norm there
     const auto& weights = at.deberta();
     const DebertaConfig& config = weights.config();
     Tensor<double> output =
@@ -46,7 +66,7 @@ Tensor<double> plain_output(const Replay& at, const Divisor& divisor) {
 
 /// The norm of the convolution too.
 Tensor<double> output(const Replay& at, const Divisor& divisor) {
-    if (at.model().family != Family::deberta) return plain_output(at, divisor);
+    if (at.family() != Family::deberta) return plain_output(at, divisor);
     if (!convolves(at)) return at("output_before_conv");
     const auto& weights = at.deberta();
     Tensor<double> values = sum_of(at("output_before_conv"), at("conv_act"));

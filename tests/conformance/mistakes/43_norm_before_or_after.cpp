@@ -1,5 +1,6 @@
 #include "tests/conformance/layer_parts.h"
 #include "tests/conformance/mistakes/mistakes.h"
+#include "tests/conformance/relative.h"
 
 namespace locus::conformance {
 
@@ -14,12 +15,20 @@ Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<doub
     return shaped(x, normed_by(x.rows(), norm, [&](double variance) { return std::sqrt(variance + eps); }));
 }
 
-/// q, k or v of `x` as it is, or behind the layer's first norm.
-Formula projection(const char* stem, const char* from, int part, bool norm) {
-    return {stem, {from}, [=](const Replay& at) {
+/// What queries (part 0), keys and values are made of; those of a model with memory see it too.
+Tensor<double> source(const Replay& at, int part) {
+    if (part == 0) return at("x_q");
+    const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
+    return remembers ? behind_memory_of(at) : at("x");
+}
+
+/// q, k or v of x as it is, or behind the layer's first norm.
+Formula projection(const char* stem, int part, bool norm) {
+    return {stem, {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
                 need(at, !norm);
-                const Tensor<double> x = norm ? normed(at, at(from), attention_norm_of(at)) : at(from);
-                return project_heads<double>(x, projection_of(at, part), heads_of(at));
+                const Tensor<double> x = source(at, part);
+                return project_heads<double>(norm ? normed(at, x, attention_norm_of(at)) : x, projection_of(at, part),
+                                             heads_of(at));
             }};
 }
 
@@ -33,9 +42,9 @@ Formula feed_forward(bool norm) {
 
 /// x + f(norm(x)), twice, with the norms that the checkpoint has.
 std::vector<Formula> norms_first(bool table_too) {
-    std::vector<Formula> all = {projection("q", "x_q", 0, true),
-                                projection("k", "x", 1, true),
-                                projection("v", "x", 2, true),
+    std::vector<Formula> all = {projection("q", 0, true),
+                                projection("k", 1, true),
+                                projection("v", 2, true),
                                 {"attention",
                                  {"context", "x_q"},
                                  [](const Replay& at) {
@@ -80,9 +89,9 @@ std::vector<Formula> norms_inside() {
 
 /// norm(x + f(x)) where the configuration says norms first.
 std::vector<Formula> norms_behind() {
-    std::vector<Formula> all = {projection("q", "x_q", 0, false),
-                                projection("k", "x", 1, false),
-                                projection("v", "x", 2, false),
+    std::vector<Formula> all = {projection("q", 0, false),
+                                projection("k", 1, false),
+                                projection("v", 2, false),
                                 {"attention",
                                  {"context", "x_q"},
                                  [](const Replay& at) {

@@ -1,0 +1,41 @@
+#include "tests/conformance/mistakes/mistakes.h"
+#include "tests/conformance/wrong_masks.h"
+
+namespace locus::conformance {
+
+namespace {
+
+/// scores - max over all keys, hidden ones too, in a short floating-point type; then the masked softmax.
+template <class Short>
+Variant subtracted(const char* how) {
+    return {how, {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+                const Mask mask = visible_pairs(at, b, h);
+                require_hidden(mask);
+                Matrix<double> rounded = scores;
+                for (Index i = 0; i < scores.rows(); ++i) {
+                    const auto maximum = static_cast<float>(static_cast<Short>(scores.row(i).maxCoeff()));
+                    for (Index j = 0; j < scores.cols(); ++j) {
+                        const auto score = static_cast<float>(static_cast<Short>(scores(i, j)));
+                        rounded(i, j) = static_cast<double>(static_cast<float>(static_cast<Short>(score - maximum)));
+                    }
+                }
+                return masked_softmax<double>(rounded, mask, masked_row_of(at));
+            })}};
+}
+
+}  // namespace
+
+Mistake mistake_34() {
+    return {.number = 34,
+            .name = "the maximum that is subtracted is taken over hidden keys too",
+            .symptom = "a huge hidden score makes the visible probabilities equal",
+            .betrays = "a score of 1e4 ... 1e9 on a hidden key changes probs",
+            .evidence = "microsoft/DeBERTa disentangled_attention.py subtracts it before the mask",
+            .lesson = "02",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"probs"},
+            .variants = {subtracted<float>("in float32"), subtracted<Eigen::half>("in float16"),
+                         subtracted<Eigen::bfloat16>("in bfloat16")}};
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,101 @@
+#include "tests/conformance/mistakes/mistakes.h"
+#include "tests/conformance/relative.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr const char* kParts[] = {"query", "key", "value"};
+constexpr const char* kStems[] = {"q", "k", "v"};
+
+/// The buffer of a row-major matrix as a column-major one of the same shape holds it.
+Matrix<double> by_columns(const Matrix<double>& stored) {
+    using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
+    return Eigen::Map<const Columns>(stored.data(), stored.rows(), stored.cols());
+}
+
+/// The misread projection of q, k or v (part 0, 1, 2) [H*d,D], with its right bias.
+Dense<double> misread(const Replay& at, int part) {
+    const WeightReader<double>& weights = at.model().weights;
+    const std::string layer = "layer." + std::to_string(at.layer()) + ".";
+    switch (at.family()) {
+        case Family::deberta: {
+            const Dense<double>& right = at.deberta().projection(at.layer(), part);
+            return {by_columns(right.weight), right.bias};
+        }
+        case Family::roformer: {
+            const Index width = at.roformer().hidden_size;
+            const Dense<double> right =
+                weights.dense("encoder." + layer + "attention.self." + kParts[part], width, width);
+            return {by_columns(right.weight), right.bias};
+        }
+        case Family::transformer_xl: {
+            const TransformerXlConfig& config = at.transformer_xl();
+            if (config.pre_lnorm) throw NotEnough{"rows before their norm"};
+            const Index heads = config.n_head * config.d_head;
+            const Matrix<double> qkv = by_columns(weights.matrix(
+                "layers." + std::to_string(at.layer()) + ".dec_attn.qkv_net.weight", {3 * heads, config.d_model}));
+            return {qkv.middleRows(part * heads, heads), {}};
+        }
+        case Family::xlnet:
+            break;
+    }
+    const XlnetConfig& config = at.xlnet();  // stored [D,H,d]
+    return {
+        by_columns(weights.matrix(layer + "rel_attn." + kStems[part], {config.d_model, config.n_head, config.d_head}))
+            .transpose(),
+        {}};
+}
+
+Index heads_of(const Replay& at) {
+    switch (at.family()) {
+        case Family::deberta:
+            return at.deberta().config().num_attention_heads;
+        case Family::roformer:
+            return at.roformer().num_attention_heads;
+        case Family::transformer_xl:
+            return at.transformer_xl().n_head;
+        case Family::xlnet:
+            break;
+    }
+    return at.xlnet().n_head;
+}
+
+Formula projection(int part) {
+    const bool asks = part == 0;
+    return {kStems[part], {asks ? "x_q" : "x"}, [part, asks](const Replay& at) {
+                const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
+                const Tensor<double> x = asks ? at("x_q") : remembers ? behind_memory_of(at) : at("x");
+                const Tensor<double> split = project_heads<double>(x, misread(at, part), heads_of(at));
+                return asks && at.family() == Family::xlnet ? without_unused(at, split) : split;
+            }};
+}
+
+Formula turned_over(const std::string& stem) {
+    return {stem, {"q", "k"}, [stem](const Replay& at) {
+                const Tensor<double> right = at.right(stem);
+                if (right.extent(2) != right.extent(3)) throw NotEnough{"as many keys as queries"};
+                return transposed(right);
+            }};
+}
+
+}  // namespace
+
+Mistake mistake_82() {
+    std::vector<Variant> variants;
+    for (int part = 0; part < 3; ++part)
+        variants.push_back({std::string("the weight of ") + kStems[part] + " read by columns", {projection(part)}});
+    for (const char* stem : {"c2c", "ac", "scores", "probs"})
+        variants.push_back({std::string(stem) + " transposed", {turned_over(stem)}});
+    return {.number = 82,
+            .name = "a row-major buffer is read by columns, or a square result transposed",
+            .symptom = "right for symmetric data, wrong otherwise; with unequal sizes garbage instead of a transpose",
+            .betrays = "the stage equals the right one with its last two axes exchanged, or q that of W^T",
+            .evidence = "",
+            .lesson = "28",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"q", "k", "v", "c2c", "ac"},
+            .variants = std::move(variants)};
+}
+
+}  // namespace locus::conformance

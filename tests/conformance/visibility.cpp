@@ -1,0 +1,47 @@
+#include "tests/conformance/visibility.h"
+
+namespace locus::conformance {
+
+Mask visible_pairs(const Replay& at, Index b, Index h) {
+    const Family family = at.has_model() ? at.model().family : Family::deberta;
+    if (family == Family::deberta || family == Family::roformer) {
+        try {
+            return at.mask(b);
+        } catch (const NotEnough&) {  // no inputs: the reference's zeros say it
+        }
+    }
+    const auto probs = at.expected("probs");
+    if (!probs) throw NotEnough{"the mask"};
+    const auto matrix = probs->matrix(b * probs->extent(1) + h);
+    Mask mask(matrix.rows(), matrix.cols());
+    for (Index i = 0; i < mask.rows(); ++i)
+        for (Index j = 0; j < mask.cols(); ++j) mask(i, j) = matrix(i, j) != 0;
+    return mask;
+}
+
+Mask visible_keys(const Replay& at, Index b) {
+    const ModelInput& given = at.input();
+    if (given.mask.empty()) return {};
+    if (given.mask.rank() != 2) throw NotEnough{"a mask of tokens"};
+    const Index length = given.length();
+    Mask mask(length, length);
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j) mask(i, j) = given.mask[b * length + j] != 0;
+    return mask;
+}
+
+bool hides_all(const Mask& mask, Index i) { return mask.size() > 0 && mask.row(i).maxCoeff() == 0; }
+
+MaskedRow masked_row_of(const Replay& at) {
+    const auto probs = at.expected("probs");
+    if (!probs || probs->rank() != 4) return MaskedRow::zero;
+    for (Index b = 0; b < probs->extent(0); ++b) {
+        const Mask mask = at.mask(b);
+        for (Index i = 0; i < mask.rows(); ++i)
+            if (hides_all(mask, i))
+                return probs->matrix(b * probs->extent(1)).row(i).sum() > 0.5 ? MaskedRow::uniform : MaskedRow::zero;
+    }
+    return MaskedRow::zero;
+}
+
+}  // namespace locus::conformance
