@@ -155,7 +155,7 @@ std::vector<Formula> relative_formulas() {
         {"probs",
          {"scores", "visible", "query_tokens"},
          [](const Replay& at) { return without_unused(at, masked_probabilities(at)); }},
-        {"context", {"probs", "v"}, joined_context},
+        {"context", {"probs", "v"}, [](const Replay& at) { return joined_context(at); }},
     };
 }
 

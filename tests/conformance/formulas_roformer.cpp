@@ -115,7 +115,7 @@ std::vector<Formula> roformer_formulas() {
         projection("k", "key"),
         projection("v", "value"),
         {"scores", {"q_rot", "k_rot"}, scores_of},
-        {"probs", {"scores"}, masked_probabilities},
+        {"probs", {"scores"}, [](const Replay& at) { return masked_probabilities(at); }},
         {"context", {"probs", "v", "v_rot"}, context_of},
     };
     for (Formula& formula : rotations([](const auto&x, const auto&sin, const auto&cos) {
