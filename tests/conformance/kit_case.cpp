@@ -74,20 +74,14 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
     family_named(one.family);
     for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
         one.stages.push_back(text_field(stage, "name", file));
+        std::vector<std::string>& depends = one.depends[one.stages.back()];
         for (const Json& name : field(stage, "depends", Json::value_t::array, file))
-            one.depends[one.stages.back()].push_back(name.get<std::string>());
+            depends.push_back(name.get<std::string>());
     }
     return one;
 }
 
-}  // namespace
-
-const KitCase* Kit::find(const std::string& id) const {
-    const auto found = std::find_if(cases.begin(), cases.end(), [&](const KitCase& one) { return one.id == id; });
-    return found == cases.end() ? nullptr : &*found;
-}
-
-Kit open_kit(const fs::path& folder) {
+Kit read_kit(const fs::path& folder) {
     const fs::path file = folder / "kit.json";
     if (!fs::is_regular_file(file))
         refuse(folder, "is no kit: there is no kit.json in it; locus kit export DIR writes one");
@@ -107,6 +101,21 @@ Kit open_kit(const fs::path& folder) {
     for (const Json& entry : field(json, "cases", Json::value_t::array, file))
         kit.cases.push_back(read_case(folder, entry, file));
     return kit;
+}
+
+}  // namespace
+
+const KitCase* Kit::find(const std::string& id) const {
+    const auto found = std::find_if(cases.begin(), cases.end(), [&](const KitCase& one) { return one.id == id; });
+    return found == cases.end() ? nullptr : &*found;
+}
+
+Kit open_kit(const fs::path& folder) {
+    try {
+        return read_kit(folder);
+    } catch (const Json::exception&) {
+        refuse(folder / "kit.json", "or a case.json that it lists has a value of another kind than its schema says");
+    }
 }
 
 Trace reference_of(const KitCase& one) { return read_trace(one.folder / "reference.safetensors"); }

@@ -28,9 +28,9 @@ void collect(const KitCase& one, const std::string& stage, Passes passes, std::s
     for (const std::string& from : made_of(one, stage)) collect(one, from, passes, found);
 }
 
-/// The places left in the worst case if these stages were reported, too.
-std::size_t worst_case(const KitCase& one, const std::set<std::string>& suspects,
-                       const std::vector<std::string>& reported) {
+/// How many places are left on average, times the number of places, if these stages were reported, too.
+std::size_t places_left(const KitCase& one, const std::set<std::string>& suspects,
+                        const std::vector<std::string>& reported) {
     // A mistake at a suspect makes wrong what follows from it; suspects that give the same verdicts stay together.
     std::map<std::vector<bool>, std::size_t> groups;
     std::vector<std::set<std::string>> behind;
@@ -39,13 +39,14 @@ std::size_t worst_case(const KitCase& one, const std::set<std::string>& suspects
         collect(
             one, stage, [&](const std::string& name) { return suspects.contains(name); }, behind.back());
     }
-    std::size_t most = 0;
     for (const std::string& suspect : suspects) {
         std::vector<bool> wrong;
         for (const auto& stages : behind) wrong.push_back(stages.contains(suspect));
-        most = std::max(most, ++groups[wrong]);
+        ++groups[wrong];
     }
-    return most;
+    std::size_t squares = 0;
+    for (const auto& [wrong, size] : groups) squares += size * size;
+    return squares;
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comp
     collect(
         one, wrong, [&](const std::string& name) { return name == wrong || !verdicts.contains(name); }, suspects);
     std::vector<std::string> chosen;
-    std::size_t left = suspects.size();
+    std::size_t left = suspects.size() * suspects.size();
     // In the order of a pass, so that of two that help equally the earlier one is named.
     while (chosen.size() < 2) {
         std::string best;
@@ -82,7 +83,7 @@ std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comp
             if (stage == wrong || !suspects.contains(stage)) continue;
             std::vector<std::string> tried = chosen;
             tried.push_back(stage);
-            const std::size_t places = worst_case(one, suspects, tried);
+            const std::size_t places = places_left(one, suspects, tried);
             if (places >= left) continue;
             left = places;
             best = stage;

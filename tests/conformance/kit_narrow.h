@@ -12,7 +12,7 @@ namespace locus::conformance {
 std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison);
 
 /// One or two stages not reported that would narrow the mistake behind `wrong` down most: those that leave the fewest
-/// places for it in the worst case.  Empty if everything that `wrong` is made of was reported.
+/// places for it on average.  Empty if everything that `wrong` is made of was reported.
 std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comparison, const std::string& wrong);
 
 }  // namespace locus::conformance
