@@ -40,5 +40,7 @@ std::vector<CaseContent> term_cases(const std::vector<CaseContent>& whole);
 std::vector<CaseContent> layer_cases(const std::vector<CaseContent>& whole);
 /// q_rot and k_rot of the half-split layout, which no model of these families has, from q and k of a RoFormer.
 CaseContent half_split_case(const CaseContent& roformer);
+/// Disentangled attention with H = 5, once square and once with fewer queries than keys: sizes that nobody recorded.
+std::vector<CaseContent> own_terms();
 
 }  // namespace locus::conformance

@@ -153,9 +153,27 @@ TEST_CASE("kit: references come from other people's code where there is one", "[
         const auto json = nlohmann::json::parse(read_file(one.folder / "case.json"));
         const bool own = json["source"]["library"] == "locus";
         INFO(one.id);
-        CHECK(own == (one.level == "L0" || one.id == "L1/rope_half_split"));
+        CHECK(own == (one.level == "L0" || one.id == "L1/rope_half_split" || one.id.starts_with("L1/terms_h5")));
         CHECK(one.has_model() == (one.level == "L2" || one.level == "L3"));
         CHECK(json["stages"].size() == reference_of(one).stages().size());
         if (one.level == "L1" && !own) CHECK(KitFixture::kit().find(one.cut_from));
+    }
+}
+
+TEST_CASE("kit: own terms follow from the right formulas of the diagnosis", "[kit]") {
+    for (const char* id : {"L1/terms_h5_t7_k3", "L1/terms_h5_q3_k6"}) {
+        const KitCase& one = KitFixture::one(id);
+        const Trace reference = reference_of(one), inputs = inputs_of(one), nothing;
+        const Evidence evidence{inputs, nothing, nullptr, {}};
+        const Replay replay(evidence, "layer.0.");
+        for (const char* stem : {"c2c", "c2p", "p2c", "scores"}) {
+            INFO(id << " " << stem);
+            const auto& expected = reference.at(std::string("layer.0.") + stem).as<double>();
+            const Tensor<double>& found = replay(stem);
+            REQUIRE(found.shape() == expected.shape());
+            for (Index n = 0; n < found.size(); ++n) CHECK(found[n] == Approx(expected[n]).margin(1e-12));
+        }
+        const auto rows = reference.at("layer.0.probs").as<double>().rows();
+        for (Index i = 0; i < rows.rows(); ++i) CHECK(rows.row(i).sum() == Approx(1));
     }
 }

@@ -1,73 +1,11 @@
-// L1 and L2: single terms and single layers, cut out of whole models that other people's code ran.
+// L1: single terms, cut out of whole models that other people's code ran.
 #include <algorithm>
 
-#include "core/io/checkpoint.h"
-#include "core/positions/rotary.h"
-#include "tests/conformance/kit_content.h"
+#include "tests/conformance/kit_cut.h"
 
 namespace locus::conformance {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// What to take from a whole case.  Names begin behind `scope`, or are whole behind a slash.
-struct Cut {
-    std::string name, from, scope;
-    std::vector<std::string> inputs, outputs;  // outputs empty: every stage of the scope that is not an input
-    std::vector<std::pair<std::string, std::string>> weights;  // name among the inputs, name in the checkpoint
-    Json config;
-    std::string why;
-};
-
-std::string whole_name(const Cut& cut, const std::string& name) {
-    return name.starts_with('/') ? name.substr(1) : cut.scope + name;
-}
-
-Stage weight_stage(const WeightSource& weights, const std::string& as, const std::string& name) {
-    const std::optional<Shape> shape = weights.shape(name);
-    LOCUS_CHECK(shape, weights.location() + " has no tensor " + name);
-    const Matrix<double> rows = weights.rows_f64(name, 0, shape->front());
-    Stage stage;
-    stage.name = as;
-    stage.formula = name;
-    stage.values = Tensor<double>(*shape, std::vector<double>(rows.data(), rows.data() + rows.size()));
-    return stage;
-}
-
-CaseContent cut_case(const std::vector<CaseContent>& whole, const Cut& cut, const std::string& level, bool with_model) {
-    const auto from =
-        std::find_if(whole.begin(), whole.end(), [&](const CaseContent& one) { return one.id == "L3/" + cut.from; });
-    LOCUS_CHECK(from != whole.end(), "kit: there is no whole case " + cut.from);
-    CaseContent content;
-    content.id = level + "/" + cut.name;
-    content.family = from->family;
-    content.why = cut.why;
-    content.dialect = from->dialect;
-    content.accuracy = from->accuracy;
-    content.cut_from = from->id;
-    content.source = from->source;
-    if (!cut.config.is_null()) content.config = cut.config;
-    if (with_model) content.model = from->model;
-    // A name is a stage of the whole case, or one of the inputs of its model.
-    std::vector<std::string> given;
-    for (const std::string& input : cut.inputs) {
-        const std::string name = whole_name(cut, input);
-        given.push_back(name);
-        const Stage* stage = from->reference.find(name);
-        content.inputs.add(stage ? *stage : from->inputs.at(name));
-    }
-    if (!cut.weights.empty()) {
-        const Checkpoint checkpoint = open_checkpoint(from->model);
-        for (const auto& [as, name] : cut.weights) content.inputs.add(weight_stage(*checkpoint.weights, as, name));
-    }
-    for (const std::string& output : cut.outputs) content.reference.add(from->reference.at(whole_name(cut, output)));
-    if (cut.outputs.empty())
-        for (const Stage& stage : from->reference.stages())
-            if (stage.name.starts_with(cut.scope) && std::find(given.begin(), given.end(), stage.name) == given.end())
-                content.reference.add(stage);
-    return content;
-}
 
 std::vector<Cut> disentangled_cuts() {
     const std::string l0 = "layer.0.", index = "/relative.index";
@@ -94,6 +32,12 @@ std::vector<Cut> disentangled_cuts() {
     pair("t5_k9", "ms_deberta_clamp_short", "fewer tokens than the span.");
     pair("t9_k3", "ms_deberta_clamp", "both ends of the table are shared.");
     pair("t21_b8", "ms_deberta_v3_long", "log buckets, longer than max_position.");
+    return cuts;
+}
+
+std::vector<Cut> disentangled_steps() {
+    const std::string l0 = "layer.0.";
+    std::vector<Cut> cuts;
     const auto add = [&](Cut cut) { cuts.push_back(std::move(cut)); };
     add({"scores_three_terms",
          "ms_deberta_v3_emd",
@@ -135,6 +79,13 @@ std::vector<Cut> disentangled_cuts() {
          {},
          {},
          "probs v, heads joined as [T, H d] and not as [T, d H]."});
+    return cuts;
+}
+
+std::vector<Cut> block_cuts() {
+    const std::string l0 = "layer.0.";
+    std::vector<Cut> cuts;
+    const auto add = [&](Cut cut) { cuts.push_back(std::move(cut)); };
     add({"gelu_erf",
          "ms_deberta_v3_emd",
          l0,
@@ -269,113 +220,15 @@ std::vector<Cut> xlnet_cuts() {
 
 std::vector<CaseContent> term_cases(const std::vector<CaseContent>& whole) {
     std::vector<CaseContent> cases;
-    for (const auto& cuts : {disentangled_cuts(), rotary_cuts(), transformer_xl_cuts(), xlnet_cuts()})
+    for (const auto& cuts :
+         {disentangled_cuts(), disentangled_steps(), block_cuts(), rotary_cuts(), transformer_xl_cuts(), xlnet_cuts()})
         for (const Cut& cut : cuts) cases.push_back(cut_case(whole, cut, "L1", false));
     const auto roformer =
         std::find_if(whole.begin(), whole.end(), [](const CaseContent& one) { return one.id == "L3/hf_roformer"; });
     LOCUS_CHECK(roformer != whole.end(), "kit: there is no whole case hf_roformer");
     cases.push_back(half_split_case(*roformer));
+    for (CaseContent& own : own_terms()) cases.push_back(std::move(own));
     return cases;
-}
-
-std::vector<CaseContent> layer_cases(const std::vector<CaseContent>& whole) {
-    const std::vector<std::string> disentangled = {"/embeddings.output", "/relative.index", "/relative.table", "/mask"};
-    const std::string l0 = "layer.0.", l1 = "layer.1.";
-    const std::vector<Cut> cuts = {
-        {"deberta_v3",
-         "ms_deberta_v3_emd",
-         l0,
-         disentangled,
-         {},
-         {},
-         {},
-         "A layer of v3: log buckets, shared projections, padded sample."},
-        {"deberta_clamp", "ms_deberta_clamp", l0, disentangled, {}, {}, {}, "T > 2k, own position projections."},
-        {"deberta_clamp_short", "ms_deberta_clamp_short", l0, disentangled, {}, {}, {}, "T < k."},
-        {"deberta_v2_conv",
-         "ms_deberta_v2_conv_emd",
-         l0,
-         disentangled,
-         {},
-         {},
-         {},
-         "The layer with the convolution beside it."},
-        {"deberta_v1",
-         "hf_deberta_v1",
-         l0,
-         disentangled,
-         {},
-         {},
-         {},
-         "Version 1: packed projection per head, no bias on keys."},
-        {"deberta_v1_talking_head",
-         "hf_deberta_v1_talking_head",
-         l0,
-         disentangled,
-         {},
-         {},
-         {},
-         "Heads are mixed before the mask and after the softmax."},
-        {"roformer",
-         "hf_roformer",
-         l1,
-         {"/layer.0.output", "/rotary.sin", "/rotary.cos", "/mask"},
-         {},
-         {},
-         {},
-         "A rotary layer, mask on keys alone."},
-        {"transformer_xl",
-         "txl_basic",
-         "segment.1.layer.0.",
-         {"/segment.1.embeddings.output", "/segment.1.positions.r", "/segment.0.memory.0"},
-         {},
-         {},
-         {},
-         "A layer over memory and segment."},
-        {"xlnet",
-         "hf_xlnet_bi",
-         l0,
-         {"/embeddings.output", "/positions.r", "/perm_mask", "/input_mask", "/token_types", "/target_mapping"},
-         {},
-         {{"mask_emb", "mask_emb"}},
-         {},
-         "Both streams of a layer."},
-        {"xlnet_memory",
-         "hf_xlnet_mems",
-         "segment.1.layer.0.",
-         {"/segment.1.embeddings.output", "/segment.1.positions.r", "/segment.0.memory.0", "/perm_mask.1",
-          "/token_types.1", "/target_mapping.1"},
-         {},
-         {},
-         {},
-         "Both streams with memory."},
-    };
-    std::vector<CaseContent> cases;
-    for (const Cut& cut : cuts) cases.push_back(cut_case(whole, cut, "L2", true));
-    return cases;
-}
-
-CaseContent half_split_case(const CaseContent& roformer) {
-    CaseContent content;
-    content.id = "L1/rope_half_split";
-    content.family = Family::roformer;
-    content.why = "Pairs (t, t + d/2), as GPT-NeoX and Llama turn them; a RoFormer does not.";
-    content.dialect = Dialect::reference;
-    content.source = computed_by_locus();
-    content.config = {{"base", 10000}, {"layout", "half-split"}};
-    for (const char* name : {"layer.0.q", "layer.0.k"}) content.inputs.add(roformer.reference.at(name));
-    const auto& q = content.inputs.at("layer.0.q").as<double>();
-    std::vector<double> theta;
-    for (Index t = 0; 2 * t < q.extent(3); ++t)
-        theta.push_back(std::pow(10000.0, -2.0 * static_cast<double>(t) / static_cast<double>(q.extent(3))));
-    const RotaryTable<double> table = rotary_table<double>(theta, 0, q.extent(2));
-    for (const auto& [from, to] : {std::pair{"layer.0.q", "layer.0.q_rot"}, {"layer.0.k", "layer.0.k_rot"}}) {
-        Tensor<double> turned = content.inputs.at(from).as<double>();
-        for (Index at = 0; at < turned.extent(0) * turned.extent(1); ++at)
-            turned.matrix(at) = rotate<double>(turned.matrix(at), table, RotaryLayout::half_split);
-        content.reference.add<double>(to, turned);
-    }
-    return content;
 }
 
 }  // namespace locus::conformance
