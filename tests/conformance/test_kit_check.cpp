@@ -139,6 +139,45 @@ TEST_CASE("kit check: a port that follows a dialect throughout passes under it a
     CHECK(last_row(reference_under(KitFixture::kit(), masked, Dialect::hf)).sum() == Approx(1));
 }
 
+TEST_CASE("kit check: what follows from given stages is the same in every dialect", "[kit]") {
+    // Their inputs are recorded with one dialect's masked rows, or one dialect's p2c; the step itself has no dialect.
+    for (const char* id :
+         {"L1/context_joined", "L1/gelu_erf", "L1/norm_post", "L1/scores_three_terms", "L1/c2p_t21_b8"})
+        for (const Dialect dialect : {Dialect::hf, Dialect::official, Dialect::paper, Dialect::reference}) {
+            INFO(id << " " << to_string(dialect));
+            CheckOptions options;
+            options.dialect = dialect;
+            CHECK(check_one(id, reference_of(KitFixture::one(id)), options).verdict == Verdict::pass);
+        }
+    CheckOptions options;
+    options.dialect = Dialect::hf;
+    const Trace hf = reference_of(KitFixture::one("L0/buckets_256_512_future_hf"));
+    CHECK(check_one("L0/buckets_256_512_future", hf, options).verdict == Verdict::pass);
+    CHECK(check_one("L0/buckets_256_512_future", hf).verdict == Verdict::fail);
+    // The paper says nothing of uniform rows.
+    const KitCase& masked = KitFixture::one("L1/softmax_masked_hf");
+    const Trace paper = reference_under(KitFixture::kit(), masked, Dialect::paper);
+    CHECK((paper.at("layer.0.probs").as<double>().rows().rowwise().sum().array() == 0).any());
+}
+
+TEST_CASE("kit check: first wrong are the stages before which nothing is wrong", "[kit]") {
+    const KitCase& one = KitFixture::one("L2/deberta_clamp");
+    const auto first = [&](const std::vector<std::string>& wrong) {
+        Comparison comparison;
+        for (const std::string& stage : one.stages) {
+            comparison.stages.emplace_back();
+            comparison.stages.back().name = stage;
+            comparison.stages.back().pass = std::find(wrong.begin(), wrong.end(), stage) == wrong.end();
+        }
+        return first_wrong(one, comparison);
+    };
+    using Names = std::vector<std::string>;
+    CHECK(first({"layer.0.p2c", "layer.0.scores", "layer.0.output"}) == Names{"layer.0.p2c"});
+    CHECK(first({"layer.0.c2c", "layer.0.p2c", "layer.0.probs"}) == Names{"layer.0.c2c", "layer.0.p2c"});
+    CHECK(first({"layer.0.q_r", "layer.0.p2c", "layer.0.v"}) == Names{"layer.0.v", "layer.0.q_r"});
+    CHECK(first({}).empty());
+}
+
 TEST_CASE("kit check: what is not supplied is not reported, and what would narrow it down is said", "[kit]") {
     const std::string id = "L3/ms_deberta_v3_emd";
     const Trace reference = reference_of(KitFixture::one(id));
