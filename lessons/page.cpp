@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <iostream>
 #include <utility>
@@ -18,20 +19,20 @@ constexpr int kScreen = 38;  // of 40 lines, two belong to the prompt
 
 /// Signs that no transliteration spells as a reader of formulas would.
 const std::pair<const char*, const char*> kSpelling[] = {
-    {"\u2713", "[ok]"},  {"\u2717", "[NO]"},  {"\u2264", "<="},     {"\u2265", ">="},    {"\u2248", "~"},
-    {"\u2260", "!="},    {"\u00b7", "."},     {"\u00d7", "x"},      {"\u221a", "sqrt"},  {"\u2212", "-"},
-    {"\u2192", "->"},    {"\u2190", "<-"},    {"\u2194", "<->"},    {"\u2191", "^"},     {"\u2193", "v"},
-    {"\u2026", "..."},   {"\u221e", "inf"},   {"\u2016", "||"},     {"\u00b2", "^2"},    {"\u00b3", "^3"},
-    {"\u1d40", "^T"},    {"\u27e8", "<"},     {"\u27e9", ">"},      {"\u0394", "Delta"}, {"\u2208", "in"},
-    {"\u00bd", "1/2"},   {"\u00b1", "+-"},    {"\u2013", "-"},      {"\u2014", "-"},     {"\u2022", "*"},
-    {"\u201c", "\""},    {"\u201d", "\""},    {"\u2019", "'"},      {"\u2588", "#"},     {"\u2593", "#"},
-    {"\u2592", "+"},     {"\u2591", "."},     {"\u2500", "-"},      {"\u2502", "|"},     {"\u250c", "+"},
-    {"\u2510", "+"},     {"\u2514", "+"},     {"\u2518", "+"},      {"\u251c", "+"},     {"\u2524", "+"},
-    {"\u252c", "+"},     {"\u2534", "+"},     {"\u253c", "+"},      {"\u25b6", ">"},     {"\u25bc", "v"},
-    {"\u03b1", "alpha"}, {"\u03b2", "beta"},  {"\u03b3", "gamma"},  {"\u03b4", "delta"}, {"\u03b5", "eps"},
-    {"\u03b7", "eta"},   {"\u03b8", "theta"}, {"\u03bb", "lambda"}, {"\u03bc", "mu"},    {"\u03c0", "pi"},
-    {"\u03c1", "rho"},   {"\u03c3", "sigma"}, {"\u03a3", "sum"},    {"\u03c6", "phi"},   {"\u03c8", "psi"},
-    {"\u2081", "1"},     {"\u2080", "0"},     {"\u2082", "2"},      {"\u25cf", "o"},     {"\u25cb", "."}};
+    {"\u2713", "[ok]"},  {"\u2717", "[NO]"},   {"\u2264", "<="},    {"\u2265", ">="},  {"\u2248", "~"},
+    {"\u2260", "!="},    {"\u00b7", "*"},      {"\u00d7", "x"},     {"\u2212", "-"},   {"\u2192", "->"},
+    {"\u2190", "<-"},    {"\u2194", "<->"},    {"\u2191", "^"},     {"\u2193", "v"},   {"\u2026", "..."},
+    {"\u221e", "inf"},   {"\u2016", "||"},     {"\u00b2", "^2"},    {"\u00b3", "^3"},  {"\u1d40", "^T"},
+    {"\u27e8", "<"},     {"\u27e9", ">"},      {"\u0394", "Delta"}, {"\u2208", "in"},  {"\u00bd", "1/2"},
+    {"\u00b1", "+-"},    {"\u2013", "-"},      {"\u2014", "-"},     {"\u2022", "*"},   {"\u201c", "\""},
+    {"\u201d", "\""},    {"\u2019", "'"},      {"\u2588", "#"},     {"\u2593", "#"},   {"\u2592", "+"},
+    {"\u2591", "."},     {"\u2500", "-"},      {"\u2502", "|"},     {"\u250c", "+"},   {"\u2510", "+"},
+    {"\u2514", "+"},     {"\u2518", "+"},      {"\u251c", "+"},     {"\u2524", "+"},   {"\u252c", "+"},
+    {"\u2534", "+"},     {"\u253c", "+"},      {"\u25b6", ">"},     {"\u25bc", "v"},   {"\u03b1", "alpha"},
+    {"\u03b2", "beta"},  {"\u03b3", "gamma"},  {"\u03b4", "delta"}, {"\u03b5", "eps"}, {"\u03b7", "eta"},
+    {"\u03b8", "theta"}, {"\u03bb", "lambda"}, {"\u03bc", "mu"},    {"\u03c0", "pi"},  {"\u03c1", "rho"},
+    {"\u03c3", "sigma"}, {"\u03a3", "sum"},    {"\u03c6", "phi"},   {"\u03c8", "psi"}, {"\u2081", "1"},
+    {"\u2080", "0"},     {"\u2082", "2"},      {"\u25cf", "o"},     {"\u25cb", "."}};
 
 bool is_ascii(const std::string& text) {
     return std::all_of(text.begin(), text.end(), [](char letter) { return static_cast<unsigned char>(letter) < 128; });
@@ -39,6 +40,10 @@ bool is_ascii(const std::string& text) {
 
 /// Appends one paragraph of words, joined and broken at `columns`.
 void break_words(const std::string& paragraph, std::size_t columns, std::vector<std::string>& lines) {
+    if (!paragraph.empty() && cli::display_width(paragraph) <= columns) {  // a heading keeps the gaps between its words
+        lines.push_back(paragraph);
+        return;
+    }
     std::string line;
     std::size_t width = 0;
     for (std::size_t at = 0; at < paragraph.size();) {
@@ -57,10 +62,22 @@ void break_words(const std::string& paragraph, std::size_t columns, std::vector<
     if (!line.empty()) lines.push_back(line);
 }
 
+/// "\u221a(3d)" is sqrt(3d); "\u221ad" needs brackets of its own: sqrt(d).
+std::string with_roots(std::string text) {
+    const std::string sign = "\u221a";
+    for (std::size_t at = text.find(sign); at != std::string::npos; at = text.find(sign, at)) {
+        std::size_t end = at + sign.size();
+        while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '.')) ++end;
+        const std::string under = text.substr(at + sign.size(), end - at - sign.size());
+        text.replace(at, end - at, "sqrt" + (under.empty() ? "" : "(" + under + ")"));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string ascii_of(const std::string& text) {
-    std::string spelt = text;
+    std::string spelt = with_roots(text);
     for (const auto& [sign, letters] : kSpelling) {
         const std::string find = sign, put = letters;
         for (std::size_t at = spelt.find(find); at != std::string::npos; at = spelt.find(find, at + put.size()))

@@ -25,6 +25,8 @@ struct Ink {
     std::string tinted(const std::string& text, bool right) const {
         return on ? (right ? "\033[32m" : "\033[31m") + text + "\033[0m" : text;
     }
+    /// The length of a bar: a full block is glaring in a terminal's own white.
+    std::string bar(const std::string& text) const { return on ? "\033[38;5;67m" + text + "\033[0m" : text; }
     /// The text on the colour of `value` between -1 (blue) and 1 (red); near 0 it stays as it is.
     std::string shaded(const std::string& text, double value) const;
 };

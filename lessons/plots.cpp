@@ -59,9 +59,10 @@ void Lesson::bars(const std::string& title, const std::vector<std::string>& labe
         std::string line = "  " + label + std::string(label_width - cli::display_width(label), ' ') + "  " +
                            padded_left(text_of(values[n], format), number_width) + "  ";
         const double length = scale > 0 ? 72.0 - 6 - static_cast<double>(label_width + number_width) : 0;
+        std::string blocks;
         for (long cell = std::lround(length * std::abs(values[n]) / std::max(scale, 1e-300)); cell > 0; --cell)
-            line += "\u2588";
-        line.erase(line.find_last_not_of(' ') + 1);
+            blocks += record_->page.plain("\u2588");
+        line = blocks.empty() ? line.erase(line.find_last_not_of(' ') + 1) : line + record_->page.ink.bar(blocks);
         lines += line + '\n';
     }
     record_->print_words(Kind::picture, lines);
@@ -86,7 +87,8 @@ void Lesson::curves(const std::string& title, const std::string& x_axis, const s
     std::string text = title + "\n  " + legend + "\n";
     for (int row = 0; row < rows; ++row) {
         const bool labelled = row == 0 || row == rows - 1 || row == (rows - 1) / 2;
-        const double height = up.high - up.span() * row / (rows - 1);
+        double height = up.high - up.span() * row / (rows - 1);
+        if (std::abs(height) < 1e-12 * up.span()) height = 0;  // the middle of -1 ... 1 is not 2e-16
         std::string line = padded_left(labelled ? text_of(height, "%.3g") : "", 10) +
                            (labelled ? " \u2524" : " \u2502") + canvas[static_cast<std::size_t>(row)];
         line.erase(line.find_last_not_of(' ') + 1);

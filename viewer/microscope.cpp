@@ -111,7 +111,7 @@ void Microscope::draw(Scene& scene, const Rect& room) {
         if (term != chosen && term_of(*cell, term).active && column.y() + ui.px(150) < room.y1)
             draw_channels(scene, column, term);
     draw_lesson_links(scene, column, room,
-                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why \u221a(3d)"}});
+                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
 }
 
 void Microscope::draw_terms(Scene& scene, SideColumn& column) {

@@ -18,23 +18,26 @@ struct Lanes {
 };
 
 /// Lane l of the result comes from a (l < n) or b (l - n >= 0): exchanges blocks of `step` lanes between two rows.
+/// A constant and no function: a vector of 32 bytes cannot be returned where the machine has no registers for it.
+template <class Scalar, int step, bool upper, class Sequence>
+struct Exchange;
 template <class Scalar, int step, bool upper, int... lane>
-constexpr typename Lanes<Scalar>::Order exchange(std::integer_sequence<int, lane...>) {
-    constexpr int n = Lanes<Scalar>::kCount;
-    return typename Lanes<Scalar>::Order{
+struct Exchange<Scalar, step, upper, std::integer_sequence<int, lane...>> {
+    static constexpr int n = Lanes<Scalar>::kCount;
+    static constexpr typename Lanes<Scalar>::Order kOrder = {
         (upper ? ((lane & step) ? n + lane : lane + step) : ((lane & step) ? n + lane - step : lane))...};
-}
+};
 
 /// One stage of Eklundh's transposition: rows r and r + step trade their off-diagonal blocks.
 template <class Scalar, int step>
 void trade(typename Lanes<Scalar>::Vector* rows) {
     constexpr int n = Lanes<Scalar>::kCount;
-    constexpr auto lanes = std::make_integer_sequence<int, n>();
+    using Sequence = std::make_integer_sequence<int, n>;
     for (int r = 0; r < n; ++r) {
         if (r & step) continue;
         const auto a = rows[r], b = rows[r + step];
-        rows[r] = __builtin_shuffle(a, b, exchange<Scalar, step, false>(lanes));
-        rows[r + step] = __builtin_shuffle(a, b, exchange<Scalar, step, true>(lanes));
+        rows[r] = __builtin_shuffle(a, b, Exchange<Scalar, step, false, Sequence>::kOrder);
+        rows[r + step] = __builtin_shuffle(a, b, Exchange<Scalar, step, true, Sequence>::kOrder);
     }
 }
 

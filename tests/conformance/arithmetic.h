@@ -39,28 +39,30 @@ inline Index row_of(const Tensor<double>& index, Index i, Index j, Index rows) {
     return row;
 }
 
+/// Products of all vectors with all rows of a table, one picked for each pair: picked[b,h,i,j] = x . table[h,
+/// index(i,j)] with x = vectors[b,h,i] if `by_query`, else vectors[b,h,j].
+inline Tensor<double> picked_products(const Tensor<double>& vectors, const Tensor<double>& table,
+                                      const Tensor<double>& index, bool by_query) {
+    return each_head(vectors, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
+        const Matrix<double> all = products_of_rows<double>(vectors.matrix(at), table.matrix(h));
+        Matrix<double> picked(index.extent(0), index.extent(1));
+        for (Index i = 0; i < picked.rows(); ++i)
+            for (Index j = 0; j < picked.cols(); ++j)
+                picked(i, j) = all(by_query ? i : j, row_of(index, i, j, all.cols()));
+        return picked;
+    });
+}
+
 /// c2p[b,h,i,j] = q[b,h,i] . k_r[h, index(i,j)].
 inline Tensor<double> content_to_position_by(const Tensor<double>& q, const Tensor<double>& k_r,
                                              const Tensor<double>& index) {
-    return each_head(q, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
-        const Matrix<double> all = products_of_rows<double>(q.matrix(at), k_r.matrix(h));
-        Matrix<double> picked(index.extent(0), index.extent(1));
-        for (Index i = 0; i < picked.rows(); ++i)
-            for (Index j = 0; j < picked.cols(); ++j) picked(i, j) = all(i, row_of(index, i, j, all.cols()));
-        return picked;
-    });
+    return picked_products(q, k_r, index, true);
 }
 
 /// p2c[b,h,i,j] = k[b,h,j] . q_r[h, index(i,j)].
 inline Tensor<double> position_to_content_by(const Tensor<double>& k, const Tensor<double>& q_r,
                                              const Tensor<double>& index) {
-    return each_head(k, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
-        const Matrix<double> all = products_of_rows<double>(k.matrix(at), q_r.matrix(h));
-        Matrix<double> picked(index.extent(0), index.extent(1));
-        for (Index i = 0; i < picked.rows(); ++i)
-            for (Index j = 0; j < picked.cols(); ++j) picked(i, j) = all(j, row_of(index, i, j, all.cols()));
-        return picked;
-    });
+    return picked_products(k, q_r, index, false);
 }
 
 /// The last two axes exchanged.

@@ -8,7 +8,8 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr double kMargin = 100;  // how much worse every other hypothesis must be
+constexpr double kBeyondBest = 100;     // how many times the best residual every other hypothesis must leave,
+constexpr double kBeyondRounding = 10;  // and how many times what rounding allows
 
 /// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index".
 std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
@@ -135,7 +136,8 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
             next = &all[n];
     }
     if (next) diagnosis.runner_up = next->explanation;
-    const bool far = !next || next->explanation.residual >= kMargin * best.explanation.allowed;
+    const bool far = !next || (next->explanation.residual >= kBeyondBest * best.explanation.residual &&
+                               next->explanation.residual >= kBeyondRounding * best.explanation.allowed);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
     if (best.explanation.mistake == 0 && best.explanation.fits())

@@ -28,7 +28,8 @@ struct Diagnosis {
 
 /// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
 /// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
-/// leaves no more than rounding, and every hypothesis that makes other numbers misses by 100 times as much.
+/// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and
+/// 10 times what rounding allows.
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
 
 /// The shape of a difference: constant factor, constant per row, transposed, reversed, other heads, only far pairs,

@@ -58,7 +58,7 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
     one.id = text_field(entry, "id", kit_file);
     one.folder = folder / "cases" / one.id;
     const Json& files = field(entry, "files", Json::value_t::object, kit_file);
-    for (const char* needed : {"case.json", "reference.safetensors"})
+    for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
         if (!files.contains(needed)) refuse(kit_file, "case " + one.id + " lists no " + needed);
     for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
 
@@ -123,7 +123,6 @@ Trace reference_of(const KitCase& one) { return read_trace(one.folder / "referen
 Trace inputs_of(const KitCase& one) {
     const fs::path file = one.folder / "inputs.safetensors";
     Trace stages;
-    if (!fs::exists(file)) return stages;
     const Trace all = read_trace(file);
     for (const Stage& stage : all.stages())
         if (describe_stage(stage.name)) stages.add(stage);

@@ -108,9 +108,22 @@ void write_case(const fs::path& root, const CaseContent& content) {
     const fs::path folder = root / "cases" / content.id;
     fs::create_directories(folder);
     write_text(folder / "case.json", case_json(content));
-    if (!content.inputs.stages().empty()) write_trace(folder / "inputs.safetensors", content.inputs);
+    write_trace(folder / "inputs.safetensors", content.inputs);  // readers find one everywhere, some of no tensors
     write_trace(folder / "reference.safetensors", content.reference);
     if (!content.model.empty()) write_model(content.model, folder / "model");
+}
+
+/// A folder as it is, but for what tools leave in it: hidden files and Python's caches.
+void copy_tree(const fs::path& from, const fs::path& to) {
+    fs::create_directories(to);
+    for (const auto& entry : fs::directory_iterator(from)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with('.') || name == "__pycache__") continue;
+        if (entry.is_directory())
+            copy_tree(entry.path(), to / name);
+        else
+            fs::copy_file(entry.path(), to / name);
+    }
 }
 
 /// Hash of every file below a folder, by its name from there.
@@ -182,8 +195,8 @@ ExportSummary export_kit(const fs::path& folder, const fs::path& tests) {
     FolderInTheMaking making(wanted);
     ExportSummary summary;
     for (const CaseContent& content : cases) write_case(making.path(), content);
-    fs::copy(copied, making.path(), fs::copy_options::recursive);
-    if (fs::is_directory(shims)) fs::copy(shims, making.path() / "shims", fs::copy_options::recursive);
+    copy_tree(copied, making.path());
+    if (fs::is_directory(shims)) copy_tree(shims, making.path() / "shims");
     write_index(making.path(), cases, summary);
     making.finish();
     return summary;

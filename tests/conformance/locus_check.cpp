@@ -1,91 +1,142 @@
-// locus check: does a candidate hold the same stages as a reference?
-#include <cstdio>
+// locus check: does a candidate hold the same stages as a reference, and if not, which mistake is it?
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/cli/program.h"
-#include "core/compare.h"
+#include "core/cli/request.h"
 #include "core/io/safetensors.h"
+#include "core/io/whole_file.h"
+#include "tests/conformance/report_printers.h"
 
 namespace {
 
 using namespace locus;
+using namespace locus::conformance;
 using Json = nlohmann::ordered_json;
 
-Json cell(const StageVerdict& verdict) {
-    Json json = {{"stage", verdict.name}, {"reason", verdict.reason}};
-    const bool compared = verdict.worst >= 0;
-    json["index"] = compared ? Json(verdict.worst_index) : Json();
-    json["expected"] = compared ? cli::json_number(verdict.expected) : Json();
-    json["found"] = compared ? cli::json_number(verdict.found) : Json();
-    return json;
+struct Options {
+    std::string reference_file, candidate_file, model, input, junit, html;
+    std::optional<double> rtol, atol;
+    std::optional<int> explain;
+    bool json = false;
+};
+
+/// What the pass was given, where the user says so.
+std::vector<ModelInput> segments_of(const std::string& file, const ModelFolder& model) {
+    if (file.empty()) return {};
+    cli::Request request;
+    request.input_file = file;
+    const auto names = open_model<double>(model.config_json, model.location, model.source)->input_names();
+    return cli::prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names)
+        .segments;
 }
 
-Json as_json(const Comparison& comparison, const std::optional<Tolerance>& fixed) {
-    Json stages = Json::array();
-    for (const StageVerdict& verdict : comparison.stages) {
-        Json stage = cell(verdict);
-        stage["pass"] = verdict.pass;
-        stage["max_difference"] = cli::json_number(verdict.max_difference);
-        stage["allowed"] = cli::json_number(verdict.allowed);
-        stage["rtol"] = verdict.tolerance.relative;
-        stage["atol"] = verdict.tolerance.absolute;
-        stage["wrong"] = verdict.wrong;
-        stage["size"] = verdict.size;
-        stages.push_back(stage);
+Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
+    std::map<std::string, std::string> stored;
+    const Trace reference = read_trace(options.reference_file);
+    const Trace candidate = read_trace(options.candidate_file, &stored);
+    std::shared_ptr<const ModelFolder> model;
+    std::vector<ModelInput> segments;
+    if (!options.model.empty()) {
+        model = ModelFolder::open(resolve_model(options.model).string());
+        segments = segments_of(options.input, *model);
     }
-    Json bound = {{"derived", !fixed}};
-    if (fixed) bound.update({{"rtol", fixed->relative}, {"atol", fixed->absolute}});
-    return {{"pass", comparison.pass()},
-            {"tolerance", bound},
-            {"first", comparison.first() ? cell(*comparison.first()) : Json()},
-            {"diagnosis", nullptr},
-            {"stages", stages},
-            {"missing", comparison.missing},
-            {"unexpected", comparison.unexpected}};
-}
-
-/// Two numbers with as many digits as it takes to tell them apart.
-std::string expected_and_found(double expected, double found) {
-    char texts[2][40];
-    for (const int digits : {6, 9, 17}) {
-        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected);
-        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found);
-        if (std::string(texts[0]) != texts[1]) break;
+    CaseReport one;
+    one.id = options.candidate_file;
+    one.comparison = compare(reference, candidate, fixed, stored);
+    one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
+    if (const StageVerdict* first = one.comparison.first()) {
+        const Evidence evidence{reference, candidate, model, segments};
+        one.diagnosis = diagnose(evidence, one.comparison, *first);
+        one.first = ShownStage{first->name,
+                               widened(reference.at(first->name)),
+                               widened(candidate.at(first->name)),
+                               reference.at(first->name).axes,
+                               {}};
     }
-    return std::string("expected ") + texts[0] + ", found " + texts[1];
+    Report report;
+    report.candidate = options.candidate_file;
+    report.cases.push_back(std::move(one));
+    return report;
 }
 
-std::string as_text(const Comparison& comparison, const std::optional<Tolerance>& fixed) {
-    const std::string bound = fixed
-                                  ? "tolerance: rtol " + cli::number(fixed->relative) + ", atol " +
-                                        cli::number(fixed->absolute) + ", the same for every stage\n"
-                                  : std::string("tolerance: derived from dtype and reduction length, stage by stage\n");
+std::string as_json(const CaseReport& one, const std::optional<Tolerance>& fixed) {
+    Json json = case_json(one);
+    json["tolerance"] = {{"derived", !fixed}};
+    if (fixed) json["tolerance"].update({{"rtol", fixed->relative}, {"atol", fixed->absolute}});
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string as_text(const CaseReport& one, const std::optional<Tolerance>& fixed) {
+    const Comparison& comparison = one.comparison;
+    std::string text = fixed ? "tolerance: rtol " + cli::number(fixed->relative) + ", atol " +
+                                   cli::number(fixed->absolute) + ", the same for every stage\n"
+                             : "tolerance: derived from dtype and reduction length, stage by stage\n";
     std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
     for (const StageVerdict& verdict : comparison.stages)
         rows.push_back({verdict.name, verdict.worst >= 0 ? cli::number(verdict.max_difference) : "-",
                         cli::number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
-    std::string text = bound + cli::table(rows, {false, true, true, false});
+    text += cli::table(rows, {false, true, true, false});
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
     if (!comparison.unexpected.empty())
         text += std::to_string(comparison.unexpected.size()) + " stages not in the reference\n";
-    const StageVerdict* first = comparison.first();
-    if (!first) return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
-    text += "first wrong stage: " + first->name + ", " + first->reason;
-    if (first->worst >= 0)
-        text +=
-            "; worst cell " + to_string(first->worst_index) + ": " + expected_and_found(first->expected, first->found);
-    return text + "\n";
+    if (comparison.pass())
+        return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
+    return text + divergence_text(one);
+}
+
+std::string explained(const Mistake& mistake) {
+    std::string text = "mistake " + std::to_string(mistake.number) + ": " + mistake.name + "\n";
+    const auto line = [&](const char* label, const std::string& words) {
+        if (!words.empty()) text += std::string("  ") + label + words + "\n";
+    };
+    line("what you see   ", mistake.symptom);
+    line("what betrays   ", mistake.betrays);
+    std::string stages, ways;
+    for (const std::string& stem : mistake.stems)
+        stages += (stages.empty() ? "" : ", ") + (stem[0] == '/' ? stem.substr(1) : stem);
+    for (const Variant& variant : mistake.variants)
+        if (!variant.how.empty()) ways += (ways.empty() ? "" : "; ") + variant.how;
+    line("first wrong    ", stages);
+    line("ways           ", ways);
+    line("it happened    ", mistake.evidence);
+    if (!mistake.lesson.empty()) line("read           locus lesson ", std::to_string(std::stoi(mistake.lesson)));
+    return text;
+}
+
+void write_text(const std::string& file, const std::string& text) {
+    write_whole_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+}
+
+int run(const Options& options) {
+    if (options.explain) {
+        LOCUS_CHECK(options.reference_file.empty(), "--explain goes alone, found a reference beside it");
+        std::cout << explained(mistake_of(*options.explain));
+        return 0;
+    }
+    LOCUS_CHECK(!options.reference_file.empty() && !options.candidate_file.empty(),
+                "expected two files, a reference and a candidate");
+    LOCUS_CHECK(options.input.empty() || !options.model.empty(), "--input goes with --model");
+    std::optional<Tolerance> fixed;
+    if (options.rtol || options.atol) fixed = Tolerance{options.rtol.value_or(0), options.atol.value_or(0)};
+    const Report report = judge(options, fixed);
+    if (!options.junit.empty()) write_text(options.junit, report_junit(report));
+    if (!options.html.empty()) write_text(options.html, report_html(report));
+    const CaseReport& one = report.cases.front();
+    std::cout << (options.json ? as_json(one, fixed) : as_text(one, fixed));
+    return report.pass() ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Compares two traces stage by stage, in model order.\n"
-        "  locus check reference.safetensors candidate.safetensors\n"
+        "Compares two traces stage by stage, in model order, and names the mistake behind the first wrong one.\n"
+        "  locus check reference.safetensors candidate.safetensors --model DIR\n"
+        "  locus check --explain 16\n"
         "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and --atol "
         "the\n"
         "bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up to "
@@ -94,22 +145,18 @@ int main(int argc, char** argv) {
         "pass.\n"
         "Exit status: 0 inside, 1 mismatch, 2 wrong usage or nothing in common, 3 unreadable, 4 unsupported.",
         "locus check");
-    std::string reference_file, candidate_file;
-    std::optional<double> rtol, atol;
-    bool json = false;
-    app.add_option("reference", reference_file, "what is right")->required();
-    app.add_option("candidate", candidate_file, "what is to be judged")->required();
-    app.add_option("--rtol", rtol, "relative to the largest value of the stage")->check(CLI::NonNegativeNumber);
-    app.add_option("--atol", atol, "absolute")->check(CLI::NonNegativeNumber);
-    app.add_flag("--json", json, "print JSON");
-    return cli::run_program(app, argc, argv, [&] {
-        std::map<std::string, std::string> stored;
-        const Trace reference = read_trace(reference_file);
-        const Trace candidate = read_trace(candidate_file, &stored);
-        std::optional<Tolerance> fixed;
-        if (rtol || atol) fixed = Tolerance{rtol.value_or(0), atol.value_or(0)};
-        const Comparison comparison = compare(reference, candidate, fixed, stored);
-        std::cout << (json ? as_json(comparison, fixed).dump(2) + "\n" : as_text(comparison, fixed));
-        return comparison.pass() ? 0 : 1;
-    });
+    Options options;
+    app.add_option("reference", options.reference_file, "what is right");
+    app.add_option("candidate", options.candidate_file, "what is to be judged");
+    app.add_option("--model", options.model, "the model folder: its weights explain more stages")
+        ->check(cli::not_empty());
+    app.add_option("--input", options.input, "what the model was given: tokens and masks, as in locus trace --input")
+        ->check(cli::not_empty());
+    app.add_option("--rtol", options.rtol, "relative to the largest value of the stage")->check(CLI::NonNegativeNumber);
+    app.add_option("--atol", options.atol, "absolute")->check(CLI::NonNegativeNumber);
+    app.add_option("--explain", options.explain, "print mistake N of the catalogue")->type_name("N");
+    app.add_option("--junit", options.junit, "write JUnit XML")->check(cli::not_empty());
+    app.add_option("--html", options.html, "write one page with pictures")->check(cli::not_empty());
+    app.add_flag("--json", options.json, "print JSON");
+    return cli::run_program(app, argc, argv, [&] { return run(options); });
 }

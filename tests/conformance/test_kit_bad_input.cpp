@@ -5,6 +5,7 @@
 #include "tests/conformance/kit_inspect.h"
 #include "tests/conformance/kit_npy.h"
 #include "tests/conformance/kit_sha256.h"
+#include "tests/conformance/kit_stream.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -127,9 +128,13 @@ TEST_CASE("kit bad input: a dump that is cut short is refused, the others are ju
     write_dump(dumps / "L1/c2c_t9.safetensors", reference_of(KitFixture::one("L1/c2c_t9")), "F32");
     for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{20}, whole.size() - 1}) {
         write_bytes(file, whole.substr(0, size));
-        const Outcome outcome = check({dumps.path().string()});
+        const Outcome outcome = check({dumps.path().string(), "--json"});
         check_refusal(outcome, 3, {file});
-        CHECK(outcome.out.find("L1/c2c_t9") != std::string::npos);
+        const auto json = nlohmann::json::parse(outcome.out);
+        for (const auto& one : json["cases"]) {
+            if (one["id"] == "L1/c2c_t9") CHECK(one["verdict"] == "pass");
+            if (one["id"] == kId) CHECK(one["refusal"].get<std::string>().find(file) != std::string::npos);
+        }
     }
     write_bytes(file, whole);
     CHECK(check({dumps.path().string()}).status == 0);
@@ -193,6 +198,9 @@ TEST_CASE("kit bad input: a kit that is none, of another version, or changed", "
     refused(3, {"is no kit"});
     with("\"README.md\"", "\"../README.md\"");
     refused(3, {"../README.md"});
+    with("\"model/config.json\"", "\"../../../../x\"");
+    write_bytes(folder / "x", "outside");
+    refused(3, {"kit.json", "names the file"});
     with("\"id\": \"L0/relpos_7x7_k7\"", "\"id\": 7");
     refused(3, {"kit.json", "\"id\""});
     write_bytes(kit / "kit.json", index.substr(0, 100));
@@ -233,4 +241,32 @@ TEST_CASE("kit: a program on the command line is started once per case", "[kit]"
     CHECK(passed == 1);
     const std::string calls = read_file(folder / "calls");
     CHECK(std::count(calls.begin(), calls.end(), '\n') == static_cast<std::ptrdiff_t>(KitFixture::kit().cases.size()));
+}
+
+TEST_CASE("kit: the toy ports of the shims pass, and their slip is mistake 1", "[kit]") {
+    const fs::path shims = KitFixture::kit().folder / "shims";
+    for (const auto& [tool, toy] : {std::pair{"python3", "python/toy.py"}, {"node", "js/toy.js"}}) {
+        if (run_file("/bin/sh", {"-c", std::string("command -v ") + tool}).status != 0) {
+            WARN(tool << " is not installed");
+            continue;
+        }
+        INFO(tool);
+        // Python's cache would lie in the kit otherwise.
+        const std::string command =
+            "PYTHONDONTWRITEBYTECODE=1 " + std::string(tool) + " " + quoted((shims / toy).string());
+        for (const char* id : {"L1/p2c_t5_k9", "L1/p2c_t21_b8", "L1/terms_h5_t7_k3"}) {
+            const KitCase& one = KitFixture::one(id);
+            CHECK(check_case(KitFixture::kit(), one, run_port(command, one.folder), {}).verdict == Verdict::pass);
+            const CaseReport wrong = check_case(KitFixture::kit(), one, run_port(command + " --slip", one.folder), {});
+            CHECK(wrong.verdict == Verdict::fail);
+            REQUIRE(wrong.diagnosis);
+            REQUIRE(wrong.diagnosis->named);
+            CHECK(wrong.diagnosis->named->mistake == 1);
+        }
+        const KitCase& wide = KitFixture::one("L1/terms_h5_q3_k6");
+        CHECK(check_case(KitFixture::kit(), wide, run_port(command, wide.folder), {}).verdict == Verdict::pass);
+        // Nothing is said about a case of another term.
+        for (const char* id : {"L0/relpos_7x7_k7", "L1/txl_ac"})
+            CHECK(run_port(command, KitFixture::one(id).folder).trace.stages().empty());
+    }
 }

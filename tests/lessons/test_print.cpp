@@ -87,13 +87,16 @@ TEST_CASE("lesson: paragraphs break at 78 columns, Hangul counts two, lines that
     for (const std::string& line : locus::lesson::wrapped(words)) CHECK(locus::cli::display_width(line) <= 78);
     const auto lines = locus::lesson::wrapped("one\ntwo\n   as   it is\nthree\n\nfour");
     CHECK(lines == std::vector<std::string>{"one two", "   as   it is", "three", "", "four"});
+    CHECK(locus::lesson::wrapped("a    b") == std::vector<std::string>{"a    b"});
     const std::string glued = std::string(76, 'x') + " a" + locus::lesson::kGlue + "b";
     CHECK(locus::lesson::wrapped(glued) == std::vector<std::string>{std::string(76, 'x'), "a b"});
 }
 
 TEST_CASE("lesson: signs are spelt out for ASCII, Hangul in Latin letters, nothing is dropped in silence",
           "[lessons]") {
-    CHECK(locus::lesson::ascii_of("\u03b4(i,j) \u2264 2k \u2212 1 \u2192 \u221ad") == "delta(i,j) <= 2k - 1 -> sqrtd");
+    CHECK(locus::lesson::ascii_of("\u03b4(i,j) \u2264 2k \u2212 1 \u2192 \u221ad") ==
+          "delta(i,j) <= 2k - 1 -> sqrt(d)");
+    CHECK(locus::lesson::ascii_of("\u221a(3d) + \u221a192") == "sqrt(3d) + sqrt(192)");
     CHECK(locus::lesson::ascii_of("\ubc1c \uc5c6\ub294 \ub9d0\uc774 \ucc9c\ub9ac \uac04\ub2e4") ==
           "bal eobsneun mal-i cheonli ganda");
     CHECK_THROWS_AS(locus::lesson::ascii_of("\u2603"), locus::Error);

@@ -68,7 +68,7 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
             "Reorder the rows of W_q and W_k along the wires and it is " +
             fixed(numbers_.permuted, 4) + ", as before.");
     if (state.layout == 0)
-        draw_lesson_links(scene, column, room, {{"17", "Only n \u2212 m survives"}, {"18", "Long-term decay"}});
+        draw_lesson_links(scene, column, room, {{"17", "Only n − m survives"}, {"18", "Long-term decay"}});
     else
         draw_lesson_links(scene, column, room, {{"19", "Two RoPE layouts"}});
 }

@@ -1,0 +1,160 @@
+// Lesson 13: Enhanced mask decoder
+//
+// Question: A new [MASK] opened beside the new [MASK]: both stand behind "new". What tells store from mall?
+// Before: 12. Minutes: 12. Page: decoder.
+#include <algorithm>
+#include <limits>
+
+#include "core/cli/best_words.h"
+#include "core/cli/request.h"
+#include "core/models/block.h"
+#include "core/models/deberta_weights.h"
+#include "lessons/print.h"
+
+using namespace locus;
+
+namespace {
+
+/// One pass over the text: with a mask decoder or none, and I multiplied by `strength`.
+Trace run(const Deberta<double>& model, const ModelInput& input, MaskDecoder decoder, double strength,
+          const std::string& stages = "mlm.logits_at_positions") {
+    DebertaOptions options;
+    options.decoder = decoder;
+    options.absolute_strength = strength;
+    return model.forward(input, options, StageFilter(stages));
+}
+
+/// Logits of the masked places, one row each.
+Matrix<double> logits(const Trace& trace) { return trace.at("mlm.logits_at_positions").as<double>().rows(); }
+
+/// Each [MASK] and the "new" before it see one another and nothing else, so both pairs get the same picture.
+ModelInput blindfolded(ModelInput input) {
+    const Index tokens = input.length();
+    input.mask = IndexTensor({1, tokens, tokens});
+    for (Index n = 0; n < 2; ++n)
+        for (Index i = input.mask_positions[2 * n + 1] - 1; i <= input.mask_positions[2 * n + 1]; ++i)
+            for (Index j = input.mask_positions[2 * n + 1] - 1; j <= input.mask_positions[2 * n + 1]; ++j)
+                input.mask[i * tokens + j] = 1;
+    return input;
+}
+
+/// What the attention of seed 000 makes its queries of; parameters in the order of its listing.
+const Matrix<double>& query_source(const Matrix<double>& x, const Matrix<double>& /*rel_pos_emb*/,
+                                   const Mask& /*padding_mask*/, const Matrix<double>* /*attention_mask*/ = nullptr,
+                                   const Matrix<double>* emd = nullptr) {
+    return emd ? *emd : x;
+}
+
+double largest(const Matrix<double>& values) { return values.cwiseAbs().maxCoeff(); }
+
+/// Tokens of a text that share the row of their distance to token 0 with another token.
+double blurred(const BucketLine& line) {
+    double count = 0;
+    for (Index i = 0; i < line.queries(); ++i)
+        count += (i > 0 && line.row(i, 0) == line.row(i - 1, 0)) ||
+                 (i + 1 < line.queries() && line.row(i, 0) == line.row(i + 1, 0));
+    return count;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    lesson::Lesson lesson(
+        "13", "Enhanced mask decoder",
+        "A new [MASK] opened beside the new [MASK]: both stand behind \"new\". What tells store from mall?");
+    return lesson.run(argc, argv, [&] {
+        const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
+        const auto tokenizer = open_tokenizer(checkpoint.folder);
+        const Deberta<double> model = cli::open_deberta<double>(checkpoint);
+        const std::string text = "a new [MASK] opened beside the new [MASK].";
+        const ModelInput input = cli::input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
+        lesson.say(
+            "The sentence is a new store opened beside the new mall. Distances do not tell the blanks apart: each has "
+            "\"new\" one to its left. So DeBERTa adds a learned vector per place, I, but only behind the encoder and "
+            "only to the query (and to the residual, which is the query here). H is what enters the last layer; that "
+            "layer runs twice with the same weights, from Q0 = H + I:\n"
+            "  I  where ─┐             pass 1                 pass 2\n"
+            "            + ── Q0 ──> ┌─────────┐ ── Q1 ──> ┌─────────┐ ── Q2 ──> words\n"
+            "  H  what ──┤           │ layer 5 │           │ layer 5 │\n"
+            "            ├── K, V ─> └─────────┘           └─────────┘\n"
+            "            └────────────── K, V ──────────────────^\n");
+        const Trace trace = run(model, input, MaskDecoder::official, 1, "layer.4.output,emd.*,mlm.logits_at_positions");
+        const DebertaWeights<double> weights(model.config(), checkpoint.weights);
+        const auto of = [&](const std::string& name) -> const Tensor<double>& { return trace.at(name).as<double>(); };
+        const auto off = [&](const std::string& name, const std::string& source, int part) {
+            return largest(of(name).rows() - project_heads(of(source), weights.projection(5, part), 6).rows());
+        };
+        lesson.prove("K and V of both passes from H, Q of pass 2 from pass 1: difference",
+                     std::max({off("emd.0.k", "layer.4.output", 1), off("emd.0.v", "layer.4.output", 2),
+                               off("emd.1.k", "layer.4.output", 1), off("emd.1.v", "layer.4.output", 2),
+                               off("emd.1.q", "emd.0.output", 0)}),
+                     0);
+        const Matrix<double> with = logits(trace), without = logits(run(model, input, MaskDecoder::official, 0));
+        const Matrix<double> blind_with = logits(run(model, blind, MaskDecoder::official, 1));
+        const Matrix<double> blind_without = logits(run(model, blind, MaskDecoder::official, 0));
+        // 8 layers, each rounding sums of 192 products; logits are the largest numbers of all.
+        const double rounding = 8 * 192 * std::numeric_limits<double>::epsilon() * largest(blind_without);
+        lesson.say(
+            "A blindfold: let each [MASK] and its \"new\" see one another and nothing else. Logits are the scores of "
+            "the 6016 words before softmax:");
+        lesson.prove("blindfold, no I: largest difference between both [MASK]",
+                     largest(blind_without.row(0) - blind_without.row(1)), rounding);
+        lesson.prove_at_least("blindfold, with I: that difference over that bound",
+                              largest(blind_with.row(0) - blind_with.row(1)) / rounding, 1000);
+
+        lesson.say("Now the whole sentence, with Q0 = H + I and with Q0 = H:");
+        std::vector<std::vector<std::string>> rows = {{"H + I", "p", "H alone", "p", "H + I", "p", "H alone", "p"}};
+        double other_words = 0;
+        std::vector<std::vector<cli::Guess>> lists;
+        for (Index n = 0; n < 2; ++n)
+            for (const Matrix<double>* l : {&with, &without})
+                lists.push_back(cli::best_words(l->row(n).cast<float>(), *tokenizer, 5));
+        for (std::size_t rank = 0; rank < 5; ++rank) {
+            rows.emplace_back();
+            for (const auto& list : lists) {
+                rows.back().push_back(list[rank].piece);
+                rows.back().push_back(lesson::text_of(list[rank].probability, "%.3f"));
+            }
+            other_words += (lists[0][rank].id != lists[1][rank].id) + (lists[2][rank].id != lists[3][rank].id);
+        }
+        lesson.table("five best words and their probabilities, first [MASK] left, second right:", rows);
+        lesson.prove_at_least("places of ten in which taking I away puts another word", other_words, 1);
+        const BucketLine line = model.bucket_line(input.length(), DebertaOptions());
+        double hidden = 0;
+        for (Index i = 0; i < input.length(); ++i) hidden += line.row(i, 0) - line.span() != i;
+        lesson.say(
+            "Store is a word for the first blank only, and little moves: this model knows the places without I. The "
+            "other words differ, and the distance to [CLS], which is token 0, is the place itself:");
+        lesson.prove_equal("tokens whose distance to [CLS] is not their place", hidden, 0);
+        const Matrix<double> last_layer = logits(run(model, input, MaskDecoder::none, 1));
+        lesson.say(
+            "transformers leaves the decoder out and reads layer 5 as it is. The encoder is the same, the words are "
+            "not: its logits are no test for a mask decoder.");
+        lesson.prove_at_least("change of a logit without decoder, over that without I",
+                              largest(with - last_layer) / largest(with - without), 1);
+        lesson.correct("seed 000, layer", "attention(x, pos, mask, emd)", "attention(x, pos, mask, None, emd)");
+        lesson.say("The fourth place is attention_mask, so emd stays empty, and I (numbers up to " +
+                   lesson.number("largest of I", largest(model.absolute_rows(input.length())), "%.2f") +
+                   ") never arrives:");
+        const Matrix<double> h = of("layer.4.output").rows(), query = of("emd.query.0").rows(), none;
+        lesson.prove("what I adds to the query in the seed's call", largest(query_source(h, none, Mask(), &query) - h),
+                     0);
+        double passes = 0;
+        for (const std::string& name : trace.names()) passes += name.starts_with("emd.") && name.ends_with(".q");
+        lesson.ask("How often does the decoder run the last layer?", passes, 0, "Twice, with the same weights.");
+        lesson.choose("Into which of Q, K and V of pass 1 does I go?", {"Q only", "K and V only", "all three"},
+                      off("emd.0.k", "layer.4.output", 1) > 0 ? 2 : 0, "K and V are made of H alone.");
+        lesson.exercise(
+            "Far distances share rows. How many of 512 places does the distance to [CLS] blur in DeBERTa v3 base?",
+            [&] {
+                lesson.say("It has 256 rows for distances to the left, one each for 0 … 128, then logarithmic:");
+                const double shared = blurred(BucketLine::logarithmic(512, 512, 256, 512, OffsetClamp::official));
+                lesson.prove_at_least("places that share their row (512 in 256 rows: at least 257)", shared, 257);
+                lesson.prove_equal("places of our 12 that do", blurred(line), 0);
+                lesson.say("In long texts [CLS] is a poor ruler, and I tells more than it does here.");
+            });
+        lesson.end(
+            {{"core/models/deberta_decoder.cpp", "deberta_decoder"}, {"core/models/dialect.h", "DebertaOptions"}},
+            "He et al. 2021, section 3.2; seeds 000 and 002.", "14");
+    });
+}

@@ -1,0 +1,156 @@
+// The kit itself under test: every mistake is made in a port, must be caught, must be named if the catalogue knows it,
+// and must never be taken for another.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/recorded_ranges.h"
+
+using namespace locus;
+using namespace locus::conformance;
+using namespace locus::conformance::toy;
+
+namespace {
+
+bool in_catalogue(int number) {
+    return std::any_of(catalogue().begin(), catalogue().end(),
+                       [&](const Mistake& mistake) { return mistake.number == number; });
+}
+
+bool ends_with_one_of(const std::string& name, const std::vector<std::string>& ends) {
+    return std::any_of(ends.begin(), ends.end(),
+                       [&](const std::string& end) { return name == end || name.ends_with("." + end); });
+}
+
+/// What became of a slip over all cases of the families that can make it.
+struct Outcome {
+    const KnownSlip* slip = nullptr;
+    std::vector<Finding> all;
+    const Finding* caught() const {
+        return find([](const Finding& each) { return !each.first.empty(); });
+    }
+    const Finding* named() const {
+        return find([&](const Finding& each) { return each.named == slip->slip.mistake; });
+    }
+    const Finding* equivalent() const {
+        return find([&](const Finding& each) { return each.named && names(each.named, slip->slip); });
+    }
+
+private:
+    template <class Wanted>
+    const Finding* find(Wanted wanted) const {
+        const auto found = std::find_if(all.begin(), all.end(),
+                                        [&](const Finding& each) { return each.dump == "everything" && wanted(each); });
+        return found == all.end() ? nullptr : &*found;
+    }
+};
+
+std::string say(const Finding& verdict) {
+    std::string text = verdict.where + ", " + verdict.dump + ", " + verdict.first + " -> " +
+                       (verdict.named ? std::to_string(verdict.named) : std::string("no name"));
+    for (const int number : verdict.equivalent) text += " = " + std::to_string(number);
+    return text;
+}
+
+/// A partial dump may leave several mistakes with the same numbers; then one of them is named and the others are said.
+bool is_honest(const Finding& verdict, const Slip& slip) {
+    if (verdict.named == 0 || names(verdict.named, slip)) return true;
+    return verdict.dump != "everything" &&
+           std::find(verdict.equivalent.begin(), verdict.equivalent.end(), slip.mistake) != verdict.equivalent.end();
+}
+
+/// Names of the cases that partial dumps are tried on: enough to see every formula, few enough to wait for.
+const std::set<std::string> kPartial = {"ms_deberta_v3_emd", "ms_deberta_clamp", "hf_deberta_v1", "hf_roformer",
+                                        "txl_basic",         "hf_xlnet_bi",      "hf_xlnet_mems"};
+
+void check_family(Family family) {
+    const std::vector<Range> ranges = ranges_of(family);
+    for (const KnownSlip& known : slips()) {
+        if (std::find(known.families.begin(), known.families.end(), family) == known.families.end()) continue;
+        INFO("mistake " << known.slip.mistake << ", variant " << known.slip.variant << ": " << known.what);
+        Outcome outcome{&known, {}};
+        for (const Range& range : ranges)
+            for (const Finding& verdict : try_slip(known.slip, range, kPartial.count(range.name) > 0))
+                outcome.all.push_back(verdict);
+        CHECK(outcome.caught());
+        for (const Finding& verdict : outcome.all) {
+            INFO(say(verdict));
+            if (verdict.dump == "everything" && !verdict.first.empty() && !(known.faint && verdict.in_float))
+                CHECK(ends_with_one_of(verdict.first, known.first));
+            CHECK(is_honest(verdict, known.slip));
+        }
+        const bool for_family =
+            in_catalogue(known.slip.mistake) && std::count(mistake_of(known.slip.mistake).families.begin(),
+                                                           mistake_of(known.slip.mistake).families.end(), family) > 0;
+        if (for_family && known.no_name.empty()) CHECK(outcome.equivalent());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("mutations: every mistake of the catalogue is made or said to be invisible", "[kit][mutation]") {
+    std::set<int> made, invisible;
+    for (const KnownSlip& known : slips()) made.insert(known.slip.mistake);
+    for (const Unobservable& each : unobservable()) invisible.insert(each.mistake);
+    for (int number = 1; number <= 83; ++number) {
+        INFO(number);
+        CHECK(made.count(number) + invisible.count(number) == 1);
+    }
+}
+
+TEST_CASE("mutations: ports of DeBERTa", "[kit][mutation]") { check_family(Family::deberta); }
+TEST_CASE("mutations: ports of RoFormer", "[kit][mutation]") { check_family(Family::roformer); }
+TEST_CASE("mutations: ports of Transformer-XL", "[kit][mutation]") { check_family(Family::transformer_xl); }
+TEST_CASE("mutations: ports of XLNet", "[kit][mutation]") { check_family(Family::xlnet); }
+
+TEST_CASE("mutations: a right port raises no alarm, however it adds", "[kit][mutation]") {
+    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+        for (const Range& range : ranges_of(family))
+            for (const Summation order :
+                 {Summation::forward, Summation::reversed, Summation::pairwise, Summation::fma}) {
+                ToyOptions options;
+                options.hugging_face = range.hugging_face;
+                options.summation = order;
+                INFO(range.name << ", summation " << static_cast<int>(order));
+                const auto wrong = [&](const Trace& reference, const Trace& candidate) -> std::string {
+                    const Comparison comparison = compare(reference, candidate);
+                    return comparison.first() ? comparison.first()->name + ": " + comparison.first()->reason : "";
+                };
+                CHECK(wrong(range.recorded, run_toy<float>(range.model_folder, range.segments, options)) == "");
+                CHECK(wrong(range.sharp, run_toy<double>(range.model_folder, range.segments, options)) == "");
+            }
+}
+
+TEST_CASE("mutations: the table of mistakes, who catches them and whether they are named", "[.table]") {
+    std::map<Family, std::vector<Range>> ranges;
+    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+        ranges[family] = ranges_of(family);
+    std::multimap<int, std::string> rows;
+    std::set<int> caught, named;
+    for (const KnownSlip& known : slips()) {
+        Outcome outcome{&known, {}};
+        for (const Family family : known.families)
+            for (const Range& range : ranges[family])
+                for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
+        const Finding* const best = outcome.named()        ? outcome.named()
+                                    : outcome.equivalent() ? outcome.equivalent()
+                                                           : outcome.caught();
+        REQUIRE(best);
+        const int number = known.slip.mistake;
+        caught.insert(number);
+        if (best->named) named.insert(number);
+        std::string name = best->named == number ? "yes" : "as " + std::to_string(best->named);
+        if (!best->named) name = !known.no_name.empty() ? "no: " + known.no_name : "no";
+        rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
+    }
+    for (const Unobservable& each : unobservable())
+        rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
+    std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";
+    for (const auto& [number, row] : rows) std::cout << "| " << number << " | " << row << " |\n";
+    std::cout << "\n"
+              << caught.size() << " of 83 mistakes caught, " << named.size() << " named, " << unobservable().size()
+              << " not visible in a forward trace.\n";
+}

@@ -1,0 +1,149 @@
+// A report says the same on a terminal, in JSON, in JUnit and on a page.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/io/safetensors.h"
+#include "core/models/deberta.h"
+#include "tests/conformance/report_printers.h"
+#include "tests/conformance/run_program.h"
+#include "tests/oracle_cases.h"
+
+using namespace locus;
+using namespace locus::conformance;
+using namespace locus::test;
+
+namespace {
+
+/// A port that follows the paper against the recorded pass: one failing case beside one that passes.
+Report paper_port() {
+    const fs::path folder = kOracle / "ms_deberta_v3_emd";
+    const Trace reference = read_trace(folder / "trace_exact.safetensors");
+    const auto model = ModelFolder::open((folder / "model").string());
+    const auto segments = read_segments(folder / "inputs.safetensors", folder / "trace.safetensors");
+    const Deberta<float> port(parse_deberta_config(model->config_json, model->location), model->source);
+    const Trace candidate = port.forward(segments.front(), DebertaOptions::of(Dialect::paper));
+    Report report;
+    report.kit = "1.0";
+    report.kit_hash = "0123456789abcdef";
+    report.candidate = "dumps <of> a \"port\"";
+    report.cases.resize(3);
+    CaseReport& failing = report.cases[0];
+    failing.id = "L3/v3";
+    failing.level = "L3";
+    failing.why = "a & b";
+    failing.verdict = Verdict::fail;
+    failing.comparison = compare(reference, candidate);
+    const StageVerdict& first = *failing.comparison.first();
+    failing.diagnosis = diagnose({reference, candidate, model, segments}, failing.comparison, first);
+    failing.first = ShownStage{first.name,
+                               widened(reference.at(first.name)),
+                               widened(candidate.at(first.name)),
+                               reference.at(first.name).axes,
+                               {}};
+    failing.would_narrow = {"layer.0.k"};
+    report.cases[1].id = "L1/c2p";
+    report.cases[1].level = "L1";
+    report.cases[1].verdict = Verdict::pass;
+    report.cases[2].id = "L1/p2c";
+    report.cases[2].level = "L1";
+    return report;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("report: a terminal shows levels, the first divergence, the mistake and what to do next", "[kit]") {
+    const std::string text = report_text(paper_port(), false);
+    INFO(text);
+    CHECK(text.find("L1 term      1 of 1   pass, 1 not reported\n") != std::string::npos);
+    CHECK(text.find("L3 model     0 of 1   pass   FAIL v3\n") != std::string::npos);
+    CHECK(text.find("first wrong stage: layer.0.p2c, 252 of 294 values outside; worst cell [0, 2, 3, 5]: ") !=
+          std::string::npos);
+    CHECK(text.find("[b0 h2 q3 k5] is off by 13.163, ") != std::string::npos);
+    CHECK(text.find("the diagonal is right everywhere\n") != std::string::npos);
+    CHECK(text.find("this is mistake 1: ") != std::string::npos);
+    CHECK(text.find("locus check --explain 1, locus lesson 9\n") != std::string::npos);
+    CHECK(text.find("report these too, they would narrow it down most: layer.0.k\n") != std::string::npos);
+    CHECK(text.ends_with("\nFAIL: 1 of 3 cases inside the tolerance\n"));
+    CHECK(text.find('\033') == std::string::npos);
+    CHECK(report_text(paper_port(), true).find("\033[31m") != std::string::npos);
+}
+
+TEST_CASE("report: nothing wrong passes, a waiver that no longer fails does not", "[kit]") {
+    Report report = paper_port();
+    CHECK_FALSE(report.pass());
+    report.cases.erase(report.cases.begin());
+    CHECK(report.pass());
+    CHECK(report_text(report, false).find("\npass: 1 of 2 cases") != std::string::npos);
+    report.errors.push_back("waiver L1/c2p: it no longer fails");
+    CHECK_FALSE(report.pass());
+    CHECK(report_text(report, false).find("error: waiver L1/c2p: it no longer fails") != std::string::npos);
+}
+
+TEST_CASE("report: JSON holds pass, first, diagnosis and stages of every case", "[kit]") {
+    const nlohmann::json json = nlohmann::json::parse(report_json(paper_port()));
+    CHECK(json["format"] == "locus-report");
+    CHECK(json["pass"] == false);
+    const nlohmann::json& failing = json["cases"][0];
+    CHECK(failing["verdict"] == "fail");
+    CHECK(failing["first"]["stage"] == "layer.0.p2c");
+    CHECK(failing["first"]["index"] == std::vector<int>{0, 2, 3, 5});
+    CHECK(failing["first"]["found"].get<double>() == Approx(4.3401).epsilon(1e-4));
+    CHECK(failing["diagnosis"]["mistake"] == 1);
+    CHECK(failing["diagnosis"]["residual"].get<double>() <= failing["diagnosis"]["allowed"].get<double>());
+    CHECK(failing["diagnosis"].contains("runner_up"));
+    CHECK(failing["stages"].size() > 50);
+    CHECK(json["cases"][1]["first"].is_null());
+    CHECK(json["cases"][1]["diagnosis"].is_null());
+    CHECK(json["cases"][2]["verdict"] == "not reported");
+}
+
+TEST_CASE("report: JUnit counts failures and what was not reported, and escapes what XML forbids", "[kit]") {
+    Report report = paper_port();
+    report.cases[2].id = "L1/<p2c> & \"more\"\x01";
+    const std::string xml = report_junit(report);
+    CHECK(xml.find("tests=\"3\" failures=\"1\" skipped=\"1\"") != std::string::npos);
+    CHECK(count_of(xml, "<testcase ") == 3);
+    CHECK(count_of(xml, "<failure message=\"layer.0.p2c: 252 of 294 values outside\">") == 1);
+    CHECK(xml.find("name=\"L1/&lt;p2c&gt; &amp; &quot;more&quot;\"") != std::string::npos);
+}
+
+TEST_CASE("report: the page needs no network and no script; every cell of its pictures tells its value", "[kit]") {
+    const std::string page = report_html(paper_port());
+    for (const char* outside : {"http:", "https:", "<script", "@import", "url("}) {
+        INFO(outside);
+        CHECK(page.find(outside) == std::string::npos);
+    }
+    CHECK(count_of(page, "<svg ") == 3);
+    CHECK(count_of(page, "<rect ") == 3 * 7 * 7);
+    CHECK(count_of(page, "<title>[") == 3 * 7 * 7);
+    CHECK(page.find("<title>[3, 5] -8.82286</title>") != std::string::npos);
+    CHECK(page.find("<title>[3, 5] 4.3401</title>") != std::string::npos);
+    CHECK(count_of(page, "<details open>") == 1);
+    CHECK(count_of(page, "<details>") == 2);
+    CHECK(page.find("dumps &lt;of&gt; a &quot;port&quot;") != std::string::npos);
+    CHECK(page.find("prefers-color-scheme: dark") != std::string::npos);
+}
+
+TEST_CASE("report: a browser opens the page without a complaint", "[kit]") {
+    if (std::system("command -v chromium >/dev/null 2>&1") != 0) {
+        WARN("skipped: chromium is not installed");
+        return;
+    }
+    const TemporaryFolder folder;
+    write_file(folder / "report.html", report_html(paper_port()));
+    const Outcome outcome =
+        run_file("/usr/bin/env", {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+                                  "--user-data-dir=" + (folder / "profile").string(), "--dump-dom",
+                                  "file://" + (folder / "report.html").string()});
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.find("CONSOLE") == std::string::npos);
+    CHECK(count_of(outcome.out, "<rect ") == 3 * 7 * 7);
+    CHECK(count_of(outcome.out, "<details open=\"\">") == 1);
+}

@@ -1,0 +1,180 @@
+// What a porter copies into his project works: in every language that is installed here, a toy port reads a case with
+// the shim, computes p2c by plain loops and writes a dump.
+#include <iostream>
+#include <limits>
+
+#include "tests/conformance/diagnosis.h"
+#include "tests/conformance/shim_case.h"
+
+using namespace locus;
+using namespace locus::conformance;
+using namespace locus::test;
+
+namespace {
+
+/// One language: what it needs on PATH, and the toy as a command, built inside `folder` where it must be.
+struct Language {
+    std::string name, tool, shim;
+    std::string (*command)(const fs::path& folder);
+};
+
+std::string built(const std::string& line, const fs::path& toy) {
+    const Outcome outcome = shell(line);
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    REQUIRE(outcome.err.empty());
+    return quoted(toy.string());
+}
+
+const std::vector<Language> kLanguages = {
+    {"Python", "python3", "python/locus_kit.py",
+     [](const fs::path&) { return "python3 -B " + quoted((kShims / "python/toy.py").string()); }},
+    {"JavaScript", "node", "js/locus_kit.js",
+     [](const fs::path&) { return "node " + quoted((kShims / "js/toy.js").string()); }},
+    {"Rust", "rustc", "rust/locus_kit.rs",
+     [](const fs::path& folder) {
+         return built("rustc --edition 2021 -D warnings -o " + quoted((folder / "toy").string()) + " " +
+                          quoted((kShims / "rust/toy.rs").string()),
+                      folder / "toy");
+     }},
+    {"C", "cc", "c/locus_kit.h",
+     [](const fs::path& folder) {
+         const std::string source = quoted((kShims / "c/toy.c").string());
+         if (installed("c++"))
+             built("c++ -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only " + source, folder);  // in C++ as well
+         return built(
+             "cc -std=c99 -pedantic -Wall -Wextra -Werror -o " + quoted((folder / "toy").string()) + " " + source,
+             folder / "toy");
+     }},
+    {"Go", "go", "go/locus_kit.go",
+     [](const fs::path& folder) {
+         return built("cd " + quoted((kShims / "go").string()) +
+                          " && GO111MODULE=off GOCACHE=" + quoted((folder / "cache").string()) + " go build -o " +
+                          quoted((folder / "toy").string()) + " toy.go locus_kit.go",
+                      folder / "toy");
+     }},
+};
+
+/// Inputs of every dtype that the shims write, with the values that conversions lose.
+void write_every_dtype(const fs::path& file) {
+    const double quiet = std::numeric_limits<double>::quiet_NaN(), tiny = std::numeric_limits<double>::denorm_min();
+    const std::string f64 = bytes_of(quiet) + bytes_of(-0.0) + bytes_of(tiny) + bytes_of(0.1);
+    const std::string i64 = bytes_of(std::int64_t{9007199254740993}) + bytes_of(std::int64_t{-3}) +
+                            bytes_of(std::numeric_limits<std::int64_t>::min()) + bytes_of(std::int64_t{0});
+    const std::string f32 = bytes_of(0.1f) + bytes_of(-std::numeric_limits<float>::infinity());
+    const std::string i32 = bytes_of(std::int32_t{-5}) + bytes_of(std::numeric_limits<std::int32_t>::max());
+    const std::string f16 = "\x66\x2e\x00\x7c", bf16 = std::string("\xcd\x3d\x80\xff", 4);
+    std::string header, values;
+    const auto add = [&](const char* name, const char* dtype, const char* shape, const std::string& bytes) {
+        header += std::string(header.empty() ? "{" : ",") + "\"" + name + "\":{\"dtype\":\"" + dtype +
+                  "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(values.size()) + "," +
+                  std::to_string(values.size() + bytes.size()) + "]}";
+        values += bytes;
+    };
+    add("layer.0.q", "F64", "[2,2,1]", f64);
+    add("relative.index", "I64", "[2, 2]", i64);
+    add("layer.0.k", "F32", "[1,2]", f32);
+    add("layer.0.k_r", "I32", "[2]", i32);
+    add("layer.0.v", "F16", "[2,1]", std::string(f16.data(), 2) + std::string("\x00\x7c", 2));
+    add("layer.0.q_r", "BF16", "[1,1,2]", bf16);
+    write_file(file, bytes_of(std::uint64_t{header.size() + 1}) + header + "}" + values);
+}
+
+void check_right_and_wrong(const TermCase& one, const std::string& toy) {
+    const fs::path right = one.root / "right.safetensors", wrong = one.root / "wrong.safetensors";
+    const Outcome first = shell(toy + " " + quoted(one.folder.string()) + " " + quoted(right.string()));
+    INFO(first.err);
+    REQUIRE(first.status == 0);
+    CHECK(first.out.empty());
+    const Trace dump = read_trace(right);
+    CHECK(dump.names() == std::vector<std::string>{"layer.0.p2c"});
+    CHECK(compare(one.reference, dump).pass());
+    CHECK(raw_frames(shell(toy + " " + quoted(one.folder.string())).out) == raw_tensors(right));
+
+    REQUIRE(shell(toy + " --slip " + quoted(one.folder.string()) + " " + quoted(wrong.string())).status == 0);
+    const Trace slip = read_trace(wrong);
+    const Comparison comparison = compare(one.reference, slip);
+    REQUIRE(comparison.first());
+    CHECK(comparison.first()->name == "layer.0.p2c");
+    const Diagnosis diagnosis = diagnose({one.reference, slip, nullptr, {}}, comparison, *comparison.first());
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 1);
+}
+
+void check_dtypes(const TermCase& one, const std::string& toy) {
+    const fs::path every = one.root / "kit/cases/L1/every", copy = one.root / "copy.safetensors";
+    fs::create_directories(every);
+    write_every_dtype(every / "inputs.safetensors");
+    write_file(every / "case.json", R"({"config": {}})");
+    const std::vector<Raw> expected = raw_tensors(every / "inputs.safetensors");
+    REQUIRE(expected.size() == 6);
+    const Outcome outcome = shell(toy + " --copy " + quoted(every.string()) + " " + quoted(copy.string()));
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(raw_tensors(copy) == expected);
+    CHECK(raw_frames(shell(toy + " --copy " + quoted(every.string())).out) == expected);
+}
+
+void check_refusals(const TermCase& one, const std::string& toy) {
+    const fs::path dump = one.root / "refused.safetensors", inputs = one.folder / "inputs.safetensors";
+    const auto outcome = [&](const fs::path& folder) {
+        return shell(toy + " " + quoted(folder.string()) + " " + quoted(dump.string()));
+    };
+    check_refusal(outcome(one.root / "nowhere"), dump, "nowhere");
+    const std::string whole = read_file(inputs);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{5}, whole.size() / 2, whole.size() - 1}) {
+        INFO(size);
+        write_file(inputs, whole.substr(0, size));
+        check_refusal(outcome(one.folder), dump, "inputs.safetensors");
+    }
+    fs::remove(inputs);
+    check_refusal(outcome(one.folder), dump, "inputs.safetensors");
+
+    Trace other;  // a case of another term: not an error, and nothing to write
+    other.add("layer.0.k", Tensor<double>({1, 1, 1, 1}));
+    write_trace(inputs, other);
+    const Outcome unknown = outcome(one.folder);
+    CHECK(unknown.status == 0);
+    CHECK(unknown.out + unknown.err == "");
+    CHECK_FALSE(fs::exists(dump));
+}
+
+}  // namespace
+
+TEST_CASE("shims: a toy port passes its case in every language, and its slip is mistake 1", "[kit][shims]") {
+    for (const Language& language : kLanguages) {
+        if (!installed(language.tool)) {
+            std::cout << "skipped: the shim for " << language.name << ", there is no " << language.tool << " on PATH"
+                      << std::endl;
+            continue;
+        }
+        INFO(language.name);
+        const TermCase one;
+        const std::string toy = language.command(one.root.path());
+        check_right_and_wrong(one, toy);
+        check_dtypes(one, toy);
+        check_refusals(one, toy);
+    }
+}
+
+TEST_CASE("shims: every one has at most 60 lines", "[kit][shims]") {
+    for (const auto& entry : fs::recursive_directory_iterator(kShims)) {
+        const std::string name = entry.path().filename().string();
+        if (!entry.is_regular_file() || !(name.starts_with("locus_") || name.starts_with("toy."))) continue;
+        INFO(name);
+        const std::string text = read_file(entry.path());
+        CHECK(std::count(text.begin(), text.end(), '\n') <= 60);
+    }
+}
+
+TEST_CASE("shims: the C shim turns ggml's axes round", "[kit][shims]") {
+    if (!installed("cc")) return void(std::cout << "skipped: ggml's axes, there is no cc on PATH" << std::endl);
+    const TermCase one;
+    const std::string toy = kLanguages[3].command(one.root.path());
+    for (const std::string option : {"", "--reversed"}) {
+        const fs::path dump = one.root / ("dump" + option);
+        REQUIRE(shell(toy + " " + option + " " + quoted(one.folder.string()) + " " + quoted(dump.string())).status ==
+                0);
+        CHECK(compare(one.reference, read_trace(dump)).pass());
+    }
+}

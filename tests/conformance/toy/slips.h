@@ -1,0 +1,34 @@
+#pragma once
+// Every mistake that the toy ports can make, and those that no forward trace shows.
+#include <string>
+#include <vector>
+
+#include "tests/conformance/toy/toy_port.h"
+
+namespace locus::conformance::toy {
+
+struct KnownSlip {
+    Slip slip;
+    std::vector<Family> families;
+    std::string what;                // one clause
+    std::vector<std::string> first;  // how the names of the stages end that may go wrong first
+    std::string no_name;             // why nobody can name it; empty if a catalogue should
+    bool faint = false;              // below the rounding of float32: any stage may be the first in such a dump
+};
+const std::vector<KnownSlip>& slips();
+
+/// A mistake of the catalogue that leaves no mark in a forward trace of these cases, and why.
+struct Unobservable {
+    int mistake;
+    std::string why;
+};
+const std::vector<Unobservable>& unobservable();
+
+/// Another number that makes the very same values where both can be made.
+struct Equivalent {
+    int made, named;
+    std::string why;
+};
+const std::vector<Equivalent>& equivalents();
+
+}  // namespace locus::conformance::toy

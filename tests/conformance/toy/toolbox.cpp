@@ -1,0 +1,226 @@
+#include "tests/conformance/toy/toolbox.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace locus::conformance::toy {
+
+namespace {
+
+template <class Scalar>
+Scalar pairwise(const Scalar* a, const Scalar* b, Index length, Index step_a, Index step_b) {
+    if (length == 0) return 0;
+    if (length == 1) return a[0] * b[0];
+    const Index half = length / 2;
+    return pairwise(a, b, half, step_a, step_b) +
+           pairwise(a + half * step_a, b + half * step_b, length - half, step_a, step_b);
+}
+
+}  // namespace
+
+template <class Scalar>
+Scalar Toolbox<Scalar>::dot(const Scalar* a, const Scalar* b, Index length, Index step_a, Index step_b) const {
+    if (options_.summation == Summation::pairwise) return pairwise(a, b, length, step_a, step_b);
+    Scalar sum = 0;
+    for (Index n = 0; n < length; ++n) {
+        const Index at = options_.summation == Summation::reversed ? length - 1 - n : n;
+        sum = options_.summation == Summation::fma ? std::fma(a[at * step_a], b[at * step_b], sum)
+                                                   : sum + a[at * step_a] * b[at * step_b];
+    }
+    return sum;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const Array<Scalar>& matrix,
+                                     const Array<Scalar>& bias) const {
+    Shape shape = x.shape;
+    shape.back() = matrix.extent(0);
+    Array<Scalar> y(shape);
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index o = 0; o < y.width(); ++o)
+            y.run(n)[o] = dot(x.run(n), matrix.run(o), x.width()) +
+                          (bias.empty() ? Scalar(0) : bias.values[static_cast<std::size_t>(o)]);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& name) const {
+    return dense(x, weight(name + ".weight"), weight(name + ".bias"));
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const {
+    double eps = eps_;
+    if (slip().is(40, 0)) eps = eps_ == 1e-12 ? 1e-7 : 1e-12;
+    if (slip().is(40, 1)) eps = eps_ == 1e-5 ? 1e-7 : 1e-5;
+    if (slip().is(40, 2)) eps = 0.02;
+    const Index width = x.width();
+    for (Index n = 0; n < x.runs(); ++n) {
+        Scalar* run = x.run(n);
+        Scalar mean = 0, variance = 0;
+        for (Index c = 0; c < width; ++c) mean += run[c];
+        mean /= static_cast<Scalar>(width);
+        for (Index c = 0; c < width; ++c) variance += (run[c] - mean) * (run[c] - mean);
+        variance /= static_cast<Scalar>(slip().is(40, 4) ? width - 1 : width);
+        const Scalar root = slip().is(40, 3) ? std::sqrt(variance) + static_cast<Scalar>(eps)
+                                             : std::sqrt(variance + static_cast<Scalar>(eps));
+        for (Index c = 0; c < width; ++c) {
+            const auto at = static_cast<std::size_t>(c);
+            run[c] = (run[c] - mean) / root;
+            if (!scale.empty()) run[c] = run[c] * scale.values[at] + shift.values[at];
+        }
+    }
+    return x;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::norm(const Array<Scalar>& x, const std::string& name) const {
+    return norm(x, weight(name + ".weight"), weight(name + ".bias"));
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
+    if (slip().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
+    for (Scalar& value : x.values) {
+        const Scalar a = value;
+        switch (activation) {
+            case Activation::gelu:
+                value = a / 2 * (1 + std::erf(a / std::sqrt(Scalar(2))));
+                break;
+            case Activation::gelu_tanh:
+                value =
+                    a / 2 *
+                    (1 + std::tanh(std::sqrt(Scalar(2 / 3.14159265358979323846)) * (a + Scalar(0.044715) * a * a * a)));
+                break;
+            case Activation::relu:
+                value = std::max(a, Scalar(0));
+                break;
+            case Activation::tanh:
+                value = std::tanh(a);
+                break;
+        }
+    }
+    return x;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::split(const Array<Scalar>& x, Index heads) const {
+    const Index batch = x.extent(0), length = x.extent(1), width = x.width() / heads;
+    Array<Scalar> y({batch, heads, length, width});
+    for (Index b = 0; b < batch; ++b)
+        for (Index t = 0; t < length; ++t)
+            for (Index h = 0; h < heads; ++h)
+                for (Index c = 0; c < width; ++c) y(b, h, t, c) = x(b, t, h * width + c);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::join(const Array<Scalar>& x) const {
+    const Index batch = x.extent(0), heads = x.extent(1), length = x.extent(2), width = x.width();
+    Array<Scalar> y({batch, length, heads * width});
+    for (Index b = 0; b < batch; ++b)
+        for (Index t = 0; t < length; ++t)
+            for (Index h = 0; h < heads; ++h)
+                for (Index c = 0; c < width; ++c)
+                    y(b, t, slip().is(25) ? c * heads + h : h * width + c) = x(b, h, t, c);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::turned(const Array<Scalar>& x) const {
+    Array<Scalar> y({x.extent(0), x.extent(1), x.extent(3), x.extent(2)});
+    for (Index b = 0; b < x.extent(0); ++b)
+        for (Index h = 0; h < x.extent(1); ++h)
+            for (Index i = 0; i < x.extent(2); ++i)
+                for (Index j = 0; j < x.extent(3); ++j) y(b, h, j, i) = x(b, h, i, j);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::products(const Array<Scalar>& q, const Array<Scalar>& k) const {
+    const Index heads = q.extent(0) * q.extent(1), rows = q.extent(2), keys = k.extent(2);
+    Array<Scalar> y({q.extent(0), q.extent(1), rows, keys});
+    for (Index at = 0; at < heads; ++at)
+        for (Index i = 0; i < rows; ++i)
+            for (Index j = 0; j < keys; ++j)
+                y.run(at * rows + i)[j] = dot(q.run(at * rows + i), k.run(at * keys + j), q.width());
+    return y;
+}
+
+/// One softmax: `step` apart in the scores, `step_sees` apart in the mask.
+template <class Scalar>
+void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, Index step, Index step_sees) const {
+    const auto visible = [&](Index j) {
+        return !sees || (sees[j * step_sees] != 0) != slip().is(31, 1);  // 31, 1: read the other way round
+    };
+    bool any = false;
+    for (Index j = 0; j < length; ++j) any = any || visible(j);
+    const bool adds = slip().is(31, 0), weak = slip().is(35);
+    if (!any && !adds && !weak) {
+        Scalar filler = hugging_face() || slip().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
+        if (slip().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
+        for (Index j = 0; j < length; ++j) run[j * step] = filler;
+        return;
+    }
+    // 31, 0: the mask's 0 and 1 are added; 35: hidden scores lose 1e4, which is all that half precision can say.
+    const auto score = [&](Index j) {
+        if (adds) return run[j * step] + Scalar(!sees || sees[j * step_sees] != 0);
+        return weak && !visible(j) ? run[j * step] - Scalar(1e4) : run[j * step];
+    };
+    const auto counts = [&](Index j) { return adds || weak || visible(j); };
+    std::vector<Scalar> weights(static_cast<std::size_t>(length), Scalar(0));
+    Scalar largest = -std::numeric_limits<Scalar>::infinity(), sum = 0;
+    for (Index j = 0; j < length; ++j)
+        if (counts(j)) largest = std::max(largest, score(j));
+    for (Index j = 0; j < length; ++j)
+        if (counts(j)) sum += weights[static_cast<std::size_t>(j)] = std::exp(score(j) - largest);
+    for (Index j = 0; j < length; ++j) run[j * step] = weights[static_cast<std::size_t>(j)] / sum;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::softmax(const Array<Scalar>& scores, const Visible& visible) const {
+    Array<Scalar> probs = scores;
+    const Index heads = scores.extent(1), queries = scores.extent(2), keys = scores.extent(3);
+    for (Index at = 0; at < scores.extent(0) * heads; ++at) {
+        Scalar* const matrix = probs.run(at * queries);
+        const char* const sees = visible.empty() ? nullptr : visible.run(at / heads * queries);
+        if (slip().is(36))  // over queries
+            for (Index j = 0; j < keys; ++j) softmax_run(matrix + j, sees ? sees + j : nullptr, queries, keys, keys);
+        else
+            for (Index i = 0; i < queries; ++i)
+                softmax_run(matrix + i * keys, sees ? sees + i * keys : nullptr, keys, 1, 1);
+    }
+    return slip().is(37, 0) ? times(std::move(probs), 0.9) : probs;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::context(const Array<Scalar>& probs, const Array<Scalar>& v) const {
+    const Index heads = probs.extent(1), rows = probs.extent(2), keys = probs.extent(3), width = v.width();
+    Array<Scalar> all({probs.extent(0), heads, rows, width});
+    for (Index at = 0; at < probs.extent(0) * heads; ++at)
+        for (Index i = 0; i < rows; ++i)
+            for (Index c = 0; c < width; ++c) {
+                const Scalar *p = probs.run(at * rows + i), *column = v.run(at * keys) + c;
+                float narrow = 0;
+                for (Index j = 0; j < keys && slip().is(83); ++j)
+                    narrow += static_cast<float>(p[j]) * static_cast<float>(column[j * width]);
+                all.run(at * rows + i)[c] = slip().is(83) ? Scalar(narrow) : dot(p, column, keys, 1, width);
+            }
+    return join(all);
+}
+
+template <class Scalar>
+Scalar surprise(const Scalar* logits, Index words, Index right) {
+    Scalar largest = logits[0], sum = 0;
+    for (Index w = 0; w < words; ++w) largest = std::max(largest, logits[w]);
+    for (Index w = 0; w < words; ++w) sum += std::exp(logits[w] - largest);
+    return largest + std::log(sum) - logits[right];
+}
+
+template class Toolbox<float>;
+template class Toolbox<double>;
+template float surprise<float>(const float*, Index, Index);
+template double surprise<double>(const double*, Index, Index);
+
+}  // namespace locus::conformance::toy

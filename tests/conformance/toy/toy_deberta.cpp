@@ -1,0 +1,180 @@
+#include "tests/conformance/toy/toy_deberta.h"
+
+#include <cmath>
+
+namespace locus::conformance::toy {
+
+template <class Scalar>
+ToyDeberta<Scalar>::ToyDeberta(const DebertaConfig& config, const WeightSource& weights, const ToyOptions& options)
+    : config_(config), options_(options), tools_(weights, options_, config.layer_norm_eps) {}
+
+/// x with the rows of padding set to 0.
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::masked(A x) const {
+    for (Index n = 0; n < x.runs() && !token_mask_.empty(); ++n)
+        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] *= token_mask_.values[static_cast<std::size_t>(n)];
+    return x;
+}
+
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
+    const Index batch = input.batch(), length = input.length(), width = config_.embedding_size;
+    const A words = tools_.weight("embeddings.word_embeddings.weight");
+    const A types = config_.type_vocab_size > 0 ? tools_.weight("embeddings.token_type_embeddings.weight") : A();
+    const A positions = tools_.weight("embeddings.position_embeddings.weight");
+    const bool biased = config_.position_biased_input != (slip().is(45) && !positions.empty());
+    A word({batch, length, width});
+    for (Index n = 0; n < batch * length; ++n)
+        for (Index c = 0; c < width; ++c) word.run(n)[c] = words(input.tokens[n], c);
+    add("embeddings.word", word);
+    A sum = word;
+    for (Index n = 0; n < batch * length; ++n)
+        for (Index c = 0; c < width; ++c) {
+            if (!types.empty()) sum.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
+            if (biased) sum.run(n)[c] += positions(n % length, c);
+        }
+    if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
+    sum = tools_.norm(sum, "embeddings.LayerNorm");
+    if (!slip().is(42)) sum = masked(std::move(sum));
+    add("embeddings.output", sum);
+    return sum;
+}
+
+template <class Scalar>
+void ToyDeberta<Scalar>::read_table() {
+    table_ = tools_.weight("encoder.rel_embeddings.weight");
+    const bool normed = config_.norm_rel_ebd;
+    if ((normed && !slip().is(41, 0)) || (!normed && slip().is(41, 1)))
+        table_ = tools_.norm(table_, "encoder.LayerNorm");  // no weights: plain
+    add("relative.table", table_);
+}
+
+/// One layer: keys and values from x, queries from x_q.
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A& x, const A& x_q, const A& residual) {
+    const std::string names = "encoder.layer." + std::to_string(l) + ".";
+    const bool norm_first = slip().is(43);
+    const std::string first_norm = names + "attention.output.LayerNorm", second_norm = names + "output.LayerNorm";
+    const A joined =
+        norm_first ? context(at, l, tools_.norm(x, first_norm), tools_.norm(x_q, first_norm)) : context(at, l, x, x_q);
+    add(at + "context", joined);
+    A dense = tools_.dense(joined, names + "attention.output.dense");
+    if (slip().is(37, 1)) dense = times(std::move(dense), 0.9);
+    A attention = plus(std::move(dense), residual);
+    if (!norm_first) attention = tools_.norm(attention, first_norm);
+    add(at + "attention", attention);
+    const A inner = norm_first ? tools_.norm(attention, second_norm) : attention;
+    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense"), config_.hidden_act);
+    add(at + "ffn_act", act);
+    const A ffn = tools_.dense(act, names + "output.dense");
+    add(at + "ffn", ffn);
+    const A sum = plus(ffn, attention);
+    return norm_first ? sum : tools_.norm(sum, second_norm);
+}
+
+/// Cross-correlation over tokens with zeros outside, bias added.
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::convolution(const A& x) const {
+    const A kernel = tools_.weight("encoder.conv.conv.weight"), bias = tools_.weight("encoder.conv.conv.bias");
+    const Index length = x.extent(1), inputs = kernel.extent(1), taps = kernel.extent(2);
+    const Index per_group = x.width() / config_.conv_groups;
+    A y(x.shape);
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index o = 0; o < x.width(); ++o) {
+            Scalar sum = bias.values[static_cast<std::size_t>(o)];
+            for (Index tap = 0; tap < taps; ++tap) {
+                const Index t = n % length + tap - taps / 2;
+                if (t < 0 || t >= length) continue;
+                const Scalar* row = x.run(n / length * length + t) + o / per_group * inputs;
+                sum += tools_.dot(row, &kernel(o, 0, tap), inputs, 1, taps);
+            }
+            y.run(n)[o] = sum;
+        }
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::merged_convolution(const A& embedded, const A& output) {
+    add("layer.0.output_before_conv", output);
+    const A conv = convolution(slip().is(44, 0) ? output : embedded);
+    add("layer.0.conv", conv);
+    Activation activation = config_.conv_act;
+    if (slip().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
+    const A act = tools_.activated(masked(conv), activation);
+    add("layer.0.conv_act", act);
+    return masked(tools_.norm(plus(act, slip().is(44, 1) ? embedded : output), "encoder.conv.LayerNorm"));
+}
+
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
+    A x = embedded;
+    for (Index l = 0; l < config_.num_hidden_layers; ++l) {
+        const std::string at = "layer." + std::to_string(l) + ".";
+        last_but_one = x;
+        const A before = x;
+        x = layer(at, l, x, x, x);
+        if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
+        add(at + "output", slip().is(51) ? before : x);
+    }
+    return x;
+}
+
+/// Two passes of the last layer; absolute positions enter through the query.
+template <class Scalar>
+Array<Scalar> ToyDeberta<Scalar>::decoder(const ModelInput& input, const A& h, const A& last) {
+    A absolute = tools_.weight("embeddings.position_embeddings.weight");
+    if (slip().is(50, 0)) absolute = tools_.norm(absolute, "embeddings.LayerNorm");
+    const Index length = input.length(), final_layer = config_.num_hidden_layers - 1;
+    A z(h.shape);
+    for (Index n = 0; n < z.runs(); ++n)
+        for (Index c = 0; c < z.width(); ++c) z.run(n)[c] = absolute(n % length, c);
+    if (slip().is(50, 1)) z = masked(std::move(z));
+    if (slip().is(50, 2)) z = plus(std::move(z), h);  // the second call finds z + h in its table
+    const A first = slip().is(49, 1) ? h : plus(z, h);
+    add("emd.query.0", first);
+    A query = first, kv = slip().is(46, 1) ? last : h;
+    for (int t = 0; t < (slip().is(47, 2) ? 1 : 2); ++t) {
+        const std::string at = "emd." + std::to_string(t) + ".";
+        if (t == 1 && slip().is(47, 0)) query = first;
+        if (slip().is(46, 0) || (t == 1 && slip().is(47, 1))) kv = query;
+        const A& asked = slip().is(49, 0) ? h : query;
+        query = layer(at, final_layer, kv, asked, slip().is(48) ? h : asked);
+        add(at + "output", query);
+    }
+    return query;
+}
+
+template <class Scalar>
+Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
+    const Index batch = input.batch(), length = input.length();
+    if (!input.mask.empty()) {
+        token_mask_ = A({batch, length});
+        visible_ = Visible({batch, length, length});
+        for (Index n = 0; n < batch * length; ++n) token_mask_.run(0)[n] = static_cast<Scalar>(input.mask[n]);
+        for (Index b = 0; b < batch; ++b)
+            for (Index i = 0; i < length; ++i)
+                for (Index j = 0; j < length; ++j)  // 32: keys alone
+                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || slip().is(32));
+    }
+    rows_ = relative_rows(config_, length, options_);
+    trace_.add("relative.index", as_stage(rows_.shown));
+    const A embedded = embeddings(input);
+    read_table();
+    A h;
+    A x = encoder(embedded, h);
+    if (!options_.hugging_face && !config_.position_biased_input && config_.num_hidden_layers >= 2)
+        x = decoder(input, h, x);
+    const bool classic = tools_.has("cls.predictions.bias");
+    const std::string head = classic ? "cls.predictions.transform." : "lm_predictions.lm_head.";
+    masked_word_head<Scalar>(
+        tools_,
+        {head + "dense", head + "LayerNorm", classic ? "cls.predictions.bias" : "lm_predictions.lm_head.bias",
+         "embeddings.word_embeddings.weight", config_.hidden_act},
+        input, x, trace_);
+    return std::move(trace_);
+}
+
+template class ToyDeberta<float>;
+template class ToyDeberta<double>;
+
+}  // namespace locus::conformance::toy

@@ -1,0 +1,173 @@
+#include "tests/conformance/toy/toy_roformer.h"
+
+#include <cmath>
+
+namespace locus::conformance::toy {
+
+namespace {
+
+/// sin or cos of position * 10000^(-power * t / width), [length, pairs].
+template <class Scalar>
+Array<Scalar> angles(Index length, Index pairs, double power, Index width, double (*wave)(double)) {
+    Array<Scalar> y({length, pairs});
+    for (Index m = 0; m < length; ++m)
+        for (Index t = 0; t < pairs; ++t)
+            y(m, t) = static_cast<Scalar>(
+                wave(double(m) * std::pow(10000.0, -power * double(t) / static_cast<double>(width))));
+    return y;
+}
+
+}  // namespace
+
+template <class Scalar>
+ToyRoformer<Scalar>::ToyRoformer(const RoformerConfig& config, const WeightSource& weights, const ToyOptions& options)
+    : config_(config), options_(options), tools_(weights, options_, config.layer_norm_eps) {}
+
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
+    const Index count = input.batch() * input.length();
+    const A words = tools_.weight("embeddings.word_embeddings.weight");
+    const A types = tools_.weight("embeddings.token_type_embeddings.weight");
+    A x({input.batch(), input.length(), words.width()});
+    for (Index n = 0; n < count; ++n)
+        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
+    add("embeddings.word", x);
+    for (Index n = 0; n < count && !types.empty(); ++n)
+        for (Index c = 0; c < x.width(); ++c)
+            x.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
+    x = tools_.norm(x, "embeddings.LayerNorm");
+    if (tools_.has("embeddings_project.weight")) x = tools_.dense(x, "embeddings_project");
+    add("embeddings.output", x);
+    return x;
+}
+
+/// The table of the file holds the sines, then the cosines.
+template <class Scalar>
+void ToyRoformer<Scalar>::read_angles(Index length) {
+    const Index d = config_.head_width();
+    const A table = tools_.weight("encoder.embed_positions.weight");
+    const bool own = table.empty() || slip().is(61);
+    if (own) {
+        const Index width = slip().is(61, 0) ? config_.hidden_size : d;
+        const double power = slip().is(61, 1) ? 4 : 2;
+        sine_ = angles<Scalar>(length, d / 2, power, width, std::sin);
+        cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos);
+    } else {
+        sine_ = cosine_ = A({length, d / 2});
+        for (Index m = 0; m < length; ++m)
+            for (Index t = 0; t < d / 2; ++t) {
+                sine_(m, t) = table(m, t);
+                cosine_(m, t) = table(m, d / 2 + t);
+            }
+    }
+    if (slip().is(60)) std::swap(sine_, cosine_);
+    if (slip().is(58, 1)) sine_ = times(std::move(sine_), -1);
+    add("rotary.sin", sine_);
+    add("rotary.cos", cosine_);
+    if (slip().is(58, 0)) sine_ = times(std::move(sine_), -1);
+}
+
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::turned(A x, const A& sine, const A& cosine, Pairs pairs) const {
+    const Index length = x.extent(2), half = x.width() / 2;
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index t = 0; t < half; ++t) {
+            Scalar& first = x.run(n)[pairs == Pairs::halves ? t : 2 * t];
+            Scalar& second = x.run(n)[pairs == Pairs::halves ? t + half : 2 * t + 1];
+            const Scalar a = first, b = second, s = sine(n % length, t), c = cosine(n % length, t);
+            const bool typo = slip().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
+            first = a * c - (typo ? a : b) * s;
+            second = b * c + (typo ? b : a) * s;
+        }
+    return x;
+}
+
+/// x [B,T,D] turned over its whole width, as if it were one head.
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::wide(const A& x) const {
+    const Index length = x.extent(1), width = x.width();
+    A one({x.extent(0), 1, length, width});
+    one.values = x.values;
+    one = turned(std::move(one), angles<Scalar>(length, width / 2, 2, width, std::sin),
+                 angles<Scalar>(length, width / 2, 2, width, std::cos), Pairs::neighbours);
+    A y(x.shape);
+    y.values = one.values;
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, const std::string& projection,
+                                                bool key) const {
+    const Index heads = config_.num_attention_heads;
+    if (slip().is(62, 1)) return tools_.split(wide(tools_.dense(before, projection)), heads);
+    if (slip().is(62, 2)) return tools_.split(tools_.dense(wide(before), projection), heads);
+    if (slip().is(57, key ? 0 : 1)) return x;
+    const bool halves = slip().is(56) || (slip().is(57, 2) && key);
+    return turned(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
+}
+
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
+    const std::string at = "layer." + std::to_string(l) + ".", names = "encoder." + at;
+    const std::string self = names + "attention.self.", first_norm = names + "attention.output.LayerNorm";
+    const bool norm_first = slip().is(43);
+    const Index heads = config_.num_attention_heads;
+    const A in = norm_first ? tools_.norm(x, first_norm) : x;
+    const A q = tools_.split(tools_.dense(in, self + "query"), heads);
+    const A k = tools_.split(tools_.dense(in, self + "key"), heads);
+    A v = tools_.split(tools_.dense(in, self + "value"), heads);
+    add(at + "q", q);
+    add(at + "k", k);
+    add(at + "v", v);
+    const A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
+    add(at + "q_rot", q_rot);
+    add(at + "k_rot", k_rot);
+    if (config_.rotary_value != slip().is(62, 0)) v = turned(v, sine_, cosine_, Pairs::neighbours);
+    if (config_.rotary_value) add(at + "v_rot", v);
+    A scores = tools_.products(q_rot, k_rot);
+    if (slip().is(82, 1)) scores = tools_.turned(scores);
+    const double width = static_cast<double>(slip().is(27) ? config_.hidden_size : q.width());
+    if (!slip().is(62, 3)) scores = times(std::move(scores), 1 / std::sqrt(width));
+    add(at + "scores", scores);
+    const A probs = tools_.softmax(scores, visible_);
+    add(at + "probs", probs);
+    const A joined = tools_.context(probs, v);
+    add(at + "context", joined);
+    A attention = plus(tools_.dense(joined, names + "attention.output.dense"), x);
+    if (!norm_first) attention = tools_.norm(attention, first_norm);
+    add(at + "attention", attention);
+    const A inner = norm_first ? tools_.norm(attention, names + "output.LayerNorm") : attention;
+    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense"), config_.hidden_act);
+    add(at + "ffn_act", act);
+    const A ffn = tools_.dense(act, names + "output.dense");
+    add(at + "ffn", ffn);
+    const A output = norm_first ? plus(ffn, attention) : tools_.norm(plus(ffn, attention), names + "output.LayerNorm");
+    add(at + "output", slip().is(51) ? x : output);
+    return output;
+}
+
+template <class Scalar>
+Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
+    const Index batch = input.batch(), length = input.length();
+    if (!input.mask.empty()) {
+        visible_ = Visible({batch, length, length});
+        for (Index b = 0; b < batch; ++b)
+            for (Index i = 0; i < length; ++i)
+                for (Index j = 0; j < length; ++j)
+                    visible_(b, i, j) = static_cast<char>(
+                        input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j]);
+    }
+    A x = embeddings(input);
+    read_angles(length);
+    for (Index l = 0; l < config_.num_hidden_layers; ++l) x = layer(l, x);
+    masked_word_head<Scalar>(tools_,
+                             {"cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm",
+                              "cls.predictions.bias", "embeddings.word_embeddings.weight", config_.hidden_act},
+                             input, x, trace_);
+    return std::move(trace_);
+}
+
+template class ToyRoformer<float>;
+template class ToyRoformer<double>;
+
+}  // namespace locus::conformance::toy

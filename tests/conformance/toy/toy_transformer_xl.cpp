@@ -1,0 +1,213 @@
+#include "tests/conformance/toy/toy_transformer_xl.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace locus::conformance::toy {
+
+namespace {
+
+/// Rows [first, first + count) of a stored matrix.
+template <class Scalar>
+Array<Scalar> part_of(const Array<Scalar>& matrix, Index first, Index count) {
+    Array<Scalar> y({count, matrix.width()});
+    for (Index r = 0; r < count; ++r)
+        for (Index c = 0; c < matrix.width(); ++c) y(r, c) = matrix(first + r, c);
+    return y;
+}
+
+}  // namespace
+
+template <class Scalar>
+ToyTransformerXl<Scalar>::ToyTransformerXl(const TransformerXlConfig& config, const WeightSource& weights,
+                                           const ToyOptions& options)
+    : config_(config), options_(options), tools_(weights, options_, config.layer_norm_eps) {}
+
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& segment) {
+    const A words = tools_.weight("word_emb.emb_layers.0.weight");
+    A x({input.batch(), input.length(), words.width()});
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
+    add(segment + "embeddings.word", x);
+    if (tools_.has("word_emb.emb_projs.0")) x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
+    x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
+    add(segment + "embeddings.output", x);
+    return x;
+}
+
+/// Rows for the distances keys - 1, ..., 1, 0.
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::positions(Index keys) const {
+    std::vector<Index> distances;
+    for (Index t = 0; t < keys; ++t) {
+        const Index distance = slip().is(65) ? t : keys - 1 - t;
+        distances.push_back(config_.clamp_len > 0 ? std::min(distance, config_.clamp_len) : distance);
+    }
+    return sinusoids<Scalar>(distances, config_.d_model, slip().is(69));
+}
+
+template <class Scalar>
+Visible ToyTransformerXl<Scalar>::visible(Index batch, Index queries, Index memory) const {
+    const Index keys = memory + queries, beyond = keys - config_.mem_len;
+    const Index shift = beyond > 0 ? queries - beyond : queries;
+    Visible sees({batch, queries, keys});
+    for (Index b = 0; b < batch; ++b)
+        for (Index i = 0; i < queries; ++i)
+            for (Index j = 0; j < keys; ++j) {
+                const Index oldest = i - shift + (slip().is(71) ? 0 : 1);
+                sees(b, i, j) = j <= i + memory && (!config_.same_length || j >= oldest);
+            }
+    return sees;
+}
+
+/// out[i,j] = raw[i, j + (queries - 1 - i)], hidden cells 0.
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::shifted(const A& raw, const Visible& sees, Index memory) const {
+    const Index queries = raw.extent(2), keys = queries + memory, rows = raw.width();
+    A y({raw.extent(0), raw.extent(1), queries, keys});
+    for (Index at = 0; at < y.runs(); ++at) {
+        const Index i = at % queries, b = at / queries / raw.extent(1);
+        const Scalar* const matrix = raw.run(at - i);
+        for (Index j = 0; j < keys; ++j) {
+            if (slip().is(66)) {  // the padded buffer read to its end, never masked
+                const Index flat = i * keys + j + queries, column = flat % (keys + 1);
+                y.run(at)[j] = column == 0 ? Scalar(0) : matrix[flat / (keys + 1) * rows + column - 1];
+                continue;
+            }
+            const Index from = i * rows + j + queries - i - (slip().is(67) ? 0 : 1);
+            if (sees(b, i, j) && from < queries * rows) y.run(at)[j] = matrix[from];
+        }
+    }
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, const A& both, const A& own, const A& r,
+                                                const Visible& sees) {
+    const std::string names = "layers." + std::to_string(l) + ".dec_attn.";
+    const Index heads = config_.n_head, width = heads * config_.d_head;
+    const A qkv = tools_.weight(names + "qkv_net.weight");
+    const A q = tools_.split(tools_.dense(own, part_of(qkv, 0, width), A()), heads);
+    const A k = tools_.split(tools_.dense(both, part_of(qkv, width, width), A()), heads);
+    const A v = tools_.split(tools_.dense(both, part_of(qkv, 2 * width, width), A()), heads);
+    A rows({1, r.extent(0), r.width()});
+    rows.values = r.values;
+    const A r_k = tools_.split(tools_.dense(rows, tools_.weight(names + "r_net.weight"), A()), heads);
+    A shown = r_k;
+    shown.shape.erase(shown.shape.begin());
+    add(at + "q", q);
+    add(at + "k", k);
+    add(at + "v", v);
+    add(at + "r_k", shown);
+    const std::string biases = config_.untie_r ? names : "";
+    A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
+    if (slip().is(68, 0)) std::swap(u, w);
+    const double root = std::sqrt(static_cast<double>(config_.d_head));
+    const double factor = slip().is(68, 1) ? root : slip().is(68, 2) ? 0 : slip().is(68, 3) ? 1 / root : 1;
+    const A ac = tools_.products(biased(q, u, factor), k), asked = biased(q, w, factor);
+    A raw({q.extent(0), heads, q.extent(2), r.extent(0)});
+    for (Index n = 0; n < raw.runs(); ++n)
+        for (Index t = 0; t < raw.width(); ++t)
+            raw.run(n)[t] = tools_.dot(asked.run(n), &r_k(0, n / q.extent(2) % heads, t, 0), q.width());
+    const A bd = shifted(raw, sees, k.extent(2) - q.extent(2));
+    add(at + "ac", ac);
+    add(at + "bd_raw", raw);
+    add(at + "bd", bd);
+    A scores = plus(ac, bd);
+    if (!slip().is(62, 3)) scores = times(std::move(scores), 1 / root);
+    add(at + "scores", scores);
+    const A probs = tools_.softmax(scores, slip().is(66) ? Visible() : sees);
+    add(at + "probs", probs);
+    const A joined = tools_.context(probs, v);
+    add(at + "context", joined);
+    return tools_.dense(joined, tools_.weight(names + "o_net.weight"), A());
+}
+
+template <class Scalar>
+Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, const A& x, const A& memory, const A& r,
+                                              const Visible& sees) {
+    const std::string names = "layers." + std::to_string(l) + ".";
+    const std::string first = names + "dec_attn.layer_norm", second = names + "pos_ff.layer_norm";
+    const bool norm_first = config_.pre_lnorm != slip().is(43);
+    A both = after(memory, x);
+    if (norm_first) both = tools_.norm(both, first);
+    const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
+    A attention = plus(context(l, at, both, own, r, sees), x);
+    if (!norm_first) attention = tools_.norm(attention, first);
+    add(at + "attention", attention);
+    const A inner = norm_first ? tools_.norm(attention, second) : attention;
+    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"), Activation::relu);
+    add(at + "ffn_act", act);
+    const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
+    add(at + "ffn", ffn);
+    A output = plus(ffn, attention);
+    if (!norm_first) output = tools_.norm(output, second);
+    add(at + "output", slip().is(51) ? x : output);
+    return output;
+}
+
+/// The newest mem_len rows of what was remembered and what was seen.
+template <class Scalar>
+void ToyTransformerXl<Scalar>::remember(const std::vector<A>& hidden, Index queries, const std::string& segment) {
+    if (config_.mem_len == 0) return;
+    const Index before = memory_.empty() ? 0 : memory_.front().extent(1);
+    const Index last = before + std::max<Index>(0, queries - config_.ext_len);
+    const Index first = std::max<Index>(0, last - config_.mem_len);
+    std::vector<A> kept;
+    for (std::size_t l = 0; l < hidden.size(); ++l) {
+        const A& stored = hidden[slip().is(70, 0) ? std::min(l + 1, hidden.size() - 1) : l];
+        const A all = after(memory_.empty() ? A() : memory_[l], stored);
+        const bool front = slip().is(70, 1);
+        kept.push_back(token_rows(all, front ? 0 : first, front ? last - first : last));
+        add(segment + "memory." + std::to_string(l), kept.back());
+    }
+    memory_ = std::move(kept);
+}
+
+template <class Scalar>
+void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const std::string& segment) {
+    A rows = x;
+    const char* projection = tools_.has("crit.out_projs.0") ? "crit.out_projs.0" : "word_emb.emb_projs.0";
+    if (config_.d_embed != config_.d_model) {
+        const A matrix = tools_.weight(projection);
+        rows = A({x.extent(0), x.extent(1), config_.d_embed});
+        for (Index n = 0; n < rows.runs(); ++n)
+            for (Index e = 0; e < rows.width(); ++e)
+                rows.run(n)[e] = tools_.dot(x.run(n), &matrix(0, e), x.width(), 1, matrix.width());
+    }
+    const A table = tools_.weight(config_.tied_output ? "word_emb.emb_layers.0.weight" : "crit.out_layers.0.weight");
+    const A logits = tools_.dense(rows, table, slip().is(52, 3) ? A() : tools_.weight("crit.out_layers.0.bias"));
+    add(segment + "lm.logits", logits);
+    if (input.labels.empty()) return;
+    A loss({x.extent(0), x.extent(1)});
+    for (Index n = 0; n < logits.runs(); ++n)
+        loss.values[static_cast<std::size_t>(n)] =
+            surprise(logits.run(n), logits.width(), static_cast<Index>(input.labels[n]));
+    add(segment + "lm.loss", loss);
+}
+
+template <class Scalar>
+void ToyTransformerXl<Scalar>::run_segment(const ModelInput& input, const std::string& segment) {
+    const Index queries = input.length(), before = memory_.empty() ? 0 : memory_.front().extent(1);
+    std::vector<A> hidden = {embeddings(input, segment)};
+    const A r = positions(before + queries);
+    add(segment + "positions.r", r);
+    const Visible sees = visible(input.batch(), queries, before);
+    for (Index l = 0; l < config_.n_layer; ++l)
+        hidden.push_back(layer(l, segment + "layer." + std::to_string(l) + ".", hidden.back(),
+                               memory_.empty() ? A() : memory_[static_cast<std::size_t>(l)], r, sees));
+    remember(hidden, queries, segment);
+    head(input, hidden.back(), segment);
+}
+
+template <class Scalar>
+Trace ToyTransformerXl<Scalar>::run(const std::vector<ModelInput>& segments) {
+    for (std::size_t s = 0; s < segments.size(); ++s) run_segment(segments[s], segment_name(s, segments.size()));
+    return std::move(trace_);
+}
+
+template class ToyTransformerXl<float>;
+template class ToyTransformerXl<double>;
+
+}  // namespace locus::conformance::toy

@@ -1,0 +1,132 @@
+#include "tests/conformance/toy/toy_xlnet.h"
+
+#include <algorithm>
+
+namespace locus::conformance::toy {
+
+template <class Scalar>
+ToyXlnet<Scalar>::ToyXlnet(const XlnetConfig& config, const WeightSource& weights, const ToyOptions& options)
+    : config_(config), options_(options), tools_(weights, options_, config.layer_norm_eps) {}
+
+/// Words for h; the one trainable vector in every target row for g.
+template <class Scalar>
+typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& input, const XlnetPlan& plan,
+                                                           const std::string& segment) {
+    const Index length = input.length(), width = config_.d_model;
+    const A words = tools_.weight("word_embedding.weight"), vector = tools_.weight("mask_emb");
+    Streams x;
+    x.h = A({input.batch(), length, width});
+    for (Index n = 0; n < x.h.runs(); ++n)
+        for (Index c = 0; c < width; ++c) x.h.run(n)[c] = words(input.tokens[n], c);
+    add(segment + "embeddings.word", x.h);
+    add(segment + "embeddings.output", x.h);
+    if (plan.targets.empty()) return x;
+    const auto targets = static_cast<Index>(plan.targets.front().size());
+    x.g = A({input.batch(), targets, width});
+    for (Index n = 0; n < x.g.runs(); ++n) {
+        const Index token = plan.targets[static_cast<std::size_t>(n / targets)][static_cast<std::size_t>(n % targets)];
+        const Index row = std::max<Index>(token, 0);
+        const A place = sinusoids<Scalar>({row}, width, false);
+        for (Index c = 0; c < width; ++c) {
+            x.g.run(n)[c] = slip().is(74, 0) ? x.h(n / targets, row, c) : vector(0, 0, c);
+            if (slip().is(74, 1)) x.g.run(n)[c] += place(0, c);
+        }
+    }
+    return x;
+}
+
+/// Rows for the distances keys, keys - 1, ..., 1 - queries, or to 0 where nobody looks ahead.
+template <class Scalar>
+void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::string& segment) {
+    const Index last = config_.direction == Direction::bidirectional ? 1 - queries : 0;
+    const auto rows = [&](int sign) {
+        std::vector<Index> distances;
+        for (Index distance = keys; distance >= last; --distance) {
+            const Index turned = sign * distance;
+            distances.push_back(config_.clamp_len > 0 ? std::clamp(turned, -config_.clamp_len, config_.clamp_len)
+                                                      : turned);
+        }
+        if (slip().is(65)) std::reverse(distances.begin(), distances.end());
+        return sinusoids<Scalar>(distances, config_.d_model, slip().is(69));
+    };
+    add(segment + "positions.r", r_ = rows(1));
+    if (config_.bi_data) add(segment + "positions.r_backward", r_backward_ = rows(slip().is(77) ? 1 : -1));
+}
+
+template <class Scalar>
+typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::string& at, const Streams& x,
+                                                           const A& memory, const XlnetPlan& plan,
+                                                           const ModelInput& input) {
+    const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
+    const Index heads = config_.n_head;
+    const A both = after(memory, x.h);
+    const A k = tools_.split(projected(both, names + "k"), heads),
+            v = tools_.split(projected(both, names + "v"), heads);
+    add(at + "k", k);
+    add(at + "v", v);
+    const auto show_positions = [&](const A& rows, const char* stem) {
+        A one({1, rows.extent(0), rows.width()});
+        one.values = rows.values;
+        A r_k = tools_.split(projected(one, names + "r"), heads);
+        r_k.shape.erase(r_k.shape.begin());
+        add(at + stem, r_k);
+    };
+    show_positions(r_, "r_k");
+    if (config_.bi_data) show_positions(r_backward_, "r_k_backward");
+    std::vector<Index> all;
+    for (Index t = 0; t < input.length(); ++t) all.push_back(t);
+    const Asked content{x.h, std::vector<std::vector<Index>>(static_cast<std::size_t>(input.batch()), all),
+                        plan.content};
+    Streams y;
+    y.h = stream(l, at, content, k, v, input, x.h);
+    if (plan.targets.empty()) return y;
+    A residual = x.g;
+    if (slip().is(75, 1))
+        for (Index b = 0; b < residual.extent(0); ++b)
+            for (Index p = 0; p < residual.extent(1); ++p)
+                for (Index c = 0; c < residual.width(); ++c) {
+                    const Index token = plan.targets[static_cast<std::size_t>(b)][static_cast<std::size_t>(p)];
+                    if (token >= 0) residual(b, p, c) = x.h(b, token, c);
+                }
+    y.g = stream(l, at + "g.", {x.g, plan.targets, rows_of(plan.query, plan.targets)}, k, v, input, residual);
+    return y;
+}
+
+template <class Scalar>
+void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& segment, bool remembers) {
+    const Index before = memory_.empty() ? 0 : memory_.front().extent(1);
+    const XlnetPlan plan = plan_of(config_, input, before, slip());
+    Streams x = start(input, plan, segment);
+    make_positions(input.length(), before + input.length(), segment);
+    std::vector<A> kept;
+    for (Index l = 0; l < config_.n_layer; ++l) {
+        const std::string number = std::to_string(l);
+        const A memory = memory_.empty() ? A() : memory_[static_cast<std::size_t>(l)];
+        const A before_layer = x.h;
+        x = layer(l, segment + "layer." + number + ".", x, memory, plan, input);
+        if (!remembers) continue;
+        const A& stored = slip().is(70, 0) ? x.h : before_layer;
+        const Index reused = config_.reuse_len > 0 ? std::min(config_.reuse_len, input.length()) : input.length();
+        const A rows = after(memory, token_rows(stored, 0, reused));
+        const Index count = config_.mem_len > 0 ? std::min(config_.mem_len, rows.extent(1)) : rows.extent(1);
+        const Index first = slip().is(70, 1) ? 0 : rows.extent(1) - count;
+        kept.push_back(token_rows(rows, first, first + count));
+        add(segment + "memory." + number, kept.back());
+    }
+    memory_ = std::move(kept);
+    const A& top = plan.targets.empty() ? x.h : x.g;
+    const A table = tools_.weight(config_.tied_output ? "word_embedding.weight" : "lm_loss.weight");
+    add(segment + "lm.logits", tools_.dense(top, table, slip().is(52, 3) ? A() : tools_.weight("lm_loss.bias")));
+}
+
+template <class Scalar>
+Trace ToyXlnet<Scalar>::run(const std::vector<ModelInput>& segments) {
+    for (std::size_t s = 0; s < segments.size(); ++s)
+        run_segment(segments[s], segment_name(s, segments.size()), config_.mem_len > 0 || segments.size() > 1);
+    return std::move(trace_);
+}
+
+template class ToyXlnet<float>;
+template class ToyXlnet<double>;
+
+}  // namespace locus::conformance::toy
