@@ -15,16 +15,16 @@ static void copy(const lk_case *inputs, lk_dump *dump) {
 
 static void p2c(const lk_case *inputs, lk_dump *dump, int slip, int reversed) {
     const lk_tensor k = lk_get(inputs, "layer.0.k"), q_r = lk_get(inputs, "layer.0.q_r"), index = lk_get(inputs, "relative.index");
-    const int64_t heads = k.shape[1], tokens = k.shape[2], width = k.shape[3], rows = q_r.shape[1];
-    const int64_t shape[4] = {k.shape[0], heads, tokens, tokens}, ne[4] = {tokens, tokens, heads, k.shape[0]};
-    double *term = (double *)calloc((size_t)(shape[0] * heads * tokens * tokens) + 1, sizeof(double)), *cell = term;
+    const int64_t heads = k.shape[1], keys = k.shape[2], width = k.shape[3], rows = q_r.shape[1], queries = index.shape[0];
+    const int64_t shape[4] = {k.shape[0], heads, queries, keys}, ne[4] = {keys, queries, heads, k.shape[0]};
+    double *term = (double *)calloc((size_t)(shape[0] * heads * queries * keys) + 1, sizeof(double)), *cell = term;
     for (int64_t b = 0; b < shape[0]; ++b)
         for (int64_t h = 0; h < heads; ++h)
-            for (int64_t i = 0; i < tokens; ++i)
-                for (int64_t j = 0; j < tokens; ++j, ++cell) {
-                    const int64_t row = (int64_t)lk_at(&index, slip ? j * tokens + i : i * tokens + j);
+            for (int64_t i = 0; i < queries; ++i)
+                for (int64_t j = 0; j < keys; ++j, ++cell) {
+                    const int64_t row = (int64_t)lk_at(&index, slip ? j * queries + i : i * keys + j);
                     for (int64_t c = 0; c < width; ++c)
-                        *cell += lk_at(&k, ((b * heads + h) * tokens + j) * width + c) * lk_at(&q_r, (h * rows + row) * width + c);
+                        *cell += lk_at(&k, ((b * heads + h) * keys + j) * width + c) * lk_at(&q_r, (h * rows + row) * width + c);
                 }
     lk_put(dump, "layer.0.p2c", "F64", 4, reversed ? ne : shape, term, reversed);
     free(term);

@@ -12,21 +12,22 @@ import (
 func p2c(inputs map[string]Tensor, slip bool) Tensor {
 	shape, rows := inputs["layer.0.k"].Shape, inputs["layer.0.q_r"].Shape[1]
 	k, q, index := inputs["layer.0.k"].Values(), inputs["layer.0.q_r"].Values(), inputs["relative.index"].Values()
-	batch, heads, tokens, width := shape[0], shape[1], shape[2], shape[3]
-	term := make([]float64, 0, batch*heads*tokens*tokens)
-	for n := 0; n < batch*heads*tokens*tokens; n++ {
-		j, i, h, b := n%tokens, n/tokens%tokens, n/tokens/tokens%heads, n/tokens/tokens/heads
-		row := int(index[i*tokens+j])
+	batch, heads, keys, width := shape[0], shape[1], shape[2], shape[3]
+	queries := inputs["relative.index"].Shape[0]
+	term := make([]float64, 0, batch*heads*queries*keys)
+	for n := 0; n < batch*heads*queries*keys; n++ {
+		j, i, h, b := n%keys, n/keys%queries, n/keys/queries%heads, n/keys/queries/heads
+		row := int(index[i*keys+j])
 		if slip {
-			row = int(index[j*tokens+i])
+			row = int(index[j*queries+i])
 		}
 		sum := 0.0
 		for c := 0; c < width; c++ {
-			sum += k[((b*heads+h)*tokens+j)*width+c] * q[(h*rows+row)*width+c]
+			sum += k[((b*heads+h)*keys+j)*width+c] * q[(h*rows+row)*width+c]
 		}
 		term = append(term, sum)
 	}
-	return NewTensor([]int{batch, heads, tokens, tokens}, term)
+	return NewTensor([]int{batch, heads, queries, keys}, term)
 }
 
 func run(folder, target string, slip, copies bool) error {

@@ -6,18 +6,18 @@ const kit = require("./locus_kit.js");
 function p2c(inputs, slip) {
   const {"layer.0.k": k, "layer.0.q_r": q_r, "relative.index": index} = inputs;
   if (!k || !q_r || !index) return null;
-  const [batch, heads, tokens, width] = k.shape, rows = q_r.shape[1];
-  const term = new Float64Array(batch * heads * tokens * tokens);
+  const [batch, heads, keys, width] = k.shape, [queries] = index.shape, rows = q_r.shape[1];
+  const term = new Float64Array(batch * heads * queries * keys);
   let cell = 0;
   for (let b = 0; b < batch; ++b)
     for (let h = 0; h < heads; ++h)
-      for (let i = 0; i < tokens; ++i)
-        for (let j = 0; j < tokens; ++j, ++cell) {
-          const row = Number(index.data[slip ? j * tokens + i : i * tokens + j]);
-          const key = ((b * heads + h) * tokens + j) * width, query = (h * rows + row) * width;
+      for (let i = 0; i < queries; ++i)
+        for (let j = 0; j < keys; ++j, ++cell) {
+          const row = Number(index.data[slip ? j * queries + i : i * keys + j]);
+          const key = ((b * heads + h) * keys + j) * width, query = (h * rows + row) * width;
           for (let c = 0; c < width; ++c) term[cell] += k.data[key + c] * q_r.data[query + c];
         }
-  return {"layer.0.p2c": {shape: [batch, heads, tokens, tokens], data: term}};
+  return {"layer.0.p2c": {shape: [batch, heads, queries, keys], data: term}};
 }
 
 async function main(options) {

@@ -22,7 +22,7 @@ def read(path):
     start = 8 + int.from_bytes(data[:8], "little")
     try:
         header = {name: t for name, t in json.loads(data[8:start]).items() if name != "__metadata__"}
-        if start + max(t["data_offsets"][1] for t in header.values()) > len(data): raise ValueError
+        if start + max((t["data_offsets"][1] for t in header.values()), default=0) > len(data): raise ValueError
         return {name: Tensor(t["dtype"], tuple(t["shape"]), data[start + t["data_offsets"][0]:start + t["data_offsets"][1]])
                 for name, t in header.items()}
     except (ValueError, KeyError, TypeError): raise KitError(f"{path}: not a whole safetensors file") from None

@@ -5,8 +5,9 @@ import sys
 import locus_kit as kit
 
 def p2c(k, q_r, index, slip):
-    return [[[[sum(a * b for a, b in zip(keys[j], rows[index[j][i] if slip else index[i][j]]))
-               for j in range(len(keys))] for i in range(len(keys))]
+    queries, flat = len(index), [row for line in index for row in line]
+    return [[[[sum(a * b for a, b in zip(keys[j], rows[flat[j * queries + i] if slip else index[i][j]]))
+               for j in range(len(keys))] for i in range(queries)]
              for keys, rows in zip(sample, q_r)] for sample in k]
 
 def main(folder, target=None, *, slip, copy):

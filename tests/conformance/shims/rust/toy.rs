@@ -7,22 +7,22 @@ use std::io::Write;
 
 fn p2c(case: &locus_kit::Case, slip: bool) -> Result<Tensor, String> {
     let (k, q_r, index) = (&case.inputs["layer.0.k"], &case.inputs["layer.0.q_r"], &case.inputs["relative.index"]);
-    let [batch, heads, tokens, width] = k.shape[..] else { return Err("layer.0.k: four axes expected".into()) };
-    let (rows, k, q_r, index) = (q_r.shape[1], k.values()?, q_r.values()?, index.values()?);
+    let [batch, heads, keys, width] = k.shape[..] else { return Err("layer.0.k: four axes expected".into()) };
+    let (queries, rows, k, q_r, index) = (index.shape[0], q_r.shape[1], k.values()?, q_r.values()?, index.values()?);
     let mut terms = Vec::new();
     for b in 0..batch {
         for h in 0..heads {
-            for i in 0..tokens {
-                for j in 0..tokens {
-                    let row = index[if slip { j * tokens + i } else { i * tokens + j }] as usize;
-                    let key = ((b * heads + h) * tokens + j) * width;
+            for i in 0..queries {
+                for j in 0..keys {
+                    let row = index[if slip { j * queries + i } else { i * keys + j }] as usize;
+                    let key = ((b * heads + h) * keys + j) * width;
                     let query = (h * rows + row) * width;
                     terms.push((0..width).map(|c| k[key + c] * q_r[query + c]).sum());
                 }
             }
         }
     }
-    Ok(Tensor::f64(&[batch, heads, tokens, tokens], &terms))
+    Ok(Tensor::f64(&[batch, heads, queries, keys], &terms))
 }
 
 fn run(arguments: &[String]) -> Result<(), String> {

@@ -1,0 +1,18 @@
+#pragma once
+// Where does a mistake begin, as far as a port said anything?
+#include <string>
+#include <vector>
+
+#include "core/compare.h"
+#include "tests/conformance/kit_case.h"
+
+namespace locus::conformance {
+
+/// Failing stages of which everything reported that they follow from passes, in the order of a pass.
+std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison);
+
+/// One or two stages not reported that would narrow the mistake behind `wrong` down most: those that leave the fewest
+/// places for it on average.  Empty if everything that `wrong` is made of was reported.
+std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comparison, const std::string& wrong);
+
+}  // namespace locus::conformance

@@ -1,0 +1,90 @@
+#include "tests/conformance/kit_stream.h"
+
+#include <sys/wait.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+
+#include "core/io/printable.h"
+#include "tests/conformance/kit_values.h"
+
+namespace locus::conformance {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& location, const std::string& what) {
+    throw Error(Fault::unreadable, printable(location) + ": " + printable(what));
+}
+
+std::string take_word(std::string_view& bytes, const std::string& location, const char* what) {
+    const std::size_t end = bytes.substr(0, 1000).find('\0');
+    if (end == std::string_view::npos)
+        refuse(location, std::string("a frame is cut short in its ") + what +
+                             ", expected name, dtype and shape, each with a zero byte behind it");
+    const std::string word(bytes.substr(0, end));
+    bytes.remove_prefix(end + 1);
+    return word;
+}
+
+/// "2,3,9,9"; an empty text is a single number.
+Shape parse_sizes(const std::string& text, const std::string& location) {
+    Shape shape;
+    for (const char* at = text.data(); at < text.data() + text.size();) {
+        Index extent = 0;
+        const auto [end, error] = std::from_chars(at, text.data() + text.size(), extent);
+        const bool whole = end == text.data() + text.size();
+        if (error != std::errc{} || extent < 0 || extent > (Index{1} << 40) || (!whole && *end != ','))
+            refuse(location, "has the shape \"" + text + "\", expected sizes like 2,3,9,9");
+        shape.push_back(extent);
+        at = whole ? end : end + 1;
+    }
+    return shape;
+}
+
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return result + "'";
+}
+
+}  // namespace
+
+Dump parse_frames(std::string_view bytes, const std::string& location) {
+    Dump dump;
+    while (!bytes.empty()) {
+        const std::string name = take_word(bytes, location, "name");
+        const std::string where = location + ": stage " + name;
+        const std::string dtype_name = take_word(bytes, where, "dtype");
+        const Dtype dtype = dtype_named(dtype_name, where);
+        const Shape shape = parse_sizes(take_word(bytes, where, "shape"), where);
+        std::size_t count = byte_size(dtype);
+        for (const Index extent : shape)
+            if (__builtin_mul_overflow(count, static_cast<std::size_t>(extent), &count))
+                refuse(where, "is larger than any memory");
+        if (dump.trace.find(name)) refuse(where, "comes twice");
+        Stage stage = stage_of_bytes(where, dtype, shape, bytes.substr(0, count));
+        bytes.remove_prefix(std::min(count, bytes.size()));
+        stage.name = name;
+        dump.stored[name] = dtype_name;
+        dump.trace.add(std::move(stage));
+    }
+    return dump;
+}
+
+Dump run_port(const std::string& command, const std::filesystem::path& case_folder) {
+    const std::string line = command + " " + quoted(case_folder.string());
+    std::FILE* pipe = ::popen(line.c_str(), "r");
+    if (!pipe) refuse(command, "cannot be started");
+    std::string bytes;
+    char buffer[1 << 16];
+    for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) bytes.append(buffer, count);
+    const int status = ::pclose(pipe);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        refuse(command, "ended with status " +
+                            std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
+                            " for the case " + case_folder.string());
+    return parse_frames(bytes, command);
+}
+
+}  // namespace locus::conformance

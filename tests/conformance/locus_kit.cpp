@@ -1,0 +1,114 @@
+// locus kit: cases for a port in any language, and the judgement of what it computed.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "core/cli/program.h"
+#include "core/io/whole_file.h"
+#include "tests/conformance/kit_check.h"
+#include "tests/conformance/kit_export.h"
+#include "tests/conformance/kit_stream.h"
+#include "tests/conformance/report_printers.h"
+
+namespace {
+
+using namespace locus;
+using namespace locus::conformance;
+namespace fs = std::filesystem;
+
+struct Arguments {
+    std::string folder, kit, dumps, command, family, dialect, waivers, junit, html;
+    bool json = false;
+};
+
+void write_text(const std::string& file, const std::string& text) {
+    write_whole_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+}
+
+int run_export(const std::string& folder) {
+    const ExportSummary summary = export_kit(folder, LOCUS_TESTS);
+    std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
+              << " kB; README.md says what to do with them\n";
+    return 0;
+}
+
+DumpOf dumps_of(const Arguments& arguments) {
+    if (!arguments.command.empty())
+        return [command = arguments.command](const KitCase& one) -> std::optional<Dump> {
+            Dump dump = run_port(command, one.folder);
+            if (dump.trace.stages().empty()) return std::nullopt;
+            return dump;
+        };
+    const fs::path dumps = arguments.dumps;
+    if (!fs::is_directory(dumps))
+        throw Error(Fault::unreadable, dumps.string() + ": no such folder, expected one with dumps");
+    return [dumps](const KitCase& one) { return read_dump(dumps, one.id); };
+}
+
+int run_check(const CLI::App& app, const Arguments& arguments) {
+    LOCUS_CHECK(arguments.dumps.empty() != arguments.command.empty(),
+                "expected either a folder with dumps or --run PROGRAM");
+    CheckOptions options;
+    options.family = arguments.family;
+    if (!arguments.dialect.empty()) options.dialect = parse_dialect(arguments.dialect);
+    if (!arguments.waivers.empty()) options.waivers = read_waivers(arguments.waivers);
+    options.today = today();
+    options.candidate = arguments.command.empty() ? arguments.dumps : arguments.command;
+    const Kit kit = open_kit(arguments.kit);
+    CheckResult result = check_kit(kit, dumps_of(arguments), options);
+    if (!arguments.dumps.empty())
+        for (std::string& sentence : strange_dumps(arguments.dumps, kit))
+            result.report.errors.push_back(std::move(sentence));
+    if (!arguments.junit.empty()) write_text(arguments.junit, report_junit(result.report));
+    if (!arguments.html.empty()) write_text(arguments.html, report_html(result.report));
+    const char* no = std::getenv("NO_COLOR");  // counts when it holds anything
+    const bool colour = ::isatty(STDOUT_FILENO) && !(no && *no);
+    std::cout << (arguments.json ? report_json(result.report) : report_text(result.report, colour));
+    if (result.refusal) {
+        cli::say(app, result.refusal->what());
+        return result.refusal->exit_status();
+    }
+    return result.report.pass() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Cases for a port of DeBERTa, RoFormer, Transformer-XL or XLNet, and the judgement of what it computed.\n"
+        "  locus kit export my-kit/\n"
+        "  locus kit check my-kit/ dumps/ --family deberta\n"
+        "  locus kit check my-kit/ --run \"python3 my_port.py\"\n"
+        "A dump holds any of the stages of a case: dumps/<id>.safetensors, dumps/<id>/dump.safetensors or\n"
+        "dumps/<id>/<stage>.npy; a program writes frames name\\0dtype\\0shape\\0values.  What is not there is not "
+        "reported,\n"
+        "never wrong.\n"
+        "Exit status: 0 all right, 1 something is wrong, 2 wrong usage, 3 unreadable, 4 unsupported.",
+        "locus kit");
+    app.require_subcommand(1);
+    Arguments arguments;
+    CLI::App* exporting =
+        app.add_subcommand("export", "writes the cases, their references and a README into a new folder");
+    exporting->add_option("folder", arguments.folder, "a new or empty folder")->required()->check(cli::not_empty());
+    CLI::App* checking =
+        app.add_subcommand("check", "finds the first wrong stage of every case, and the mistake behind it");
+    checking->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
+    checking->add_option("dumps", arguments.dumps, "what the port computed")->check(cli::not_empty());
+    checking
+        ->add_option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
+        ->check(cli::not_empty());
+    checking->add_option("--family", arguments.family, "deberta, roformer, transfo-xl or xlnet alone")
+        ->check(cli::not_empty());
+    checking
+        ->add_option("--dialect", arguments.dialect,
+                     "what the port follows: hf, official, paper or reference; as recorded if absent")
+        ->check(cli::not_empty());
+    checking->add_option("--waivers", arguments.waivers, "JSON list of {id, stage, reason, expires}")
+        ->check(cli::not_empty());
+    checking->add_option("--junit", arguments.junit, "also write this JUnit file")->check(cli::not_empty());
+    checking->add_option("--html", arguments.html, "also write this page")->check(cli::not_empty());
+    checking->add_flag("--json", arguments.json, "print JSON");
+    return cli::run_program(app, argc, argv,
+                            [&] { return *exporting ? run_export(arguments.folder) : run_check(app, arguments); });
+}

@@ -1,0 +1,285 @@
+// What is right passes in every dtype and under its dialect; what is wrong is named where it begins.
+#include <catch2/catch.hpp>
+#include <chrono>
+
+#include "core/io/checkpoint.h"
+#include "tests/conformance/kit_dialect.h"
+#include "tests/conformance/kit_fixture.h"
+#include "tests/conformance/kit_narrow.h"
+#include "tests/conformance/kit_stream.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+CheckResult check_folder(const fs::path& dumps, CheckOptions options = {}) {
+    options.candidate = dumps.string();
+    if (options.today.empty()) options.today = "2026-11-21";
+    return check_kit(
+        KitFixture::kit(), [&](const KitCase& one) { return read_dump(dumps, one.id); }, options);
+}
+
+/// The report of one case for a dump in memory.
+CaseReport check_one(const std::string& id, const Trace& trace, const CheckOptions& options = {}) {
+    Dump dump;
+    for (const Stage& stage : trace.stages()) {
+        dump.trace.add(stage);
+        dump.stored[stage.name] = stage.dtype();
+    }
+    return check_case(KitFixture::kit(), KitFixture::one(id), dump, options);
+}
+
+Tensor<double> nudged(Tensor<double> values) {
+    values[values.size() / 2] += 0.01;
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("kit check: the reference itself passes in f64, f32, f16 and bf16", "[kit]") {
+    for (const char* dtype : {"F64", "F32", "F16", "BF16"}) {
+        const TemporaryFolder dumps;
+        for (const KitCase& one : KitFixture::kit().cases)
+            write_dump(dumps / (one.id + ".safetensors"), reference_of(one), dtype);
+        const auto started = std::chrono::steady_clock::now();
+        const CheckResult result = check_folder(dumps.path());
+        CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(2));
+        INFO(dtype);
+        CHECK(result.report.pass());
+        CHECK(result.report.dtype == dtype);
+        CHECK_FALSE(result.refusal);
+        CHECK(result.report.cases.size() == KitFixture::kit().cases.size());
+        for (const CaseReport& one : result.report.cases) {
+            INFO(one.id);
+            CHECK(one.verdict == Verdict::pass);
+            CHECK(one.comparison.missing.empty());
+        }
+    }
+}
+
+TEST_CASE("kit check: exact numbers pass although the recorded code rounds to float32 in places", "[kit]") {
+    for (const KitCase& one : KitFixture::kit().cases) {
+        if (one.level != "L3") continue;
+        INFO(one.id);
+        const Checkpoint checkpoint = open_checkpoint(one.folder / "model");
+        const auto model = open_model<double>(checkpoint.config_json, one.id, checkpoint.weights);
+        const Trace trace = model->forward(segments_in(one.folder / "inputs.safetensors"), one.dialect);
+        CHECK(check_one(one.id, trace).verdict == Verdict::pass);
+    }
+}
+
+TEST_CASE("kit check: one wrong value is named, whichever stage it stands in", "[kit]") {
+    for (const KitCase& one : KitFixture::kit().cases) {
+        if (one.level == "L3" && one.id != "L3/ms_deberta_v3_emd" && one.id != "L3/txl_basic") continue;
+        const Trace reference = reference_of(one);
+        for (const std::string& name : one.stages) {
+            if (one.level == "L3" && !name.ends_with(".p2c") && !name.ends_with(".bd") && !name.ends_with(".logits"))
+                continue;
+            INFO(one.id << " " << name);
+            Trace wrong = spoiled(reference, name, nudged);
+            if (reference.at(name).dtype() == std::string("I64")) {
+                IndexTensor values = reference.at(name).as<std::int64_t>();
+                values[values.size() / 2] += 1;
+                wrong = Trace();
+                for (const Stage& stage : reference.stages())
+                    wrong.add(stage.name == name ? named(name, values) : stage);
+            }
+            const CaseReport report = check_one(one.id, wrong);
+            CHECK(report.verdict == Verdict::fail);
+            REQUIRE(report.first);
+            CHECK(report.first->name == name);
+            CHECK(report.first->expected.shape() == report.first->found.shape());
+            REQUIRE(report.diagnosis);
+            CHECK(report.would_narrow.empty());  // everything was reported
+        }
+    }
+}
+
+TEST_CASE("kit check: a term of the paper is mistake 1 in terms, layers and models", "[kit]") {
+    for (const char* id :
+         {"L1/p2c_t9_k3", "L1/p2c_t5_k9", "L1/p2c_t21_b8", "L2/deberta_clamp", "L3/ms_deberta_v3_emd"}) {
+        INFO(id);
+        const Trace paper = reference_under(KitFixture::kit(), KitFixture::one(id), Dialect::paper);
+        const CaseReport report = check_one(id, paper);
+        CHECK(report.verdict == Verdict::fail);
+        REQUIRE(report.first);
+        CHECK(report.first->name == "layer.0.p2c");
+        REQUIRE(report.diagnosis);
+        REQUIRE(report.diagnosis->named);
+        CHECK(report.diagnosis->named->mistake == 1);
+        CHECK(report.first->axes == std::vector<std::string>{"B", "H", "Tq", "Tk"});
+        CHECK(report.first->tokens.size() == static_cast<std::size_t>(report.first->expected.extent(2)));
+        CheckOptions options;
+        options.dialect = Dialect::paper;
+        CHECK(check_one(id, paper, options).verdict == Verdict::pass);
+    }
+}
+
+TEST_CASE("kit check: a port that follows a dialect throughout passes under it and only there", "[kit]") {
+    for (const Dialect dialect : {Dialect::hf, Dialect::official, Dialect::paper, Dialect::reference}) {
+        CheckOptions options;
+        options.dialect = dialect;
+        Index differ = 0;
+        for (const KitCase& one : KitFixture::kit().cases) {
+            INFO(one.id << " " << to_string(dialect));
+            const Trace trace = reference_under(KitFixture::kit(), one, dialect);
+            CHECK(check_one(one.id, trace, options).verdict == Verdict::pass);
+            differ += check_one(one.id, trace).verdict == Verdict::fail;
+        }
+        CHECK(differ >= 10);
+    }
+    // Masked rows: zeros in official code, uniform in Hugging Face's.
+    const KitCase& masked = KitFixture::one("L1/softmax_masked");
+    const auto last_row = [](const Trace& trace) {
+        const auto& probs = trace.at("layer.0.probs").as<double>();
+        return probs.matrix(probs.extent(0) * probs.extent(1) - 1).row(probs.extent(2) - 1).eval();
+    };
+    CHECK(last_row(reference_of(masked)).sum() == 0);
+    CHECK(last_row(reference_under(KitFixture::kit(), masked, Dialect::hf)).sum() == Approx(1));
+}
+
+TEST_CASE("kit check: what follows from given stages is the same in every dialect", "[kit]") {
+    // Their inputs are recorded with one dialect's masked rows, or one dialect's p2c; the step itself has no dialect.
+    for (const char* id :
+         {"L1/context_joined", "L1/gelu_erf", "L1/norm_post", "L1/scores_three_terms", "L1/c2p_t21_b8"})
+        for (const Dialect dialect : {Dialect::hf, Dialect::official, Dialect::paper, Dialect::reference}) {
+            INFO(id << " " << to_string(dialect));
+            CheckOptions options;
+            options.dialect = dialect;
+            CHECK(check_one(id, reference_of(KitFixture::one(id)), options).verdict == Verdict::pass);
+        }
+    CheckOptions options;
+    options.dialect = Dialect::hf;
+    const Trace hf = reference_of(KitFixture::one("L0/buckets_256_512_future_hf"));
+    CHECK(check_one("L0/buckets_256_512_future", hf, options).verdict == Verdict::pass);
+    CHECK(check_one("L0/buckets_256_512_future", hf).verdict == Verdict::fail);
+    // The paper says nothing of uniform rows.
+    const KitCase& masked = KitFixture::one("L1/softmax_masked_hf");
+    const Trace paper = reference_under(KitFixture::kit(), masked, Dialect::paper);
+    CHECK((paper.at("layer.0.probs").as<double>().rows().rowwise().sum().array() == 0).any());
+}
+
+TEST_CASE("kit check: first wrong are the stages before which nothing is wrong", "[kit]") {
+    const KitCase& one = KitFixture::one("L2/deberta_clamp");
+    const auto first = [&](const std::vector<std::string>& wrong) {
+        Comparison comparison;
+        for (const std::string& stage : one.stages) {
+            comparison.stages.emplace_back();
+            comparison.stages.back().name = stage;
+            comparison.stages.back().pass = std::find(wrong.begin(), wrong.end(), stage) == wrong.end();
+        }
+        return first_wrong(one, comparison);
+    };
+    using Names = std::vector<std::string>;
+    CHECK(first({"layer.0.p2c", "layer.0.scores", "layer.0.output"}) == Names{"layer.0.p2c"});
+    CHECK(first({"layer.0.c2c", "layer.0.p2c", "layer.0.probs"}) == Names{"layer.0.c2c", "layer.0.p2c"});
+    CHECK(first({"layer.0.q_r", "layer.0.p2c", "layer.0.v"}) == Names{"layer.0.v", "layer.0.q_r"});
+    CHECK(first({}).empty());
+}
+
+TEST_CASE("kit check: what is not supplied is not reported, and what would narrow it down is said", "[kit]") {
+    const std::string id = "L3/ms_deberta_v3_emd";
+    const Trace reference = reference_of(KitFixture::one(id));
+    const CaseReport right = check_one(id, only(reference, {"layer.1.output", "mlm.logits"}));
+    CHECK(right.verdict == Verdict::pass);
+    CHECK(right.comparison.missing.size() == reference.stages().size() - 2);
+
+    // Everything up to layer 0 is right, layer 1 is wrong, nothing between: a stage in the middle would help most.
+    Trace wrong = only(reference, {"layer.0.output", "relative.index", "relative.table"});
+    wrong.add(named("layer.1.output", nudged(reference.at("layer.1.output").as<double>())));
+    wrong.add(named("mlm.logits", nudged(reference.at("mlm.logits").as<double>())));
+    const CaseReport report = check_one(id, wrong);
+    CHECK(report.verdict == Verdict::fail);
+    REQUIRE(report.first);
+    CHECK(report.first->name == "layer.1.output");
+    CHECK(report.would_narrow == std::vector<std::string>{"layer.1.scores", "layer.1.c2c"});
+
+    // Reported, they leave fewer places.
+    wrong.add(reference.at("layer.1.scores"));
+    wrong.add(reference.at("layer.1.attention"));
+    const CaseReport closer = check_one(id, wrong);
+    CHECK(closer.would_narrow == std::vector<std::string>{"layer.1.ffn_act", "layer.1.ffn"});
+}
+
+TEST_CASE("kit check: a case about which nothing is said is not reported", "[kit]") {
+    const TemporaryFolder dumps;
+    const KitCase& one = KitFixture::one("L1/c2c_t9");
+    write_dump(dumps / (one.id + ".safetensors"), reference_of(one), "F32");
+    const CheckResult result = check_folder(dumps.path());
+    CHECK(result.report.pass());
+    for (const CaseReport& report : result.report.cases)
+        CHECK(report.verdict == (report.id == one.id ? Verdict::pass : Verdict::not_reported));
+    CheckOptions options;
+    options.family = "roformer";
+    CHECK(refusal([&] { check_folder(dumps.path(), options); }).find("no dump of any case of roformer") !=
+          std::string::npos);
+    options.family = "bert";
+    CHECK(refusal([&] { check_folder(dumps.path(), options); }, Fault::usage).find("\"bert\"") != std::string::npos);
+    options.family = "deberta";
+    for (const CaseReport& report : check_folder(dumps.path(), options).report.cases) CHECK(report.family == "deberta");
+}
+
+TEST_CASE("kit check: a NaN fails, and nothing crashes", "[kit]") {
+    const std::string id = "L3/ms_deberta_v3_emd";
+    const Trace wrong = spoiled(reference_of(KitFixture::one(id)), "layer.0.probs", [](Tensor<double> values) {
+        for (Index n = 0; n < values.size(); ++n) values[n] = std::nan("");
+        return values;
+    });
+    const CaseReport report = check_one(id, wrong);
+    CHECK(report.verdict == Verdict::fail);
+    REQUIRE(report.first);
+    CHECK(report.first->name == "layer.0.probs");
+    REQUIRE(report.diagnosis);
+    CHECK_FALSE(report.diagnosis->named);
+}
+
+TEST_CASE("kit check: arrays, one file or a folder hold the same dump", "[kit]") {
+    const TemporaryFolder dumps;
+    const KitCase& one = KitFixture::one("L1/txl_bd");
+    const Trace reference = reference_of(one);
+    for (const Stage& stage : reference.stages()) {
+        std::string sizes;
+        for (const Index extent : stage.shape()) sizes += std::to_string(extent) + ", ";
+        write_npy(dumps / one.id / (stage.name + ".npy"),
+                  "{'descr': '<f4', 'fortran_order': False, 'shape': (" + sizes + "), }\n", value_bytes(stage, "F32"));
+    }
+    CHECK(check_folder(dumps.path()).report.dtype == "F32");
+    CHECK(check_folder(dumps.path()).report.pass());
+    write_dump(dumps / one.id / "dump.safetensors", reference);
+    const CheckResult twice = check_folder(dumps.path());
+    REQUIRE(twice.refusal);
+    CHECK(std::string(twice.refusal->what()).find("both dumps of L1/txl_bd") != std::string::npos);
+    fs::remove(dumps / one.id / "dump.safetensors");
+    for (const Stage& stage : reference.stages()) fs::remove(dumps / one.id / (stage.name + ".npy"));
+    write_dump(dumps / one.id / "dump.safetensors", reference);
+    CHECK(check_folder(dumps.path()).report.pass());
+}
+
+TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
+    const KitCase& one = KitFixture::one("L1/rope_half_split");
+    const Trace reference = reference_of(one);
+    std::string bytes;
+    for (const Stage& stage : reference.stages()) {
+        std::string sizes;
+        for (const Index extent : stage.shape()) sizes += (sizes.empty() ? "" : ",") + std::to_string(extent);
+        bytes += stage.name + '\0' + "BF16" + '\0' + sizes + '\0' + value_bytes(stage, "BF16");
+    }
+    const Dump dump = parse_frames(bytes, "port");
+    CHECK(dump.trace.names() == reference.names());
+    CHECK(check_case(KitFixture::kit(), one, dump, {}).verdict == Verdict::pass);
+    CHECK(parse_frames("", "port").trace.stages().empty());
+
+    const TemporaryFolder folder;
+    write_bytes(folder / "frames", bytes);
+    // The command is one of the shell; the case's folder comes behind it.
+    const Dump ran = run_port("cat '" + (folder / "frames").string() + "' && test -f", one.folder / "case.json");
+    CHECK(ran.trace.names() == reference.names());
+    CHECK(refusal([&] { run_port("exit 7; :", one.folder); }).find("ended with status 7") != std::string::npos);
+    const auto refused = [&](const std::string& cut) { return refusal([&] { parse_frames(cut, "port"); }); };
+    CHECK(refused(bytes.substr(0, bytes.size() - 1)).find("bytes of values, expected") != std::string::npos);
+    CHECK(refused(bytes.substr(0, 5)).find("cut short in its name") != std::string::npos);
+    CHECK(refused(bytes + bytes).find("comes twice") != std::string::npos);
+    CHECK(refused(std::string("layer.0.q\0F8\0001\0a", 16)).find("dtype \"F8\"") != std::string::npos);
+    CHECK(refused(std::string("layer.0.q\0F32\0002x2\0", 18)).find("expected sizes like") != std::string::npos);
+}

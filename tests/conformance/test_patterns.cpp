@@ -1,0 +1,215 @@
+// A difference is described by a rule only if the rule holds everywhere.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "tests/conformance/arithmetic.h"
+#include "tests/conformance/diagnosis.h"
+
+using namespace locus;
+using namespace locus::conformance;
+using Catch::Matchers::Equals;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+Tensor<double> random_tensor(Shape shape, unsigned seed = 1) {
+    std::mt19937 generator(seed);
+    std::normal_distribution<double> normal;
+    Tensor<double> values(std::move(shape));
+    for (Index n = 0; n < values.size(); ++n) values[n] = normal(generator);
+    return values;
+}
+
+/// What is said of a stage that should be `right`; axes come from the name.
+std::string said(const std::string& name, const Tensor<double>& right, const Tensor<double>& found,
+                 const std::vector<ModelInput>& segments = {}) {
+    Trace reference, candidate;
+    reference.add(name, right);
+    candidate.add(name, found);
+    const Comparison comparison = compare(reference, candidate);
+    REQUIRE(comparison.first());
+    return describe_difference({reference, candidate, nullptr, segments}, *comparison.first());
+}
+
+using Cell = std::function<bool(Index b, Index h, Index i, Index j)>;
+
+/// Noise in those cells of [B,H,Tq,Tk] that are chosen.
+Tensor<double> noisy_where(const Tensor<double>& right, const Cell& chosen) {
+    Tensor<double> found = right;
+    const Tensor<double> noise = random_tensor(right.shape(), 99);
+    const Index keys = right.extent(3), queries = right.extent(2), heads = right.extent(1);
+    for (Index n = 0; n < found.size(); ++n)
+        if (chosen(n / keys / queries / heads, n / keys / queries % heads, n / keys % queries, n % keys))
+            found[n] += noise[n] + std::copysign(0.1, noise[n]);
+    return found;
+}
+
+std::string said_where(const Cell& chosen, const Shape& shape = {2, 3, 9, 9},
+                       const std::vector<ModelInput>& segments = {}) {
+    const Tensor<double> right = random_tensor(shape);
+    return said("layer.0.c2p", right, noisy_where(right, chosen), segments);
+}
+
+/// Slices of one axis in another order.
+Tensor<double> reordered(const Tensor<double>& right, std::size_t axis, const std::vector<Index>& order) {
+    Index step = 1;
+    for (std::size_t a = axis + 1; a < right.shape().size(); ++a) step *= right.shape()[a];
+    Tensor<double> found(right.shape());
+    for (Index n = 0; n < right.size(); ++n) {
+        const Index place = n / step % right.shape()[axis];
+        found[n] = right[n + (order[static_cast<std::size_t>(place)] - place) * step];
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("pattern: one factor, one sign, one offset", "[kit]") {
+    const Tensor<double> right = random_tensor({2, 3, 5, 5});
+    CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * std::sqrt(3.0); })),
+               Equals("every value is 1.73205 times what it should be"));
+    CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return -v; })),
+               Equals("the sign of every value is flipped"));
+    CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double) { return 0.0; })), Equals("every value is 0"));
+    CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v - 0.25; })),
+               Equals("every value is off by -0.25"));
+}
+
+TEST_CASE("pattern: axes exchanged or read backwards", "[kit]") {
+    const Tensor<double> square = random_tensor({2, 3, 5, 5}), table = random_tensor({3, 8, 4});
+    CHECK_THAT(said("layer.0.p2c", square, transposed(square)), StartsWith("transposed"));
+    CHECK_THAT(said("layer.0.k_r", table, Tensor<double>(table.shape(), transposed(table).values())),
+               StartsWith("the values lie in memory column by column"));
+    CHECK_THAT(said("layer.0.c2p", square, reordered(square, 3, {4, 3, 2, 1, 0})), Equals("the key axis is reversed"));
+    CHECK_THAT(said("layer.0.c2p", square, reordered(square, 2, {4, 3, 2, 1, 0})),
+               Equals("the query axis is reversed"));
+    CHECK_THAT(said("layer.0.k_r", table, reordered(table, 1, {7, 6, 5, 4, 3, 2, 1, 0})),
+               Equals("the rows of the table are reversed"));
+}
+
+TEST_CASE("pattern: heads, samples and channels in another order", "[kit]") {
+    const Tensor<double> q = random_tensor({2, 3, 5, 4}), table = random_tensor({3, 8, 4}),
+                         x = random_tensor({2, 5, 6});
+    CHECK_THAT(said("layer.0.q", q, reordered(q, 1, {2, 0, 1})), Equals("the heads stand in the order 2, 0, 1"));
+    CHECK_THAT(said("layer.0.k_r", table, reordered(table, 0, {0, 2, 1})),
+               Equals("the heads stand in the order 0, 2, 1"));
+    CHECK_THAT(said("layer.0.q", q, reordered(q, 0, {1, 0})), Equals("the samples stand in the order 1, 0"));
+    CHECK_THAT(said("layer.0.context", x, reordered(x, 2, {0, 2, 4, 1, 3, 5})),
+               Equals("the channels stand in the order 0, 2, 4, 1, 3, 5"));
+}
+
+TEST_CASE("pattern: a constant per row, per head, or one vector in all rows", "[kit]") {
+    const Tensor<double> right = random_tensor({2, 3, 5, 5}), x = random_tensor({2, 5, 6}),
+                         q = random_tensor({2, 3, 5, 4});
+    Tensor<double> rows = right, factors = right, heads = right, vector = x, by_head = q;
+    for (Index n = 0; n < right.size(); ++n) {
+        const auto row = static_cast<double>(n / 5);
+        rows[n] += 0.5 + row;
+        factors[n] *= 2 + row;
+        heads[n] *= static_cast<double>(1 + n / 25 % 3);
+    }
+    for (Index n = 0; n < x.size(); ++n) vector[n] += static_cast<double>(1 + n % 6);
+    for (Index n = 0; n < q.size(); ++n) by_head[n] += static_cast<double>(1 + n % 4 + 10 * (n / 20 % 3));
+    CHECK_THAT(said("layer.0.scores", right, rows),
+               Equals("each row is off by a constant of its own, from 0.5 to 29.5"));
+    CHECK_THAT(said("layer.0.scores", right, factors), Equals("each row has a factor of its own, from 2 to 31"));
+    CHECK_THAT(said("layer.0.scores", right, heads), Equals("each head has a factor of its own: 1, 2, 3"));
+    CHECK_THAT(said("layer.0.output", x, vector), Equals("all rows are off by the same vector, from 1 to 6"));
+    CHECK_THAT(said("layer.0.q", q, by_head), Equals("all rows of a head are off by the same vector, from 1 to 24"));
+}
+
+TEST_CASE("pattern: only some distances", "[kit]") {
+    CHECK(said_where([](Index, Index, Index i, Index j) { return std::abs(i - j) >= 4; }) ==
+          "only pairs with |i - j| >= 4 are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index j) { return i != j; }) == "only pairs off the diagonal are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index j) { return i < j; }) == "only pairs with i < j are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index j) { return i > j; }) == "only pairs with i > j are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index j) { return j - i >= 3; }) ==
+          "only pairs with j - i >= 3 are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index j) { return i - j == 2 || i - j == 5; }) ==
+          "only pairs with i - j = 2, 5 are wrong");
+    CHECK(said_where([](Index, Index h, Index i, Index j) { return h != 0 && std::abs(i - j) >= 4; }) ==
+          "only pairs with |i - j| >= 4 are wrong in heads 1, 2");
+}
+
+TEST_CASE("pattern: only some samples, heads, queries or keys", "[kit]") {
+    CHECK(said_where([](Index b, Index, Index, Index) { return b == 1; }) == "only sample 1 is wrong");
+    CHECK(said_where([](Index, Index h, Index, Index) { return h != 1; }) == "only heads 0, 2 are wrong");
+    CHECK(said_where([](Index, Index, Index i, Index) { return i == 5; }) == "only query 5 is wrong");
+    CHECK(said_where([](Index, Index, Index, Index j) { return j == 2 || j == 7; }) == "only keys 2, 7 are wrong");
+}
+
+TEST_CASE("pattern: only padding", "[kit]") {
+    std::vector<ModelInput> padded(1);
+    padded[0].tokens = IndexTensor({2, 9});
+    padded[0].mask = IndexTensor({2, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0});
+    const auto pad = [](Index b, Index t) { return b == 1 && t >= 6; };
+    const Shape shape{2, 3, 9, 9};
+    CHECK(said_where([&](Index b, Index, Index i, Index) { return pad(b, i); }, shape, padded) ==
+          "only rows of padding queries are wrong");
+    CHECK(said_where([&](Index b, Index, Index, Index j) { return pad(b, j); }, shape, padded) ==
+          "only columns of padding keys are wrong");
+    CHECK(said_where([&](Index b, Index, Index i, Index j) { return pad(b, i) || pad(b, j); }, shape, padded) ==
+          "only rows and columns of padding are wrong");
+    CHECK(said_where([&](Index b, Index, Index i, Index j) { return !pad(b, i) && pad(b, j); }, shape, padded) ==
+          "only padding keys of real queries are wrong");
+    // What the mask hides may stay right where far pairs are wrong.
+    CHECK(said_where([&](Index b, Index, Index i, Index j) { return std::abs(i - j) >= 4 && !pad(b, i) && !pad(b, j); },
+                     shape, padded) == "only pairs with |i - j| >= 4 are wrong");
+    const Tensor<double> right = random_tensor({2, 9, 4});
+    Tensor<double> found = right;
+    for (Index n = 0; n < found.size(); ++n)
+        if (pad(n / 36, n / 4 % 9)) found[n] += 1 + found[n] * found[n];
+    CHECK(said("layer.0.output", right, found, padded) == "only rows of padding are wrong");
+}
+
+TEST_CASE("pattern: single cells, NaN, tiles", "[kit]") {
+    CHECK(said_where([](Index b, Index h, Index i, Index j) { return b == 1 && h == 2 && i == 3 && j == 4; }) ==
+          "a single value is wrong: [1, 2, 3, 4]");
+    CHECK(said_where([](Index b, Index h, Index i, Index j) { return b == 0 && h == 0 && i + j == 1; }) ==
+          "single values are wrong: [0, 0, 0, 1], [0, 0, 1, 0]");
+    Tensor<double> right = random_tensor({1, 2, 3, 3}), found = right;
+    found[4] = std::numeric_limits<double>::quiet_NaN();
+    CHECK(said("layer.0.probs", right, found) == "NaN at 1 of 18 values, first at [0, 0, 1, 1]");
+    found[10] = std::numeric_limits<double>::infinity();
+    CHECK(said("layer.0.probs", right, found) == "NaN and infinity at 2 of 18 values, first at [0, 0, 1, 1]");
+    CHECK_THAT(said_where([](Index, Index, Index i, Index j) { return i / 16 == 1 && j / 16 != 1; }, {1, 2, 50, 50}),
+               StartsWith("only whole tiles of 16 x 16 are wrong, 6 of 32, the first from [0, 0, 16, 0] on"));
+}
+
+TEST_CASE("pattern: noise has none, nor has what holds nearly everywhere", "[kit]") {
+    const Tensor<double> right = random_tensor({2, 3, 9, 9});
+    CHECK(said("layer.0.c2p", right, random_tensor({2, 3, 9, 9}, 2)) == "no pattern found");
+    std::mt19937 generator(3);
+    std::vector<bool> coin;
+    for (Index n = 0; n < right.size(); ++n) coin.push_back(generator() % 3 == 0);
+    CHECK(said_where([&](Index b, Index h, Index i, Index j) {
+              return coin[static_cast<std::size_t>(((b * 3 + h) * 9 + i) * 9 + j)];
+          }) == "no pattern found");
+    // One value apart from each rule is enough against it.
+    for (const auto& rule : std::vector<std::function<Tensor<double>(const Tensor<double>&)>>{
+             [](const Tensor<double>& v) { return mapped(v, [](double x) { return 2 * x; }); },
+             [](const Tensor<double>& v) { return mapped(v, [](double x) { return x + 1; }); },
+             [](const Tensor<double>& v) { return transposed(v); },
+             [](const Tensor<double>& v) {
+                 return reordered(v, 3, {8, 7, 6, 5, 4, 3, 2, 1, 0});
+             },
+             [](const Tensor<double>& v) {
+                 return reordered(v, 1, {1, 2, 0});
+             }}) {
+        Tensor<double> found = rule(right);
+        const std::string rule_of_all = said("layer.0.c2p", right, found);
+        CHECK(rule_of_all != "no pattern found");
+        found[100] += 0.01;
+        const std::string left = said("layer.0.c2p", right, found);
+        // A transposed stage still is right on its diagonal, which then is all there is to say.
+        CHECK((left == "no pattern found" ||
+               (rule_of_all.starts_with("transposed") && left == "only pairs off the diagonal are wrong")));
+    }
+    // Too few values agree with anything.
+    CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 2}), random_tensor({1, 1, 1, 2}, 5)) == "no pattern found");
+}
