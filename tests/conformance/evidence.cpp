@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "core/io/checkpoint.h"
+#include "tests/conformance/arithmetic.h"
 
 namespace locus::conformance {
 
@@ -72,10 +73,21 @@ std::string Replay::full_name(const std::string& stem) const {
     return stem.starts_with('/') ? segment_ + stem.substr(1) : scope_ + stem;
 }
 
-std::optional<Tensor<double>> Replay::reported(const std::string& name) const {
+const Tensor<double>* Replay::reported(const std::string& name) const {
+    const auto known = evidence_.shared->find(name);
+    if (known != evidence_.shared->end()) return &known->second;
     for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
-        if (const Stage* stage = trace->find(name)) return widened(*stage);
-    return std::nullopt;
+        if (const Stage* stage = trace->find(name))
+            return &evidence_.shared->emplace(name, widened(*stage)).first->second;
+    return nullptr;
+}
+
+const Tensor<double>& Replay::table_products(const std::string& rows, const std::string& table) const {
+    const std::string name = scope_ + rows + " x " + table;  // no stage has such a name
+    SharedWork& work = touches(rows) || touches(table) ? kept_ : *evidence_.shared;
+    const auto known = work.find(name);
+    if (known != work.end()) return known->second;
+    return work.emplace(name, products_with_table((*this)(rows), (*this)(table))).first->second;
 }
 
 std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
@@ -124,11 +136,10 @@ Tensor<double> Replay::computed(const std::string& stem) const {
 const Tensor<double>& Replay::operator()(const std::string& stem) const {
     const auto known = kept_.find(stem);
     if (known != kept_.end()) return known->second;
-    std::optional<Tensor<double>> values;
-    if (!touches(stem)) values = reported(full_name(stem));
+    if (!touches(stem))
+        if (const Tensor<double>* values = reported(full_name(stem))) return *values;
     // What nobody reports may still follow from what somebody does.
-    if (!values) values = computed(stem);
-    return kept_.emplace(stem, std::move(*values)).first->second;
+    return kept_.emplace(stem, computed(stem)).first->second;
 }
 
 Mask Replay::mask(Index b) const {
