@@ -2,6 +2,7 @@
 // The small steps that right and wrong formulas are written in: [B,H,...] tensors, head by head.
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "core/attention/products.h"
 #include "core/models/block.h"
@@ -39,32 +40,59 @@ inline Index row_of(const Tensor<double>& index, Index i, Index j, Index rows) {
     return row;
 }
 
-/// Products of all vectors with all rows of a table, one picked for each pair: picked[b,h,i,j] = x . table[h,
-/// index(i,j)] with x = vectors[b,h,i] if `by_query`, else vectors[b,h,j].
-inline Tensor<double> picked_products(const Tensor<double>& vectors, const Tensor<double>& table,
-                                      const Tensor<double>& index, bool by_query) {
-    return each_head(vectors, index.extent(0), index.extent(1), [&](Index at, Index h, Index) {
-        const Matrix<double> all = products_of_rows<double>(vectors.matrix(at), table.matrix(h));
-        Matrix<double> picked(index.extent(0), index.extent(1));
-        for (Index i = 0; i < picked.rows(); ++i)
-            for (Index j = 0; j < picked.cols(); ++j)
-                picked(i, j) = all(by_query ? i : j, row_of(index, i, j, all.cols()));
-        return picked;
+/// All rows of a stage [B,H,T,d] with all rows of a table [H,R,d] -> [B,H,T,R].
+inline Tensor<double> products_with_table(const Tensor<double>& rows, const Tensor<double>& table) {
+    return each_head(rows, rows.extent(2), table.extent(1), [&](Index at, Index h, Index) {
+        return products_of_rows<double>(rows.matrix(at), table.matrix(h));
     });
+}
+
+/// Row numbers of all pairs, checked once.
+inline std::vector<Index> rows_of(const Tensor<double>& index, Index rows) {
+    std::vector<Index> all;
+    all.reserve(static_cast<std::size_t>(index.size()));
+    for (Index i = 0; i < index.extent(0); ++i)
+        for (Index j = 0; j < index.extent(1); ++j) all.push_back(row_of(index, i, j, rows));
+    return all;
+}
+
+/// c2p[b,h,i,j] = all[b,h,i, index(i,j)], where all[b,h,i,r] = q[b,h,i] . k_r[h,r].
+inline Tensor<double> gathered_by_query(const Tensor<double>& all, const Tensor<double>& index) {
+    if (index.extent(0) != all.extent(2)) throw NotEnough{"an index of as many queries"};
+    const std::vector<Index> rows = rows_of(index, all.extent(3));
+    const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
+    Tensor<double> picked({all.extent(0), all.extent(1), queries, keys});
+    for (Index line = 0; line < picked.size() / keys; ++line) {
+        const Index* row = rows.data() + line % queries * keys;
+        for (Index j = 0; j < keys; ++j) picked[line * keys + j] = all[line * count + row[j]];
+    }
+    return picked;
+}
+
+/// p2c[b,h,i,j] = all[b,h,j, index(i,j)], where all[b,h,j,r] = k[b,h,j] . q_r[h,r].
+inline Tensor<double> gathered_by_key(const Tensor<double>& all, const Tensor<double>& index) {
+    if (index.extent(1) != all.extent(2)) throw NotEnough{"an index of as many keys"};
+    const std::vector<Index> rows = rows_of(index, all.extent(3));
+    const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
+    Tensor<double> picked({all.extent(0), all.extent(1), queries, keys});
+    for (Index line = 0; line < picked.size() / keys; ++line) {
+        const Index* row = rows.data() + line % queries * keys;
+        const Index first = line / queries * keys * count;
+        for (Index j = 0; j < keys; ++j) picked[line * keys + j] = all[first + j * count + row[j]];
+    }
+    return picked;
 }
 
 /// c2p[b,h,i,j] = q[b,h,i] . k_r[h, index(i,j)].
 inline Tensor<double> content_to_position_by(const Tensor<double>& q, const Tensor<double>& k_r,
                                              const Tensor<double>& index) {
-    if (index.extent(0) != q.extent(2)) throw NotEnough{"an index of as many queries"};
-    return picked_products(q, k_r, index, true);
+    return gathered_by_query(products_with_table(q, k_r), index);
 }
 
 /// p2c[b,h,i,j] = k[b,h,j] . q_r[h, index(i,j)].
 inline Tensor<double> position_to_content_by(const Tensor<double>& k, const Tensor<double>& q_r,
                                              const Tensor<double>& index) {
-    if (index.extent(1) != k.extent(2)) throw NotEnough{"an index of as many keys"};
-    return picked_products(k, q_r, index, false);
+    return gathered_by_key(products_with_table(k, q_r), index);
 }
 
 /// The last two axes exchanged.

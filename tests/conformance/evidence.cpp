@@ -6,6 +6,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
+#include "tests/conformance/arithmetic.h"
 
 namespace locus::conformance {
 
@@ -171,10 +172,21 @@ std::string Replay::canonical(const std::string& stem) const {
     return in_a_layer && !name.ends_with("embeddings.output") ? stem : "/" + name.substr(segment_.size());
 }
 
-std::optional<Tensor<double>> Replay::reported(const std::string& name) const {
+const Tensor<double>* Replay::reported(const std::string& name) const {
+    const auto known = evidence_.shared->find(name);
+    if (known != evidence_.shared->end()) return &known->second;
     for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
-        if (const Stage* stage = trace->find(name)) return widened(*stage);
-    return std::nullopt;
+        if (const Stage* stage = trace->find(name))
+            return &evidence_.shared->emplace(name, widened(*stage)).first->second;
+    return nullptr;
+}
+
+const Tensor<double>& Replay::table_products(const std::string& rows, const std::string& table) const {
+    const std::string name = scope_ + rows + " x " + table;  // no stage has such a name
+    SharedWork& work = touches(rows) || touches(table) ? kept_ : *evidence_.shared;
+    const auto known = work.find(name);
+    if (known != work.end()) return known->second;
+    return work.emplace(name, products_with_table((*this)(rows), (*this)(table))).first->second;
 }
 
 std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
@@ -226,11 +238,10 @@ Tensor<double> Replay::computed(const std::string& stem) const {
 const Tensor<double>& Replay::operator()(const std::string& stem) const {
     const auto known = kept_.find(stem);
     if (known != kept_.end()) return known->second;
-    std::optional<Tensor<double>> values;
-    if (!touches(stem)) values = reported(full_name(stem));
+    if (!touches(stem))
+        if (const Tensor<double>* values = reported(full_name(stem))) return *values;
     // What nobody reports may still follow from what somebody does.
-    if (!values) values = computed(stem);
-    return kept_.emplace(stem, std::move(*values)).first->second;
+    return kept_.emplace(stem, computed(stem)).first->second;
 }
 
 Mask Replay::mask(Index b) const {

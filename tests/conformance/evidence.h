@@ -34,6 +34,9 @@ struct ModelFolder {
     explicit ModelFolder(std::shared_ptr<const WeightSource> from) : source(from), weights(std::move(from)) {}
 };
 
+/// Stages widened, and products of them, that all replays of one evidence have in common.
+using SharedWork = std::map<std::string, Tensor<double>>;
+
 /// Everything that is known about one wrong pass.
 struct Evidence {
     const Trace& reference;
@@ -41,6 +44,7 @@ struct Evidence {
     std::shared_ptr<const ModelFolder> model;  // nullptr: only stages that follow from stages can be explained
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
+    std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
 };
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
@@ -83,6 +87,9 @@ public:
     std::optional<Tensor<double>> expected(const std::string& stem) const;
     /// What the candidate says of a stage; for numbers that only it knows, such as a forgotten random bias.
     std::optional<Tensor<double>> found(const std::string& stem) const;
+    /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
+    /// nothing replaces either.
+    const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;
     /// True if the stage, or one it follows from, has a replaced formula.
     bool touches(const std::string& stem) const;
 
@@ -123,7 +130,8 @@ private:
     std::string canonical(const std::string& stem) const;
     const Formula* formula_of(const std::string& stem) const;
     const Formula* right_formula_of(const std::string& stem) const;
-    std::optional<Tensor<double>> reported(const std::string& name) const;
+    /// nullptr if nobody reports it.
+    const Tensor<double>* reported(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
     std::string input_name(bool of_query) const;
     /// "layer.0.g." without its segment.

@@ -13,13 +13,15 @@ Tensor<double> mirrored_index(const Replay& at) {
 
 Formula c2p_by(Make index, Make table) {
     return {"c2p", {"q", "k_r", "/relative.index"}, [index, table](const Replay& at) {
-                return content_to_position_by(at("q"), table(at), index(at));
+                if (table) return content_to_position_by(at("q"), table(at), index(at));
+                return gathered_by_query(at.table_products("q", "k_r"), index(at));
             }};
 }
 
 Formula p2c_by(Make index, Make table) {
     return {"p2c", {"k", "q_r", "/relative.index"}, [index, table](const Replay& at) {
-                return position_to_content_by(at("k"), table(at), index(at));
+                if (table) return position_to_content_by(at("k"), table(at), index(at));
+                return gathered_by_key(at.table_products("k", "q_r"), index(at));
             }};
 }
 

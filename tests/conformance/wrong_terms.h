@@ -11,10 +11,8 @@ namespace locus::conformance {
 using Make = std::function<Tensor<double>(const Replay&)>;
 
 /// c2p, or p2c, gathered by another index and from another table than k_r, or q_r.
-Formula c2p_by(
-    Make index, Make table = [](const Replay& at) { return at("k_r"); });
-Formula p2c_by(
-    Make index, Make table = [](const Replay& at) { return at("q_r"); });
+Formula c2p_by(Make index, Make table = {});
+Formula p2c_by(Make index, Make table = {});
 /// "/relative.index", as this replay has it.
 Tensor<double> index_here(const Replay& at);
 /// The right row of j - i at (i,j).

@@ -12,8 +12,8 @@ Mistake mistake_01() {
             .families = {Family::deberta},
             .stems = {"p2c"},
             .variants = {{"", {{"p2c", {"k", "q_r", "/relative.index"}, [](const Replay& at) {
-                                    return position_to_content_by(at("k"), at("q_r"),
-                                                                  transposed(at("/relative.index")));
+                                    return gathered_by_key(at.table_products("k", "q_r"),
+                                                           transposed(at("/relative.index")));
                                 }}}}}};
 }
 

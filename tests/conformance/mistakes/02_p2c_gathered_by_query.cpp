@@ -12,7 +12,7 @@ Mistake mistake_02() {
             .families = {Family::deberta},
             .stems = {"p2c"},
             .variants = {{"", {{"p2c", {"k", "q_r", "/relative.index"}, [](const Replay& at) {
-                                    return content_to_position_by(at("k"), at("q_r"), at("/relative.index"));
+                                    return gathered_by_query(at.table_products("k", "q_r"), at("/relative.index"));
                                 }}}}}};
 }
 
