@@ -16,7 +16,7 @@ namespace locus::test {
 using namespace locus::conformance;
 
 /// One pass with everything a diagnosis may look at.
-struct Recorded {
+struct RecordedPort {
     std::string name;
     Trace reference;
     std::shared_ptr<const ModelFolder> model;
@@ -24,9 +24,9 @@ struct Recorded {
 };
 
 /// Every recorded DeBERTa case; the trained model too.
-inline const std::vector<Recorded>& recorded_cases() {
-    static const std::vector<Recorded> all = [] {
-        std::vector<Recorded> cases;
+inline const std::vector<RecordedPort>& recorded_cases() {
+    static const std::vector<RecordedPort> all = [] {
+        std::vector<RecordedPort> cases;
         for (const Case& one : cases_of({"hf_deberta", "ms_deberta"}, "tiny_v3_trained", "tiny-v3")) {
             const fs::path exact = one.folder / "trace_exact.safetensors", rounded = one.folder / "trace.safetensors";
             cases.push_back({one.name(), read_trace(fs::exists(exact) ? exact : rounded),
@@ -64,7 +64,7 @@ inline Stage as_port_writes(const Stage& like, const Tensor<double>& values) {
 }
 
 /// A port that makes this mistake and reports these stages; nothing if it cannot be made here or would crash.
-inline std::optional<Trace> port_with(const Recorded& one, const Variant& variant, const Stems& stems) {
+inline std::optional<Trace> port_with(const RecordedPort& one, const Variant& variant, const Stems& stems) {
     const Trace silent;
     const Evidence evidence{one.reference, silent, one.model, one.segments};
     const Replay replay(evidence, "layer.0.", variant.formulas);
@@ -85,7 +85,7 @@ inline std::optional<Trace> port_with(const Recorded& one, const Variant& varian
 }
 
 /// What became of a port.
-struct Outcome {
+struct PortOutcome {
     bool seen = false;         // something failed
     double size = 0;           // max |difference| over what rounding explains, of the first wrong stage
     std::optional<int> named;  // as whom
@@ -95,12 +95,12 @@ struct Outcome {
     bool ties_with(int number) const { return std::find(same.begin(), same.end(), number) != same.end(); }
 };
 
-inline Outcome outcome_of(const Recorded& one, const Trace& port) {
+inline PortOutcome outcome_of(const RecordedPort& one, const Trace& port) {
     const Comparison comparison = compare(one.reference, port);
     const StageVerdict* first = comparison.first();
     if (!first) return {};
     const Diagnosis found = diagnose({one.reference, port, one.model, one.segments}, comparison, *first);
-    Outcome outcome;
+    PortOutcome outcome;
     outcome.seen = true;
     outcome.size = first->allowed > 0 ? first->max_difference / first->allowed : first->max_difference * 1e6;
     if (found.named) outcome.named = found.named->mistake;

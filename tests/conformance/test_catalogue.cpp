@@ -60,10 +60,10 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
             double largest = 0;
             bool named = false;
             for (const Stems& stems : reports_of(variant))
-                for (const Recorded& one : recorded_cases()) {
+                for (const RecordedPort& one : recorded_cases()) {
                     const auto port = port_with(one, variant, stems);
                     if (!port) continue;
-                    const Outcome outcome = outcome_of(one, *port);
+                    const PortOutcome outcome = outcome_of(one, *port);
                     if (!outcome.seen) continue;
                     INFO(mistake.number << " " << variant.how << " in " << one.name << " at " << outcome.stage
                                         << ", named " << outcome.named.value_or(0) << ": " << outcome.best);

@@ -13,9 +13,9 @@ using namespace locus::test;
 
 namespace {
 
-const Recorded& case_named(const std::string& name) {
+const RecordedPort& case_named(const std::string& name) {
     const auto& all = recorded_cases();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Recorded& one) { return one.name == name; });
+    const auto found = std::find_if(all.begin(), all.end(), [&](const RecordedPort& one) { return one.name == name; });
     REQUIRE(found != all.end());
     return *found;
 }
@@ -36,11 +36,11 @@ Stage stage_of(const std::string& name, StageValues values) {
 }
 
 /// Named by this number, alone, whichever of these reports the port writes.
-void check_named(const Recorded& one, const Variant& variant, int number, const std::vector<Stems>& reports) {
+void check_named(const RecordedPort& one, const Variant& variant, int number, const std::vector<Stems>& reports) {
     for (const Stems& stems : reports) {
         const auto port = port_with(one, variant, stems);
         REQUIRE(port);
-        const Outcome outcome = outcome_of(one, *port);
+        const PortOutcome outcome = outcome_of(one, *port);
         INFO(one.name << ", " << variant.how << ", " << stems.back() << ": " << outcome.stage << ", " << outcome.best);
         REQUIRE(outcome.seen);
         CHECK(outcome.size > 100);
@@ -78,7 +78,7 @@ TEST_CASE("catalogue: noise in keys is no forgotten bias", "[kit]") {
                                        return sum_of(k, random_tensor(k.shape(), 3));
                                    }}}};
     for (const Stems& stems : {every_stem(), Stems{"c2c"}, Stems{"p2c"}, Stems{"scores"}}) {
-        const Outcome outcome =
+        const PortOutcome outcome =
             outcome_of(case_named("hf_deberta_v1"), *port_with(case_named("hf_deberta_v1"), noisy, stems));
         INFO(outcome.best);
         CHECK(outcome.seen);
@@ -110,9 +110,9 @@ TEST_CASE("catalogue: a leak past the mask betrays its constant, or whatever els
 }
 
 TEST_CASE("catalogue: a table whose rows fold into the batch", "[kit]") {
-    const Recorded& whole = case_named("ms_deberta_v3_emd");  // 2k = 16
+    const RecordedPort& whole = case_named("ms_deberta_v3_emd");  // 2k = 16
     for (const auto& [batch, length] : {std::pair<Index, Index>{2, 8}, {4, 4}}) {
-        Recorded one{"B T = 2k", {}, whole.model, {ModelInput{}}};
+        RecordedPort one{"B T = 2k", {}, whole.model, {ModelInput{}}};
         one.segments[0].tokens = IndexTensor({batch, length});
         for (Index n = 0; n < batch * length; ++n) one.segments[0].tokens[n] = 1 + (7 * n + n / length) % 30;
         const Deberta<double> model(parse_deberta_config(whole.model->config_json, whole.model->location),
@@ -124,7 +124,7 @@ TEST_CASE("catalogue: a table whose rows fold into the batch", "[kit]") {
 
 TEST_CASE("catalogue: an index built for the other length shows where lengths differ", "[kit]") {
     const Index queries = 3, keys = 6, k = 4;
-    Recorded one{"Tq = 3, Tk = 6", {}, nullptr, {}};
+    RecordedPort one{"Tq = 3, Tk = 6", {}, nullptr, {}};
     one.reference.add(stage_of("relative.index", BucketLine::clamped(queries, keys, k).matrix()));
     one.reference.add(stage_of("layer.0.q", random_tensor({2, 3, queries, 4}, 4)));
     one.reference.add(stage_of("layer.0.k", random_tensor({2, 3, keys, 4}, 5)));
@@ -145,7 +145,7 @@ TEST_CASE("catalogue: an index built for the other length shows where lengths di
 
 TEST_CASE("catalogue: log buckets are read off an index that nobody explains", "[kit]") {
     for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf}) {
-        Recorded one{"buckets", {}, nullptr, {}};
+        RecordedPort one{"buckets", {}, nullptr, {}};
         one.reference.add(stage_of("relative.index", BucketLine::logarithmic(700, 700, 256, 512, clamp).matrix()));
         for (const int number : {16, 17, 18, 19, 20, 21}) {
             const Variant& variant = mistake_of(number).variants.at(0);
@@ -155,7 +155,7 @@ TEST_CASE("catalogue: log buckets are read off an index that nobody explains", "
 }
 
 TEST_CASE("catalogue: a huge score behind the mask takes the precision of the others", "[kit]") {
-    Recorded one{"huge hidden score", {}, nullptr, {ModelInput{}}};
+    RecordedPort one{"huge hidden score", {}, nullptr, {ModelInput{}}};
     one.segments[0].tokens = IndexTensor({1, 3});
     one.segments[0].mask = IndexTensor({1, 3}, {1, 1, 0});
     for (const double huge : {1e4, 1e9}) {
