@@ -211,5 +211,6 @@ TEST_CASE("pattern: noise has none, nor has what holds nearly everywhere", "[kit
                (rule_of_all.starts_with("transposed") && left == "only pairs off the diagonal are wrong")));
     }
     // Too few values agree with anything.
+    CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 1}), random_tensor({1, 1, 1, 1}, 5)) == "no pattern found");
     CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 2}), random_tensor({1, 1, 1, 2}, 5)) == "no pattern found");
 }
