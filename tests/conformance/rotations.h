@@ -35,10 +35,10 @@ Formula rotation(const std::string& stem, const std::string& from, Step step) {
             }};
 }
 
-/// q_rot, k_rot and, where values are turned too, v_rot by one step.
+/// q_rot and k_rot by one step; a port that turns values too may well turn those right.
 template <class Step>
 std::vector<Formula> rotations(Step step) {
-    return {rotation("q_rot", "q", step), rotation("k_rot", "k", step), rotation("v_rot", "v", step)};
+    return {rotation("q_rot", "q", step), rotation("k_rot", "k", step)};
 }
 
 /// rotary.sin and rotary.cos by other angles per position [d/2].

@@ -48,7 +48,7 @@ std::vector<Index> differing(int number, std::size_t variant) {
 }  // namespace
 
 TEST_CASE("catalogue: right formulas give every recorded stage of a layer, masks and clamps as recorded", "[kit]") {
-    for (const Recorded& one : recorded_cases()) {
+    for (const RecordedPort& one : recorded_cases()) {
         const Trace silent;
         const Evidence evidence{one.reference, silent, one.model, one.segments};
         const Replay replay(evidence, "layer.0.");

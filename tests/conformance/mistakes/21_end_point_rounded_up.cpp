@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "tests/conformance/mistakes/mistakes.h"
@@ -7,10 +8,10 @@ namespace locus::conformance {
 
 namespace {
 
-/// Bucket b instead of b - 1 for offsets that the logarithm sees as M - 1; row 2b unless it is clamped.
+/// Bucket b instead of b - 1 for offsets that the logarithm sees as M - 1; row 2b, as for all beyond, unless clamped.
 Index one_up(const RelativeRule& rule, Index offset) {
     const Index x = rule.clamped_offset(offset);
-    if (std::abs(x) != rule.max_position - 1) return rule.row(offset);
+    if (std::abs(x) != rule.max_position - 1) return std::clamp<Index>(rule.bucket(offset) + rule.span, 0, rule.rows());
     return x > 0 ? rule.rows() : 0;
 }
 

@@ -40,7 +40,9 @@ Index row_of(Index i, Index j, Index length, const DebertaConfig& config, const 
     if (slip.is(11, 0)) return std::clamp<Index>(offset + span, 0, 2 * span - 1);
     if (slip.is(11, 1)) return k - span + std::clamp<Index>(offset + k, 0, 2 * k - 1);
     const Index centre = slip.is(7, 0) ? k - 1 : slip.is(7, 1) ? k + 1 : k;
-    const Index highest = slip.is(8) || slip.is(21) ? 2 * k : 2 * k - 1;
+    // 21 is a slip of the logarithm: without buckets there is nothing to round up.
+    const bool past_the_end = slip.is(8) || (slip.is(21) && config.position_buckets > 0);
+    const Index highest = past_the_end ? 2 * k : 2 * k - 1;
     return std::clamp<Index>(offset + centre, slip.is(9, 0) ? 1 : 0, highest);
 }
 
