@@ -13,8 +13,6 @@ const std::vector<Equivalent>& equivalents() {
         {7, 11, false, "texts one token shorter than the span",
          "a slice of k - T = 1 rows less is a centre off by one"},
         {7, 18, false, "M = b + 1", "a centre at M is a centre at k + 1"},
-        {8, 21, false, "M and b so small that M - 1 reaches bucket b by itself",
-         "what is left of 21 is the clamp that is missing, which is 8"},
         {13, 14, false, "dumps of the index alone",
          "14 has the index of 13; what it adds is which rows of the table each sample gets"},
         {16, 20, false, "texts of no more than b tokens",

@@ -118,7 +118,7 @@ std::vector<Formula> roformer_formulas() {
         {"probs", {"scores"}, [](const Replay& at) { return masked_probabilities(at); }},
         {"context", {"probs", "v", "v_rot"}, context_of},
     };
-    for (Formula& formula : rotations([](const auto&x, const auto&sin, const auto&cos) {
+    for (Formula& formula : rotations_of_all([](const auto&x, const auto&sin, const auto&cos) {
              return turned(x, sin, cos, RotaryLayout::interleaved);
          }))
         all.push_back(std::move(formula));

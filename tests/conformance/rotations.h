@@ -41,6 +41,12 @@ std::vector<Formula> rotations(Step step) {
     return {rotation("q_rot", "q", step), rotation("k_rot", "k", step)};
 }
 
+/// The same and, where values are turned too, v_rot.
+template <class Step>
+std::vector<Formula> rotations_of_all(Step step) {
+    return {rotation("q_rot", "q", step), rotation("k_rot", "k", step), rotation("v_rot", "v", step)};
+}
+
 /// rotary.sin and rotary.cos by other angles per position [d/2].
 template <class Theta>
 std::vector<Formula> angles_by(Theta theta) {
