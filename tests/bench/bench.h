@@ -38,6 +38,9 @@ std::vector<Measure> bench_linear();
 /// Peak memory of Transformer-XL and XLNet over few and many segments.
 std::vector<Measure> bench_segments();
 
+/// The conformance kit: export, a whole check, and the diagnosis of one large stage.
+std::vector<Measure> bench_kit();
+
 /// Seconds of a monotonic clock.
 double now();
 double median(std::vector<double> values);

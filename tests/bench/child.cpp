@@ -1,5 +1,6 @@
 #include "tests/bench/child.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,8 +20,12 @@ ChildCost run_child(const std::vector<std::string>& command) {
     pid_t child = 0;
     int status = 0;
     rusage usage = {};
-    if (posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0 ||
-        wait4(child, &status, 0, &usage) < 0 || status != 0)
+    posix_spawn_file_actions_t quiet;  // the table and the JSON of a benchmark stand alone on standard output
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    const int spawned = posix_spawn(&child, arguments[0], &quiet, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&quiet);
+    if (spawned != 0 || wait4(child, &status, 0, &usage) < 0 || status != 0)
         throw Error(Fault::unreadable, "bench: " + command[0] + " did not run to its end");
     return {now() - start, static_cast<double>(usage.ru_maxrss) * 1024 / 1e6};
 }

@@ -33,6 +33,8 @@ const std::vector<Benchmark>& benchmarks() {
         {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens",
          bench_segments},
         {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
+        {"kit", "the conformance kit, and the diagnosis of one wrong stage; T 512, H 12, d 64, k 256, float32",
+         bench_kit},
         {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers", bench_wmd},
     };
     return all;

@@ -56,31 +56,29 @@ inline std::vector<Index> rows_of(const Tensor<double>& index, Index rows) {
     return all;
 }
 
+/// picked[b,h,i,j] = all[b,h,n, index(i,j)] with n = i (by_query) or n = j.
+inline Tensor<double> gathered(const Tensor<double>& all, const Tensor<double>& index, bool by_query) {
+    const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
+    if ((by_query ? queries : keys) != all.extent(2)) throw NotEnough{"an index of as many queries and keys"};
+    std::vector<Index> cells = rows_of(index, count);  // where a cell's product lies in a matrix of all products
+    for (Index n = 0; n < queries * keys; ++n)
+        cells[static_cast<std::size_t>(n)] += (by_query ? n / keys : n % keys) * count;
+    return each_head(all, queries, keys, [&](Index at, Index, Index) {
+        const double* from = all.matrix(at).data();
+        Matrix<double> picked(queries, keys);
+        for (Index n = 0; n < queries * keys; ++n) picked.data()[n] = from[cells[static_cast<std::size_t>(n)]];
+        return picked;
+    });
+}
+
 /// c2p[b,h,i,j] = all[b,h,i, index(i,j)], where all[b,h,i,r] = q[b,h,i] . k_r[h,r].
 inline Tensor<double> gathered_by_query(const Tensor<double>& all, const Tensor<double>& index) {
-    if (index.extent(0) != all.extent(2)) throw NotEnough{"an index of as many queries"};
-    const std::vector<Index> rows = rows_of(index, all.extent(3));
-    const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
-    Tensor<double> picked({all.extent(0), all.extent(1), queries, keys});
-    for (Index line = 0; line < picked.size() / keys; ++line) {
-        const Index* row = rows.data() + line % queries * keys;
-        for (Index j = 0; j < keys; ++j) picked[line * keys + j] = all[line * count + row[j]];
-    }
-    return picked;
+    return gathered(all, index, true);
 }
 
 /// p2c[b,h,i,j] = all[b,h,j, index(i,j)], where all[b,h,j,r] = k[b,h,j] . q_r[h,r].
 inline Tensor<double> gathered_by_key(const Tensor<double>& all, const Tensor<double>& index) {
-    if (index.extent(1) != all.extent(2)) throw NotEnough{"an index of as many keys"};
-    const std::vector<Index> rows = rows_of(index, all.extent(3));
-    const Index queries = index.extent(0), keys = index.extent(1), count = all.extent(3);
-    Tensor<double> picked({all.extent(0), all.extent(1), queries, keys});
-    for (Index line = 0; line < picked.size() / keys; ++line) {
-        const Index* row = rows.data() + line % queries * keys;
-        const Index first = line / queries * keys * count;
-        for (Index j = 0; j < keys; ++j) picked[line * keys + j] = all[first + j * count + row[j]];
-    }
-    return picked;
+    return gathered(all, index, false);
 }
 
 /// c2p[b,h,i,j] = q[b,h,i] . k_r[h, index(i,j)].

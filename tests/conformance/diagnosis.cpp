@@ -1,8 +1,12 @@
 #include "tests/conformance/diagnosis.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <limits>
+#include <set>
+#include <thread>
 
 namespace locus::conformance {
 
@@ -10,6 +14,8 @@ namespace {
 
 constexpr double kBeyondBest = 100;     // how many times the best residual every other hypothesis must leave,
 constexpr double kBeyondRounding = 10;  // and how many times what rounding allows
+constexpr unsigned kMostWorkers = 4;    // each holds a prediction as large as the stage
+constexpr double kFar = 1e-3;  // a hypothesis that leaves this and much more than rounding need not be finished
 
 double largest(const Tensor<double>& values) {
     double size = 0;
@@ -17,18 +23,29 @@ double largest(const Tensor<double>& values) {
     return size;
 }
 
-/// max |a - b|; infinity for another shape or anything that is not a number, unless both are.
-double distance(const Tensor<double>& a, const Tensor<double>& b) {
-    if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+/// max |a - b|; infinity where either is not a number, unless both are: a hypothesis may predict NaN.
+double distance(const double* a, const double* b, Index count) {
     double worst = 0;
-    for (Index n = 0; n < a.size(); ++n) {
-        if (std::isnan(a[n]) && std::isnan(b[n])) continue;  // a hypothesis may predict NaN
+    for (Index n = 0; n < count; ++n) {
         const double difference = std::abs(a[n] - b[n]);
-        if (!(difference <= std::numeric_limits<double>::max())) return std::numeric_limits<double>::infinity();
-        worst = std::max(worst, difference);
+        if (difference <= worst) continue;
+        if (difference <= std::numeric_limits<double>::max())
+            worst = difference;
+        else if (!std::isnan(a[n]) || !std::isnan(b[n]))
+            return std::numeric_limits<double>::infinity();
     }
     return worst;
 }
+
+/// The same; infinity for another shape.
+double distance(const Tensor<double>& a, const Tensor<double>& b) {
+    return a.shape() == b.shape() ? distance(a.data(), b.data(), a.size()) : std::numeric_limits<double>::infinity();
+}
+
+/// Thrown by a head that a hypothesis has wrong beyond doubt.
+struct FarAway {
+    double at_least;  // a lower bound of the residual
+};
 
 /// A hypothesis and the numbers it predicts.
 struct Hypothesis {
@@ -56,26 +73,37 @@ bool contradicted(const Mistake& mistake, const Variant& variant, const Replay& 
 
 class Judge {
 public:
-    Judge(const Evidence& evidence, const StageVerdict& verdict)
+    Judge(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict)
         : evidence_(evidence),
           verdict_(verdict),
           place_(scope_and_stem(verdict.name)),
-          found_(widened(evidence.candidate.at(verdict.name))) {}
+          found_(widened(evidence.candidate.at(verdict.name))) {
+        for (const StageVerdict& stage : comparison.stages)
+            if (stage.pass) settled_.insert(stage.name);
+        largest_ = largest(found_);
+    }
 
     const std::string& scope() const { return place_.first; }
     const std::string& stem() const { return place_.second; }
 
     /// The hypothesis that these formulas are the candidate's; nothing if it says nothing about the stage.
     std::optional<Hypothesis> judge(int mistake, const Variant& variant) const {
-        std::optional<Tensor<double>> predicted = predict(mistake, variant);
-        if (!predicted) return std::nullopt;
         Hypothesis hypothesis;
-        hypothesis.predicted = std::move(*predicted);
         hypothesis.variant = &variant;
-        double size = largest(hypothesis.predicted);
-        if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
         hypothesis.explanation.mistake = mistake;
         hypothesis.explanation.how = variant.how;
+        hypothesis.explanation.allowed = verdict_.tolerance.relative;
+        try {
+            std::optional<Tensor<double>> predicted = predict(mistake, variant);
+            if (!predicted) return std::nullopt;
+            hypothesis.predicted = std::move(*predicted);
+        } catch (const FarAway& far) {
+            hypothesis.explanation.residual = far.at_least;
+            hypothesis.explanation.is_bound = true;
+            return hypothesis;
+        }
+        double size = largest(hypothesis.predicted);
+        if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
         hypothesis.explanation.residual = distance(found_, hypothesis.predicted) / size;
         hypothesis.explanation.allowed = verdict_.tolerance.relative + verdict_.tolerance.absolute / size;
         // Predictions are compared among those that fit; a hypothesis far away need not be kept.
@@ -92,6 +120,10 @@ public:
         for (const StageVerdict& verdict : comparison.stages) {
             const auto [where, what] = scope_and_stem(verdict.name);
             if (where != around || verdict.worst < 0) continue;
+            if (verdict.pass && !replay.touches(what)) {
+                ++explained;
+                continue;
+            }
             try {
                 const double allowed = std::max(verdict.allowed, 0.0);
                 explained += distance(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
@@ -105,8 +137,9 @@ public:
 private:
     std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const {
         try {
-            const Replay replay(evidence_, scope(), variant.formulas);
-            if (mistake != 0 && !replay.touches(stem())) return std::nullopt;
+            Replay replay(evidence_, scope(), variant.formulas);
+            replay.watch(stem(), [&](Index at, const Matrix<double>& head) { stop_if_far(at, head); });
+            if (mistake != 0 && !replay.touches(stem(), settled_)) return std::nullopt;
             return replay.computed(stem());
         } catch (const NotEnough&) {
             return std::nullopt;
@@ -115,10 +148,24 @@ private:
         }
     }
 
+    /// Ends a hypothesis as soon as one head rules it out.  With f the largest value found and p the largest predicted,
+    /// difference / p is at least difference / 2f where p <= 2f, and else at least 1/2, because |p - f| is left.
+    void stop_if_far(Index at, const Matrix<double>& head) const {
+        const auto shape = found_.shape();
+        if (shape.size() != 4 || at >= shape[0] * shape[1] || head.rows() != shape[2] || head.cols() != shape[3])
+            return;
+        const double difference = distance(found_.matrix(at).data(), head.data(), head.size());
+        const double at_least = std::min(0.5, difference / (2 * largest_));
+        const double rounding = std::max(verdict_.tolerance.relative, verdict_.allowed / largest_);
+        if (largest_ > 0 && at_least >= kFar && at_least >= kBeyondBest * rounding) throw FarAway{at_least};
+    }
+
     const Evidence& evidence_;
     const StageVerdict& verdict_;
     std::pair<std::string, std::string> place_;
     Tensor<double> found_;
+    double largest_ = 0;             // of found_
+    std::set<std::string> settled_;  // what the candidate reports and has right
 };
 
 /// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
@@ -140,6 +187,37 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge, const Compari
         [](const Hypothesis& a, const Hypothesis& b) { return a.explanation.mistake < b.explanation.mistake; });
 }
 
+/// Every hypothesis that says something about the stage, in the order of the catalogue, the right formula first.
+std::vector<Hypothesis> judge_all(const Evidence& evidence, const Judge& judge, const Comparison& comparison) {
+    static const Variant as_it_should_be;
+    std::vector<std::pair<int, const Variant*>> open = {{0, &as_it_should_be}};
+    for (const Mistake& mistake : catalogue()) {
+        const auto& families = mistake.families;
+        if (evidence.model && std::find(families.begin(), families.end(), evidence.model->family) == families.end())
+            continue;
+        for (const Variant& variant : mistake.variants) {
+            const Replay replay(evidence, judge.scope(), variant.formulas);
+            if (!contradicted(mistake, variant, replay, judge.stem(), comparison))
+                open.emplace_back(mistake.number, &variant);
+        }
+    }
+    std::vector<std::optional<Hypothesis>> judged(open.size());
+    std::atomic<std::size_t> next = 0;
+    const auto work = [&] {
+        for (std::size_t n = next++; n < open.size(); n = next++)
+            judged[n] = judge.judge(open[n].first, *open[n].second);
+    };
+    std::vector<std::future<void>> workers;
+    for (unsigned n = 1; n < std::min(kMostWorkers, std::thread::hardware_concurrency()); ++n)
+        workers.push_back(std::async(std::launch::async, work));
+    work();
+    for (std::future<void>& worker : workers) worker.get();
+    std::vector<Hypothesis> all;
+    for (std::optional<Hypothesis>& one : judged)
+        if (one) all.push_back(std::move(*one));
+    return all;
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict) {
@@ -147,20 +225,8 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     diagnosis.pattern = describe_difference(evidence, verdict);
     // Nothing was compared: a mistake may explain another shape, none explains another dtype.
     if (verdict.worst < 0 && !verdict.reason.starts_with("shape")) return diagnosis;
-    const Judge judge(evidence, verdict);
-    std::vector<Hypothesis> all;
-    const Variant as_it_should_be;
-    if (const auto right = judge.judge(0, as_it_should_be)) all.push_back(*right);
-    for (const Mistake& mistake : catalogue()) {
-        if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
-                                  mistake.families.end())
-            continue;
-        for (const Variant& variant : mistake.variants) {
-            const Replay replay(evidence, judge.scope(), variant.formulas);
-            if (contradicted(mistake, variant, replay, judge.stem(), comparison)) continue;
-            if (auto hypothesis = judge.judge(mistake.number, variant)) all.push_back(std::move(*hypothesis));
-        }
-    }
+    const Judge judge(evidence, comparison, verdict);
+    std::vector<Hypothesis> all = judge_all(evidence, judge, comparison);
     std::stable_sort(all.begin(), all.end(), [](const Hypothesis& a, const Hypothesis& b) {
         return a.explanation.residual < b.explanation.residual;
     });

@@ -13,8 +13,9 @@ namespace locus::conformance {
 struct Explanation {
     int mistake = 0;  // 0: the right formula
     std::string how;
-    double residual = 0;  // max |candidate - hypothesis| over max |hypothesis|
-    double allowed = 0;   // what rounding explains of it
+    double residual = 0;    // max |candidate - hypothesis| over max |hypothesis|
+    double allowed = 0;     // what rounding explains of it
+    bool is_bound = false;  // it was given up early: it leaves at least that much
     bool fits() const { return residual <= allowed; }
 };
 

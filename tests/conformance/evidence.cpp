@@ -54,9 +54,20 @@ std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
 }
 
 Tensor<double> widened(const Stage& stage) {
-    Tensor<double> values(stage.shape());
-    for (Index n = 0; n < values.size(); ++n) values[n] = stage.at(n);
-    return values;
+    return std::visit(
+        [](const auto& stored) {
+            return Tensor<double>(stored.shape(), std::vector<double>(stored.values().begin(), stored.values().end()));
+        },
+        stage.values);
+}
+
+const Tensor<double>* SharedWork::get(const std::string& name,
+                                      const std::function<std::optional<Tensor<double>>()>& make) {
+    const std::lock_guard lock(busy_);
+    const auto known = made_.find(name);
+    if (known != made_.end()) return &known->second;
+    std::optional<Tensor<double>> made = make();
+    return made ? &made_.emplace(name, std::move(*made)).first->second : nullptr;
 }
 
 Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced)
@@ -67,6 +78,15 @@ Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula>
 Replay Replay::with(std::vector<Formula> more) const {
     more.insert(more.end(), replaced_.begin(), replaced_.end());
     return {evidence_, scope_, std::move(more)};
+}
+
+void Replay::watch(std::string stem, Watch watch) {
+    watched_ = std::move(stem);
+    watch_ = std::move(watch);
+}
+
+void Replay::show(const std::string& stem, Index at, const Matrix<double>& head) const {
+    if (watch_ && stem == watched_) watch_(at, head);
 }
 
 const ModelInput& Replay::input() const {
@@ -173,20 +193,19 @@ std::string Replay::canonical(const std::string& stem) const {
 }
 
 const Tensor<double>* Replay::reported(const std::string& name) const {
-    const auto known = evidence_.shared->find(name);
-    if (known != evidence_.shared->end()) return &known->second;
-    for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
-        if (const Stage* stage = trace->find(name))
-            return &evidence_.shared->emplace(name, widened(*stage)).first->second;
-    return nullptr;
+    return evidence_.shared->get(name, [&]() -> std::optional<Tensor<double>> {
+        for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
+            if (const Stage* stage = trace->find(name)) return widened(*stage);
+        return std::nullopt;
+    });
 }
 
 const Tensor<double>& Replay::table_products(const std::string& rows, const std::string& table) const {
     const std::string name = scope_ + rows + " x " + table;  // no stage has such a name
-    SharedWork& work = touches(rows) || touches(table) ? kept_ : *evidence_.shared;
-    const auto known = work.find(name);
-    if (known != work.end()) return known->second;
-    return work.emplace(name, products_with_table((*this)(rows), (*this)(table))).first->second;
+    const auto make = [&] { return products_with_table((*this)(rows), (*this)(table)); };
+    if (!touches(rows) && !touches(table)) return *evidence_.shared->get(name, make);
+    const auto known = kept_.find(name);
+    return known != kept_.end() ? known->second : kept_.emplace(name, make()).first->second;
 }
 
 std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
@@ -219,14 +238,18 @@ Tensor<double> Replay::right(const std::string& stem) const {
     return formula->compute(*this);
 }
 
-bool Replay::touches(const std::string& stem) const {
+bool Replay::touches(const std::string& stem, const std::set<std::string>& settled) const {
     const std::string name = canonical(stem);
     if (std::any_of(replaced_.begin(), replaced_.end(),
                     [&](const Formula& each) { return each.stem == stem || each.stem == name; }))
         return true;
     const Formula* formula = formula_of(stem);
-    return formula && std::any_of(formula->inputs.begin(), formula->inputs.end(),
-                                  [&](const std::string& input) { return touches(input); });
+    return formula && std::any_of(formula->inputs.begin(), formula->inputs.end(), [&](const std::string& input) {
+               const bool replaced = std::any_of(replaced_.begin(), replaced_.end(), [&](const Formula& each) {
+                   return each.stem == input || each.stem == canonical(input);
+               });
+               return replaced || (settled.count(full_name(input)) == 0 && touches(input, settled));
+           });
 }
 
 Tensor<double> Replay::computed(const std::string& stem) const {
@@ -238,8 +261,10 @@ Tensor<double> Replay::computed(const std::string& stem) const {
 const Tensor<double>& Replay::operator()(const std::string& stem) const {
     const auto known = kept_.find(stem);
     if (known != kept_.end()) return known->second;
+    const auto known_to_all = shared_.find(stem);
+    if (known_to_all != shared_.end()) return *known_to_all->second;
     if (!touches(stem))
-        if (const Tensor<double>* values = reported(full_name(stem))) return *values;
+        if (const Tensor<double>* values = reported(full_name(stem))) return *(shared_[stem] = values);
     // What nobody reports may still follow from what somebody does.
     return kept_.emplace(stem, computed(stem)).first->second;
 }

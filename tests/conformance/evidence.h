@@ -3,7 +3,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,8 +36,16 @@ struct ModelFolder {
     explicit ModelFolder(std::shared_ptr<const WeightSource> from) : source(from), weights(std::move(from)) {}
 };
 
-/// Stages widened, and products of them, that all replays of one evidence have in common.
-using SharedWork = std::map<std::string, Tensor<double>>;
+/// Stages widened, and products of them, that all replays of one evidence have in common; several may ask at once.
+class SharedWork {
+public:
+    /// The tensor of that name, made by the first who asks; nullptr if `make` makes none, which is asked again.
+    const Tensor<double>* get(const std::string& name, const std::function<std::optional<Tensor<double>>()>& make);
+
+private:
+    std::recursive_mutex busy_;  // what is made may itself need what is shared
+    std::map<std::string, Tensor<double>> made_;
+};
 
 /// Everything that is known about one wrong pass.
 struct Evidence {
@@ -90,8 +100,15 @@ public:
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;
-    /// True if the stage, or one it follows from, has a replaced formula.
-    bool touches(const std::string& stem) const;
+    /// Called with head b * H + h of a stage as soon as it is computed; may throw to stop the rest.
+    using Watch = std::function<void(Index at, const Matrix<double>& head)>;
+    /// Whoever computes `stem` here head by head shows each one to `watch`.
+    void watch(std::string stem, Watch watch);
+    /// By a formula of `stem` that computes head by head, so that a hypothesis that fails early costs little.
+    void show(const std::string& stem, Index at, const Matrix<double>& head) const;
+    /// True if the stage, or one it follows from, has a replaced formula.  What stands before a settled stage (full
+    /// name) cannot make this one wrong.
+    bool touches(const std::string& stem, const std::set<std::string>& settled = {}) const;
 
     const std::string& scope() const { return scope_; }
     /// What the segment of this scope was given.  Throws NotEnough where nobody says.
@@ -140,7 +157,10 @@ private:
     const Evidence& evidence_;
     std::string scope_, segment_;
     std::vector<Formula> replaced_;
+    std::string watched_;
+    Watch watch_;
     mutable std::map<std::string, Tensor<double>> kept_;
+    mutable std::map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
 };
 
 /// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";

@@ -22,13 +22,6 @@ std::string listed(const std::vector<Index>& numbers) {
 
 bool Compared::wrong(Index flat) const { return !(std::abs(found[flat] - right[flat]) <= allowed); }
 
-bool Compared::explained_by(const Tensor<double>& values, double factor) const {
-    const double inside = allowed * std::max(1.0, std::abs(factor));
-    for (Index n = 0; n < values.size(); ++n)
-        if (!(std::abs(found[n] - values[n]) <= inside)) return false;
-    return true;
-}
-
 bool Compared::has_pairs() const {
     return rank() >= 2 && axes.size() == static_cast<std::size_t>(rank()) && axes[axes.size() - 2] == "Tq" &&
            axes.back() == "Tk";

@@ -1,5 +1,7 @@
 #pragma once
 // The two halves of a pattern: what was done to the values, and where they are wrong.
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +19,14 @@ struct Compared {
 
     /// |found - right| is outside; so is NaN.
     bool wrong(Index flat) const;
-    /// Every cell of `values` is within what is allowed of found, times a factor where values were multiplied.
-    bool explained_by(const Tensor<double>& values, double factor = 1) const;
+    /// Every value_at(flat) is within what is allowed of found, times a factor where values were multiplied.
+    template <class ValueAt>
+    bool explained_by(ValueAt value_at, double factor = 1) const {
+        const double inside = allowed * std::max(1.0, std::abs(factor));
+        for (Index n = 0; n < found.size(); ++n)
+            if (!(std::abs(found[n] - value_at(n)) <= inside)) return false;
+        return true;
+    }
     bool has_pairs() const;  // the last two axes are queries and keys
     bool has_heads() const;
     Index rank() const { return right.rank(); }

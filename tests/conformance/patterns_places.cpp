@@ -1,8 +1,8 @@
 // Rules about where a stage is wrong: which samples, heads, tokens, distances and tiles.
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
+#include <vector>
 
 #include "tests/conformance/patterns.h"
 
@@ -32,6 +32,12 @@ public:
     Map(const Compared& compared, const ModelInput* input) : at(compared), input_(input) {
         for (Index n = 0; n < at.right.size(); ++n)
             if (at.wrong(n)) wrong_.push_back(n);
+        if (!knows_padding()) return;
+        shown_.assign(static_cast<std::size_t>(at.right.size()), true);
+        for (const char* name : {"T", "Tq", "Tk"})
+            if (const auto tokens = axis(name); tokens && at.right.shape()[*tokens] == input_->mask.extent(1))
+                for (Index n = 0; n < at.right.size(); ++n)
+                    if (padded(n, *tokens)) shown_[static_cast<std::size_t>(n)] = false;
     }
 
     const Compared& at;
@@ -52,12 +58,19 @@ public:
         return sample < input_->mask.extent(0) && token < length && input_->mask[sample * length + token] == 0;
     }
     /// True if nothing that the mask hides touches the cell.
-    bool visible(Index flat) const {
-        if (!knows_padding()) return true;
-        for (const char* name : {"T", "Tq", "Tk"})
-            if (const auto tokens = axis(name))
-                if (at.right.shape()[*tokens] == input_->mask.extent(1) && padded(flat, *tokens)) return false;
-        return true;
+    bool visible(Index flat) const { return shown_.empty() || shown_[static_cast<std::size_t>(flat)]; }
+    /// The values of place_of(n) in 0 ... count - 1 over the wrong cells n.
+    template <class PlaceOf>
+    std::set<Index> hit(Index count, PlaceOf place_of) const {
+        std::vector<bool> marks(static_cast<std::size_t>(count));
+        for (const Index n : wrong_) marks[static_cast<std::size_t>(place_of(n))] = true;
+        std::set<Index> places;
+        for (Index p = 0; p < count; ++p)
+            if (marks[static_cast<std::size_t>(p)]) places.insert(p);
+        return places;
+    }
+    std::set<Index> hit(std::size_t axis) const {
+        return hit(at.right.shape()[axis], [&](Index n) { return coordinate(n, axis); });
     }
     bool masked() const { return knows_padding() && wrong_.size() >= static_cast<std::size_t>(kFewest); }
 
@@ -74,19 +87,21 @@ public:
     bool are_where_seen(In in) const {
         if (!std::all_of(wrong_.begin(), wrong_.end(), in)) return false;
         const Index matrix = at.last() * at.before_last();
-        std::set<Index> hit;
+        std::vector<bool> hit(static_cast<std::size_t>(at.matrices()));
         double there = 0, seen = 0;
         for (const Index n : wrong_) {
-            hit.insert(n / matrix);
+            hit[static_cast<std::size_t>(n / matrix)] = true;
             seen += visible(n);
         }
-        for (Index n = 0; n < at.right.size(); ++n) there += hit.contains(n / matrix) && visible(n) && in(n);
+        for (Index n = 0; n < at.right.size(); ++n)
+            there += hit[static_cast<std::size_t>(n / matrix)] && visible(n) && in(n);
         return seen >= kFewest && seen >= kCovered * there;
     }
 
 private:
     const ModelInput* input_;
     std::vector<Index> wrong_;
+    std::vector<bool> shown_;  // empty: everything
 };
 
 Sentence not_finite(const Map& map) {
@@ -134,11 +149,13 @@ Sentence padding(const Map& map) {
 Sentence along(const Map& map, const std::string& name, const char* one, const char* more, bool few) {
     const auto axis = map.axis(name);
     if (!axis || static_cast<Index>(map.wrong().size()) < kFewest) return std::nullopt;
-    std::set<Index> hit;
-    for (const Index n : map.wrong()) hit.insert(map.coordinate(n, *axis));
+    const std::set<Index> hit = map.hit(*axis);
     const Index count = map.at.right.shape()[*axis], touched = static_cast<Index>(hit.size());
     if (touched == count || (few && 2 * touched > count)) return std::nullopt;
-    if (!map.are([&](Index n) { return hit.contains(map.coordinate(n, *axis)); })) return std::nullopt;
+    std::vector<bool> inside(static_cast<std::size_t>(count));
+    for (const Index p : hit) inside[static_cast<std::size_t>(p)] = true;
+    if (!map.are([&](Index n) { return inside[static_cast<std::size_t>(map.coordinate(n, *axis))]; }))
+        return std::nullopt;
     return std::string("only ") + (touched == 1 ? one : more) + " " + listed({hit.begin(), hit.end()}) +
            (touched == 1 ? " is wrong" : " are wrong");
 }
@@ -147,8 +164,7 @@ Sentence along(const Map& map, const std::string& name, const char* one, const c
 std::string in_heads(const Map& map) {
     const auto axis = map.axis("H");
     if (!axis) return "";
-    std::set<Index> hit;
-    for (const Index n : map.wrong()) hit.insert(map.coordinate(n, *axis));
+    const std::set<Index> hit = map.hit(*axis);
     if (static_cast<Index>(hit.size()) == map.at.right.shape()[*axis]) return "";
     return std::string(" in head") + (hit.size() == 1 ? " " : "s ") + listed({hit.begin(), hit.end()});
 }
@@ -158,12 +174,15 @@ Sentence distances(const Map& map) {
     const auto offset = [&](Index n) { return n / map.at.last() % map.at.before_last() - n % map.at.last(); };
     Index nearest = map.at.right.size();
     bool past = false, future = false;
+    const Index most_before = map.at.last() - 1;  // keys after the query: offsets from -(Tk - 1) on
     std::set<Index> offsets;
-    for (const Index n : map.wrong()) {
-        nearest = std::min(nearest, std::abs(offset(n)));
-        past = past || offset(n) > 0;
-        future = future || offset(n) < 0;
-        offsets.insert(offset(n));
+    for (const Index p :
+         map.hit(most_before + map.at.before_last(), [&](Index n) { return offset(n) + most_before; })) {
+        const Index here = p - most_before;
+        nearest = std::min(nearest, std::abs(here));
+        past = past || here > 0;
+        future = future || here < 0;
+        offsets.insert(here);
     }
     const std::string end = " are wrong" + in_heads(map), number = std::to_string(nearest);
     if (nearest == 0) return std::nullopt;
@@ -188,19 +207,23 @@ Sentence tiles(const Map& map) {
     for (const Index size : {128, 64, 32, 16, 8}) {
         if (rows < 2 * size && columns < 2 * size) continue;
         const Index down = (rows + size - 1) / size, across = (columns + size - 1) / size;
-        std::map<Index, Index> hit;
+        const Index all = map.at.matrices() * down * across;
+        std::vector<Index> hit(static_cast<std::size_t>(all));
         const auto tile_of = [&](Index n) {
             return (n / (rows * columns) * down + n / columns % rows / size) * across + n % columns / size;
         };
-        for (const Index n : map.wrong()) ++hit[tile_of(n)];
+        for (const Index n : map.wrong()) ++hit[static_cast<std::size_t>(tile_of(n))];
         bool whole = true, full = false;
-        for (const auto& [tile, count] : hit) {
+        Index wrong = 0;
+        for (Index tile = 0; tile < all; ++tile) {
+            const Index count = hit[static_cast<std::size_t>(tile)];
+            if (count == 0) continue;
+            ++wrong;
             const Index high = std::min(size, rows - tile / across % down * size);
             const Index wide = std::min(size, columns - tile % across * size);
             whole = whole && static_cast<double>(count) >= kCovered * static_cast<double>(high * wide);
             full = full || (high == size && wide == size);
         }
-        const Index all = map.at.matrices() * down * across, wrong = static_cast<Index>(hit.size());
         if (!whole || !full || wrong == all) continue;
         const Index first = map.wrong().front();
         return "only whole tiles of " + std::to_string(size) + " x " + std::to_string(size) + " are wrong, " +

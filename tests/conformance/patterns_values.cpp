@@ -35,13 +35,11 @@ Sentence one_factor(const Compared& at) {
     Ratio ratio;
     for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
     const double factor = ratio.value();
-    if (ratio.cells() < kFewest ||
-        !at.explained_by(mapped(at.right, [&](double value) { return factor * value; }), factor))
+    if (ratio.cells() < kFewest || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
         return std::nullopt;
     if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
         return "every value is 0";
-    if (at.explained_by(mapped(at.right, [](double value) { return -value; })))
-        return "the sign of every value is flipped";
+    if (at.explained_by([&](Index n) { return -at.right[n]; })) return "the sign of every value is flipped";
     return "every value is " + short_number(factor) + " times what it should be";
 }
 
@@ -50,7 +48,7 @@ Sentence one_offset(const Compared& at) {
     double sum = 0;
     for (Index n = 0; n < at.right.size(); ++n) sum += at.found[n] - at.right[n];
     const double offset = sum / static_cast<double>(at.right.size());
-    if (!at.explained_by(mapped(at.right, [&](double value) { return value + offset; }))) return std::nullopt;
+    if (!at.explained_by([&](Index n) { return at.right[n] + offset; })) return std::nullopt;
     return "every value is off by " + short_number(offset);
 }
 
@@ -58,29 +56,28 @@ Sentence turned(const Compared& at) {
     if (at.rank() < 2 || at.last() < 2 || at.before_last() < 2 ||
         at.matrices() * at.last() * at.before_last() < kFewest)
         return std::nullopt;
-    const Tensor<double> other = transposed(at.right);
-    if (!at.explained_by(Tensor<double>(at.right.shape(), other.values()))) return std::nullopt;
+    const Index rows = at.before_last(), columns = at.last(), matrix = rows * columns;
+    const auto exchanged = [&](Index n) {  // the values of the transposed matrix, one after the other
+        const Index place = n % matrix;
+        return at.right[n - place + place % rows * columns + place / rows];
+    };
+    if (!at.explained_by(exchanged)) return std::nullopt;
     if (at.last() == at.before_last()) return "transposed: the last two axes are exchanged";
     return "the values lie in memory column by column: the last two axes are exchanged, the shape is not";
 }
 
-/// right with one axis read backwards.
-Tensor<double> backwards(const Tensor<double>& right, std::size_t axis) {
+/// True if found is right with one axis read backwards.
+bool is_backwards(const Compared& at, std::size_t axis) {
     Index step = 1;
-    for (std::size_t a = axis + 1; a < right.shape().size(); ++a) step *= right.shape()[a];
-    const Index count = right.shape()[axis];
-    Tensor<double> reversed(right.shape());
-    for (Index n = 0; n < right.size(); ++n) {
-        const Index place = n / step % count;
-        reversed[n] = right[n + (count - 1 - 2 * place) * step];
-    }
-    return reversed;
+    for (std::size_t a = axis + 1; a < at.right.shape().size(); ++a) step *= at.right.shape()[a];
+    const Index count = at.right.shape()[axis];
+    return at.explained_by([&](Index n) { return at.right[n + (count - 1 - 2 * (n / step % count)) * step]; });
 }
 
 Sentence reversed(const Compared& at) {
     for (std::size_t back = 1; back <= 2 && back <= at.right.shape().size(); ++back) {
         const std::size_t axis = at.right.shape().size() - back;
-        if (at.right.shape()[axis] < 3 || !at.explained_by(backwards(at.right, axis))) continue;
+        if (at.right.shape()[axis] < 3 || !is_backwards(at, axis)) continue;
         const std::string name = axis < at.axes.size() ? at.axes[axis] : "";
         if (name == "2k" || name == "R") return "the rows of the table are reversed";
         if (name == "Tk") return "the key axis is reversed";
@@ -141,9 +138,8 @@ Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, co
         count[static_cast<std::size_t>(group_of(n))] += 1;
     }
     for (std::size_t g = 0; g < sum.size(); ++g) sum[g] /= count[g];
-    Tensor<double> moved = at.right;
-    for (Index n = 0; n < moved.size(); ++n) moved[n] += sum[static_cast<std::size_t>(group_of(n))];
-    if (!at.explained_by(moved)) return std::nullopt;
+    if (!at.explained_by([&](Index n) { return at.right[n] + sum[static_cast<std::size_t>(group_of(n))]; }))
+        return std::nullopt;
     const auto [least, most] = std::minmax_element(sum.begin(), sum.end());
     return words + ", from " + short_number(*least) + " to " + short_number(*most);
 }

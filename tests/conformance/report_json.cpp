@@ -40,6 +40,7 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"residual", diagnosis->named->residual},
             {"allowed", diagnosis->named->allowed},
             {"runner_up", diagnosis->runner_up ? Json(diagnosis->runner_up->mistake) : Json()},
+            {"runner_up_is_bound", diagnosis->runner_up && diagnosis->runner_up->is_bound},
             {"runner_up_residual", diagnosis->runner_up ? cli::json_number(diagnosis->runner_up->residual) : Json()},
             {"equivalent", diagnosis->equivalent},
             {"evidence", mistake.evidence},

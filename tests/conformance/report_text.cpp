@@ -49,7 +49,8 @@ std::string named(const Diagnosis& diagnosis) {
         text += "; next best: " +
                 (diagnosis.runner_up->mistake == 0 ? "the right formula"
                                                    : "mistake " + std::to_string(diagnosis.runner_up->mistake)) +
-                " leaves " + cli::number(diagnosis.runner_up->residual);
+                (diagnosis.runner_up->is_bound ? " leaves at least " : " leaves ") +
+                cli::number(diagnosis.runner_up->residual);
     for (const int other : diagnosis.equivalent)
         if (other != 0) text += "\n  the same numbers here: mistake " + std::to_string(other);
     if (!mistake.evidence.empty()) text += "\n  it has happened: " + mistake.evidence;

@@ -2,16 +2,18 @@
 
 namespace locus::conformance {
 
-Tensor<double> softmax_input(const Replay& at) {
+const Tensor<double>& softmax_input(const Replay& at) {
     const bool talks = at.has_model() && at.model().deberta && at.deberta().config().talking_head;
     return at(talks ? "scores_mixed" : "scores");
 }
 
 Formula probs_by(HeadRule rule) {
     return {"probs", {"scores", "scores_mixed"}, [rule](const Replay& at) {
-                const Tensor<double> scores = softmax_input(at);
+                const Tensor<double>& scores = softmax_input(at);
                 return each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index h, Index b) {
-                    return rule(at, Matrix<double>(scores.matrix(n)), b, h);
+                    Matrix<double> probs = rule(at, Matrix<double>(scores.matrix(n)), b, h);
+                    at.show("probs", n, probs);
+                    return probs;
                 });
             }};
 }

@@ -9,7 +9,7 @@
 namespace locus::conformance {
 
 /// Scores as they go into the softmax: mixed by talking heads where the model has them.
-Tensor<double> softmax_input(const Replay& at);
+const Tensor<double>& softmax_input(const Replay& at);
 /// probs by another rule for one head: scores [Tq,Tk], sample b, head h -> probs.
 using HeadRule = std::function<Matrix<double>(const Replay&, const Matrix<double>&, Index b, Index h)>;
 Formula probs_by(HeadRule rule);

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "tests/conformance/mistakes/mistakes.h"
 #include "tests/conformance/wrong_masks.h"
@@ -24,22 +26,32 @@ Axis axis_of(const Tensor<double>& scores, Over over) {
     return {scores.extent(0), heads * queries * keys};
 }
 
-/// Softmax along one line of cells; hidden ones get 0.
-void normalise(Tensor<double>& values, const Tensor<double>& shows, Index first, const Axis& axis, EmptyLine empty) {
-    double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (Index n = 0; n < axis.count; ++n)
-        if (shows[first + n * axis.step] != 0) maximum = std::max(maximum, values[first + n * axis.step]);
-    for (Index n = 0; n < axis.count; ++n) {
-        double& value = values[first + n * axis.step];
-        value = shows[first + n * axis.step] != 0 ? std::exp(value - maximum) : 0;
-        sum += value;
+/// 1 = visible, in the shape of the scores.
+std::vector<std::uint8_t> visible_cells(const Replay& at, const Tensor<double>& scores) {
+    std::vector<std::uint8_t> shows(static_cast<std::size_t>(scores.size()), 1);
+    const Index heads = scores.extent(1), matrix = scores.extent(2) * scores.extent(3);
+    for (Index n = 0; n < scores.extent(0) * heads; ++n) {
+        const Mask mask = visible_pairs(at, n / heads, n % heads);
+        if (mask.size() != 0 && mask.size() != matrix) throw NotEnough{"a mask of these scores"};
+        std::copy_n(mask.data(), mask.size(), shows.begin() + n * matrix);
     }
-    const double nothing = empty == EmptyLine::zero      ? 0
-                           : empty == EmptyLine::uniform ? 1 / static_cast<double>(axis.count)
-                                                         : std::numeric_limits<double>::quiet_NaN();
-    for (Index n = 0; n < axis.count; ++n) {
-        double& value = values[first + n * axis.step];
-        value = sum > 0 ? value / sum : nothing;
+    return shows;
+}
+
+/// Softmax along `axis` of one block of axis.count * axis.step cells; hidden ones get 0.  Lines lie side by side.
+void normalise(double* values, const std::uint8_t* shows, const Axis& axis, double nothing) {
+    const auto lines = static_cast<std::size_t>(axis.step);
+    std::vector<double> maximum(lines, -std::numeric_limits<double>::infinity()), sum(lines);
+    for (Index n = 0; n < axis.count * axis.step; ++n)
+        if (double& line = maximum[static_cast<std::size_t>(n % axis.step)]; shows[n]) line = std::max(line, values[n]);
+    for (Index n = 0; n < axis.count * axis.step; ++n) {
+        const auto line = static_cast<std::size_t>(n % axis.step);
+        values[n] = shows[n] ? std::exp(values[n] - maximum[line]) : 0;
+        sum[line] += values[n];
+    }
+    for (Index n = 0; n < axis.count * axis.step; ++n) {
+        const double whole = sum[static_cast<std::size_t>(n % axis.step)];
+        values[n] = whole > 0 ? values[n] / whole : nothing;
     }
 }
 
@@ -47,14 +59,15 @@ Tensor<double> normalised(const Replay& at, Over over, EmptyLine empty) {
     Tensor<double> values = softmax_input(at);
     const Axis axis = axis_of(values, over);
     if (axis.count < 2) throw NotEnough{"an axis of two or more"};
-    const Tensor<double> shows =
-        each_head(values, values.extent(2), values.extent(3), [&](Index, Index h, Index b) -> Matrix<double> {
-            const Mask mask = visible_pairs(at, b, h);
-            if (mask.size() == 0) return Matrix<double>::Ones(values.extent(2), values.extent(3));
-            return mask.cast<double>();
-        });
-    for (Index n = 0; n < values.size(); ++n)
-        if (n / axis.step % axis.count == 0) normalise(values, shows, n, axis, empty);
+    const std::vector<std::uint8_t> shows = visible_cells(at, values);
+    const double nothing = empty == EmptyLine::zero      ? 0
+                           : empty == EmptyLine::uniform ? 1 / static_cast<double>(axis.count)
+                                                         : std::numeric_limits<double>::quiet_NaN();
+    const Index block = axis.count * axis.step;
+    for (Index n = 0; n < values.size() / block; ++n) {
+        normalise(values.data() + n * block, shows.data() + n * block, axis, nothing);
+        if (over == Over::queries) at.show("probs", n, values.matrix(n));
+    }
     return values;
 }
 

@@ -9,41 +9,36 @@ namespace {
 /// Whether each product is rounded to float as well, or their sum alone.
 enum class Rounded { everything, sums };
 
-/// sum over n of a[n] b[n * stride], in float, in order.
-double narrow_sum(const double* a, const double* b, Index count, Index stride, Rounded rounded) {
-    float sum = 0;
-    for (Index n = 0; n < count; ++n) {
-        if (rounded == Rounded::everything)
-            sum += static_cast<float>(a[n]) * static_cast<float>(b[n * stride]);
-        else
-            sum = static_cast<float>(static_cast<double>(sum) + a[n] * b[n * stride]);
+/// a b with every cell added up in float, in the order of its terms.  a [M,N], b [N,W] -> [M,W].
+Matrix<double> narrow_product(const Matrix<double>& a, const Matrix<double>& b, Rounded rounded) {
+    const Matrix<float> narrow = b.cast<float>();
+    Matrix<double> product(a.rows(), b.cols());
+    RowVector<float> sums(b.cols());
+    for (Index m = 0; m < a.rows(); ++m) {
+        sums.setZero();
+        for (Index n = 0; n < a.cols(); ++n) {
+            if (rounded == Rounded::everything)
+                sums += static_cast<float>(a(m, n)) * narrow.row(n);
+            else
+                sums = (sums.cast<double>() + a(m, n) * b.row(n)).cast<float>();
+        }
+        product.row(m) = sums.cast<double>();
     }
-    return sum;
+    return product;
 }
 
 /// probs v; heads joined.
 Tensor<double> narrow_context(const Replay& at, const std::string& values, Rounded rounded) {
     const Tensor<double>&probs = at("probs"), &v = at(values);
-    const Index keys = probs.extent(3), width = v.extent(3);
-    return join_heads(each_head(probs, probs.extent(2), width, [&](Index n, Index, Index) {
-        const Matrix<double> p = probs.matrix(n), rows = v.matrix(n);
-        Matrix<double> context(p.rows(), width);
-        for (Index i = 0; i < p.rows(); ++i)
-            for (Index c = 0; c < width; ++c)
-                context(i, c) = narrow_sum(&p(i, 0), rows.data() + c, keys, width, rounded);
-        return context;
+    return join_heads(each_head(probs, probs.extent(2), v.extent(3), [&](Index n, Index, Index) {
+        return narrow_product(probs.matrix(n), v.matrix(n), rounded);
     }));
 }
 
-/// q_i . k_j / divisor.
+/// q_i . k_j.
 Tensor<double> narrow_products(const Tensor<double>& q, const Tensor<double>& k, Rounded rounded) {
     return each_head(q, q.extent(2), k.extent(2), [&](Index n, Index, Index) {
-        const Matrix<double> asking = q.matrix(n), asked = k.matrix(n);
-        Matrix<double> sums(asking.rows(), asked.rows());
-        for (Index i = 0; i < sums.rows(); ++i)
-            for (Index j = 0; j < sums.cols(); ++j)
-                sums(i, j) = narrow_sum(&asking(i, 0), &asked(j, 0), asking.cols(), 1, rounded);
-        return sums;
+        return narrow_product(q.matrix(n), k.matrix(n).transpose(), rounded);
     });
 }
 
