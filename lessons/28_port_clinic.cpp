@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/attention/microscope.h"
+#include "core/io/mistake_list.h"
 #include "lessons/print.h"
 #include "lessons/seeded.h"
 
@@ -15,7 +16,7 @@ using Head = HeadTensors<double>;
 
 namespace {
 
-/// Mistakes by their numbers in a list of such mistakes.
+/// Short names of mistakes by their numbers in the catalogue, which has the long ones.
 const std::map<int, std::string> kCauses = {
     {0, "no mistake"},     {1, "p2c δ(j,i)"},    {2, "p2c not turned"}, {4, "c2p δ(j,i)"},     {7, "rows from 1"},
     {9, "clamp at row 1"}, {11, "cut at row 0"}, {12, "|i − j|"},       {26, "√d, not √(3d)"}, {36, "softmax over i"}};
@@ -81,6 +82,7 @@ double wrong(const Matrix<double>& error) { return static_cast<double>((error.ar
 int main(int argc, char** argv) {
     lesson::Lesson lesson("28", "Port clinic", "Your port and the original differ. Which of your lines is wrong?");
     return lesson.run(argc, argv, [&] {
+        const std::vector<MistakeEntry> catalogue = read_mistake_list(mistake_list_file());
         const std::vector<Head> both = {probe(5, 2, 28), probe(3, 6, 29)};
         const Head& head = both[0];
         lesson.say(
@@ -135,7 +137,8 @@ int main(int argc, char** argv) {
             "\"...\" --out right.safetensors\n  locus check right.safetensors port.safetensors\nnames the first stage "
             "that rounding does not explain. Take a text shorter than k, one longer than 2k, a batch of two with "
             "padding, no palindrome. Where q, k, k_r, q_r are right and scores are not, write your suspicion as a "
-            "formula, as here: the residual decides. That was the course.");
+            "formula, as here: the residual decides; locus check does it for its whole catalogue and names what "
+            "fits (--explain 4 tells of one). That was the course.");
         const auto guess = [&](int mistake, const std::vector<int>& causes, const char* because) {
             const Head other = probe(5, 2, 100 + static_cast<std::uint64_t>(mistake));
             const Matrix<double> e = 9 * error_of(other, mistake);
@@ -144,7 +147,8 @@ int main(int argc, char** argv) {
                 text += (n % 5 ? " " : "\n     ") + lesson::text_of(e.data()[n], e.data()[n] == 0 ? "%2.0f" : "%+2.0f");
             const int found = diagnose({other}, mistake)[0].second;
             std::vector<std::string> names;
-            for (const int cause : causes) names.push_back(kCauses.at(cause));
+            for (const int cause : causes)
+                names.push_back(std::to_string(cause) + ": " + entry_of(catalogue, cause).name);
             lesson.choose(text, names, std::find(causes.begin(), causes.end(), found) - causes.begin(), because);
         };
         guess(4, {1, 4, 9, 12}, "Far cells repeat along rows: the error belongs to the query, so to c2p.");

@@ -51,8 +51,13 @@ void Lesson::print_quiz() {
     int right = 0, at = 0;
     for (const Question& question : record.questions) {
         std::string text = std::to_string(++at) + ". " + question.text;
-        for (std::size_t choice = 0; choice < question.choices.size(); ++choice)
-            text += "\n   " + letter_of(static_cast<double>(choice)) + "  " + question.choices[choice];
+        for (std::size_t choice = 0; choice < question.choices.size(); ++choice) {
+            std::string before = "\n   " + letter_of(static_cast<double>(choice)) + "  ";
+            for (const std::string& line : wrapped(question.choices[choice], 72)) {
+                text += before + line;
+                before = "\n      ";
+            }
+        }
         record.print_words(Kind::words, text);
         record.page.write("your answer: ");
         std::cout.flush();

@@ -8,6 +8,7 @@
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
 #include "core/io/whole_file.h"
+#include "tests/conformance/catalogue_list.h"
 #include "tests/conformance/report_printers.h"
 
 namespace {
@@ -20,7 +21,7 @@ struct Options {
     std::string reference_file, candidate_file, model, input, junit, html;
     std::optional<double> rtol, atol;
     std::optional<int> explain;
-    bool json = false;
+    bool json = false, catalogue = false;
 };
 
 /// What the pass was given, where the user says so.
@@ -112,6 +113,12 @@ void write_text(const std::string& file, const std::string& text) {
 }
 
 int run(const Options& options) {
+    if (options.catalogue) {
+        LOCUS_CHECK(options.reference_file.empty() && !options.explain,
+                    "--catalogue goes alone, found a reference or --explain beside it");
+        std::cout << (options.json ? catalogue_json() : catalogue_text());
+        return 0;
+    }
     if (options.explain) {
         LOCUS_CHECK(options.reference_file.empty(), "--explain goes alone, found a reference beside it");
         std::cout << explained(mistake_of(*options.explain));
@@ -137,6 +144,7 @@ int main(int argc, char** argv) {
         "Compares two traces stage by stage, in model order, and names the mistake behind the first wrong one.\n"
         "  locus check reference.safetensors candidate.safetensors --model DIR\n"
         "  locus check --explain 16\n"
+        "  locus check --catalogue\n"
         "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and --atol "
         "the\n"
         "bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up to "
@@ -155,6 +163,8 @@ int main(int argc, char** argv) {
     app.add_option("--rtol", options.rtol, "relative to the largest value of the stage")->check(CLI::NonNegativeNumber);
     app.add_option("--atol", options.atol, "absolute")->check(CLI::NonNegativeNumber);
     app.add_option("--explain", options.explain, "print mistake N of the catalogue")->type_name("N");
+    app.add_flag("--catalogue", options.catalogue,
+                 "list the catalogue of mistakes; with --json all that is known of each");
     app.add_option("--junit", options.junit, "write JUnit XML")->check(cli::not_empty());
     app.add_option("--html", options.html, "write one page with pictures")->check(cli::not_empty());
     app.add_flag("--json", options.json, "print JSON");
