@@ -104,15 +104,14 @@ int main(int argc, char** argv) {
              {kCauses.at(12), "wrong in the first column", lesson::text_of(wrong(error_of(head, 12).leftCols(1)))},
              {kCauses.at(7), "wrong on the diagonal", lesson::text_of(wrong(error_of(head, 7).diagonal()))},
              {kCauses.at(26), "wrong / right, in every cell", lesson::text_of(root(0, 0) / right(0, 0), "%.4g")},
-             {kCauses.at(36), "probabilities: sum of a column",
+             {kCauses.at(36), "sum of a column of P",
               lesson::text_of(dump<float>(head, 36).col(0).tail(5).sum(), "%.4g")}});
         lesson.say(
             "Looks suggest, computing decides. diagnose works out every suspicion from q, k, k_r, q_r in double "
             "precision and sorts them by their distance from the port:");
-        const auto line = BucketLine::clamped(5, 5, 2);
         Matrix<double> core = content_to_content<double>(head.q, head.k);
-        core +=
-            content_to_position<double>(head.q, head.k_r, line) + position_to_content<double>(head.k, head.q_r, line);
+        add_content_to_position<double>(head.q, head.k_r, BucketLine::clamped(5, 5, 2), core);
+        add_position_to_content<double>(head.k, head.q_r, BucketLine::clamped(5, 5, 2), core);
         lesson.prove("the loops against core", largest(core / std::sqrt(12) - right.topRows(5)), kRounding * 0x1p-29);
         const std::vector<std::vector<Head>> probes = {{probe(1, 2, 28)}, {probe(2, 2, 28)}, {both[1]}, {head}, both};
         std::vector<double> named(5);
@@ -137,19 +136,17 @@ int main(int argc, char** argv) {
             "\"...\" --out right.safetensors\n  locus check right.safetensors port.safetensors\nnames the first stage "
             "that rounding does not explain. Take a text shorter than k, one longer than 2k, a batch of two with "
             "padding, no palindrome. Where q, k, k_r, q_r are right and scores are not, write your suspicion as a "
-            "formula, as here: the residual decides; locus check does it for its whole catalogue and names what "
-            "fits (--explain 4 tells of one). That was the course.");
+            "formula, as here. locus check does so for its whole catalogue (--explain 4). That was the course.");
         const auto guess = [&](int mistake, const std::vector<int>& causes, const char* because) {
             const Head other = probe(5, 2, 100 + static_cast<std::uint64_t>(mistake));
             const Matrix<double> e = 9 * error_of(other, mistake);
             std::string text = "Which mistake leaves these errors in the scores (ninths of the largest)?";
             for (Index n = 0; n < 25; ++n)
                 text += (n % 5 ? " " : "\n     ") + lesson::text_of(e.data()[n], e.data()[n] == 0 ? "%2.0f" : "%+2.0f");
-            const int found = diagnose({other}, mistake)[0].second;
             std::vector<std::string> names;
-            for (const int cause : causes)
-                names.push_back(std::to_string(cause) + ": " + entry_of(catalogue, cause).name);
-            lesson.choose(text, names, std::find(causes.begin(), causes.end(), found) - causes.begin(), because);
+            for (const int c : causes) names.push_back(std::to_string(c) + ": " + entry_of(catalogue, c).name);
+            const auto found = std::find(causes.begin(), causes.end(), diagnose({other}, mistake)[0].second);
+            lesson.choose(text, names, found - causes.begin(), because);
         };
         guess(4, {1, 4, 9, 12}, "Far cells repeat along rows: the error belongs to the query, so to c2p.");
         guess(12, {2, 7, 9, 12}, "Left of the diagonal i − j = |i − j|; right of it the side is lost.");
