@@ -86,10 +86,9 @@ int main(int argc, char** argv) {
         const std::vector<Head> both = {probe(5, 2, 28), probe(3, 6, 29)};
         const Head& head = both[0];
         lesson.say(
-            "Nine ports of one head in single precision, with one classic mistake each; here are eight. Not turned: "
-            "gathered on k · q_rᵀ without the transpose. Clamp at row 1: row 0 never read. Rows from 1: every row one "
-            "too early. Five words, 2k = 4 rows; scores minus the right ones in ninths of the largest error, 0 where "
-            "rounding explains it:");
+            "Nine ports of a head in float, one classic mistake each; here are eight. Not turned: gathered on k · q_rᵀ "
+            "without the transpose. Clamp at row 1: row 0 never read. Rows from 1: every row one too early. Five "
+            "words, 2k = 4 rows; errors of the scores in ninths of the largest, 0 where rounding explains them:");
         for (const std::vector<int>& four : {std::vector<int>{1, 4, 9, 12}, {2, 7, 26, 36}}) {
             std::vector<std::pair<std::string, Matrix<double>>> maps;
             for (const int mistake : four) maps.push_back({kCauses.at(mistake), error_of(head, mistake)});
@@ -109,9 +108,10 @@ int main(int argc, char** argv) {
         lesson.say(
             "Looks suggest, computing decides. diagnose works out every suspicion from q, k, k_r, q_r in double "
             "precision and sorts them by their distance from the port:");
+        const auto line = BucketLine::clamped(5, 5, 2);
         Matrix<double> core = content_to_content<double>(head.q, head.k);
-        add_content_to_position<double>(head.q, head.k_r, BucketLine::clamped(5, 5, 2), core);
-        add_position_to_content<double>(head.k, head.q_r, BucketLine::clamped(5, 5, 2), core);
+        core += content_to_position<double>(head.q, head.k_r, line);
+        core += position_to_content<double>(head.k, head.q_r, line);
         lesson.prove("the loops against core", largest(core / std::sqrt(12) - right.topRows(5)), kRounding * 0x1p-29);
         const std::vector<std::vector<Head>> probes = {{probe(1, 2, 28)}, {probe(2, 2, 28)}, {both[1]}, {head}, both};
         std::vector<double> named(5);
@@ -151,11 +151,10 @@ int main(int argc, char** argv) {
         guess(4, {1, 4, 9, 12}, "Far cells repeat along rows: the error belongs to the query, so to c2p.");
         guess(12, {2, 7, 9, 12}, "Left of the diagonal i − j = |i − j|; right of it the side is lost.");
         guess(7, {7, 9, 11, 12}, "The diagonal is wrong: even offset 0 reads another row.");
-        lesson.exercise("Make a mistake of your own in dump, say j − i in both terms (5). Whom does diagnose suspect?",
-                        [&] {
-                            const auto [distance, cause] = diagnose(both, 5)[0];
-                            lesson.prove_at_least("distance of the nearest, " + kCauses.at(cause), distance, 1000);
-                        });
+        const auto nearest = diagnose(both, 5)[0];
+        lesson.exercise(
+            "Make a mistake of your own in dump, say j − i in both terms (5). Whom does diagnose suspect?",
+            [&] { lesson.prove_at_least("distance of " + kCauses.at(nearest.second), nearest.first, 1000); });
         lesson.end({{"core/compare.h", "compare"}}, "He et al. 2021, eq. 4; mistakes collected from ports.", "");
     });
 }
