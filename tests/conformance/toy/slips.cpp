@@ -170,8 +170,6 @@ const std::vector<Unobservable>& unobservable() {
         {34, "needs a huge score on a hidden key; no recorded case has one"},
         {38, "backward"},
         {53, "backward"},
-        {54, "labels and gradients of replaced-token detection"},
-        {55, "training with perturbed embeddings"},
         {63, "needs a pass with a cache"},
         {64, "no model of the four families has linear attention"},
         {78, "backward"},
