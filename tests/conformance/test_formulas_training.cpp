@@ -43,3 +43,24 @@ TEST_CASE("formulas: every stage of SiFT follows from the others, its gradient t
     for (const char* stage : {"xhat", "delta0", "logits_clean", "logits0", "loss0", "grad", "delta", "logits", "loss"})
         CHECK(checked.count(std::string("sift.") + stage) == 1);
 }
+
+TEST_CASE("stages: those of SiFT are described, stand in the order of a pass, and no other name is known", "[stages]") {
+    for (const char* name : {"ms_rtd", "ms_sift"}) {
+        const TrainingCase one = training_case(name);
+        for (const Stage& stage : one.exact.stages()) {
+            if (stage.name.starts_with("grad.")) continue;
+            INFO(stage.name);
+            const auto known = describe_stage(stage.name);
+            REQUIRE(known);
+            CHECK(known->axes.size() == stage.shape().size());
+            CHECK_FALSE(known->formula.empty());
+            CHECK_FALSE(known->source.empty());
+        }
+    }
+    CHECK(stage_comes_before("sift.xhat", "sift.delta0"));
+    CHECK(stage_comes_before("sift.grad", "sift.delta"));
+    CHECK(stage_comes_before("sift.loss0", "sift.grad"));
+    CHECK_FALSE(describe_stage("sift.detla"));
+    CHECK_FALSE(describe_stage("sift."));
+    CHECK_FALSE(describe_stage("rtd.label"));
+}
