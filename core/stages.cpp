@@ -31,6 +31,7 @@ constexpr const char* kHead = "microsoft/DeBERTa bert.py BertLMPredictionHead";
 constexpr const char* kRope = "Su et al. 2021, eq. 34; transformers modeling_roformer.py";
 constexpr const char* kXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py, xlnet modeling.py";
 constexpr const char* kRtd = "He et al. 2023; microsoft/DeBERTa replaced_token_detection_model.py";
+constexpr const char* kSift = "He et al. 2021, section 4; microsoft/DeBERTa sift.py";
 
 // The contract, in the order in which a model computes.  Names and shapes are shared with ports, files and pictures.
 constexpr Row kRows[] = {
@@ -90,6 +91,17 @@ constexpr Row kRows[] = {
     {Group::rtd, "logits", "B T", "classifier(transform)", kRtd, "one logit per token: replaced?"},
     {Group::rtd, "labels", "N", "token != original", kRtd, "1 where a token was replaced"},
     {Group::rtd, "loss", "N", "binary cross entropy", kRtd, "one loss per visible token"},
+    {Group::sift, "xhat", "B T D", "norm(proj(word + type + position))", kSift,
+     "what is perturbed: no weights in norm"},
+    {Group::sift, "delta0", "B T D", "min(max(noise, -2 sigma), 2 sigma)", kSift,
+     "the perturbation that a step starts from"},
+    {Group::sift, "logits_clean", "N V", "f(xhat)", kSift, "p, rows of the targets"},
+    {Group::sift, "logits0", "N V", "f(xhat + delta0)", kSift, "p_0, rows of the targets"},
+    {Group::sift, "loss0", "N", "H(p, p_0) + H(p_0, p)", kSift, "two cross entropies per target, not 0 for equal rows"},
+    {Group::sift, "grad", "B T D", "d sum(loss0) / d delta0", kSift, "gradient, the clean rows held"},
+    {Group::sift, "delta", "B T D", "delta0 + eta grad / (1e-6 + max_D |grad|)", kSift, "one step, token by token"},
+    {Group::sift, "logits", "N V", "f(xhat + delta)", kSift, "p', rows of the targets"},
+    {Group::sift, "loss", "1", "mean(H(p, p') + H(p', p))", kSift, "the loss that the model learns from"},
 };
 
 /// What other families compute under a name of the table above.
@@ -156,7 +168,7 @@ struct Place {
     Group group = Group::grad;
     int number = -1;  // layer or decoder pass
     bool query_stream = false;
-    std::size_t row = std::size(kRows);  // in the table; its end for sift.* and grad.*, which cases explain themselves
+    std::size_t row = std::size(kRows);  // in the table; its end for grad.*, which cases explain themselves
 };
 
 std::size_t find_row(Group group, const std::string& stem) {
@@ -177,8 +189,7 @@ std::optional<Place> find_place(std::string rest) {
     const auto group = std::find(std::begin(kGroupNames), std::end(kGroupNames), part);
     if (group == std::end(kGroupNames)) return std::nullopt;
     place.group = static_cast<Group>(group - std::begin(kGroupNames));
-    if (place.group == Group::sift || place.group == Group::grad)
-        return rest.empty() ? std::nullopt : std::optional(place);
+    if (place.group == Group::grad) return rest.empty() ? std::nullopt : std::optional(place);
 
     const bool decoder_query = place.group == Group::emd && rest.starts_with("query.");
     if (decoder_query) take_part(rest);

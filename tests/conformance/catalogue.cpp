@@ -58,6 +58,8 @@ const std::vector<Mistake>& catalogue() {
         mistake_50(),
         mistake_51(),
         mistake_52(),
+        mistake_54(),
+        mistake_55(),
         mistake_56(),
         mistake_57(),
         mistake_58(),

@@ -11,6 +11,9 @@ namespace locus::conformance {
 std::vector<Formula> deberta_formulas();
 /// The stages of a DeBERTa around its layers: embeddings, convolution, masked-word head.
 std::vector<Formula> deberta_model_formulas();
+/// Its replaced-token detection, and the stages of SiFT.
+std::vector<Formula> rtd_formulas();
+std::vector<Formula> sift_formulas();
 std::vector<Formula> roformer_formulas();
 std::vector<Formula> transformer_xl_formulas();
 std::vector<Formula> xlnet_formulas();

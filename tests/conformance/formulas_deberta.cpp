@@ -125,7 +125,8 @@ std::vector<Formula> deberta_formulas() {
          [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
         {"/emd.query.0", {}, decoder_query},
     };
-    for (Formula& formula : deberta_model_formulas()) all.push_back(std::move(formula));
+    for (std::vector<Formula>& more : std::vector{deberta_model_formulas(), rtd_formulas(), sift_formulas()})
+        std::move(more.begin(), more.end(), std::back_inserter(all));
     return all;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/io/safetensors.h"
 #include "tests/conformance/kit_depends.h"
 #include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_inspect.h"
@@ -44,6 +45,8 @@ Background background_of(const Kit& kit, const KitCase& one, const Trace& refere
             if (!background.reference.find(stage.name)) background.reference.add(stage);
     };
     add_all(inputs_of(one));
+    const Trace given = read_trace(one.folder / "inputs.safetensors");
+    if (const Stage* noise = given.find("noise")) background.reference.add(*noise);  // of SiFT
     if (!whole) return background;
     if (whole != &one) add_all(reference_under(kit, *whole, dialect));
     if (whole->has_model()) {

@@ -64,6 +64,13 @@ const std::vector<Row>& model_rows() {
         {"rtd.transform", {"rtd.norm"}},
         {"rtd.logits", {"rtd.transform"}},
         {"rtd.loss", {"rtd.logits", "rtd.labels"}},
+        {"sift.logits_clean", {"sift.xhat"}},
+        {"sift.logits0", {"sift.xhat", "sift.delta0"}},
+        {"sift.loss0", {"sift.logits0", "sift.logits_clean"}},
+        {"sift.grad", {"sift.logits0", "sift.logits_clean"}},
+        {"sift.delta", {"sift.delta0", "sift.grad"}},
+        {"sift.logits", {"sift.xhat", "sift.delta"}},
+        {"sift.loss", {"sift.logits", "sift.logits_clean"}},
     };
     return rows;
 }
@@ -122,6 +129,7 @@ private:
         const Place place = place_of(name);
         if (!place.group.empty()) return of_layer(place);
         if (place.stem.starts_with("emd.query.")) return {content(place.segment, last_layer(place.segment) - 1)};
+        if (place.stem.starts_with("grad.") && known_.contains("sift.loss")) return {"sift.loss"};
         if (place.stem.starts_with("memory."))
             return {content(place.segment, std::stoi("0" + place.stem.substr(7)) - 1)};
         std::vector<std::string> names;

@@ -36,12 +36,19 @@ bool gives_the_same(const KitCase& one, const Trace& all) {
     return true;
 }
 
+/// Replaced tokens and SiFT are in the official code alone, and no pass of Locus leaves their stages.
+bool has_one_dialect(const KitCase& one) {
+    return std::any_of(one.stages.begin(), one.stages.end(), [](const std::string& stage) {
+        return stage.starts_with("rtd.") || stage.starts_with("sift.");
+    });
+}
+
 }  // namespace
 
 Trace reference_under(const Kit& kit, const KitCase& one, Dialect dialect) {
     const KitCase* whole = whole_case(kit, one);
     const bool is_index = one.level == "L0";
-    if (dialect == one.dialect || (!is_index && !whole)) return reference_of(one);
+    if (dialect == one.dialect || (!is_index && !whole) || has_one_dialect(one)) return reference_of(one);
     if (is_index) return index_reference(one.config, dialect);
     if (whole == &one) return recompute(*whole, dialect);
     // Where the paper's p2c has changed what is given, its other conventions still are those of the reference.

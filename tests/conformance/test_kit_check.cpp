@@ -60,7 +60,7 @@ TEST_CASE("kit check: the reference itself passes in f64, f32, f16 and bf16", "[
 
 TEST_CASE("kit check: exact numbers pass although the recorded code rounds to float32 in places", "[kit]") {
     for (const KitCase& one : KitFixture::kit().cases) {
-        if (one.level != "L3") continue;
+        if (one.level != "L3" || one.id == "L3/ms_sift") continue;  // a pass leaves no stage of SiFT
         INFO(one.id);
         const Checkpoint checkpoint = open_checkpoint(one.folder / "model");
         const auto model = open_model<double>(checkpoint.config_json, one.id, checkpoint.weights);

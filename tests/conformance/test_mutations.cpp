@@ -9,6 +9,7 @@
 #include "tests/conformance/equivalents.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/conformance/toy/recorded_training.h"
 
 using namespace locus;
 using namespace locus::conformance;
@@ -103,6 +104,7 @@ void check_family(Family family) {
 TEST_CASE("mutations: every mistake of the catalogue is made or said to be invisible", "[kit][mutation]") {
     std::set<int> made, invisible;
     for (const KnownSlip& known : slips()) made.insert(known.slip.mistake);
+    for (const KnownSlip& known : training_slips()) made.insert(known.slip.mistake);
     for (const Unobservable& each : unobservable()) invisible.insert(each.mistake);
     for (int number = 1; number <= 83; ++number) {
         INFO(number);
@@ -139,11 +141,7 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
         ranges[family] = ranges_of(family);
     std::multimap<int, std::string> rows;
     std::set<int> caught, named;
-    for (const KnownSlip& known : slips()) {
-        Outcome outcome{&known, {}};
-        for (const Family family : known.families)
-            for (const Range& range : ranges[family])
-                for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
+    const auto add_row = [&](const KnownSlip& known, const Outcome& outcome) {
         const Finding* const best = outcome.named()        ? outcome.named()
                                     : outcome.equivalent() ? outcome.equivalent()
                                                            : outcome.caught();
@@ -154,7 +152,17 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
         std::string name = best->named == number ? "yes" : "as " + std::to_string(best->named);
         if (!best->named) name = !known.no_name.empty() ? "no: " + known.no_name : "no";
         rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
+    };
+    for (const KnownSlip& known : slips()) {
+        Outcome outcome{&known, {}};
+        for (const Family family : known.families)
+            for (const Range& range : ranges[family])
+                for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
+        add_row(known, outcome);
     }
+    const std::vector<TrainingCase> training = {training_case("ms_rtd"), training_case("ms_sift")};
+    for (const KnownSlip& known : training_slips())
+        add_row(known, {&known, try_training_slip(known.slip, case_of(training, known.slip))});
     for (const Unobservable& each : unobservable())
         rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
     std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";

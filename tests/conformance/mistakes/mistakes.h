@@ -56,6 +56,8 @@ Mistake mistake_49();
 Mistake mistake_50();
 Mistake mistake_51();
 Mistake mistake_52();
+Mistake mistake_54();
+Mistake mistake_55();
 Mistake mistake_56();
 Mistake mistake_57();
 Mistake mistake_58();

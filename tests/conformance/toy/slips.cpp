@@ -102,7 +102,7 @@ std::vector<KnownSlip> decoder_slips() {
         {{52, 1}, {kD, kR}, "head without activation", {"mlm.transform"}, ""},
         {{52, 2}, {kD, kR}, "head without norm", {"mlm.transform"}, ""},
         {{52, 3}, {kD, kR, kT, kX}, "head without bias", {"logits"}, ""},
-        {{52, 4}, {kD}, "label 0 counts as a target", {"mlm.loss"}, "the stage has another shape"},
+        {{52, 4}, {kD}, "label 0 counts as a target", {"mlm.loss"}, ""},
     };
 }
 
@@ -170,8 +170,6 @@ const std::vector<Unobservable>& unobservable() {
         {34, "needs a huge score on a hidden key; no recorded case has one"},
         {38, "backward"},
         {53, "backward"},
-        {54, "labels and gradients of replaced-token detection"},
-        {55, "training with perturbed embeddings"},
         {63, "needs a pass with a cache"},
         {64, "no model of the four families has linear attention"},
         {78, "backward"},

@@ -16,6 +16,8 @@ struct KnownSlip {
     bool faint = false;              // below the rounding of float32: any stage may be the first in such a dump
 };
 const std::vector<KnownSlip>& slips();
+/// Those of replaced-token detection and SiFT, made by toy_rtd and toy_sift.
+const std::vector<KnownSlip>& training_slips();
 
 /// A mistake of the catalogue that leaves no mark in a forward trace of these cases, and why.
 struct Unobservable {
