@@ -151,9 +151,9 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     std::vector<Hypothesis> all;
     const Variant as_it_should_be;
     if (const auto right = judge.judge(0, as_it_should_be)) all.push_back(*right);
+    const std::optional<Family> family = evidence.model ? evidence.model->family : evidence.family;
     for (const Mistake& mistake : catalogue()) {
-        if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
-                                  mistake.families.end())
+        if (family && std::find(mistake.families.begin(), mistake.families.end(), *family) == mistake.families.end())
             continue;
         for (const Variant& variant : mistake.variants) {
             const Replay replay(evidence, judge.scope(), variant.formulas);

@@ -126,6 +126,7 @@ std::vector<Formula> deberta_formulas() {
         {"/emd.query.0", {}, decoder_query},
     };
     for (Formula& formula : deberta_model_formulas()) all.push_back(std::move(formula));
+    for (Formula& formula : deberta_gradient_formulas()) all.push_back(std::move(formula));
     return all;
 }
 

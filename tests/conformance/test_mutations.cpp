@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tests/conformance/equivalents.h"
-#include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/mutation_gradients.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 
 using namespace locus;
@@ -102,7 +102,8 @@ void check_family(Family family) {
 
 TEST_CASE("mutations: every mistake of the catalogue is made or said to be invisible", "[kit][mutation]") {
     std::set<int> made, invisible;
-    for (const KnownSlip& known : slips()) made.insert(known.slip.mistake);
+    for (const auto& list : {slips(), gradient_slips()})
+        for (const KnownSlip& known : list) made.insert(known.slip.mistake);
     for (const Unobservable& each : unobservable()) invisible.insert(each.mistake);
     for (int number = 1; number <= 83; ++number) {
         INFO(number);
@@ -137,13 +138,21 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
     std::map<Family, std::vector<Range>> ranges;
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
         ranges[family] = ranges_of(family);
+    const std::vector<GradientRange> backward = gradient_ranges(test::kOracle);
     std::multimap<int, std::string> rows;
     std::set<int> caught, named;
-    for (const KnownSlip& known : slips()) {
+    std::vector<KnownSlip> all = slips();
+    all.insert(all.end(), gradient_slips().begin(), gradient_slips().end());
+    for (std::size_t n = 0; n < all.size(); ++n) {
+        const KnownSlip& known = all[n];
         Outcome outcome{&known, {}};
-        for (const Family family : known.families)
-            for (const Range& range : ranges[family])
+        for (const Family family : known.families) {
+            for (const Range& range : n < slips().size() ? ranges[family] : std::vector<Range>{})
                 for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
+            for (const GradientRange& range : backward)
+                if (n >= slips().size() && range.content.family == family)
+                    for (const Finding& verdict : try_gradient_slip(known.slip, range)) outcome.all.push_back(verdict);
+        }
         const Finding* const best = outcome.named()        ? outcome.named()
                                     : outcome.equivalent() ? outcome.equivalent()
                                                            : outcome.caught();
@@ -156,10 +165,10 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
         rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
     }
     for (const Unobservable& each : unobservable())
-        rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
+        rows.emplace(each.mistake, "-- | not in a trace: " + each.why + " | | ");
     std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";
     for (const auto& [number, row] : rows) std::cout << "| " << number << " | " << row << " |\n";
     std::cout << "\n"
               << caught.size() << " of 83 mistakes caught, " << named.size() << " named, " << unobservable().size()
-              << " not visible in a forward trace.\n";
+              << " not visible in a trace of these cases.\n";
 }
