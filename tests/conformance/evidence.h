@@ -59,11 +59,11 @@ class Replay;
 /// "x_q" are what keys and values, and what queries are made of (the output of the layer before; in the mask decoder
 /// h and emd.query.t; in the query stream of XLNet h and g).  "memory" is what a segment hands on at this layer.
 ///
-/// Some names are never reported and only link formulas, so that a mistake can replace them: "memory_before" (what the
-/// segment before handed on), "visible" [B,Tq,Tk] of 0 and 1, "query_tokens" [B,Tq] (-1: not used), "bias.u", "bias.v",
-/// "bias.s" [H,d], "/query_stream" (what XLNet's query stream starts from), "scatter.c2p" [B,H,Tq,2k] and "scatter.p2c"
-/// [B,H,Tk,2k] (what a backward pass has added up per row of the table, for every query and for every key).
-/// A gradient is a stage too: "grad.q" is "grad.layer.0.q" in the scope "layer.0.".
+/// Some names only link formulas, so that a mistake can replace them; few are ever reported (bias.u and bias.v):
+/// "memory_before" (what the segment before handed on), "visible" [B,Tq,Tk] of 0 and 1, "query_tokens" [B,Tq] (-1: not
+/// used), "bias.u", "bias.v", "bias.s" [H,d], "/query_stream" (what XLNet's query stream starts from), "scatter.c2p"
+/// [B,H,Tq,2k] and "scatter.p2c" [B,H,Tk,2k] (what a backward pass has added up per row of the table, for every query
+/// and for every key). A gradient is a stage too: "grad.q" is "grad.layer.0.q" in the scope "layer.0.".
 struct Formula {
     std::string stem;
     std::vector<std::string> inputs;

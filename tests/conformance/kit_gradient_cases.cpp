@@ -1,4 +1,5 @@
 // Gradients that other people's autograd recorded: single attentions (L1), and a whole model with all its parameters.
+#include <algorithm>
 #include <map>
 
 #include "core/io/checkpoint.h"

@@ -1,5 +1,6 @@
 // Right formulas of a backward pass make the gradients that other people's autograd recorded, and those that follow
 // from nothing but the forward formulas.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/conformance/kit_content.h"

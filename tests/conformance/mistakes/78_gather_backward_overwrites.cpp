@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/conformance/gradient_parts.h"
 #include "tests/conformance/mistakes/mistakes.h"
 

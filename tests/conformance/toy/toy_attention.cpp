@@ -1,5 +1,6 @@
 #include "tests/conformance/toy/toy_attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
