@@ -58,6 +58,8 @@ constexpr Row kRows[] = {
     {Group::layer, "c2c", "B H Tq Tk", "q_i . k_j", kDeberta, "content to content, raw"},
     {Group::layer, "c2p", "B H Tq Tk", "q_i . k_r[delta(i,j)]", kDeberta, "content to position, raw"},
     {Group::layer, "p2c", "B H Tq Tk", "k_j . q_r[delta(i,j)]", kDeberta, "position to content, raw"},
+    {Group::layer, "bias.u", "H d", "u", kXl, "content bias, the same for every query"},
+    {Group::layer, "bias.v", "H d", "v", kXl, "position bias, the same for every query"},
     {Group::layer, "ac", "B H Tq Tk", "(q_i + u) . k_j", kXl, "content term"},
     {Group::layer, "bd_raw", "B H Tq R", "(q_i + v) . r_k", kXl, "position term before the shift"},
     {Group::layer, "bd", "B H Tq Tk", "shift(bd_raw)", kXl, "position term after the shift, hidden cells 0"},
@@ -66,6 +68,7 @@ constexpr Row kRows[] = {
     {Group::layer, "scores_mixed", "B H Tq Tk", "W_l scores", "transformers modeling_deberta.py, talking heads",
      "scores mixed over heads"},
     {Group::layer, "probs", "B H Tq Tk", "softmax_j(scores)", kDeberta, "after the mask; masked cells exactly 0"},
+    {Group::layer, "keep", "B H Tq Tk", "0 or 1 / (1 - p)", kDeberta, "what dropout multiplies probs with"},
     {Group::layer, "probs_mixed", "B H Tq Tk", "W_w probs", "transformers modeling_deberta.py, talking heads",
      "probabilities mixed over heads"},
     {Group::layer, "context", "B T D", "probs v, heads joined", kDeberta, "before the output dense"},
@@ -115,6 +118,37 @@ constexpr const char* kRoformer = "Su et al. 2021; transformers modeling_roforme
 constexpr const char* kTransformerXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py";
 constexpr const char* kTransformer = "Vaswani et al. 2017, section 3";
 constexpr const char* kXlnet = "Yang et al. 2019, section 2.3-2.5; xlnet modeling.py";
+
+/// Gradients whose equation is worth a line; all others are said to be those of their stage.
+struct Gradient {
+    Scheme scheme;
+    Group group;
+    const char *stem, *formula;
+};
+
+constexpr Gradient kGradients[] = {
+    {Scheme::disentangled, Group::layer, "probs", "(d_context_i . v_j) keep"},
+    {Scheme::disentangled, Group::layer, "scores", "probs (d_probs - sum_j probs d_probs)"},
+    {Scheme::disentangled, Group::layer, "q",
+     "d_S k + G_c k_r with d_S = d_scores / sqrt(n d), G_c[i,delta(i,j)] += d_S"},
+    {Scheme::disentangled, Group::layer, "k", "d_S^T q + G_p^T q_r with G_p[delta(i,j),j] += d_S"},
+    {Scheme::disentangled, Group::layer, "v", "(probs keep)^T d_context"},
+    {Scheme::disentangled, Group::layer, "q_r", "sum_b G_p k"},
+    {Scheme::disentangled, Group::layer, "k_r", "sum_b G_c^T q"},
+    {Scheme::rotary, Group::layer, "probs", "d_context_i . v_j"},
+    {Scheme::rotary, Group::layer, "scores", "probs (d_probs - sum_j probs d_probs)"},
+    {Scheme::rotary, Group::layer, "q", "R_-m d_q_rot with d_q_rot = d_scores k_rot / sqrt(d)"},
+    {Scheme::rotary, Group::layer, "k", "R_-n d_k_rot with d_k_rot = d_scores^T q_rot / sqrt(d)"},
+    {Scheme::rotary, Group::layer, "v", "probs^T d_context, turned back if v was turned"},
+    {Scheme::transformer_xl, Group::layer, "probs", "d_context_i . v_j"},
+    {Scheme::transformer_xl, Group::layer, "scores", "probs (d_probs - sum_j probs d_probs)"},
+    {Scheme::transformer_xl, Group::layer, "q", "(d_scores k + unshift(d_scores) r_k) / sqrt(d)"},
+    {Scheme::transformer_xl, Group::layer, "k", "d_scores^T (q + u) / sqrt(d)"},
+    {Scheme::transformer_xl, Group::layer, "v", "probs^T d_context"},
+    {Scheme::transformer_xl, Group::layer, "r_k", "sum_b unshift(d_scores)^T (q + v) / sqrt(d)"},
+    {Scheme::transformer_xl, Group::layer, "bias.u", "sum_b,i d_scores k / sqrt(d)"},
+    {Scheme::transformer_xl, Group::layer, "bias.v", "sum_b,i unshift(d_scores) r_k / sqrt(d)"},
+};
 
 /// The source of every stage that is not DeBERTa's.
 const char* source_of(Scheme scheme) {
@@ -168,13 +202,33 @@ struct Place {
     Group group = Group::grad;
     int number = -1;  // layer or decoder pass
     bool query_stream = false;
-    std::size_t row = std::size(kRows);  // in the table; its end for grad.*, which cases explain themselves
+    bool gradient = false;               // of the stage that the rest describes, or of a parameter
+    std::size_t row = std::size(kRows);  // in the table; its end for gradients of parameters
 };
 
 std::size_t find_row(Group group, const std::string& stem) {
     for (std::size_t row = 0; row < std::size(kRows); ++row)
         if (kRows[row].group == group && stem == kRows[row].stem) return row;
     return std::size(kRows);
+}
+
+std::optional<Place> find_place(std::string rest);
+
+/// "layer.0.q" behind "grad." is a stage, "layer.0.quary" a slip of the pen, and "deberta.embeddings.LayerNorm.bias" or
+/// "layer.0.rel_attn.q" a parameter: its name has one dot more, or begins with no group of stages.
+std::optional<Place> find_gradient(const std::string& of) {
+    if (of.empty() || of.starts_with("grad.") || of.starts_with("sift.")) return std::nullopt;
+    Place parameter;
+    parameter.gradient = true;
+    if (auto stage = find_place(of)) {
+        stage->gradient = true;
+        return stage;
+    }
+    std::string rest = of;
+    const std::string group = take_part(rest);
+    if (group != "layer" && group != "emd" && group != "mlm" && group != "lm") return parameter;
+    if (as_number(rest.substr(0, rest.find('.')))) take_part(rest);
+    return rest.find('.') == std::string::npos ? std::nullopt : std::optional(parameter);
 }
 
 std::optional<Place> find_place(std::string rest) {
@@ -189,7 +243,7 @@ std::optional<Place> find_place(std::string rest) {
     const auto group = std::find(std::begin(kGroupNames), std::end(kGroupNames), part);
     if (group == std::end(kGroupNames)) return std::nullopt;
     place.group = static_cast<Group>(group - std::begin(kGroupNames));
-    if (place.group == Group::grad) return rest.empty() ? std::nullopt : std::optional(place);
+    if (place.group == Group::grad) return find_gradient(rest);
 
     const bool decoder_query = place.group == Group::emd && rest.starts_with("query.");
     if (decoder_query) take_part(rest);
@@ -210,8 +264,24 @@ std::optional<Place> find_place(std::string rest) {
 
 auto sort_key(const Place& place) {
     // emd.query.0 stands before emd.0.q, though its row stands behind the layer's in the table.
-    const std::size_t row = place.group == Group::emd && kRows[place.row].group == Group::emd ? 0 : place.row + 1;
-    return std::make_tuple(place.segment, place.group, place.number, place.query_stream, row);
+    const bool decoder_query =
+        place.group == Group::emd && place.row < std::size(kRows) && kRows[place.row].group == Group::emd;
+    const int row = decoder_query ? 0 : static_cast<int>(place.row) + 1;
+    // A backward pass comes behind all segments and runs from the end to the beginning; parameters are read last.
+    const int turn = place.gradient ? -1 : 1;
+    const bool parameter = place.gradient && place.row == std::size(kRows);
+    return std::make_tuple(place.gradient, parameter, turn * place.segment, turn * static_cast<int>(place.group),
+                           turn * place.number, turn * int{place.query_stream}, turn * row);
+}
+
+/// What is said of a gradient: axes are those of what it belongs to.
+StageDescription as_gradient(StageDescription of, const Row& row, const std::string& stage, Scheme scheme) {
+    of.meaning = "gradient of the loss with respect to " + stage + ": " + of.meaning;
+    of.formula = "d loss / d " + stage;
+    for (const Gradient& each : kGradients)
+        if (each.scheme == scheme && each.group == row.group && std::string(each.stem) == row.stem)
+            of.formula = each.formula;
+    return of;
 }
 
 }  // namespace
@@ -232,6 +302,7 @@ std::optional<StageDescription> describe_stage(const std::string& name, Scheme s
         description.axes.push_back(axes.substr(0, space));
         axes.erase(0, std::min(space + 1, axes.size()));
     }
+    if (place->gradient) return as_gradient(std::move(description), row, name.substr(5), scheme);
     return description;
 }
 
@@ -239,7 +310,9 @@ bool stage_comes_before(const std::string& a, const std::string& b) {
     const auto place_a = find_place(a), place_b = find_place(b);
     if (!place_a || !place_b) return place_a ? true : place_b ? false : a < b;
     const auto key_a = sort_key(*place_a), key_b = sort_key(*place_b);
-    return key_a != key_b ? key_a < key_b : a < b;
+    if (key_a != key_b) return key_a < key_b;
+    // Names of parameters sort as a forward pass meets them, roughly: embeddings, encoder, head.
+    return place_a->gradient ? b < a : a < b;
 }
 
 }  // namespace locus

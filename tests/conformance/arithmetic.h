@@ -110,6 +110,13 @@ Tensor<double> mapped(Tensor<double> values, Change change) {
     return values;
 }
 
+/// Product of tensors of one shape, value by value.
+inline Tensor<double> product_of(Tensor<double> product, const Tensor<double>& factor) {
+    if (product.shape() != factor.shape()) throw NotEnough{"stages of one shape"};
+    for (Index n = 0; n < product.size(); ++n) product[n] *= factor[n];
+    return product;
+}
+
 /// Sum of tensors of one shape.
 inline Tensor<double> sum_of(Tensor<double> sum, const Tensor<double>& more) {
     if (sum.shape() != more.shape()) throw NotEnough{"stages of one shape"};

@@ -191,9 +191,9 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge, const Compari
 std::vector<Hypothesis> judge_all(const Evidence& evidence, const Judge& judge, const Comparison& comparison) {
     static const Variant as_it_should_be;
     std::vector<std::pair<int, const Variant*>> open = {{0, &as_it_should_be}};
+    const std::optional<Family> family = evidence.model ? evidence.model->family : evidence.family;
     for (const Mistake& mistake : catalogue()) {
-        const auto& families = mistake.families;
-        if (evidence.model && std::find(families.begin(), families.end(), evidence.model->family) == families.end())
+        if (family && std::find(mistake.families.begin(), mistake.families.end(), *family) == mistake.families.end())
             continue;
         for (const Variant& variant : mistake.variants) {
             const Replay replay(evidence, judge.scope(), variant.formulas);

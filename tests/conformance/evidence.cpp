@@ -36,6 +36,11 @@ std::shared_ptr<const ModelFolder> ModelFolder::open(const std::string& folder) 
 }
 
 std::pair<std::string, std::string> scope_and_stem(const std::string& name) {
+    if (name.starts_with("grad.")) {
+        const auto [scope, stem] = scope_and_stem(name.substr(5));
+        if (stem.starts_with('/') || stem == "memory") return {"", "/" + name};
+        return {scope, "grad." + stem};
+    }
     const std::size_t start = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
     const auto numbered = [&](const std::string& group) {
         const std::size_t digit = start + group.size();
@@ -178,6 +183,7 @@ std::string Replay::full_name(const std::string& stem) const {
     if (stem == "x") return input_name(false);
     if (stem == "x_q") return input_name(true);
     if (stem.starts_with('/')) return segment_ + stem.substr(1);
+    if (stem.starts_with("grad.")) return "grad." + full_name(stem.substr(5));
     if (stem == "memory" && place().starts_with("layer.")) return segment_ + "memory." + std::to_string(layer());
     // One set of keys and values for both streams.
     const bool shared =
@@ -219,7 +225,7 @@ std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
 }
 
 const Formula* Replay::right_formula_of(const std::string& stem) const {
-    const std::vector<Formula>& right = formulas_of(evidence_.model ? evidence_.model->family : Family::deberta);
+    const std::vector<Formula>& right = formulas_of(family());
     const auto found =
         std::find_if(right.begin(), right.end(), [&](const Formula& formula) { return formula.stem == stem; });
     return found == right.end() ? nullptr : &*found;

@@ -55,6 +55,7 @@ struct Evidence {
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
     std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
+    std::optional<Family> family = std::nullopt;  // where there is no model: whose formulas hold; nothing: DeBERTa's
 };
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
@@ -68,9 +69,11 @@ class Replay;
 /// "x_q" are what keys and values, and what queries are made of (the output of the layer before; in the mask decoder
 /// h and emd.query.t; in the query stream of XLNet h and g).  "memory" is what a segment hands on at this layer.
 ///
-/// Some names are never reported and only link formulas, so that a mistake can replace them: "memory_before" (what the
-/// segment before handed on), "visible" [B,Tq,Tk] of 0 and 1, "query_tokens" [B,Tq] (-1: not used), "bias.u", "bias.v",
-/// "bias.s" [H,d], "/query_stream" (what XLNet's query stream starts from).
+/// Some names only link formulas, so that a mistake can replace them; few are ever reported (bias.u and bias.v):
+/// "memory_before" (what the segment before handed on), "visible" [B,Tq,Tk] of 0 and 1, "query_tokens" [B,Tq] (-1: not
+/// used), "bias.u", "bias.v", "bias.s" [H,d], "/query_stream" (what XLNet's query stream starts from), "scatter.c2p"
+/// [B,H,Tq,2k] and "scatter.p2c" [B,H,Tk,2k] (what a backward pass has added up per row of the table, for every query
+/// and for every key). A gradient is a stage too: "grad.q" is "grad.layer.0.q" in the scope "layer.0.".
 struct Formula {
     std::string stem;
     std::vector<std::string> inputs;
@@ -123,7 +126,9 @@ public:
     const RoformerConfig& roformer() const;
     const TransformerXlConfig& transformer_xl() const;
     const XlnetConfig& xlnet() const;
-    Family family() const { return evidence_.model ? evidence_.model->family : Family::deberta; }
+    Family family() const {
+        return evidence_.model ? evidence_.model->family : evidence_.family.value_or(Family::deberta);
+    }
     Dialect dialect() const { return evidence_.dialect; }
     /// What the reference makes of a query that sees nothing; zero where it has none.
     MaskedRow masked_row() const;
@@ -164,7 +169,8 @@ private:
 };
 
 /// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";
-/// "layer.1.g.q" -> "layer.1.g." and "q"; "memory.1" -> "layer.1." and "memory".
+/// "layer.1.g.q" -> "layer.1.g." and "q"; "memory.1" -> "layer.1." and "memory"; "grad.layer.0.q" -> "layer.0." and
+/// "grad.q"; "grad.mlm.logits" and gradients of parameters -> "" and "/grad.mlm.logits".
 std::pair<std::string, std::string> scope_and_stem(const std::string& name);
 
 /// Values of any stage as double, index tables too.

@@ -14,7 +14,10 @@ Tensor<double> masked_probabilities(const Replay& at, const std::string& stem) {
     });
 }
 
-Tensor<double> joined_context(const Replay& at, const std::string& stem) { return joined_heads(at(stem), at("v")); }
+Tensor<double> joined_context(const Replay& at, const std::string& stem) {
+    const auto keep = at.expected("keep");
+    return joined_heads(keep ? product_of(at(stem), *keep) : at(stem), at("v"));
+}
 
 Tensor<double> joined_heads(const Tensor<double>& probs, const Tensor<double>& v) {
     return join_heads(each_head(probs, probs.extent(2), v.extent(3),

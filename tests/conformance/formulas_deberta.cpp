@@ -1,4 +1,7 @@
 // The right formulas of DeBERTa, stage by stage.  He et al. 2021; microsoft/DeBERTa disentangled_attention.py, bert.py.
+#include <algorithm>
+#include <iterator>
+
 #include "core/models/layers.h"
 #include "tests/conformance/decoder_parts.h"
 #include "tests/conformance/formulas.h"
@@ -125,7 +128,8 @@ std::vector<Formula> deberta_formulas() {
          [](const Replay& at) { return normed_sum(at, at("ffn").rows(), at("attention"), "output.LayerNorm"); }},
         {"/emd.query.0", {}, decoder_query},
     };
-    for (std::vector<Formula>& more : std::vector{deberta_model_formulas(), rtd_formulas(), sift_formulas()})
+    for (std::vector<Formula>& more :
+         std::vector{deberta_model_formulas(), rtd_formulas(), sift_formulas(), deberta_gradient_formulas()})
         std::move(more.begin(), more.end(), std::back_inserter(all));
     return all;
 }

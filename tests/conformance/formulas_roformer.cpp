@@ -51,9 +51,7 @@ Tensor<double> scores_of(const Replay& at) {
     return mapped(products(at("q_rot"), at("k_rot")), [&](double score) { return score / root; });
 }
 
-Tensor<double> context_of(const Replay& at) {
-    return joined_heads(at("probs"), at.roformer().rotary_value ? at("v_rot") : at("v"));
-}
+Tensor<double> context_of(const Replay& at) { return joined_heads(at("probs"), at(turns_values(at) ? "v_rot" : "v")); }
 
 BlockWeights block() {
     return {[](const Replay& at) {
@@ -123,6 +121,7 @@ std::vector<Formula> roformer_formulas() {
          }))
         all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
+    for (Formula& formula : roformer_gradient_formulas()) all.push_back(std::move(formula));
     all.push_back({"/mlm.transform", {}, transform_of});
     all.push_back({"/mlm.logits", {"/mlm.transform"}, mlm_logits});
     return all;

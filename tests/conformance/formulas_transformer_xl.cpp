@@ -130,6 +130,7 @@ std::vector<Formula> transformer_xl_formulas() {
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
     for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
+    for (Formula& formula : transformer_xl_gradient_formulas()) all.push_back(std::move(formula));
     all.push_back({"/lm.logits", {}, lm_logits});
     all.push_back({"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_of(at, at("/lm.logits")); }});
     return all;

@@ -74,8 +74,9 @@ std::vector<std::string> tokens_of(const StageVerdict& verdict, const std::vecto
 void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference, const Dump& dump,
              const StageVerdict& verdict, Dialect dialect) {
     const Background background = background_of(kit, one, reference, dialect);
-    report.diagnosis =
-        diagnose({background.reference, dump.trace, background.model, background.segments}, report.comparison, verdict);
+    Evidence evidence{background.reference, dump.trace, background.model, background.segments};
+    evidence.family = family_named(one.family);
+    report.diagnosis = diagnose(evidence, report.comparison, verdict);
     const Stage& expected = reference.at(verdict.name);
     ShownStage shown;
     shown.name = verdict.name;

@@ -38,6 +38,8 @@ std::vector<CaseContent> recorded_cases(const std::filesystem::path& oracle);
 /// L1 and L2: single terms and layers, cut out of the whole models.
 std::vector<CaseContent> term_cases(const std::vector<CaseContent>& whole);
 std::vector<CaseContent> layer_cases(const std::vector<CaseContent>& whole);
+/// L1 and L3: backward passes that other people's autograd recorded.  `oracle`: the folder of recorded cases.
+std::vector<CaseContent> gradient_cases(const std::filesystem::path& oracle);
 /// q_rot and k_rot of the half-split layout, which no model of these families has, from q and k of a RoFormer.
 CaseContent half_split_case(const CaseContent& roformer);
 /// Disentangled attention with H = 5, once square and once with fewer queries than keys: sizes that nobody recorded.

@@ -50,6 +50,23 @@ const std::vector<Row>& layer_rows() {
     return rows;
 }
 
+/// The same for gradients, "grad." before the whole name; names without it are stages of the way there.
+const std::vector<Row>& gradient_rows() {
+    static const std::vector<Row> rows = {
+        {"probs", {"grad.context", "v_rot|v", "keep"}},
+        {"scores", {"probs", "grad.probs"}},
+        {"v", {"probs", "keep", "grad.context", "/rotary.sin", "/rotary.cos"}},
+        {"q", {"grad.scores", "k_rot|k", "k_r", "r_k", "/relative.index", "/rotary.sin", "/rotary.cos"}},
+        {"k", {"grad.scores", "q_rot|q", "q_r", "bias.u", "/relative.index", "/rotary.sin", "/rotary.cos"}},
+        {"q_r", {"grad.scores", "k", "/relative.index"}},
+        {"k_r", {"grad.scores", "q", "/relative.index"}},
+        {"r_k", {"grad.scores", "q", "bias.v"}},
+        {"bias.u", {"grad.scores", "k"}},
+        {"bias.v", {"grad.scores", "r_k"}},
+    };
+    return rows;
+}
+
 const std::vector<Row>& model_rows() {
     static const std::vector<Row> rows = {
         {"embeddings.output", {"embeddings.word"}},
@@ -125,7 +142,26 @@ private:
         }
     }
 
+    /// A gradient of a stage of a layer; all others, those of parameters too, begin at the loss.
+    std::vector<std::string> gradient_of(const std::string& of) const {
+        const Place place = place_of(of);
+        std::vector<std::string> names;
+        for (const Row& row : gradient_rows())
+            if (!place.group.empty() && place.stem == row.stem)
+                for (const std::string from : row.from) {
+                    if (!from.starts_with("grad."))
+                        add(place, from, names);
+                    else
+                        names.push_back("grad." + place.scope() + from.substr(5));
+                }
+        if (place.group.empty()) names = {"mlm.loss", "lm.loss"};
+        if (of.ends_with("embeddings.word_embeddings.weight"))
+            names.insert(names.end(), {"mlm.transform", "mlm.logits"});
+        return names;
+    }
+
     std::vector<std::string> made_of(const std::string& name) const {
+        if (name.starts_with("grad.")) return gradient_of(name.substr(5));
         const Place place = place_of(name);
         if (!place.group.empty()) return of_layer(place);
         if (place.stem.starts_with("emd.query.")) return {content(place.segment, last_layer(place.segment) - 1)};

@@ -8,6 +8,7 @@
 
 #include "tests/conformance/equivalents.h"
 #include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/mutation_gradients.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/conformance/toy/recorded_training.h"
 
@@ -103,8 +104,8 @@ void check_family(Family family) {
 
 TEST_CASE("mutations: every mistake of the catalogue is made or said to be invisible", "[kit][mutation]") {
     std::set<int> made, invisible;
-    for (const KnownSlip& known : slips()) made.insert(known.slip.mistake);
-    for (const KnownSlip& known : training_slips()) made.insert(known.slip.mistake);
+    for (const auto& list : {slips(), training_slips(), gradient_slips()})
+        for (const KnownSlip& known : list) made.insert(known.slip.mistake);
     for (const Unobservable& each : unobservable()) invisible.insert(each.mistake);
     for (int number = 1; number <= 83; ++number) {
         INFO(number);
@@ -139,6 +140,7 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
     std::map<Family, std::vector<Range>> ranges;
     for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
         ranges[family] = ranges_of(family);
+    const std::vector<GradientRange> backward = gradient_ranges(test::kOracle);
     std::multimap<int, std::string> rows;
     std::set<int> caught, named;
     const auto add_row = [&](const KnownSlip& known, const Outcome& outcome) {
@@ -163,11 +165,18 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
     const std::vector<TrainingCase> training = {training_case("ms_rtd"), training_case("ms_sift")};
     for (const KnownSlip& known : training_slips())
         add_row(known, {&known, try_training_slip(known.slip, case_of(training, known.slip))});
+    for (const KnownSlip& known : gradient_slips()) {
+        Outcome outcome{&known, {}};
+        for (const GradientRange& range : backward)
+            if (std::count(known.families.begin(), known.families.end(), range.content.family) > 0)
+                for (const Finding& verdict : try_gradient_slip(known.slip, range)) outcome.all.push_back(verdict);
+        add_row(known, outcome);
+    }
     for (const Unobservable& each : unobservable())
-        rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
+        rows.emplace(each.mistake, "-- | not in a trace: " + each.why + " | | ");
     std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";
     for (const auto& [number, row] : rows) std::cout << "| " << number << " | " << row << " |\n";
     std::cout << "\n"
               << caught.size() << " of 83 mistakes caught, " << named.size() << " named, " << unobservable().size()
-              << " not visible in a forward trace.\n";
+              << " not visible in a trace of these cases.\n";
 }

@@ -3,7 +3,7 @@
 namespace locus::conformance {
 
 Mask visible_pairs(const Replay& at, Index b, Index h) {
-    const Family family = at.has_model() ? at.model().family : Family::deberta;
+    const Family family = at.family();
     if (family == Family::deberta || family == Family::roformer) {
         try {
             return at.mask(b);

@@ -70,12 +70,16 @@ TEST_CASE("stages: every name of the contract is known", "[stages]") {
                              "lm.logits",
                              "rtd.norm",
                              "grad.layer.0.q",
+                             "grad.segment.1.layer.0.bias.u",
+                             "grad.layer.0.rel_attn.q",
+                             "grad.deberta.embeddings.word_embeddings.weight",
+                             "layer.0.keep",
                              "sift.delta"}) {
         INFO(name);
         CHECK(describe_stage(name));
     }
-    for (const char* name :
-         {"", "layer", "layer.0", "layer.x.q", "layer.0.quary", "emd.query", "logits", "mlm.", "layer.-1.q.r"}) {
+    for (const char* name : {"", "layer", "layer.0", "layer.x.q", "layer.0.quary", "emd.query", "logits", "mlm.",
+                             "layer.-1.q.r", "grad.", "grad.layer.0.quary", "grad.mlm.logit", "grad.grad.layer.0.q"}) {
         INFO(name);
         CHECK_FALSE(describe_stage(name));
     }
@@ -90,6 +94,27 @@ TEST_CASE("stages: model order", "[stages]") {
     CHECK(names == std::vector<std::string>{"embeddings.output", "relative.index", "layer.2.q", "layer.2.c2c",
                                             "layer.2.p2c", "layer.2.output", "layer.10.q", "emd.query.0", "emd.0.q",
                                             "emd.0.output", "emd.1.q", "mlm.logits", "unknown.a", "unknown.b"});
+}
+
+TEST_CASE("stages: gradients come behind the pass, from its end to its beginning", "[stages]") {
+    std::vector<std::string> names = {"grad.layer.0.q",      "grad.deberta.embeddings.word_embeddings.weight",
+                                      "layer.1.output",      "grad.layer.0.probs",
+                                      "grad.layer.1.k_r",    "grad.lm_predictions.lm_head.bias",
+                                      "grad.layer.0.scores", "mlm.loss",
+                                      "grad.layer.1.v"};
+    std::sort(names.begin(), names.end(), stage_comes_before);
+    CHECK(names == std::vector<std::string>{"layer.1.output", "mlm.loss", "grad.layer.1.k_r", "grad.layer.1.v",
+                                            "grad.layer.0.probs", "grad.layer.0.scores", "grad.layer.0.q",
+                                            "grad.lm_predictions.lm_head.bias",
+                                            "grad.deberta.embeddings.word_embeddings.weight"});
+}
+
+TEST_CASE("stages: a gradient has the axes of what it belongs to, and its own equation", "[stages]") {
+    CHECK(describe_stage("grad.layer.0.k_r")->axes == std::vector<std::string>{"H", "2k", "d"});
+    CHECK(describe_stage("grad.layer.0.k_r")->formula == "sum_b G_c^T q");
+    CHECK(describe_stage("grad.layer.0.q", Scheme::rotary)->formula.starts_with("R_-m"));
+    CHECK(describe_stage("grad.layer.3.output")->formula == "d loss / d layer.3.output");
+    CHECK(describe_stage("grad.layer.0.probs")->meaning.find("after the mask") != std::string::npos);
 }
 
 TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {

@@ -168,12 +168,8 @@ const std::vector<Unobservable>& unobservable() {
     static const std::vector<Unobservable> all = {
         {15, "needs more keys than queries, which no whole model has; on a square index it is mistake 5"},
         {34, "needs a huge score on a hidden key; no recorded case has one"},
-        {38, "backward"},
-        {53, "backward"},
         {63, "needs a pass with a cache"},
         {64, "no model of the four families has linear attention"},
-        {78, "backward"},
-        {79, "backward"},
         {80, "races and edges of GPU tiles; a port in plain loops has none"},
         {81, "edges of GPU tiles; a port in plain loops has none"},
     };

@@ -1,5 +1,5 @@
 #pragma once
-// Every mistake that the toy ports can make, and those that no forward trace shows.
+// Every mistake that the toy ports can make, and those that no trace shows.
 #include <string>
 #include <vector>
 
@@ -18,8 +18,10 @@ struct KnownSlip {
 const std::vector<KnownSlip>& slips();
 /// Those of replaced-token detection and SiFT, made by toy_rtd and toy_sift.
 const std::vector<KnownSlip>& training_slips();
+/// Those that backward passes make; toy_gradients.h makes them.
+const std::vector<KnownSlip>& gradient_slips();
 
-/// A mistake of the catalogue that leaves no mark in a forward trace of these cases, and why.
+/// A mistake of the catalogue that leaves no mark in a trace of these cases, and why.
 struct Unobservable {
     int mistake;
     std::string why;
