@@ -124,8 +124,9 @@ MaskedRow Replay::masked_row() const {
     const Stage* probs = evidence_.reference.find(full_name("probs"));
     if (!probs || probs->shape().size() != 4) return MaskedRow::zero;
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
+    const Replay right(evidence_, scope_);  // whatever this hypothesis hides
     for (Index b = 0; b < probs->shape()[0]; ++b) {
-        const Mask visible = mask(b);
+        const Mask visible = right.mask(b);
         if (visible.rows() != rows || visible.cols() != keys) continue;
         for (Index i = 0; i < rows; ++i)
             if ((visible.row(i).array() == 0).all() && probs->at((b * heads * rows + i) * keys) != 0)

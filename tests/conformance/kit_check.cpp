@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
-#include "tests/conformance/kit_depends.h"
 #include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_inspect.h"
 #include "tests/conformance/kit_narrow.h"
+#include "tests/conformance/kit_stream.h"
 
 namespace locus::conformance {
 
@@ -93,9 +93,9 @@ const Waiver* waiver_for(const CheckOptions& options, const std::string& id, con
 /// The case with the stages of a reference, which another dialect may have more or fewer of.
 KitCase with_stages_of(KitCase one, const Trace& reference) {
     if (one.stages == reference.names()) return one;
-    one.stages = reference.names();
-    one.depends.clear();
-    for (const std::string& stage : one.stages) one.depends[stage] = depends_of(stage, one.stages);
+    KitCase other = case_of(reference);
+    one.stages = std::move(other.stages);
+    one.depends = std::move(other.depends);
     return one;
 }
 
@@ -186,6 +186,8 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
             } else {
                 report.comparison.missing = one.stages;
             }
+        } catch (const PortHangs&) {
+            throw;  // it would do so in every case
         } catch (const Error& error) {
             ++dumps;
             report.verdict = Verdict::fail;

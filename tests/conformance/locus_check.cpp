@@ -8,7 +8,9 @@
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
 #include "core/io/whole_file.h"
+#include "tests/conformance/kit_narrow.h"
 #include "tests/conformance/report_printers.h"
+#include "tests/conformance/would_learn.h"
 
 namespace {
 
@@ -33,6 +35,14 @@ std::vector<ModelInput> segments_of(const std::string& file, const ModelFolder& 
         .segments;
 }
 
+/// The first stage that fails while what it depends on passes.
+const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison) {
+    const std::vector<std::string> wrong = first_wrong(stages, comparison);
+    for (const StageVerdict& verdict : comparison.stages)
+        if (!wrong.empty() && verdict.name == wrong.front()) return verdict;
+    return *comparison.first();
+}
+
 Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     std::map<std::string, std::string> stored;
     const Trace reference = read_trace(options.reference_file);
@@ -47,9 +57,13 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     one.id = options.candidate_file;
     one.comparison = compare(reference, candidate, fixed, stored);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
-    if (const StageVerdict* first = one.comparison.first()) {
+    if (one.verdict == Verdict::fail) {
+        const KitCase stages = case_of(reference);
+        const StageVerdict* first = &first_of(stages, one.comparison);
         const Evidence evidence{reference, candidate, model, segments};
         one.diagnosis = diagnose(evidence, one.comparison, *first);
+        one.would_narrow = would_narrow(stages, one.comparison, first->name);
+        one.would_learn = would_learn(evidence, *first, *one.diagnosis);
         one.first = ShownStage{first->name,
                                widened(reference.at(first->name)),
                                widened(candidate.at(first->name)),
@@ -134,7 +148,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Compares two traces stage by stage, in model order, and names the mistake behind the first wrong one.\n"
+        "Compares two traces stage by stage, and names the mistake behind the first that is wrong while what it depends on is right.\n"
         "  locus check reference.safetensors candidate.safetensors --model DIR\n"
         "  locus check --explain 16\n"
         "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and --atol "
