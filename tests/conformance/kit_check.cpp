@@ -202,6 +202,11 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
         throw Error(Fault::unreadable, options.candidate + ": holds no dump of any case" +
                                            (options.family.empty() ? "" : " of " + options.family) +
                                            ", expected files like " + kit.cases.front().id + ".safetensors");
+    const Counts counts = counts_of(result.report.cases);
+    if (counts.not_reported == result.report.cases.size())
+        throw Error(Fault::unreadable, options.candidate +
+                                           ": its dumps hold no stage of their cases, expected such as " +
+                                           kit.cases.front().stages.front() + " of " + kit.cases.front().id);
     result.report.dtype = common_dtype(dtypes);
     judge_waivers(kit, options, result.report);
     return result;

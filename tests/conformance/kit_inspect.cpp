@@ -94,7 +94,8 @@ void inspect_dump(const Dump& dump, const KitCase& one, const Trace& reference, 
         if (const Stage* expected = reference.find(stage.name)) {
             inspect_axes(*expected, stage);
         } else if (!inputs.find(stage.name) && !describe_stage(stage.name)) {
-            throw Error(Fault::unsupported, "stage \"" + printable(stage.name) +
+            const bool is_long = stage.name.size() > 80;
+            throw Error(Fault::unsupported, "stage \"" + printable(stage.name.substr(0, 80)) + (is_long ? "..." : "") +
                                                 "\" is unknown; the nearest name of case " + one.id + " is " +
                                                 nearest(stage.name, reference.names()));
         }
