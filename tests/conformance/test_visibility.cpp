@@ -50,7 +50,7 @@ TEST_CASE("visibility: a target that is not used does not decide what a query wi
 
 TEST_CASE("visibility: a hypothesis that hides other keys does not change what the recorded code does", "[kit]") {
     const HiddenQuery one(Dialect::reference, std::nullopt);
-    const Replay at(one.evidence, "layer.0.g.");
+    const Replay at(one.evidence, "layer.0.");
     const Tensor<double> nothing(at("visible").shape());
     CHECK(at.with({{"visible", {}, [&](const Replay&) { return nothing; }}}).masked_row() == MaskedRow::zero);
 }
