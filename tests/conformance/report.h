@@ -28,8 +28,8 @@ struct CaseReport {
     Verdict verdict = Verdict::not_reported;
     std::string refusal;  // one sentence where the dump could not be read
     Comparison comparison;
-    std::optional<Diagnosis> diagnosis;  // of the first wrong stage
-    std::optional<ShownStage> first;     // the first stage that fails while what it depends on passes, waivers aside
+    std::optional<Diagnosis> diagnosis;     // of the first wrong stage
+    std::optional<ShownStage> first;        // the first stage that fails while what it depends on passes, waivers aside
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
     std::string would_learn;  // one sentence: what to pass so that more mistakes can be judged; empty if nothing
     std::string waiver;       // its reason, where there is one

@@ -79,7 +79,8 @@ TEST_CASE("report: nothing wrong passes, a waiver that no longer fails does not"
     CHECK_FALSE(report.pass());
     report.cases.erase(report.cases.begin());
     CHECK(report.pass());
-    CHECK(report_text(report, false).find("\npass: of 2 cases 1 passed, 0 failed, 1 not reported") != std::string::npos);
+    CHECK(report_text(report, false).find("\npass: of 2 cases 1 passed, 0 failed, 1 not reported") !=
+          std::string::npos);
     report.errors.push_back("waiver L1/c2p: it no longer fails");
     CHECK_FALSE(report.pass());
     CHECK(report_text(report, false).find("error: waiver L1/c2p: it no longer fails") != std::string::npos);
