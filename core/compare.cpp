@@ -10,6 +10,8 @@ namespace locus {
 
 namespace {
 
+constexpr double kStagesPerLayer = 16;
+
 double epsilon(const std::string& dtype) {
     if (dtype == "F64") return std::numeric_limits<double>::epsilon();
     if (dtype == "F16") return std::ldexp(1.0, -10);
@@ -42,12 +44,19 @@ double sums_per_layer(const Trace& reference, const Stage& stage) {
     return width + 3 * heads + 2 * tokens + width + width + feed_forward + 2 * width;
 }
 
+/// "segment.1.layer.0.q" -> "layer.0.q": a memory is made by the layers before, as any input is.
+std::string without_segment(const std::string& name) {
+    return name.starts_with("segment.") ? name.substr(name.find('.', 8) + 1) : name;
+}
+
 /// How many layers lie before or around a stage.
-double depth(const std::string& name, const Trace& reference) {
+double depth(const std::string& full_name, const Trace& reference) {
+    const std::string name = without_segment(full_name);
     double layers = 0;
-    for (const Stage& other : reference.stages())
-        if (other.name.starts_with("layer."))
-            layers = std::max(layers, 1 + std::strtod(other.name.c_str() + 6, nullptr));
+    for (const Stage& stage : reference.stages()) {
+        const std::string other = without_segment(stage.name);
+        if (other.starts_with("layer.")) layers = std::max(layers, 1 + std::strtod(other.c_str() + 6, nullptr));
+    }
     if (name.starts_with("embeddings.") || name.starts_with("relative.")) return 0;
     if (name.starts_with("layer.")) return 1 + std::strtod(name.c_str() + 6, nullptr);
     if (name.starts_with("emd.query")) return layers;
@@ -128,8 +137,12 @@ Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const
     const auto dtype = stored.find(found.name);
     const double eps =
         std::max(epsilon(expected.dtype()), epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
-    const double sums = sums_per_layer(reference, expected) * std::max(1.0, depth(expected.name, reference));
-    const double bound = 2 * eps * (4 + std::sqrt(sums));
+    const double layers = std::max(1.0, depth(expected.name, reference));
+    const auto rounding = [](double unit, double times) { return 2 * unit * (4 + std::sqrt(times)); };
+    const double single = std::numeric_limits<float>::epsilon(), sums = sums_per_layer(reference, expected) * layers;
+    // Half precision is what values are stored in, once per stage; sums are added up in single precision.
+    const double bound =
+        eps > single ? rounding(eps, kStagesPerLayer * layers) + rounding(single, sums) : rounding(eps, sums);
     return {bound, bound};
 }
 

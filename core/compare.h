@@ -39,9 +39,9 @@ struct Comparison {
     const StageVerdict* first() const;
 };
 
-/// Rounding that dtype and depth explain: 2 eps (4 + sqrt n) with n the length of all sums on the way to the
-/// stage, read off the shapes in the reference.  Index stages are exact.  `stored` overrides dtypes (F16, BF16 in
-/// files).
+/// Rounding that dtype and depth explain: 2 eps (4 + sqrt n) with n the length of all sums on the way to the stage,
+/// read off the shapes in the reference; in F16 and BF16, which `stored` says of values that a file held, n is 16 per
+/// layer and the sums count in single precision.  Index stages are exact.
 Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,
                             const std::map<std::string, std::string>& stored = {});
 

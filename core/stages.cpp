@@ -193,7 +193,7 @@ std::string take_part(std::string& rest) {
 std::optional<int> as_number(const std::string& text) {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
     return value;
 }
 

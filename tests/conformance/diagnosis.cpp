@@ -56,7 +56,7 @@ struct Hypothesis {
 
 /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
 bool contradicted(const Mistake& mistake, const Variant& variant, const Replay& replay, const std::string& failing,
-                  const Comparison& comparison) {
+                  const Comparison& comparison) try {
     const auto replaced = [&](const std::string& stem) {
         return std::any_of(variant.formulas.begin(), variant.formulas.end(),
                            [&](const Formula& formula) { return formula.stem == stem; });
@@ -68,6 +68,8 @@ bool contradicted(const Mistake& mistake, const Variant& variant, const Replay& 
             if (stem != failing && verdict.pass && (!any || replaced(stem)) && verdict.name == replay.full_name(stem) &&
                 replay.touches(stem))
                 return true;
+    return false;
+} catch (const NotEnough&) {  // nobody knows where the stage stands
     return false;
 }
 
@@ -120,11 +122,11 @@ public:
         for (const StageVerdict& verdict : comparison.stages) {
             const auto [where, what] = scope_and_stem(verdict.name);
             if (where != around || verdict.worst < 0) continue;
-            if (verdict.pass && !replay.touches(what)) {
-                ++explained;
-                continue;
-            }
             try {
+                if (verdict.pass && !replay.touches(what)) {
+                    ++explained;
+                    continue;
+                }
                 const double allowed = std::max(verdict.allowed, 0.0);
                 explained += distance(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
             } catch (const NotEnough&) {

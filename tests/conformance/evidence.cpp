@@ -149,8 +149,14 @@ MaskedRow Replay::masked_row() const {
     const Stage* probs = evidence_.reference.find(full_name("probs"));
     if (!probs || probs->shape().size() != 4) return MaskedRow::zero;
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
+    const Replay right(evidence_, scope_);  // whatever this hypothesis hides
     for (Index b = 0; b < probs->shape()[0]; ++b) {
-        const Mask visible = mask(b);
+        Mask visible;
+        try {
+            visible = right.mask(b);
+        } catch (const NotEnough&) {
+            return MaskedRow::zero;  // without inputs only zeros show what is hidden
+        }
         if (visible.rows() != rows || visible.cols() != keys) continue;
         for (Index i = 0; i < rows; ++i)
             if ((visible.row(i).array() == 0).all() && probs->at((b * heads * rows + i) * keys) != 0)
@@ -162,7 +168,12 @@ MaskedRow Replay::masked_row() const {
 Index Replay::layer() const {
     const std::string at = place();
     if (at.starts_with("layer.")) return std::stol(at.substr(6));
-    if (at.starts_with("emd.")) return deberta().config().num_hidden_layers - 1;
+    if (at.starts_with("emd.") && has_model()) return deberta().config().num_hidden_layers - 1;
+    Index last = -1;  // what the reference shows of a model that nobody gave
+    for (const Stage& stage : evidence_.reference.stages())
+        if (at.starts_with("emd.") && stage.name.starts_with(segment_ + "layer."))
+            last = std::max<Index>(last, std::stol("0" + stage.name.substr(segment_.size() + 6)));
+    if (last >= 0) return last;
     throw NotEnough{"a layer around " + scope_};
 }
 

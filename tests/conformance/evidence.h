@@ -130,7 +130,8 @@ public:
         return evidence_.model ? evidence_.model->family : evidence_.family.value_or(Family::deberta);
     }
     Dialect dialect() const { return evidence_.dialect; }
-    /// What the reference makes of a query that sees nothing; zero where it has none.
+    /// What the reference makes of a query that sees nothing; zero where it has none.  A query that is not used, such
+    /// as a target of XLNet that stands for no token, is zero in every convention and decides nothing.
     MaskedRow masked_row() const;
     bool has_model() const { return evidence_.model != nullptr; }
     /// Layer whose weights compute this scope: l of "layer.l.", the last one of "emd.t.".

@@ -2,13 +2,12 @@
 
 #include "core/attention/softmax.h"
 #include "core/models/layers.h"
-#include "tests/conformance/visibility.h"
 
 namespace locus::conformance {
 
 Tensor<double> masked_probabilities(const Replay& at, const std::string& stem) {
     const Tensor<double>& scores = at(stem);
-    const MaskedRow masked_row = at.masked_row() == MaskedRow::uniform ? MaskedRow::uniform : masked_row_of(at);
+    const MaskedRow masked_row = at.masked_row();
     return each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index b) {
         return masked_softmax<double>(scores.matrix(n), at.mask(b), masked_row);
     });

@@ -5,10 +5,10 @@
 #include <set>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/kit_depends.h"
 #include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_inspect.h"
 #include "tests/conformance/kit_narrow.h"
+#include "tests/conformance/kit_stream.h"
 
 namespace locus::conformance {
 
@@ -97,9 +97,9 @@ const Waiver* waiver_for(const CheckOptions& options, const std::string& id, con
 /// The case with the stages of a reference, which another dialect may have more or fewer of.
 KitCase with_stages_of(KitCase one, const Trace& reference) {
     if (one.stages == reference.names()) return one;
-    one.stages = reference.names();
-    one.depends.clear();
-    for (const std::string& stage : one.stages) one.depends[stage] = depends_of(stage, one.stages);
+    KitCase other = case_of(reference);
+    one.stages = std::move(other.stages);
+    one.depends = std::move(other.depends);
     return one;
 }
 
@@ -190,6 +190,8 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
             } else {
                 report.comparison.missing = one.stages;
             }
+        } catch (const PortHangs&) {
+            throw;  // it would do so in every case
         } catch (const Error& error) {
             ++dumps;
             report.verdict = Verdict::fail;
@@ -204,6 +206,11 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
         throw Error(Fault::unreadable, options.candidate + ": holds no dump of any case" +
                                            (options.family.empty() ? "" : " of " + options.family) +
                                            ", expected files like " + kit.cases.front().id + ".safetensors");
+    const Counts counts = counts_of(result.report.cases);
+    if (counts.not_reported == result.report.cases.size())
+        throw Error(Fault::unreadable, options.candidate +
+                                           ": its dumps hold no stage of their cases, expected such as " +
+                                           kit.cases.front().stages.front() + " of " + kit.cases.front().id);
     result.report.dtype = common_dtype(dtypes);
     judge_waivers(kit, options, result.report);
     return result;

@@ -30,7 +30,8 @@ struct CheckResult {
 };
 
 /// Every case of the kit.  A dump that cannot be read fails its case with a sentence, and the others are judged.
-/// Throws Error(usage) for an unknown family, Error(unreadable) if there is no dump of any case.
+/// Throws Error(usage) for an unknown family, Error(unreadable) if there is no dump of any case or none
+/// says anything about its case, and PortHangs at once.
 CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions& options);
 
 /// One case and one dump of it.  Throws what inspect_dump throws.

@@ -102,7 +102,8 @@ void inspect_dump(const Dump& dump, const KitCase& one, const Trace& reference, 
             inspect_axes(*expected, stage);
         } else if (!inputs.find(stage.name) &&
                    (!describe_stage(stage.name) || is_strange_gradient(stage.name, reference))) {
-            throw Error(Fault::unsupported, "stage \"" + printable(stage.name) +
+            const bool is_long = stage.name.size() > 80;
+            throw Error(Fault::unsupported, "stage \"" + printable(stage.name.substr(0, 80)) + (is_long ? "..." : "") +
                                                 "\" is unknown; the nearest name of case " + one.id + " is " +
                                                 nearest(stage.name, reference.names()));
         }

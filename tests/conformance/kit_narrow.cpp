@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "tests/conformance/kit_depends.h"
+
 namespace locus::conformance {
 
 namespace {
@@ -50,6 +52,13 @@ std::size_t places_left(const KitCase& one, const std::set<std::string>& suspect
 }
 
 }  // namespace
+
+KitCase case_of(const Trace& reference) {
+    KitCase one;
+    one.stages = reference.names();
+    for (const std::string& stage : one.stages) one.depends[stage] = depends_of(stage, one.stages);
+    return one;
+}
 
 std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison) {
     const std::map<std::string, bool> verdicts = verdicts_of(comparison);

@@ -1,12 +1,10 @@
 #include "tests/conformance/kit_stream.h"
 
-#include <sys/wait.h>
-
 #include <charconv>
-#include <cstdio>
-#include <memory>
 
+#include "core/cli/program.h"
 #include "core/io/printable.h"
+#include "tests/conformance/kit_process.h"
 #include "tests/conformance/kit_values.h"
 
 namespace locus::conformance {
@@ -42,12 +40,6 @@ Shape parse_sizes(const std::string& text, const std::string& location) {
     return shape;
 }
 
-std::string quoted(const std::string& text) {
-    std::string result = "'";
-    for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-    return result + "'";
-}
-
 }  // namespace
 
 Dump parse_frames(std::string_view bytes, const std::string& location) {
@@ -72,19 +64,15 @@ Dump parse_frames(std::string_view bytes, const std::string& location) {
     return dump;
 }
 
-Dump run_port(const std::string& command, const std::filesystem::path& case_folder) {
-    const std::string line = command + " " + quoted(case_folder.string());
-    std::FILE* pipe = ::popen(line.c_str(), "r");
-    if (!pipe) refuse(command, "cannot be started");
-    std::string bytes;
-    char buffer[1 << 16];
-    for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) bytes.append(buffer, count);
-    const int status = ::pclose(pipe);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        refuse(command, "ended with status " +
-                            std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)) +
-                            " for the case " + case_folder.string());
-    return parse_frames(bytes, command);
+Dump run_port(const std::string& command, const std::filesystem::path& case_folder, double seconds) {
+    const PortOutput output = output_of(command, case_folder.string(), seconds);
+    const std::string about = " for the case " + case_folder.string();
+    if (output.end == PortOutput::End::too_late)
+        throw PortHangs(printable(command) + ": did not end within " + cli::number(seconds) + " seconds" +
+                        printable(about) + "; --timeout SECONDS waits longer");
+    if (output.end == PortOutput::End::too_long) refuse(command, "wrote more than 1 GiB" + about);
+    if (output.status != 0) refuse(command, "ended with status " + std::to_string(output.status) + about);
+    return parse_frames(output.bytes, command);
 }
 
 }  // namespace locus::conformance

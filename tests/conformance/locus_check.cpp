@@ -6,10 +6,14 @@
 
 #include "core/cli/program.h"
 #include "core/cli/request.h"
+#include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "core/io/whole_file.h"
 #include "tests/conformance/catalogue_list.h"
+#include "tests/conformance/kit_dump.h"
+#include "tests/conformance/kit_narrow.h"
 #include "tests/conformance/report_printers.h"
+#include "tests/conformance/would_learn.h"
 
 namespace {
 
@@ -34,10 +38,31 @@ std::vector<ModelInput> segments_of(const std::string& file, const ModelFolder& 
         .segments;
 }
 
+/// The first stage that fails while what it depends on passes.
+const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison) {
+    const std::vector<std::string> wrong = first_wrong(stages, comparison);
+    for (const StageVerdict& verdict : comparison.stages)
+        if (!wrong.empty() && verdict.name == wrong.front()) return verdict;
+    return *comparison.first();
+}
+
+/// A candidate of which no stage can be compared is a mistake in its names, not in its numbers.
+void refuse_strangers(const Options& options, const Trace& reference, const Trace& candidate) {
+    const std::vector<std::string> known = reference.names(), found = candidate.names();
+    if (std::any_of(found.begin(), found.end(), [&](const std::string& name) { return reference.find(name); })) return;
+    std::string sentence =
+        printable(options.candidate_file) + " and " + printable(options.reference_file) + " have no stage in common";
+    if (!known.empty() && !found.empty())
+        sentence += "; the nearest to \"" + printable(found.front().substr(0, 80)) + "\" is " +
+                    printable(nearest(found.front(), known));
+    throw Error(Fault::usage, sentence);
+}
+
 Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     std::map<std::string, std::string> stored;
     const Trace reference = read_trace(options.reference_file);
     const Trace candidate = read_trace(options.candidate_file, &stored);
+    refuse_strangers(options, reference, candidate);
     std::shared_ptr<const ModelFolder> model;
     std::vector<ModelInput> segments;
     if (!options.model.empty()) {
@@ -48,9 +73,13 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     one.id = options.candidate_file;
     one.comparison = compare(reference, candidate, fixed, stored);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
-    if (const StageVerdict* first = one.comparison.first()) {
+    if (one.verdict == Verdict::fail) {
+        const KitCase stages = case_of(reference);
+        const StageVerdict* first = &first_of(stages, one.comparison);
         const Evidence evidence{reference, candidate, model, segments};
         one.diagnosis = diagnose(evidence, one.comparison, *first);
+        one.would_narrow = would_narrow(stages, one.comparison, first->name);
+        one.would_learn = would_learn(evidence, *first, *one.diagnosis);
         one.first = ShownStage{first->name,
                                widened(reference.at(first->name)),
                                widened(candidate.at(first->name)),
@@ -141,16 +170,18 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Compares two traces stage by stage, in model order, and names the mistake behind the first wrong one.\n"
+        "Compares two traces stage by stage, and names the mistake behind the first that is wrong although what it is\n"
+        "made of is right.\n"
         "  locus check reference.safetensors candidate.safetensors --model DIR\n"
         "  locus check --explain 16\n"
         "  locus check --catalogue\n"
-        "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and --atol "
-        "the\n"
-        "bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up to "
-        "the\n"
-        "stage.  The candidate may hold any of the stages, at least one.  NaN, wrong shape and wrong dtype never "
-        "pass.\n"
+        "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and "
+        "--atol\n"
+        "the bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums "
+        "up\n"
+        "to the stage; in F16 and BF16 n is 16 per layer, as sums are added up in single precision.  The candidate "
+        "may\n"
+        "hold any of the stages, at least one.  NaN, wrong shape and wrong dtype never pass.\n"
         "Exit status: 0 inside, 1 mismatch, 2 wrong usage or nothing in common, 3 unreadable, 4 unsupported.",
         "locus check");
     Options options;

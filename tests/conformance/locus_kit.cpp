@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 struct Arguments {
     std::string folder, kit, dumps, command, family, dialect, waivers, junit, html;
+    double timeout = kPatience;
     bool json = false;
 };
 
@@ -35,8 +36,8 @@ int run_export(const std::string& folder) {
 
 DumpOf dumps_of(const Arguments& arguments) {
     if (!arguments.command.empty())
-        return [command = arguments.command](const KitCase& one) -> std::optional<Dump> {
-            Dump dump = run_port(command, one.folder);
+        return [&arguments](const KitCase& one) -> std::optional<Dump> {
+            Dump dump = run_port(arguments.command, one.folder, arguments.timeout);
             if (dump.trace.stages().empty()) return std::nullopt;
             return dump;
         };
@@ -49,6 +50,8 @@ DumpOf dumps_of(const Arguments& arguments) {
 int run_check(const CLI::App& app, const Arguments& arguments) {
     LOCUS_CHECK(arguments.dumps.empty() != arguments.command.empty(),
                 "expected either a folder with dumps or --run PROGRAM");
+    LOCUS_CHECK(arguments.timeout >= 0.001 && arguments.timeout <= 86400,
+                "--timeout is " + cli::number(arguments.timeout) + ", expected 0.001 to 86400 seconds");
     CheckOptions options;
     options.family = arguments.family;
     if (!arguments.dialect.empty()) options.dialect = parse_dialect(arguments.dialect);
@@ -98,6 +101,9 @@ int main(int argc, char** argv) {
     checking
         ->add_option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
         ->check(cli::not_empty());
+    checking->add_option("--timeout", arguments.timeout, "with --run: how many seconds one case may take")
+        ->type_name("SECONDS")
+        ->capture_default_str();
     checking->add_option("--family", arguments.family, "deberta, roformer, transfo-xl or xlnet alone")
         ->check(cli::not_empty());
     checking

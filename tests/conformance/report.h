@@ -28,11 +28,23 @@ struct CaseReport {
     Verdict verdict = Verdict::not_reported;
     std::string refusal;  // one sentence where the dump could not be read
     Comparison comparison;
-    std::optional<Diagnosis> diagnosis;  // of the first wrong stage
-    std::optional<ShownStage> first;
+    std::optional<Diagnosis> diagnosis;     // of the first wrong stage
+    std::optional<ShownStage> first;        // the first stage that fails while what it depends on passes, waivers aside
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
-    std::string waiver;                     // its reason, where there is one
+    std::string would_learn;  // one sentence: what to pass so that more mistakes can be judged; empty if nothing
+    std::string waiver;       // its reason, where there is one
+
+    /// The verdict on `first`: what every printer shows, whatever else fails.  nullptr where there is none.
+    const StageVerdict* wrong() const;
 };
+
+/// How many cases came to what.
+struct Counts {
+    std::size_t passed = 0, failed = 0, waived = 0, not_reported = 0;
+    /// "5 passed, 1 failed, 86 not reported"; what nobody would miss is left out.
+    std::string text() const;
+};
+Counts counts_of(const std::vector<CaseReport>& cases);
 
 struct Report {
     std::string kit;        // "1.0", empty for a pair of files

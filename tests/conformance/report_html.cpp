@@ -138,8 +138,7 @@ std::string case_html(const CaseReport& report) {
                        " <span class=\"rest\">" + html(report.why) + "</span></summary>";
     if (report.verdict == Verdict::fail) {
         text += "<pre>" + html(divergence_text(report)) + "</pre>";
-        if (report.first && report.comparison.first())
-            text += pictures(*report.first, report.comparison.first()->worst);
+        if (const StageVerdict* first = report.wrong()) text += pictures(*report.first, first->worst);
     }
     if (!report.waiver.empty()) text += "<p>waived: " + html(report.waiver) + "</p>";
     if (!report.comparison.stages.empty()) text += stages_table(report.comparison);
@@ -157,6 +156,7 @@ std::string report_html(const Report& report) {
     text += "<p class=\"rest\">" + (report.kit.empty() ? std::string("two traces") : "locus kit " + html(report.kit)) +
             (report.dialect.empty() ? "" : ", dialect " + html(report.dialect)) +
             (report.dtype.empty() ? "" : ", " + html(report.dtype)) + "</p>";
+    if (!report.kit.empty()) text += "<p>" + counts_of(report.cases).text() + "</p>";
     for (const std::string& error : report.errors) text += "<p class=\"fail\">" + html(error) + "</p>";
     std::string level = "-";
     for (const CaseReport& one : report.cases) {

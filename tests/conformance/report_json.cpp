@@ -88,12 +88,13 @@ std::string xml(const std::string& text) {
 Json case_json(const CaseReport& report) {
     Json stages = Json::array();
     for (const StageVerdict& verdict : report.comparison.stages) stages.push_back(stage_json(verdict));
-    const StageVerdict* first = report.comparison.first();
+    const StageVerdict* first = report.wrong();
     return {{"pass", report.verdict == Verdict::pass},
             {"first", first ? cell(*first) : Json()},
             {"diagnosis", diagnosis_json(report.diagnosis)},
             {"pattern", report.diagnosis ? Json(report.diagnosis->pattern) : Json()},
             {"would_narrow", report.would_narrow},
+            {"would_learn", report.would_learn},
             {"stages", stages},
             {"missing", report.comparison.missing},
             {"unexpected", report.comparison.unexpected}};
@@ -108,6 +109,7 @@ std::string report_json(const Report& report) {
         json.update(case_json(one));
         cases.push_back(json);
     }
+    const Counts counts = counts_of(report.cases);
     const Json all = {{"format", "locus-report"},
                       {"version", "1.0"},
                       {"pass", report.pass()},
@@ -116,6 +118,11 @@ std::string report_json(const Report& report) {
                       {"dialect", report.dialect},
                       {"dtype", report.dtype},
                       {"errors", report.errors},
+                      {"counts",
+                       {{"passed", counts.passed},
+                        {"failed", counts.failed},
+                        {"waived", counts.waived},
+                        {"not_reported", counts.not_reported}}},
                       {"cases", cases}};
     return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -130,7 +137,7 @@ std::string report_junit(const Report& report) {
             cases += "/>\n";
         } else if (one.verdict == Verdict::fail) {
             ++failures;
-            const StageVerdict* first = one.comparison.first();
+            const StageVerdict* first = one.wrong();
             cases += ">\n    <failure message=\"" + xml(first ? first->name + ": " + first->reason : one.refusal) +
                      "\">" + xml(divergence_text(one)) + "</failure>\n  </testcase>\n";
         } else {

@@ -105,6 +105,31 @@ std::string levels(const Report& report, bool colour) {
 
 }  // namespace
 
+const StageVerdict* CaseReport::wrong() const {
+    if (!first) return nullptr;
+    for (const StageVerdict& stage : comparison.stages)
+        if (stage.name == first->name) return &stage;
+    return nullptr;
+}
+
+std::string Counts::text() const {
+    std::string words = std::to_string(passed) + " passed, " + std::to_string(failed) + " failed";
+    if (waived > 0) words += ", " + std::to_string(waived) + " waived";
+    if (not_reported > 0) words += ", " + std::to_string(not_reported) + " not reported";
+    return words;
+}
+
+Counts counts_of(const std::vector<CaseReport>& cases) {
+    Counts counts;
+    for (const CaseReport& one : cases) {
+        counts.passed += one.verdict == Verdict::pass;
+        counts.failed += one.verdict == Verdict::fail;
+        counts.waived += one.verdict == Verdict::waived;
+        counts.not_reported += one.verdict == Verdict::not_reported;
+    }
+    return counts;
+}
+
 bool Report::pass() const {
     return errors.empty() &&
            std::none_of(cases.begin(), cases.end(), [](const CaseReport& one) { return one.verdict == Verdict::fail; });
@@ -133,7 +158,7 @@ Distance distance_of(const ShownStage& stage, double allowed) {
 
 std::string divergence_text(const CaseReport& report) {
     if (!report.refusal.empty()) return "  " + report.refusal + "\n";
-    const StageVerdict* first = report.comparison.first();
+    const StageVerdict* first = report.wrong();
     if (!first) return "";
     std::string text = "first wrong stage: " + first->name + ", " + first->reason;
     if (first->worst >= 0)
@@ -150,6 +175,7 @@ std::string divergence_text(const CaseReport& report) {
         text += named(*report.diagnosis);
     else if (report.diagnosis)
         text += "  no mistake of the catalogue explains it; " + report.diagnosis->pattern + "\n";
+    if (!report.would_learn.empty()) text += "  " + report.would_learn + "\n";
     if (!report.would_narrow.empty()) {
         text += "  report these too, they would narrow it down most:";
         for (const std::string& stage : report.would_narrow) text += " " + stage;
@@ -170,11 +196,8 @@ std::string report_text(const Report& report, bool colour) {
                 (one.why.empty() ? "" : "  " + one.why) + "\n" + divergence_text(one);
     }
     for (const std::string& error : report.errors) text += "\n" + painted("error", "31", colour) + ": " + error + "\n";
-    const auto passed = std::count_if(report.cases.begin(), report.cases.end(),
-                                      [](const CaseReport& one) { return one.verdict == Verdict::pass; });
-    text += "\n" + std::string(report.pass() ? "pass" : "FAIL") + ": " + std::to_string(passed) + " of " +
-            std::to_string(report.cases.size()) + " cases inside the tolerance\n";
-    return text;
+    return text + "\n" + (report.pass() ? "pass" : "FAIL") + ": of " + std::to_string(report.cases.size()) + " cases " +
+           counts_of(report.cases).text() + "\n";
 }
 
 }  // namespace locus::conformance

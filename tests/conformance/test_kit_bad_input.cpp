@@ -66,7 +66,10 @@ TEST_CASE("kit bad input: a name that nobody knows, with the nearest that is kno
     const Trace reference = reference_of(KitFixture::one(kId));
     check_dump(single("layer.0.p2q", reference.at(kStage).values), 4, {kId, "\"layer.0.p2q\"", "nearest", kStage});
     check_dump(single("c2p", reference.at(kStage).values), 4, {"\"c2p\""});
-    // A stage of another case or another layer is no mistake.
+    check_dump(single("layer.-1.q", reference.at(kStage).values), 4, {"\"layer.-1.q\""});
+    check_dump(single(std::string(5000, 'q'), reference.at(kStage).values), 4, {"\"" + std::string(80, 'q') + "...\""});
+    // A stage of another case or another layer is no mistake, but nothing else is no answer.
+    check_dump(single("layer.7.q", Tensor<double>({1})), 3, {"no stage of their cases", "relative.index of L0/"});
     Trace more = reference;
     more.add(named("layer.7.q", Tensor<double>({1})));
     const TemporaryFolder dumps;

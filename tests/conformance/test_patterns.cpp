@@ -214,3 +214,47 @@ TEST_CASE("pattern: noise has none, nor has what holds nearly everywhere", "[kit
     CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 1}), random_tensor({1, 1, 1, 1}, 5)) == "no pattern found");
     CHECK(said("layer.0.c2p", random_tensor({1, 1, 1, 2}), random_tensor({1, 1, 1, 2}, 5)) == "no pattern found");
 }
+
+TEST_CASE("pattern: every sentence about places has a stage that earns it", "[kit]") {
+    CHECK(said_where([](Index, Index, Index i, Index j) { return i - j >= 3; }) ==
+          "only pairs with i - j >= 3 are wrong");
+    CHECK(said_where([](Index, Index h, Index i, Index j) { return h == 1 && i > j; }) ==
+          "only pairs with i > j are wrong in head 1");
+    CHECK(said_where([](Index b, Index, Index, Index) { return b != 1; }, {3, 2, 4, 4}) ==
+          "only samples 0, 2 are wrong");
+    CHECK(said_where([](Index b, Index, Index, Index) { return b != 3; }, {15, 1, 2, 2}) ==
+          "only samples 0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, ... are wrong");
+    std::vector<ModelInput> padded(1);
+    padded[0].tokens = IndexTensor({2, 9});
+    padded[0].mask = IndexTensor({2, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0});
+    const auto pad = [](Index b, Index t) { return b == 1 && t >= 6; };
+    CHECK(said_where([&](Index b, Index, Index i, Index j) { return pad(b, i) && !pad(b, j); }, {2, 3, 9, 9}, padded) ==
+          "only real keys of padding queries are wrong");
+
+    const auto spoiled_at = [](const Shape& shape, const std::string& name, const std::function<bool(Index)>& chosen) {
+        const Tensor<double> right = random_tensor(shape);
+        Tensor<double> found = right;
+        for (Index n = 0; n < found.size(); ++n)
+            if (chosen(n)) found[n] += 0.5 + found[n] * found[n];
+        return said(name, right, found);
+    };
+    CHECK(spoiled_at({2, 9, 6}, "layer.0.output", [](Index n) { return n / 6 % 9 == 4; }) == "only token 4 is wrong");
+    CHECK(spoiled_at({3, 8, 4}, "layer.0.k_r", [](Index n) { return n / 4 % 8 < 2; }) ==
+          "only table rows 0, 1 are wrong");
+    CHECK(spoiled_at({2, 9, 6}, "layer.0.output", [](Index n) { return n % 6 == 5; }) == "only channel 5 is wrong");
+    // More than half of the tokens are no place that needs a name.
+    CHECK(spoiled_at({2, 9, 6}, "layer.0.output", [](Index n) { return n / 6 % 9 < 5; }) == "no pattern found");
+
+    const Tensor<double> right = random_tensor({1, 2, 3, 3});
+    Tensor<double> found = right;
+    found[5] = -std::numeric_limits<double>::infinity();
+    CHECK(said("layer.0.probs", right, found) == "infinity at 1 of 18 values, first at [0, 0, 1, 2]");
+}
+
+TEST_CASE("pattern: an axis without a name of its own, and more heads than a line holds", "[kit]") {
+    const Tensor<double> x = random_tensor({2, 5, 6}), scores = random_tensor({1, 17, 5, 5});
+    CHECK(said("layer.0.output", x, reordered(x, 1, {4, 3, 2, 1, 0})) == "axis 1 (T) is reversed");
+    Tensor<double> factors = scores;
+    for (Index n = 0; n < scores.size(); ++n) factors[n] *= static_cast<double>(2 + n / 25);
+    CHECK(said("layer.0.scores", scores, factors) == "each head has a factor of its own, from 2 to 18");
+}

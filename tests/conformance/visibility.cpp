@@ -32,16 +32,4 @@ Mask visible_keys(const Replay& at, Index b) {
 
 bool hides_all(const Mask& mask, Index i) { return mask.size() > 0 && mask.row(i).maxCoeff() == 0; }
 
-MaskedRow masked_row_of(const Replay& at) {
-    const auto probs = at.expected("probs");
-    if (!probs || probs->rank() != 4) return MaskedRow::zero;
-    for (Index b = 0; b < probs->extent(0); ++b) {
-        const Mask mask = at.mask(b);
-        for (Index i = 0; i < mask.rows(); ++i)
-            if (hides_all(mask, i))
-                return probs->matrix(b * probs->extent(1)).row(i).sum() > 0.5 ? MaskedRow::uniform : MaskedRow::zero;
-    }
-    return MaskedRow::zero;
-}
-
 }  // namespace locus::conformance

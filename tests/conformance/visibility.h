@@ -9,8 +9,6 @@ namespace locus::conformance {
 Mask visible_pairs(const Replay& at, Index b, Index h);
 /// The mask that hides keys alone, [Tq,Tk]; empty where everything is visible.  Throws NotEnough for a mask of pairs.
 Mask visible_keys(const Replay& at, Index b);
-/// What the recorded code makes of a query that sees no key: zero where the reference has no such row.
-MaskedRow masked_row_of(const Replay& at);
 /// True if a row of this mask shows nothing.
 bool hides_all(const Mask& mask, Index i);
 

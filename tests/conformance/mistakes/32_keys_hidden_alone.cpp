@@ -13,7 +13,7 @@ Mistake mistake_32() {
             .families = {Family::deberta},
             .stems = {"probs"},
             .variants = {{"", {probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index) {
-                              return masked_softmax<double>(scores, visible_keys(at, b), masked_row_of(at));
+                              return masked_softmax<double>(scores, visible_keys(at, b), at.masked_row());
                           })}}}};
 }
 

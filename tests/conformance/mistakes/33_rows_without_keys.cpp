@@ -11,7 +11,7 @@ namespace {
 Variant filled(const char* how, double (*value)(Index keys)) {
     return {how, {probs_by([value](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
                 const Mask mask = visible_pairs(at, b, h);
-                Matrix<double> probs = masked_softmax<double>(scores, mask, masked_row_of(at));
+                Matrix<double> probs = masked_softmax<double>(scores, mask, at.masked_row());
                 for (Index i = 0; i < probs.rows(); ++i)
                     if (hides_all(mask, i)) probs.row(i).setConstant(value(probs.cols()));
                 return probs;

@@ -19,7 +19,7 @@ Variant subtracted(const char* how) {
                         rounded(i, j) = static_cast<double>(static_cast<float>(static_cast<Short>(score - maximum)));
                     }
                 }
-                return masked_softmax<double>(rounded, mask, masked_row_of(at));
+                return masked_softmax<double>(rounded, mask, at.masked_row());
             })}};
 }
 

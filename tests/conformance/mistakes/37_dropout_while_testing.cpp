@@ -31,7 +31,7 @@ Formula scaled(const char* stem, std::vector<std::string> inputs, std::vector<co
 /// softmax((1 - p) scores).
 Formula before_softmax() {
     return probs_by([](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
-        return masked_softmax<double>(kept(at, of_attention()) * scores, visible_pairs(at, b, h), masked_row_of(at));
+        return masked_softmax<double>(kept(at, of_attention()) * scores, visible_pairs(at, b, h), at.masked_row());
     });
 }
 

@@ -1,3 +1,4 @@
+#include "tests/conformance/layer_parts.h"
 #include "tests/conformance/mistakes/mistakes.h"
 #include "tests/conformance/relative.h"
 
@@ -5,7 +6,6 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr const char* kParts[] = {"query", "key", "value"};
 constexpr const char* kStems[] = {"q", "k", "v"};
 
 /// The buffer of a row-major matrix as a column-major one of the same shape holds it.
@@ -16,49 +16,16 @@ Matrix<double> by_columns(const Matrix<double>& stored) {
 
 /// The misread projection of q, k or v (part 0, 1, 2) [H*d,D], with its right bias.
 Dense<double> misread(const Replay& at, int part) {
-    const WeightReader<double>& weights = at.model().weights;
-    const std::string layer = "layer." + std::to_string(at.layer()) + ".";
-    switch (at.family()) {
-        case Family::deberta: {
-            const Dense<double>& right = at.deberta().projection(at.layer(), part);
-            return {by_columns(right.weight), right.bias};
-        }
-        case Family::roformer: {
-            const Index width = at.roformer().hidden_size;
-            const Dense<double> right =
-                weights.dense("encoder." + layer + "attention.self." + kParts[part], width, width);
-            return {by_columns(right.weight), right.bias};
-        }
-        case Family::transformer_xl: {
-            const TransformerXlConfig& config = at.transformer_xl();
-            if (config.pre_lnorm) throw NotEnough{"rows before their norm"};
-            const Index heads = config.n_head * config.d_head;
-            const Matrix<double> qkv = by_columns(weights.matrix(
-                "layers." + std::to_string(at.layer()) + ".dec_attn.qkv_net.weight", {3 * heads, config.d_model}));
-            return {qkv.middleRows(part * heads, heads), {}};
-        }
-        case Family::xlnet:
-            break;
+    const Dense<double> right = projection_of(at, part);
+    if (at.family() == Family::transformer_xl) {  // the three lie in one buffer
+        if (norm_first(at)) throw NotEnough{"rows before their norm"};
+        const Index rows = right.weight.rows();
+        Matrix<double> all(3 * rows, right.weight.cols());
+        for (int each = 0; each < 3; ++each) all.middleRows(each * rows, rows) = projection_of(at, each).weight;
+        return {by_columns(all).middleRows(part * rows, rows), {}};
     }
-    const XlnetConfig& config = at.xlnet();  // stored [D,H,d]
-    return {
-        by_columns(weights.matrix(layer + "rel_attn." + kStems[part], {config.d_model, config.n_head, config.d_head}))
-            .transpose(),
-        {}};
-}
-
-Index heads_of(const Replay& at) {
-    switch (at.family()) {
-        case Family::deberta:
-            return at.deberta().config().num_attention_heads;
-        case Family::roformer:
-            return at.roformer().num_attention_heads;
-        case Family::transformer_xl:
-            return at.transformer_xl().n_head;
-        case Family::xlnet:
-            break;
-    }
-    return at.xlnet().n_head;
+    if (at.family() == Family::xlnet) return {by_columns(right.weight.transpose()).transpose(), {}};  // stored [D,H,d]
+    return {by_columns(right.weight), right.bias};
 }
 
 Formula projection(int part) {

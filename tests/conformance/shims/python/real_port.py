@@ -1,6 +1,6 @@
 """Real ports under the torch shim: Hugging Face's models.
 usage: real_port.py FOLDER      writes FOLDER/model, a small random DeBERTa-v2, FOLDER/inputs.safetensors and, as dumps,
-float32.safetensors and float64.safetensors, and tanh_*.safetensors: with torch.nn.functional.gelu patched to tanh
+<dtype>.safetensors of four dtypes, and tanh_<dtype>.safetensors: with torch.nn.functional.gelu patched to tanh
    or: real_port.py FOLDER CASE...      runs recorded cases (DeBERTa-v2, RoFormer, XLNet), dumps FOLDER/<case>.safetensors"""
 import functools, pathlib, sys
 import torch, transformers
@@ -31,7 +31,7 @@ def dump_recorded(folder, case):
     classes = {"deberta-v2": transformers.DebertaV2ForMaskedLM, "roformer": transformers.RoFormerForMaskedLM,
                "xlnet": transformers.XLNetLMHeadModel}
     kind = transformers.AutoConfig.from_pretrained(f"{case}/model").model_type
-    model = classes[kind].from_pretrained(f"{case}/model", attn_implementation="eager").float().eval()
+    model = classes.get(kind, transformers.AutoModel).from_pretrained(f"{case}/model", attn_implementation="eager").float().eval()
     names = {"tokens": "input_ids", "mask": "attention_mask", "token_types": "token_type_ids"}
     given = {name: torch.tensor(tensor.lists()) for name, tensor in locus_kit.read(f"{case}/inputs.safetensors").items()}
     with torch.no_grad(), locus_torch.capture(model) as stages:
@@ -44,11 +44,9 @@ def dump_random(folder):
     mask[1, 17:] = 0
     inputs = {"tokens": torch.randint(3, 29, mask.shape) * mask, "mask": mask}
     locus_torch.dump(f"{folder}/inputs.safetensors", inputs)
-    dump_pass(folder, "float32", inputs, torch.float32)
-    dump_pass(folder, "float64", inputs, torch.float64)
+    for name in ("float64", "float32", "float16", "bfloat16"): dump_pass(folder, name, inputs, getattr(torch, name))
     torch.nn.functional.gelu = functools.partial(torch.nn.functional.gelu, approximate="tanh")
-    dump_pass(folder, "tanh_float32", inputs, torch.float32)
-    dump_pass(folder, "tanh_float64", inputs, torch.float64)
+    for name in ("float64", "float32"): dump_pass(folder, f"tanh_{name}", inputs, getattr(torch, name))
 
 if __name__ == "__main__":
     if len(sys.argv) < 2: sys.exit(__doc__)

@@ -1,0 +1,103 @@
+// A port that is a program may fail, hang or never stop writing; the kit says so and leaves nothing running.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+#include "tests/conformance/kit_fixture.h"
+#include "tests/conformance/kit_process.h"
+#include "tests/conformance/kit_stream.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// True once the process in this file is gone; waits a little for the system to notice.
+bool gone(const fs::path& file) {
+    const pid_t id = std::stoi(read_file(file));
+    for (int n = 0; n < 100; ++n) {
+        if (::kill(id, 0) != 0) return true;
+        // A process that nobody has waited for yet is dead, too.
+        if (read_file("/proc/" + std::to_string(id) + "/stat").find(") Z ") != std::string::npos) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ::kill(id, SIGKILL);
+    return false;
+}
+
+/// A script that leaves its own id and that of a program it starts, and sleeps.
+std::string sleeper(const TemporaryFolder& folder) {
+    write_file(folder / "port.sh", "echo $$ > '" + (folder / "shell").string() + "'\nsleep 300 & echo $! > '" +
+                                       (folder / "child").string() + "'\nwait\n");
+    return "sh " + (folder / "port.sh").string();
+}
+
+}  // namespace
+
+TEST_CASE("kit process: what a program prints and how it ends", "[kit]") {
+    const PortOutput said = output_of("printf 'a b'; printf %s", "it's", 10);
+    CHECK(said.end == PortOutput::End::itself);
+    CHECK(said.status == 0);
+    CHECK(said.bytes == "a bit's");
+    CHECK(output_of("exit 7; :", "x", 10).status == 7);
+    CHECK(output_of("kill -9 $$; :", "x", 10).status == 128 + 9);
+    CHECK(output_of("/nowhere/at/all", "x", 10).status == 127);
+    // There is nobody at the keyboard: a program that reads its input finds it at its end.
+    CHECK(output_of("cat; echo", "end", 10).bytes == "end\n");
+    // More than a pipe holds.
+    CHECK(output_of("head -c 3000000 /dev/zero; :", "x", 10).bytes.size() == 3000000);
+}
+
+TEST_CASE("kit process: a program that hangs is killed, with what it has started", "[kit]") {
+    const TemporaryFolder folder;
+    const auto start = Clock::now();
+    CHECK(output_of(sleeper(folder), "x", 0.5).end == PortOutput::End::too_late);
+    CHECK(seconds_since(start) < 10);
+    CHECK(gone(folder / "shell"));
+    CHECK(gone(folder / "child"));
+    // One that has closed its output and goes on is none that has ended.
+    const auto again = Clock::now();
+    CHECK(output_of("exec >&-; sleep 300; :", "x", 0.3).end == PortOutput::End::too_late);
+    CHECK(seconds_since(again) < 10);
+    CHECK(output_of("yes", "x", 60).end == PortOutput::End::too_long);
+}
+
+TEST_CASE("kit check: a port that hangs is one sentence, and no other case is tried", "[kit]") {
+    const TemporaryFolder folder;
+    const std::string port = sleeper(folder);
+    const KitCase& first = KitFixture::kit().cases.front();
+    const auto start = Clock::now();
+    const Outcome outcome =
+        run("locus-kit", {"check", KitFixture::kit().folder.string(), "--run", port, "--timeout", "0.5", "--json"});
+    INFO(outcome.err);
+    CHECK(seconds_since(start) < 20);
+    CHECK(outcome.status == 3);
+    CHECK(outcome.sentences() == 1);
+    for (const std::string& part : {port, first.id, std::string("within 0.5 seconds"), std::string("--timeout")})
+        CHECK(outcome.err.find(part) != std::string::npos);
+    CHECK(outcome.out.empty());
+    CHECK(gone(folder / "shell"));
+    CHECK(gone(folder / "child"));
+
+    for (const char* wrong : {"0", "-1", "nan", "soon", "1e300"})
+        CHECK(run("locus-kit", {"check", "kit", "--run", ":", "--timeout", wrong}).status == 2);
+    CHECK(run("locus-kit", {"check", "--help"}).out.find("--timeout SECONDS=60") != std::string::npos);
+}
+
+TEST_CASE("kit check: interrupted, it takes the port with it", "[kit]") {
+    const TemporaryFolder folder;
+    const std::string port = sleeper(folder), kit = (fs::path(LOCUS_BINARY_DIR) / "bin/locus-kit").string();
+    const Outcome outcome =
+        run_file("/bin/sh", {"-c", quoted(kit) + " check " + quoted(KitFixture::kit().folder.string()) + " --run " +
+                                       quoted(port) + " & kit=$!; while ! [ -s " + quoted((folder / "child").string()) +
+                                       " ]; do sleep 0.05; done; kill -TERM $kit; wait $kit"});
+    CHECK(outcome.status == 128 + SIGTERM);
+    CHECK(gone(folder / "shell"));
+    CHECK(gone(folder / "child"));
+}
