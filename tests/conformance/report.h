@@ -32,6 +32,9 @@ struct CaseReport {
     std::optional<ShownStage> first;
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
     std::string waiver;                     // its reason, where there is one
+    /// Absolute paths of what was compared; empty where it lay in no single file (recomputed, .npy, a program's
+    /// stream).
+    std::string reference_file, candidate_file;
 };
 
 struct Report {

@@ -50,7 +50,7 @@ std::size_t colours_of(const fs::path& file, int width, int height) {
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\n");
+          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ncompare\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
@@ -78,7 +78,7 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
         return;
     }
     const TemporaryFolder folder;
-    for (const std::string page : {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation"})
+    for (const std::string page : {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "compare"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =
