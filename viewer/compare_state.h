@@ -13,7 +13,7 @@ namespace locus {
 /// The Compare page opens on the code against the paper, at the term where they part.
 struct CompareState {
     CompareSide a, b{"", Dialect::paper};
-    std::string stage = "layer.2.p2c";
+    std::string stage = "layer.0.p2c";  // further up the inputs differ as well, and with them the diagonal
     Index sample = 0, head = 3;
     Index other_head = -1;  // of B; -1: the same
     MatrixView view;

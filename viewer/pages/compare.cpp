@@ -24,6 +24,15 @@ Cell ComparePage::kept_inside(Cell cell) const {
     return {std::clamp<Index>(cell.i, 0, sheets_.rows - 1), std::clamp<Index>(cell.j, 0, sheets_.cols - 1)};
 }
 
+/// Where rows are tokens of the sentence on screen, its chips and the cursor mean one row.
+void ComparePage::share_row(Scene& scene) {
+    State& state = scene.state;
+    if (shares_cursor(state) || !shows_tokens_ || !counts_tokens(sheets_.row_axis)) return;
+    if (sheets_.rows != scene.answer->length()) return;
+    if (row_seen_ >= 0 && state.cell.i != row_seen_) state.compare.cell.i = state.cell.i;
+    state.cell.i = row_seen_ = state.compare.cell.i;
+}
+
 void ComparePage::refresh(Scene& scene) {
     CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
@@ -202,6 +211,7 @@ void ComparePage::draw(Scene& scene, const Rect& room) {
     draw_verdict(scene, layout.panel(2), layout);
     for (std::size_t n = 0; n < heatmaps_.size(); ++n) draw_panel(scene, layout, n, pointed);
     if (pointed && !locked(state)) cursor(state) = *pointed;
+    share_row(scene);
     const Rect below{inside.x0, layout.below, inside.x1, inside.y1};
     if (state.compare.report)
         draw_stage_list(scene, below);

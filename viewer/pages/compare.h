@@ -45,6 +45,7 @@ private:
     bool ready(const Scene& scene) const;
     bool shares_cursor(const State& state) const;
     Cell& cursor(State& state) const;
+    void share_row(Scene& scene);
     bool& locked(State& state) const;
     Cell kept_inside(Cell cell) const;
 
@@ -82,8 +83,9 @@ private:
     std::string where_;
     std::vector<std::string> row_words_, column_words_;  // empty: numbers
     std::vector<std::string> stages_;
-    std::string placed_for_, made_for_;
+    std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
     bool shows_tokens_ = true;
+    Index row_seen_ = -1;  // State::cell.i when it was last looked at
     float stage_scroll_ = 0, list_height_ = 0, list_width_ = 0;
 };
 

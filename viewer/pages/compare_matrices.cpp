@@ -67,6 +67,8 @@ void ComparePage::draw_row_names(const Scene& scene, const Rect& cells, Index ch
         ui.text_upwards(cells.x0 - std::min(names, ui.px(96)) - ui.px(15),
                         cells.middle_y() + ui.text_width(axis, Face::mono_small) / 2, axis, ui.theme->muted,
                         Face::mono_small);
+    const std::string across = axis_in_words(sheets_.col_axis) + (sheets_.col_axis == "Tk" ? " j" : "");
+    ui.text(cells.x0 - ui.px(6), cells.y0 - ui.px(9), across, ui.theme->muted, Face::mono_small, Align::right);
 }
 
 void ComparePage::draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const {
@@ -113,7 +115,7 @@ void ComparePage::draw_profile(Scene& scene, const Rect& room) const {
     if (room.height() < ui.px(70)) return;
     const bool square = sheets_.rows == sheets_.cols && counts_tokens(sheets_.row_axis);
     const Cell chosen = cursor(scene.state);
-    const Index first = square ? 1 - sheets_.rows : 0, last = square ? sheets_.rows - 1 : sheets_.rows - 1;
+    const Index first = square ? 1 - sheets_.rows : 0, last = sheets_.rows - 1;
     std::vector<double> most(static_cast<std::size_t>(last - first + 1), 0), mean = most, count = most;
     for (Index i = 0; i < sheets_.rows; ++i)
         for (Index j = 0; j < sheets_.cols; ++j) {
@@ -130,7 +132,8 @@ void ComparePage::draw_profile(Scene& scene, const Rect& room) const {
     plot.x_name = square ? "i \u2212 j" : axis_in_words(sheets_.row_axis);
     plot.decimals = 4;
     plot.marked_x = static_cast<double>(square ? chosen.i - chosen.j : chosen.i);
-    plot.high = std::max(1e-300, *std::max_element(most.begin(), most.end()) * 1.06);
+    plot.high = *std::max_element(most.begin(), most.end()) * 1.06;
+    if (plot.high == 0) plot.high = 1;
     plot.curves = {{mean, ui.theme->muted, "mean"}, {most, ui.theme->accent, "largest"}};
     const float y = room.y0 + ui.px(8);
     const std::string title =

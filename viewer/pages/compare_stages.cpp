@@ -77,7 +77,10 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
     CompareState& state = scene.state.compare;
     const ReportedCase& one = *state.reported();
     const float y = room.y0 + ui.px(8);
-    ui.text(room.x0, y, "stages in the order of the model", theme.text, Face::title);
+    const Rect list{room.x0, room.y0 + ui.px(24), room.x1, room.y1};
+    const bool overflows = list_height_ - ui.px(28) > list.height() + 1;
+    const float end = room.x0 + ui.text(room.x0, y, "stages in the order of the model", theme.text, Face::title);
+    if (overflows) ui.text(end + ui.px(14), y, "wheel scrolls", theme.muted, Face::mono_small);
     const auto count = [&](StageState which) { return std::to_string(one.count(which)); };
     float x = room.x1;
     const auto key = [&](StageState which, const std::string& words) {
@@ -89,17 +92,18 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
     key(StageState::fail, "fail");
     key(StageState::pass, "pass");
 
-    const Rect list{room.x0, room.y0 + ui.px(24), room.x1, room.y1};
     const bool wheel = list.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
     if (wheel) stage_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kPitch);
     stage_scroll_ = std::clamp(stage_scroll_, 0.0f, std::max(0.0f, list_height_ - ui.px(28) - list.height()));
     ui.draw().PushClipRect(list.min(), list.max(), true);
     std::string clicked;
+    float chosen_at = -1;
     const float top = list.y0 - stage_scroll_;
     const float height = lay_out(
         ui, one.stages, list.width(),
         [&](const ReportedStage& stage, const std::string& stem, const Rect& at) {
             const Rect box = at.moved(list.x0, top);
+            if (stage.name == state.stage) chosen_at = at.y0;
             if (box.y0 < list.y0 - ui.px(2) || box.y1 > list.y1 + ui.px(2)) return;
             const bool chosen = stage.name == state.stage;
             const Touch mouse = ui.touch(stage.name.c_str(), box);
@@ -118,6 +122,11 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
     ui.draw().PopClipRect();
     list_height_ = height + ui.px(28);
     list_width_ = room.width();
+    if (chosen_at >= 0 && followed_ != state.stage) {
+        followed_ = state.stage;
+        stage_scroll_ =
+            std::clamp(stage_scroll_, std::min(chosen_at, chosen_at + ui.px(2 * kPitch) - list.height()), chosen_at);
+    }
     if (!clicked.empty()) state.open_stage(clicked);
 }
 

@@ -43,9 +43,13 @@ void ComparePage::draw_side(Scene& scene, const Rect& room) {
     if (state.report) return;
     column.rule();
     if (is_p2c_of_paper(state))
-        column.sentence(
-            "The paper prints p2c with row \u03b4(j, i); the authors' code reads row \u03b4(i, j), as for c2p. Only on "
-            "the diagonal is that one row.");
+        column.sentence(layer_of(state.stage) == 0 ? "The paper prints p2c with row \u03b4(j, i); the authors' code "
+                                                     "reads row \u03b4(i, j), as for c2p. In every "
+                                                     "column what stands above the diagonal and below it changes "
+                                                     "places; on the diagonal both rows are one."
+                                                   : "The paper prints p2c with row \u03b4(j, i), the authors' code "
+                                                     "reads row \u03b4(i, j). Here the layers below "
+                                                     "differ already; in layer 0 it is this alone.");
     else
         column.sentence("N jumps to the next worst cell. Both pictures share one scale; the difference has its own.");
     draw_lesson_links(scene, column, room, {{"09", "The sign of p2c"}, {"28", "Port clinic"}});
