@@ -26,11 +26,16 @@ App::App(Window& window, const Session& session, State state)
       worker_([&session](const Request& request) { return session.answer(request); }, Window::wake) {}
 
 Request App::wanted() const {
-    Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer, false, 1};
+    Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
         request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
+    }
+    if (state_.page == "compare") {
+        request.compare = state_.compare.request();
+        request.layer = 0;  // these are the sides' own
+        request.dialect = Dialect::official;
     }
     return request;
 }
@@ -62,8 +67,11 @@ Page& App::page() {
 }
 
 Scene App::scene_for(Ui& ui, const Page& shown) {
-    // The decoder's numbers come with its own kind of request: another page's answer has none of them.
-    const bool fits = answer_ && answer_->request.decoder == (std::string("decoder") == shown.name());
+    // The decoder's numbers and both sides of a comparison come with their own kinds of request: another page's answer
+    // has none of them.
+    const std::string name = shown.name();
+    const bool fits = answer_ && answer_->request.decoder == (name == "decoder") &&
+                      answer_->request.compare.has_value() == (name == "compare");
     return {ui, state_, session_, fits ? answer_.get() : nullptr, worker_.busy()};
 }
 

@@ -1,4 +1,6 @@
 // Every key with what it does.
+#include <algorithm>
+
 #include "viewer/rooms.h"
 
 namespace locus {
@@ -11,7 +13,7 @@ struct Line {
 };
 
 constexpr Line kEverywhere[] = {
-    {"1 \u2026 6", "pages"},
+    {"1 \u2026 7", "pages"},
     {"[  ]", "layer before, after"},
     {",  .", "head before, after"},
     {"\u2190 \u2191 \u2193 \u2192", "move the cell"},
@@ -55,6 +57,11 @@ constexpr Line kPages[] = {
     {"\u2191 \u2193", "row that is explained"},
     {"o  r", "next order; the other way round"},
     {"x", "next sentence"},
+    {"Compare", ""},
+    {"n", "next worst cell"},
+    {"s  S", "stage after, before"},
+    {"c  C", "case of the report after, before"},
+    {"d", "dialect of B"},
 };
 
 }  // namespace
@@ -63,7 +70,8 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
     const Ui& ui = scene.ui;
     ui.fill(screen, faded(ui.theme->background, 0.8f));
     const float pitch = ui.px(25), pad = ui.px(24), column = ui.px(440);
-    const auto rows = static_cast<float>(std::size(kEverywhere) + std::size(kMouse)) + 1.8f;
+    const auto rows = std::max(static_cast<float>(std::size(kEverywhere) + std::size(kMouse)) + 1.8f,
+                               static_cast<float>(std::size(kPages)));
     const float width = 2 * column, height = rows * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};

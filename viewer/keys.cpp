@@ -43,7 +43,7 @@ void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = state.positions.locked = state.memory.locked = false;
+        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -61,7 +61,7 @@ bool press_character(Scene& scene, char32_t character) {
         return true;
     }
     // A page with a layer and a head of its own takes these itself.
-    if (shows_other_family(state.page) && std::u32string_view(U"[],.d").find(character) != std::u32string_view::npos)
+    if (has_own_head(state.page) && std::u32string_view(U"[],.d").find(character) != std::u32string_view::npos)
         return false;
     switch (character) {
         case '[':

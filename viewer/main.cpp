@@ -32,7 +32,9 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Draws every term of position-aware attention.\n"
         "  locus view\n"
-        "  locus view path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3",
+        "  locus view path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
+        "  locus view --report report.json\n"
+        "  locus view --compare my-port.safetensors --text \"the capital of france is [MASK].\"",
         "locus view");
     Options options;
     add_options(app, options);
@@ -42,6 +44,7 @@ int main(int argc, char** argv) {
             return 0;
         }
         State state = state_of(options);
+        open_sources(options, state);
         const Session session(options.model);
         fit_to_model(options, session, state);
         if (options.bench)

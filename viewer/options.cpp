@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/cli/program.h"
 #include "viewer/page.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -38,6 +40,14 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--head", options.head, "head of the opened model, from 0");
     app.add_option("--cell", options.cell, "query and key of the cell: I,J");
     app.add_option("--dialect", options.dialect, "reference, official, hf or paper");
+    app.add_option("--report", options.report,
+                   "what locus kit check --json or locus check --json printed: its first wrong "
+                   "stage is opened")
+        ->check(cli::not_empty());
+    app.add_option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
+        ->allow_extra_args(false)
+        ->check(cli::not_empty());
+    app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
     app.add_option("--theme", options.theme, "dark or light");
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
@@ -74,10 +84,33 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
     LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
     LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
+    LOCUS_CHECK(!options.report || options.compare.empty(), "expected one of --report and --compare, found both");
+    LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
+    LOCUS_CHECK(options.compare.size() <= 2,
+                "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
+    if ((options.report || options.stage || !options.compare.empty()) && !options.page) state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
     return state;
+}
+
+void open_sources(const Options& options, State& state) {
+    CompareState& compare = state.compare;
+    if (options.stage) compare.stage = *options.stage;
+    if (options.report) {
+        compare.open(std::make_shared<const CheckReport>(read_check_report(*options.report)));
+        for (const std::string& file : {compare.a.file, compare.b.file})
+            if (!compare.request().stage.empty())
+                require_stage(open_dump(file), compare.stage, "the report " + *options.report);
+    }
+    if (options.compare.empty()) return;
+    compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
+    compare.b = {options.compare.back()};
+    for (const std::string& file : options.compare) {
+        const OpenedDump dump = open_dump(file);
+        if (options.stage) require_stage(dump, compare.stage, "--stage");
+    }
 }
 
 void fit_to_model(const Options& options, const Session& session, State& state) {
@@ -91,11 +124,21 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
                                                          ", expected 0 to " + std::to_string(count - 1));
         value = *wished;
     };
+    if (state.page == "compare" && !state.compare.has_files()) {
+        Index layer = std::max<Index>(0, layer_of(state.compare.stage));
+        fit("--layer", options.layer, layer, config.num_hidden_layers);
+        state.compare.stage = at_layer(state.compare.stage, layer);
+        fit("--head", options.head, state.compare.head, config.num_attention_heads);
+    }
     fit("--layer", options.layer, state.layer, config.num_hidden_layers);
     fit("--head", options.head, state.head, config.num_attention_heads);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
-    if (options.cell) {
+    if (options.cell && state.compare.has_files()) {
+        LOCUS_CHECK(parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0,
+                    "--cell is \"" + *options.cell + "\", expected row and column: I,J");
+        state.compare.wished = Cell{i, j};
+    } else if (options.cell) {
         LOCUS_CHECK(
             parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
             "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));

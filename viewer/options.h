@@ -2,6 +2,7 @@
 // From the command line to a first screen.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "viewer/session.h"
 #include "viewer/state.h"
@@ -16,6 +17,8 @@ namespace locus {
 struct Options {
     std::string model = "tiny-v3";
     std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot;
+    std::optional<std::string> report, stage;
+    std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;
     double scale = 1;
     bool list_pages = false, bench = false;
@@ -26,6 +29,10 @@ void add_options(CLI::App& app, Options& options);
 
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);
+
+/// Opens the report or the dumps that the user named.  Throws Error(unreadable) for a report or a dump that is missing
+/// or is something else, and for a dump without the stage that is asked for; each sentence names file and field.
+void open_sources(const Options& options, State& state);
 
 /// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
 /// wrote do not.

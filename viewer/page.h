@@ -56,12 +56,12 @@ std::vector<std::unique_ptr<Page>> make_pages();
 struct PageName {
     const char* name;
     const char* about;
-    bool other_family = false;  // it shows a built-in model with a layer and a head of its own
+    bool own_head = false;  // it has a layer and a head of its own
 };
 const std::vector<PageName>& page_names();
 
-/// True if the layer, the head and the dialect of the opened model are not on this page.
-bool shows_other_family(const std::string& page);
+/// True if the layer, the head and the dialect that other pages share are not on this page.
+bool has_own_head(const std::string& page);
 /// "4 layers × 4 heads · f32"
 std::string size_line(Index layers, Index heads);
 /// [ ] , . for a page with a layer and a head of its own; false for other keys.
@@ -73,5 +73,6 @@ std::unique_ptr<Page> make_decoder_page();
 std::unique_ptr<Page> make_rope_page();
 std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
+std::unique_ptr<Page> make_compare_page();
 
 }  // namespace locus

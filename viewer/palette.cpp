@@ -56,6 +56,19 @@ std::vector<Command> fixed_commands() {
                                 s.permutation = {};
                                 s.permutation.sentence = sentence;
                             }});
+    commands.push_back({"compare next worst cell", "n", [](State& s) {
+                            s.page = "compare";
+                            s.compare.jumps = true;
+                        }});
+    commands.push_back({"compare the code with the paper", "", [](State& s) {
+                            s.page = "compare";
+                            s.compare = {};
+                        }});
+    commands.push_back({"compare f32 with f64", "", [](State& s) {
+                            s.page = "compare";
+                            s.compare = {};
+                            s.compare.b = {"", Dialect::official, true};
+                        }});
     commands.push_back({"keys", "?", [](State& s) { s.key_sheet = true; }});
     return commands;
 }
@@ -70,7 +83,7 @@ bool number_after(const std::string& typed, const std::string& word, Index& numb
 
 /// Commands that carry numbers exist once the numbers are typed.
 void add_numbered(const Scene& scene, const std::string& typed, std::vector<Command>& commands) {
-    if (shows_other_family(scene.state.page)) return;  // these numbers are the opened model's
+    if (has_own_head(scene.state.page)) return;  // these numbers are the opened model's
     const DebertaConfig& config = scene.session.config();
     Index layer = scene.state.layer, head = scene.state.head, i = 0;
     const bool named = number_after(typed, "layer", layer) | number_after(typed, "head", head);

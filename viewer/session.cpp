@@ -100,7 +100,9 @@ void Session::fill(Answer& answer) const {
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
     if (config().relative_attention) answer.line = model_.bucket_line(input.length(), answer.options);
-    if (request.decoder)
+    if (request.compare)
+        answer.compare = compare(*request.compare, input);
+    else if (request.decoder)
         fill_decoder(answer, input);
     else
         answer.trace = model_.forward(input, answer.options, StageFilter(attention_stages(config(), request.layer)));

@@ -1,5 +1,6 @@
 #pragma once
 // The opened model, and what it answers: one trace per request.
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "core/text/tokenizer.h"
+#include "viewer/comparison.h"
 
 namespace locus {
 
@@ -17,8 +19,9 @@ struct Request {
     std::string tokens, mask;  // ... "1,2,3" and "1,1,0"; they win over the text when not empty
     Dialect dialect = Dialect::official;
     Index layer = 0;
-    bool decoder = false;  // also the mask decoder and the words
-    double strength = 1;   // of I in the decoder's query
+    bool decoder = false;                                  // also the mask decoder and the words
+    double strength = 1;                                   // of I in the decoder's query
+    std::optional<CompareRequest> compare = std::nullopt;  // nothing else but these two sides
 
     bool operator==(const Request&) const = default;
 };
@@ -57,6 +60,7 @@ struct Answer {
     DebertaOptions options;
     int divisor_terms = 1;  // n of sqrt(n d)
     DecoderAnswer decoder;
+    CompareAnswer compare;
     double milliseconds = 0;
 
     Index length() const { return static_cast<Index>(labels.size()); }
@@ -85,12 +89,19 @@ private:
     void name_tokens(Answer& answer, const ModelInput& input) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
     std::vector<std::vector<Word>> best_words(const Trace& trace) const;
+    CompareAnswer compare(const CompareRequest& request, const ModelInput& input) const;
+    void fill_comparison(CompareAnswer& answer, const CompareRequest& request, const ModelInput& input) const;
+    std::vector<std::string> stage_names(const CompareSide& side, const ModelInput& input) const;
+    const Trace& trace_of(const CompareSide& side, const std::string& stage, const ModelInput& input, Trace& own) const;
+    const OpenedDump& dump(const std::string& file) const;
 
     std::string name_;
     Checkpoint checkpoint_;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::string no_tokenizer_;  // why there is none
     Deberta<float> model_;
+    mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
+    mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
     mutable std::uint64_t serial_ = 0;
 };
 

@@ -4,15 +4,11 @@
 
 #include "core/models/dialect.h"
 #include "core/tensor.h"
+#include "viewer/compare_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
 
 namespace locus {
-
-struct Cell {
-    Index i = 0, j = 0;
-    bool operator==(const Cell&) const = default;
-};
 
 /// The Positions page: a tape short enough to see every cell, and small enough a table to see every part of the line.
 struct PositionsState {
@@ -74,6 +70,7 @@ struct State {
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    CompareState compare;
 
     bool editing = false;
     bool key_sheet = false;

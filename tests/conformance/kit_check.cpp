@@ -144,6 +144,11 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
     const Trace reference = reference_under(kit, recorded, dialect);
     const KitCase one = with_stages_of(recorded, reference);
     inspect_dump(dump, one, reference, inputs_of(one));
+    const auto whole_path = [](const std::filesystem::path& file) {
+        return file.empty() ? "" : std::filesystem::absolute(file).lexically_normal().string();
+    };
+    if (dialect == recorded.dialect) report.reference_file = whole_path(recorded.folder / "reference.safetensors");
+    report.candidate_file = whole_path(dump.file);
     const std::vector<std::string> names = reference.names();
     if (std::none_of(names.begin(), names.end(), [&](const std::string& name) { return dump.trace.find(name); })) {
         report.comparison.missing = names;

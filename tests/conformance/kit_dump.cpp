@@ -71,6 +71,7 @@ std::optional<Dump> read_dump(const fs::path& dumps, const std::string& id) {
     if (!arrays.empty()) return read_arrays(arrays);
     Dump dump;
     dump.trace = read_trace(found.front(), &dump.stored);
+    dump.file = found.front();
     return dump;
 }
 

@@ -14,6 +14,7 @@ namespace locus::conformance {
 struct Dump {
     Trace trace;
     std::map<std::string, std::string> stored;  // dtype of each stage as it came, "F16"
+    std::filesystem::path file;                 // empty if it came in several, or in none
 };
 
 /// DUMPS/<id>.safetensors, DUMPS/<id>/dump.safetensors or DUMPS/<id>/<stage>.npy; nothing if none of them is there.

@@ -71,6 +71,8 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     }
     CaseReport one;
     one.id = options.candidate_file;
+    one.reference_file = std::filesystem::absolute(options.reference_file).lexically_normal().string();
+    one.candidate_file = std::filesystem::absolute(options.candidate_file).lexically_normal().string();
     one.comparison = compare(reference, candidate, fixed, stored);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
     if (one.verdict == Verdict::fail) {

@@ -33,6 +33,9 @@ struct CaseReport {
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
     std::string would_learn;  // one sentence: what to pass so that more mistakes can be judged; empty if nothing
     std::string waiver;       // its reason, where there is one
+    /// Absolute paths of what was compared; empty where it lay in no single file (recomputed, .npy, a program's
+    /// stream).
+    std::string reference_file, candidate_file;
 
     /// The verdict on `first`: what every printer shows, whatever else fails.  nullptr where there is none.
     const StageVerdict* wrong() const;

@@ -86,6 +86,7 @@ std::string xml(const std::string& text) {
 }  // namespace
 
 Json case_json(const CaseReport& report) {
+    const auto path = [](const std::string& file) { return file.empty() ? Json() : Json(file); };
     Json stages = Json::array();
     for (const StageVerdict& verdict : report.comparison.stages) stages.push_back(stage_json(verdict));
     const StageVerdict* first = report.wrong();
@@ -97,7 +98,10 @@ Json case_json(const CaseReport& report) {
             {"would_learn", report.would_learn},
             {"stages", stages},
             {"missing", report.comparison.missing},
-            {"unexpected", report.comparison.unexpected}};
+            {"unexpected", report.comparison.unexpected},
+            {"tokens", report.first ? Json(report.first->tokens) : Json::array()},
+            {"reference_file", path(report.reference_file)},
+            {"candidate_file", path(report.candidate_file)}};
 }
 
 std::string report_json(const Report& report) {

@@ -41,6 +41,8 @@ Report paper_port() {
                                reference.at(first.name).axes,
                                {}};
     failing.would_narrow = {"layer.0.k"};
+    failing.first->tokens = {"4", "8"};
+    failing.reference_file = "/kit/v3/reference.safetensors";
     report.cases[1].id = "L1/c2p";
     report.cases[1].level = "L1";
     report.cases[1].verdict = Verdict::pass;
@@ -102,6 +104,11 @@ TEST_CASE("report: JSON holds pass, first, diagnosis and stages of every case", 
     CHECK(json["cases"][1]["first"].is_null());
     CHECK(json["cases"][1]["diagnosis"].is_null());
     CHECK(json["cases"][2]["verdict"] == "not reported");
+    // Where the values lie, for the viewer.
+    CHECK(failing["reference_file"] == "/kit/v3/reference.safetensors");
+    CHECK(failing["candidate_file"].is_null());
+    CHECK(failing["tokens"] == std::vector<std::string>{"4", "8"});
+    CHECK(json["cases"][1]["tokens"].empty());
 }
 
 TEST_CASE("report: JUnit counts failures and what was not reported, and escapes what XML forbids", "[kit]") {

@@ -92,3 +92,13 @@ TEST_CASE("heatmap_image: pooled columns are means and use every column once", "
     CHECK(pooled(0, 1) == 7);
     CHECK(pool_columns(values, 9) == values);
 }
+
+TEST_CASE("heatmap: pooling by the largest loses no single bright cell, whatever its sign", "[viewer]") {
+    Matrix<float> values = Matrix<float>::Constant(8, 8, 0.25f);
+    values(5, 2) = -9;
+    const auto largest = pool_levels(values, {}, Pooling::largest);
+    for (const CellLevel& level : largest) CHECK(level.values.minCoeff() == -9);
+    CHECK(pool_levels(values, {}).back().values.minCoeff() > -1);
+    values(0, 0) = std::numeric_limits<float>::quiet_NaN();
+    for (const CellLevel& level : pool_levels(values, {}, Pooling::largest)) CHECK(std::isnan(level.values(0, 0)));
+}

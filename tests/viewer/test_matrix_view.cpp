@@ -51,3 +51,14 @@ TEST_CASE("matrix_view: a cell outside is brought to the nearest edge", "[viewer
     CHECK(view.first_i == 16);
     CHECK(view.first_j == 2);
 }
+
+TEST_CASE("matrix_view: a matrix of any shape is revealed cell by cell", "[viewer]") {
+    MatrixView view{0, 0, 8};  // of 4 x 32
+    view.reveal(Cell{3, 30}, 4, 32);
+    // Row 3 covers places 24 to 31, column 30 is place 30.
+    CHECK(view.first_i == 24);
+    CHECK(view.first_j == 23);
+    view.reveal(Cell{0, 30}, 4, 32);
+    CHECK(view.first_i == 0);
+    CHECK(view.first_j == 23);
+}

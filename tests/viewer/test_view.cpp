@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
+#include "core/io/safetensors.h"
 #include "tests/conformance/run_program.h"
 
 #pragma GCC diagnostic push
@@ -46,11 +47,34 @@ std::size_t colours_of(const fs::path& file, int width, int height) {
     return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
+/// Two dumps that differ in one cell, and what a check would say of them.
+struct Report {
+    Report(const TemporaryFolder& folder, const std::string& stage)
+        : file(folder / "report.json"), candidate(folder / "candidate.safetensors") {
+        for (const bool right : {true, false}) {
+            locus::Trace trace;
+            locus::Tensor<double> values({1, 2, 4, 4});
+            for (locus::Index n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n % 5);
+            if (!right) values[25] = 9;
+            trace.add("layer.0.p2c", std::move(values));
+            locus::write_trace(right ? folder / "reference.safetensors" : candidate, trace);
+        }
+        write_file(file, "{\"pass\": false, \"first\": {\"stage\": \"" + stage +
+                             "\"}, \"diagnosis\": null, \"missing\": [\"layer.0.k\"], \"reference_file\": "
+                             "\"reference.safetensors\", \"candidate_file\": \"candidate.safetensors\", \"stages\": "
+                             "[{\"stage\": \"" +
+                             stage +
+                             "\", \"pass\": false, \"reason\": \"1 of 32 values outside\", \"index\": [0, 1, 2, 1], "
+                             "\"allowed\": 1e-6, \"wrong\": 1, \"size\": 32}]}");
+    }
+    fs::path file, candidate;
+};
+
 }  // namespace
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\n");
+          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ncompare\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
@@ -70,6 +94,19 @@ TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]
     refusal({"--text", " "}, 2, "empty");
     refusal({"/nowhere/at/all"}, 3, "/nowhere/at/all");
     refusal({}, 3, "no display");
+    refusal({"--report", "/nowhere/report.json"}, 3, "/nowhere/report.json");
+    refusal({"--compare", "/nowhere/dump.safetensors"}, 3, "/nowhere/dump.safetensors");
+    refusal({"--report", "a.json", "--compare", "b"}, 2, "--compare");
+    const TemporaryFolder folder;
+    write_file(folder / "prose.json", "all is well");
+    refusal({"--report", (folder / "prose.json").string()}, 3, "is not JSON");
+    write_file(folder / "other.json", "{\"pass\": true}");
+    refusal({"--report", (folder / "other.json").string()}, 3, "stages");
+    Report report(folder, "layer.0.p2c");
+    fs::remove(report.candidate);
+    refusal({"--report", report.file.string()}, 3, "candidate.safetensors");
+    report = Report(folder, "layer.7.p2c");
+    refusal({"--report", report.file.string()}, 3, "layer.7.p2c");
 }
 
 TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]") {
@@ -78,7 +115,8 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
         return;
     }
     const TemporaryFolder folder;
-    for (const std::string page : {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation"})
+    for (const std::string page :
+         {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "compare"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =
@@ -87,6 +125,23 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
             CHECK(outcome.status == 0);
             CHECK(colours_of(picture, 1000, 700) > 200);
         }
+}
+
+TEST_CASE("view: a report opens on its first red stage, in both themes", "[viewer][cli][compare]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no picture can be drawn");
+        return;
+    }
+    const TemporaryFolder folder;
+    const Report report(folder, "layer.0.p2c");
+    for (const std::string theme : {"dark", "light"}) {
+        const fs::path picture = folder / (theme + ".png");
+        const Outcome outcome = view({"--report", report.file.string(), "--theme", theme, "--size", "1000x700",
+                                      "--screenshot", picture.string()});
+        INFO(theme << ": " << outcome.err);
+        CHECK(outcome.status == 0);
+        CHECK(colours_of(picture, 1000, 700) > 200);
+    }
 }
 
 TEST_CASE("view: every dialect has a picture, and the reference is drawn as the official code", "[viewer][cli]") {

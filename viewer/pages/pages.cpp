@@ -13,6 +13,7 @@ const std::vector<PageName>& page_names() {
         {"rope", "queries and keys turned by their positions, and why only the difference counts", true},
         {"transformer-xl", "a segment that looks back into memory: four terms, and the shift that places them", true},
         {"permutation", "any order of prediction, two streams, and who sees whom", true},
+        {"compare", "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port", true},
     };
     return names;
 }
@@ -25,12 +26,13 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_rope_page());
     pages.push_back(make_transformer_xl_page());
     pages.push_back(make_permutation_page());
+    pages.push_back(make_compare_page());
     return pages;
 }
 
-bool shows_other_family(const std::string& page) {
+bool has_own_head(const std::string& page) {
     return std::any_of(page_names().begin(), page_names().end(),
-                       [&](const PageName& known) { return page == known.name && known.other_family; });
+                       [&](const PageName& known) { return page == known.name && known.own_head; });
 }
 
 std::string size_line(Index layers, Index heads) {

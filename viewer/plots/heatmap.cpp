@@ -15,10 +15,15 @@ struct Shown {
 };
 
 Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
-    if (rows != cols) return {0, rows - 1, 0, cols - 1};
-    const double side = view.shown(rows);
-    const auto last = [&](double first) { return std::min(rows - 1, static_cast<Index>(std::ceil(first + side)) - 1); };
-    return {static_cast<Index>(view.first_i), last(view.first_i), static_cast<Index>(view.first_j), last(view.first_j)};
+    const auto all = static_cast<double>(std::max(rows, cols));
+    const double side = view.shown(std::max(rows, cols));
+    const auto first = [&](double from, Index count) {
+        return static_cast<Index>(from * static_cast<double>(count) / all);
+    };
+    const auto last = [&](double from, Index count) {
+        return std::min(count - 1, static_cast<Index>(std::ceil((from + side) * static_cast<double>(count) / all)) - 1);
+    };
+    return {first(view.first_i, rows), last(view.first_i, rows), first(view.first_j, cols), last(view.first_j, cols)};
 }
 
 bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
@@ -37,9 +42,19 @@ std::string cell_text(double value, MapKind map) {
 }  // namespace
 
 Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell) {
-    const double side = view.shown(length);
-    const auto x = [&](double j) { return cells.x0 + static_cast<float>((j - view.first_j) / side) * cells.width(); };
-    const auto y = [&](double i) { return cells.y0 + static_cast<float>((i - view.first_i) / side) * cells.height(); };
+    return cell_rect(cells, view, length, length, cell);
+}
+
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index rows, Index cols, Cell cell) {
+    const auto all = static_cast<double>(std::max(rows, cols));
+    const double side = view.shown(std::max(rows, cols));
+    const double wide = all / static_cast<double>(cols), high = all / static_cast<double>(rows);
+    const auto x = [&](double j) {
+        return cells.x0 + static_cast<float>((j * wide - view.first_j) / side) * cells.width();
+    };
+    const auto y = [&](double i) {
+        return cells.y0 + static_cast<float>((i * high - view.first_i) / side) * cells.height();
+    };
     const auto i = static_cast<double>(cell.i), j = static_cast<double>(cell.j);
     return {std::floor(x(j) + 0.5f), std::floor(y(i) + 0.5f), std::floor(x(j + 1) + 0.5f), std::floor(y(i + 1) + 0.5f)};
 }
@@ -53,12 +68,11 @@ Rect whole_cell_rect(const Rect& cells, Index rows, Index cols, Cell cell) {
 }
 
 Rect Heatmap::place(const Rect& cells, const MatrixView& view, Cell cell) const {
-    return values_.rows() == values_.cols() ? cell_rect(cells, view, values_.rows(), cell)
-                                            : whole_cell_rect(cells, values_.rows(), values_.cols(), cell);
+    return cell_rect(cells, view, values_.rows(), values_.cols(), cell);
 }
 
 void Heatmap::show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
-                   std::optional<ValueRange> range) {
+                   std::optional<ValueRange> range, Pooling pooling) {
     if (version_ == version) return;
     version_ = version;
     values_ = values;
@@ -66,8 +80,9 @@ void Heatmap::show(const PictureVersion& version, const ConstView<float>& values
     map_ = map;
     theme_ = version.theme;
     range_ = range ? *range : symmetric_range(values, visible);
+    all_finite_ = values_.allFinite();
     std::vector<Pixels> levels;
-    for (const CellLevel& level : pool_levels(values, visible))
+    for (const CellLevel& level : pool_levels(values, visible, pooling))
         levels.push_back(paint(level, ColourMap::of_theme(map, theme_), range_, theme_of(theme_).hidden));
     texture_.upload(levels);
 }
@@ -76,14 +91,16 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
     if (empty()) return;
     ImVec2 from{0, 0}, to{1, 1};
     if (!view.fits_all()) {
-        const auto length = static_cast<double>(values_.rows());
-        const double side = view.shown(values_.rows());
+        const Index all = std::max(values_.rows(), values_.cols());
+        const auto length = static_cast<double>(all);
+        const double side = view.shown(all);
         from = {static_cast<float>(view.first_j / length), static_cast<float>(view.first_i / length)};
         to = {static_cast<float>((view.first_j + side) / length), static_cast<float>((view.first_i + side) / length)};
     }
     ui.draw().AddImage(texture_.id(), cells.min(), cells.max(), from, to);
     ui.draw().PushClipRect(cells.min(), cells.max(), true);
     draw_hatching(ui, cells, view);
+    draw_crosses(ui, cells, view);
     draw_values(ui, cells, view);
     ui.draw().PopClipRect();
     ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
@@ -110,9 +127,27 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
         }
 }
 
+bool Heatmap::writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    const Rect one = place(cells, view, {0, 0});
+    return one.width() >= ui.px(28) && one.height() >= ui.px(16);
+}
+
+void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const {
+    if (all_finite_ || writes_values(ui, cells, view)) return;
+    const Shown shown = shown_cells(view, values_.rows(), values_.cols());
+    for (Index i = shown.first_i; i <= shown.last_i; ++i)
+        for (Index j = shown.first_j; j <= shown.last_j; ++j) {
+            if (std::isfinite(values_(i, j)) || hidden(i, j)) continue;
+            const Rect cell = place(cells, view, {i, j});
+            if (cell.width() < ui.px(4) || cell.height() < ui.px(4)) continue;
+            const ImU32 ink = IM_COL32(15, 18, 24, 200);  // on magenta, in either theme
+            ui.draw().AddLine(cell.min(), cell.max(), ink, ui.px(1));
+            ui.draw().AddLine({cell.x0, cell.y1}, {cell.x1, cell.y0}, ink, ui.px(1));
+        }
+}
+
 void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const {
-    if (values_.rows() != values_.cols()) return;
-    if (cells.width() / static_cast<float>(view.shown(values_.rows())) < ui.px(28)) return;
+    if (!writes_values(ui, cells, view)) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const ColourMap& map = ColourMap::of_theme(map_, theme_);
     for (Index i = shown.first_i; i <= shown.last_i; ++i)
@@ -155,6 +190,12 @@ void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
 
 std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
                             bool& clicked) {
+    return explore(ui, id, cells, length, length, view, clicked);
+}
+
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index rows, Index cols, MatrixView& view,
+                            bool& clicked) {
+    const Index length = std::max(rows, cols);
     const Touch mouse = ui.touch(id, cells);
     const ImGuiIO& io = ImGui::GetIO();
     const float x = (mouse.at.x - cells.x0) / cells.width(), y = (mouse.at.y - cells.y0) / cells.height();
@@ -165,8 +206,11 @@ std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Ind
     if (mouse.double_clicked) view = {};
     clicked = mouse.clicked && !mouse.double_clicked;
     const double side = view.shown(length);
-    const Cell cell{static_cast<Index>(view.first_i + y * side), static_cast<Index>(view.first_j + x * side)};
-    return Cell{std::clamp<Index>(cell.i, 0, length - 1), std::clamp<Index>(cell.j, 0, length - 1)};
+    const auto at = [&](double from, float share, Index count) {
+        const double place = (from + share * side) * static_cast<double>(count) / static_cast<double>(length);
+        return std::clamp<Index>(static_cast<Index>(place), 0, count - 1);
+    };
+    return Cell{at(view.first_i, y, rows), at(view.first_j, x, cols)};
 }
 
 }  // namespace locus

@@ -22,7 +22,7 @@ public:
     /// Takes new values if the version changed.  visible [rows, cols] or empty.  Without a range the map is symmetric
     /// about 0 and as wide as the largest magnitude.
     void show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
-              std::optional<ValueRange> range = std::nullopt);
+              std::optional<ValueRange> range = std::nullopt, Pooling pooling = Pooling::mean);
 
     bool empty() const { return values_.size() == 0; }
     const Matrix<float>& values() const { return values_; }
@@ -30,7 +30,7 @@ public:
     MapKind map() const { return map_; }
     bool hidden(Index i, Index j) const { return visible_.size() > 0 && !visible_(i, j); }
 
-    /// The part of the matrix that the view shows, filling `cells`; one that is not square is always shown whole.
+    /// The part of the matrix that the view shows, filling `cells`.
     void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
     /// Row and column of a cell, and the cell itself in full colour.
     void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
@@ -39,7 +39,9 @@ public:
 
 private:
     Rect place(const Rect& cells, const MatrixView& view, Cell cell) const;
+    bool writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
+    void draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
 
     std::optional<PictureVersion> version_;
@@ -48,11 +50,14 @@ private:
     ValueRange range_;
     MapKind map_ = MapKind::diverging;
     ThemeName theme_ = ThemeName::dark;
+    bool all_finite_ = true;
     Texture texture_;
 };
 
 /// Where a cell lies on screen.
 Rect cell_rect(const Rect& cells, const MatrixView& view, Index length, Cell cell);
+/// The same for a matrix of any shape; the view counts cells of its longer side.
+Rect cell_rect(const Rect& cells, const MatrixView& view, Index rows, Index cols, Cell cell);
 /// The same for a matrix of any shape that is shown whole.
 Rect whole_cell_rect(const Rect& cells, Index rows, Index cols, Cell cell);
 
@@ -60,9 +65,12 @@ Rect whole_cell_rect(const Rect& cells, Index rows, Index cols, Cell cell);
 /// pointer; `clicked` tells if it was chosen with the left button.
 std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index length, MatrixView& view,
                             bool& clicked);
+std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Index rows, Index cols, MatrixView& view,
+                            bool& clicked);
 
 /// Arrows move the cell and lock it, space locks or unlocks, + and - zoom at it, f shows everything.  False for other
 /// keys.
 bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index length, const KeyPress& press);
+bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index rows, Index cols, const KeyPress& press);
 
 }  // namespace locus

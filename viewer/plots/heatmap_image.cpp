@@ -8,7 +8,7 @@ namespace locus {
 namespace {
 
 /// Blocks of neighbouring cells; every cell of the finer level belongs to exactly one block.
-CellLevel halve(const CellLevel& fine) {
+CellLevel halve(const CellLevel& fine, Pooling pooling) {
     const Index rows = std::max<Index>(1, fine.values.rows() / 2), cols = std::max<Index>(1, fine.values.cols() / 2);
     CellLevel coarse;
     coarse.values.resize(rows, cols);
@@ -17,15 +17,20 @@ CellLevel halve(const CellLevel& fine) {
         for (Index c = 0; c < cols; ++c) {
             const Index r0 = r * fine.values.rows() / rows, r1 = (r + 1) * fine.values.rows() / rows;
             const Index c0 = c * fine.values.cols() / cols, c1 = (c + 1) * fine.values.cols() / cols;
-            float sum = 0;
+            float sum = 0, largest = 0;
             int count = 0;
             for (Index y = r0; y < r1; ++y)
                 for (Index x = c0; x < c1; ++x) {
                     if (fine.hidden.size() > 0 && fine.hidden(y, x)) continue;
-                    sum += fine.values(y, x);
+                    const float value = fine.values(y, x);
+                    sum += value;
+                    if (!(std::abs(value) <= std::abs(largest))) largest = value;
                     ++count;
                 }
-            coarse.values(r, c) = count > 0 ? sum / static_cast<float>(count) : 0.0f;
+            if (pooling == Pooling::largest)
+                coarse.values(r, c) = std::isnan(sum) ? sum : largest;
+            else
+                coarse.values(r, c) = count > 0 ? sum / static_cast<float>(count) : 0.0f;
             if (count == 0) coarse.hidden(r, c) = 1;
         }
     return coarse;
@@ -33,7 +38,7 @@ CellLevel halve(const CellLevel& fine) {
 
 }  // namespace
 
-std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& visible) {
+std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& visible, Pooling pooling) {
     LOCUS_CHECK(values.rows() > 0 && values.cols() > 0, "pool_levels: a matrix without cells, expected at least one");
     LOCUS_CHECK(visible.size() == 0 || (visible.rows() == values.rows() && visible.cols() == values.cols()),
                 "pool_levels: a mask of [" + std::to_string(visible.rows()) + ", " + std::to_string(visible.cols()) +
@@ -41,7 +46,7 @@ std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& v
     std::vector<CellLevel> levels(1);
     levels[0].values = values;
     if (visible.size() > 0) levels[0].hidden = (visible.array() == 0).cast<std::uint8_t>();
-    while (levels.back().values.size() > 1) levels.push_back(halve(levels.back()));
+    while (levels.back().values.size() > 1) levels.push_back(halve(levels.back(), pooling));
     return levels;
 }
 

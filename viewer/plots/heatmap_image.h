@@ -21,10 +21,17 @@ struct Pixels {
     std::vector<std::uint8_t> rgba;
 };
 
+/// What a block of cells becomes when it is as small as one pixel.
+enum class Pooling {
+    mean,
+    largest,  // the value farthest from 0: no single bright cell is lost
+};
+
 /// Level 0 is the matrix itself, each further level has half the rows and columns (rounded down, at least 1), as mip
-/// levels do.  A pooled cell is the mean of the visible cells it covers; NaN anywhere among them stays NaN.
-/// values [rows, cols], visible [rows, cols] or empty.  Throws if the shapes differ or a side is 0.
-std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& visible);
+/// levels do.  A pooled cell is the mean, or the largest, of the visible cells it covers; NaN anywhere among them stays
+/// NaN. values [rows, cols], visible [rows, cols] or empty.  Throws if the shapes differ or a side is 0.
+std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& visible,
+                                   Pooling pooling = Pooling::mean);
 
 /// One pixel per cell; hidden cells take `hidden`.
 Pixels paint(const CellLevel& level, const ColourMap& map, const ValueRange& range, Rgb hidden);

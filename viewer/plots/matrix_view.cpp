@@ -38,4 +38,11 @@ void MatrixView::reveal(Index i, Index j, Index cells) {
     clamp(cells);
 }
 
+void MatrixView::reveal(Cell cell, Index rows, Index cols) {
+    const Index all = std::max(rows, cols);
+    // The last place that a cell covers first, so that the start of a cell wider than the window wins.
+    reveal(((cell.i + 1) * all - 1) / rows, ((cell.j + 1) * all - 1) / cols, all);
+    reveal(cell.i * all / rows, cell.j * all / cols, all);
+}
+
 }  // namespace locus

@@ -1,8 +1,13 @@
 #pragma once
-// Which part of a square matrix is on screen.
+// Which part of a matrix is on screen.
 #include "core/tensor.h"
 
 namespace locus {
+
+struct Cell {
+    Index i = 0, j = 0;
+    bool operator==(const Cell&) const = default;
+};
 
 /// A square window of `extent` cells whose top-left corner is (first_i, first_j); extent 0 shows everything.
 struct MatrixView {
@@ -20,6 +25,9 @@ struct MatrixView {
     void clamp(Index cells);
     /// Moves as little as possible so that cell (i, j) is inside.
     void reveal(Index i, Index j, Index cells);
+    /// The same for a matrix of any shape, which is laid out as a square of max(rows, cols) cells with its own cells
+    /// stretched over it.
+    void reveal(Cell cell, Index rows, Index cols);
 };
 
 }  // namespace locus

@@ -1,0 +1,159 @@
+// A report on disk, as the Compare page reads it.
+#include "viewer/check_report.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "tests/conformance/run_program.h"
+#include "viewer/compare_state.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// As the programs write it: one case that passes, one that fails, one without dumps.
+Json kit_report() {
+    const Json passing = {{"stage", "layer.0.q"}, {"reason", ""}, {"index", {0, 0, 1, 2}}, {"expected", 1.5},
+                          {"found", 1.5},         {"pass", true}, {"max_difference", 0},   {"allowed", 1e-6},
+                          {"wrong", 0},           {"size", 48}};
+    const Json failing = {{"stage", "layer.0.p2c"},
+                          {"reason", "252 of 294 values outside"},
+                          {"index", {0, 2, 3, 5}},
+                          {"expected", -8.82},
+                          {"found", "nan"},
+                          {"pass", false},
+                          {"allowed", 5e-4},
+                          {"wrong", 252},
+                          {"size", 294}};
+    const Json good = {{"id", "L1/c2p"},          {"verdict", "pass"},    {"pass", true},
+                       {"first", nullptr},        {"diagnosis", nullptr}, {"stages", {passing}},
+                       {"missing", Json::array()}};
+    Json bad = {{"id", "L3/v3"},
+                {"verdict", "fail"},
+                {"pass", false},
+                {"first", {{"stage", "layer.0.p2c"}}},
+                {"diagnosis",
+                 {{"mistake", 1},
+                  {"name", "p2c reads row delta(j,i)"},
+                  {"residual", 3e-7},
+                  {"runner_up", 5},
+                  {"runner_up_residual", 0.4},
+                  {"lesson", "09"}}},
+                {"pattern", "the diagonal is right everywhere"},
+                {"stages", {passing, failing}},
+                {"missing", {"layer.0.k", "embeddings.output"}},
+                {"tokens", {"4", "8", "15", "16", "23", "42", "108"}},
+                {"reference_file", "kit/reference.safetensors"},
+                {"candidate_file", "/dumps/v3.safetensors"}};
+    return {{"format", "locus-report"},
+            {"version", "1.0"},
+            {"pass", false},
+            {"errors", Json::array()},
+            {"cases", {good, bad}}};
+}
+
+CheckReport read(const TemporaryFolder& folder, const Json& json) {
+    write_file(folder / "report.json", json.dump());
+    return read_check_report(folder / "report.json");
+}
+
+}  // namespace
+
+TEST_CASE("check report: cases, stages in the order of a model, and what was not reported", "[viewer][compare]") {
+    const TemporaryFolder folder;
+    const CheckReport report = read(folder, kit_report());
+    REQUIRE(report.cases.size() == 2);
+    CHECK_FALSE(report.pass);
+    CHECK(report.opening() == 1);
+    const ReportedCase& one = report.cases[1];
+    std::vector<std::string> names;
+    for (const ReportedStage& stage : one.stages) names.push_back(stage.name);
+    CHECK(names == std::vector<std::string>{"embeddings.output", "layer.0.q", "layer.0.k", "layer.0.p2c"});
+    CHECK(one.find("layer.0.k")->state == StageState::not_reported);
+    CHECK(one.count(StageState::fail) == 1);
+    const ReportedStage& first = *one.find(one.first);
+    CHECK(first.wrong == 252);
+    CHECK(first.index == std::vector<Index>{0, 2, 3, 5});
+    CHECK(first.expected == -8.82);
+    CHECK(std::isnan(first.found));
+    REQUIRE(one.mistake);
+    CHECK(one.mistake->number == 1);
+    CHECK(one.mistake->runner_up == 5);
+    CHECK(one.tokens.size() == 7);
+    CHECK(one.reference == folder / "kit/reference.safetensors");
+    CHECK(one.candidate == "/dumps/v3.safetensors");
+}
+
+TEST_CASE("check report: one pair of files is one case", "[viewer][compare]") {
+    const TemporaryFolder folder;
+    Json pair = kit_report()["cases"][1];
+    pair.erase("id");
+    pair.erase("verdict");
+    const CheckReport report = read(folder, pair);
+    REQUIRE(report.cases.size() == 1);
+    CHECK(report.cases[0].verdict == "fail");
+    CHECK(report.cases[0].first == "layer.0.p2c");
+}
+
+TEST_CASE("check report: the page opens on the first red stage, its dumps as A and B", "[viewer][compare]") {
+    const TemporaryFolder folder;
+    CompareState state;
+    state.open(std::make_shared<const CheckReport>(read(folder, kit_report())));
+    CHECK(state.shown_case == 1);
+    CHECK(state.stage == "layer.0.p2c");
+    CHECK(state.request() ==
+          CompareRequest{
+              {(folder / "kit/reference.safetensors").string()}, {"/dumps/v3.safetensors"}, "layer.0.p2c", true});
+    // A case without dumps asks the worker for nothing, and says its last stage.
+    state.open_case(0);
+    CHECK(state.stage == "layer.0.q");
+    CHECK(state.request().stage.empty());
+}
+
+TEST_CASE("check report: what is no report is refused with the file and the field", "[viewer][compare]") {
+    const TemporaryFolder folder;
+    const auto refusal = [&](const Json& json, const std::string& field) {
+        try {
+            read(folder, json);
+            FAIL("accepted without " << field);
+        } catch (const Error& error) {
+            const std::string sentence = error.what();
+            INFO(sentence);
+            CHECK(error.fault() == Fault::unreadable);
+            CHECK(sentence.find("report.json") != std::string::npos);
+            CHECK(sentence.find(field) != std::string::npos);
+            CHECK(sentence.find('\n') == std::string::npos);
+        }
+    };
+    refusal({{"hello", 1}}, "pass");
+    refusal(Json::array({1, 2}), "pass");
+    refusal({{"pass", true}}, "stages");
+    Json report = kit_report();
+    report["format"] = "locus-kit";
+    refusal(report, "format");
+    report = kit_report();
+    report["cases"] = Json::array();
+    refusal(report, "cases");
+    report = kit_report();
+    report["cases"][1]["stages"][0].erase("stage");
+    refusal(report, "cases[1].stages[0].stage");
+    report = kit_report();
+    report["cases"][1]["stages"][1]["index"] = "far away";
+    refusal(report, "cases[1].stages[1].index");
+    report = kit_report();
+    report["cases"][1]["first"]["stage"] = "layer.9.p2c";
+    refusal(report, "cases[1].first.stage");
+    report = kit_report();
+    report["cases"][1]["diagnosis"]["mistake"] = "one";
+    refusal(report, "cases[1].diagnosis.mistake");
+
+    write_file(folder / "report.json", "{\"pass\": tru");
+    CHECK_THROWS_WITH(read_check_report(folder / "report.json"), Catch::Contains("is not JSON"));
+    CHECK_THROWS_WITH(read_check_report(folder / "gone.json"), Catch::Contains("gone.json"));
+    CHECK_THROWS_WITH(read_check_report(folder.path()), Catch::Contains("cannot be read"));
+}

@@ -1,0 +1,65 @@
+#pragma once
+// What `locus kit check --json` and `locus check --json` wrote, read back.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace locus {
+
+enum class StageState { pass, fail, not_reported };
+
+/// One stage of a case.
+struct ReportedStage {
+    std::string name;
+    StageState state = StageState::not_reported;
+    std::string reason;        // why it fails
+    std::vector<Index> index;  // of the worst value; empty if none was compared
+    double expected = 0, found = 0, allowed = 0;
+    Index wrong = 0, size = 0;
+};
+
+struct ReportedMistake {
+    int number = 0;
+    std::string name, how, lesson;
+    double residual = 0;
+    std::optional<int> runner_up;
+    double runner_up_residual = 0;
+};
+
+struct ReportedCase {
+    std::string id;                              // empty for a pair of files
+    std::string verdict;                         // "pass", "fail", "not reported", "waived"
+    std::string refusal, waiver;                 // one sentence, or empty
+    std::filesystem::path reference, candidate;  // dumps; empty where the report names none
+    std::vector<ReportedStage> stages;           // in the order of a model, also those that were not reported
+    std::string first;                           // the first wrong stage; empty if there is none
+    std::optional<ReportedMistake> mistake;
+    std::string pattern;
+    std::vector<std::string> would_narrow;
+    std::vector<std::string> tokens;  // of the sample with the worst cell; may be empty
+
+    /// nullptr if there is none.
+    const ReportedStage* find(const std::string& stage) const;
+    bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
+    Index count(StageState state) const;
+};
+
+struct CheckReport {
+    std::filesystem::path file;
+    bool pass = false;
+    std::vector<std::string> errors;
+    std::vector<ReportedCase> cases;
+
+    /// The case to open: the first that fails and has dumps, else the first that fails, else the first with dumps.
+    std::size_t opening() const;
+};
+
+/// Paths of dumps are taken from the report's folder where they are not absolute.
+/// Throws Error(unreadable) for a file that is missing, no JSON, or JSON of something else; the sentence names file and
+/// field.
+CheckReport read_check_report(const std::filesystem::path& file);
+
+}  // namespace locus

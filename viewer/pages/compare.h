@@ -1,0 +1,92 @@
+#pragma once
+// Compare: one stage of two sources, their difference, and what a report says of it.
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "viewer/page.h"
+#include "viewer/plots/difference.h"
+#include "viewer/plots/heatmap.h"
+#include "viewer/plots/stage_slice.h"
+#include "viewer/side_column.h"
+
+namespace locus {
+
+class ComparePage : public Page {
+public:
+    const char* name() const override { return "compare"; }
+    const char* title() const override { return "Compare"; }
+    char key() const override { return '7'; }
+    bool shows_tokens() const override { return shows_tokens_; }
+    bool has_dialects() const override { return false; }
+    float draw_bar(Scene& scene, const Rect& bar) override;
+    void draw(Scene& scene, const Rect& room) override;
+    void draw_side(Scene& scene, const Rect& room) override;
+    void draw_formula(Scene& scene, const Rect& bar) override;
+    bool press(Scene& scene, const KeyPress& press) override;
+
+private:
+    /// Where everything goes, decided once a frame.
+    struct Layout {
+        float left = 0, wide = 0, high = 0, gap = 0;                      // of the three matrices
+        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the room
+        Rect panel(std::size_t n) const {
+            const float x = left + static_cast<float>(n) * (wide + gap);
+            return {x, cells, x + wide, cells + high};
+        }
+    };
+    void refresh(Scene& scene);
+    void measure(const Scene& scene, Index head, Index other);
+    void show_matrices(const Scene& scene, const PictureVersion& version);
+    void choose_place(Scene& scene);
+    void jump(Scene& scene);
+    void name_axes(const Scene& scene);
+    bool ready(const Scene& scene) const;
+    bool shares_cursor(const State& state) const;
+    Cell& cursor(State& state) const;
+    void share_row(Scene& scene);
+    bool& locked(State& state) const;
+    Cell kept_inside(Cell cell) const;
+
+    float draw_stage_picker(Scene& scene, float right, float y);
+    float draw_case_picker(Scene& scene, const Rect& bar, float right);
+
+    Layout arrange(const Scene& scene, const Rect& room) const;
+    void draw_headline(const Scene& scene, const Rect& room) const;
+    void draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side);
+    void draw_model_controls(Scene& scene, const Rect& cells, float y, std::size_t side);
+    void draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const;
+    void draw_panel(Scene& scene, const Layout& layout, std::size_t n, std::optional<Cell>& pointed);
+    void draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const;
+    void draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const;
+    void describe(Scene& scene, Cell cell) const;
+    void draw_profile(Scene& scene, const Rect& room) const;
+    void draw_stage_list(Scene& scene, const Rect& room);
+    float stage_list_height(const Ui& ui, float width) const;
+
+    void draw_report_words(Scene& scene, SideColumn& column) const;
+    void draw_mistake(Scene& scene, SideColumn& column) const;
+    void draw_cell_words(Scene& scene, SideColumn& column) const;
+    void draw_statistics(Scene& scene, SideColumn& column) const;
+
+    std::string row_name(Index i) const;
+    std::string column_name(Index j) const;
+    /// "[MASK] looks at beside, 2 to the right" or "token 3, channel 7".
+    std::string place_in_words(Cell cell) const;
+
+    std::array<Heatmap, 3> heatmaps_;
+    Matrix<double> a_, b_;  // the sheets on screen
+    StageSheets sheets_;
+    Difference here_, whole_;
+    double allowed_ = 0;
+    std::string where_;
+    std::vector<std::string> row_words_, column_words_;  // empty: numbers
+    std::vector<std::string> stages_;
+    std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
+    bool shows_tokens_ = true;
+    Index row_seen_ = -1;  // State::cell.i when it was last looked at
+    float stage_scroll_ = 0, list_height_ = 0, list_width_ = 0;
+};
+
+}  // namespace locus

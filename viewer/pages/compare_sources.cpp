@@ -1,0 +1,196 @@
+// Where A and B come from, which stage of them is shown, and in one line what came of it.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "viewer/pages/compare.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr Dialect kDialects[] = {Dialect::paper, Dialect::official, Dialect::hf};
+
+std::string file_name(const std::string& file) { return std::filesystem::path(file).filename().string(); }
+
+std::string source_in_words(const CompareState& state, std::size_t side) {
+    const CompareSide& source = side == 0 ? state.a : state.b;
+    if (state.report) return side == 0 ? "reference" : "your port";
+    if (!source.file.empty()) return file_name(source.file);
+    return std::string(to_string(source.dialect)) + (source.exact ? ", f64" : ", f32");
+}
+
+std::string capital(std::string sentence) {
+    if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    return sentence;
+}
+
+}  // namespace
+
+float ComparePage::draw_bar(Scene& scene, const Rect& bar) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const float y = bar.middle_y();
+    shows_tokens_ = !state.report && (state.a.file.empty() || state.b.file.empty());
+    float x = bar.x1 - ui.px(16);
+    const bool sheets = ready(scene);
+    if (sheets && sheets_.heads > 1 && !state.from_model()) {
+        x = ui.stepper("head", x, y, std::to_string(state.head), state.head, 0, sheets_.heads - 1) - ui.px(6);
+        x -= ui.text(x, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
+    }
+    if (sheets && sheets_.samples > 1) {
+        x = ui.stepper("sample", x, y, std::to_string(state.sample), state.sample, 0, sheets_.samples - 1) - ui.px(6);
+        x -= ui.text(x, y, "sample", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
+    }
+    x = draw_stage_picker(scene, x, y);
+    return state.report ? draw_case_picker(scene, bar, x) : x;
+}
+
+float ComparePage::draw_stage_picker(Scene& scene, float right, float y) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const std::string label = ui.cut(state.stage.empty() ? "no stage" : state.stage, ui.px(200), Face::mono);
+    const float wide = ui.text_width(label, Face::mono) + ui.px(34);
+    const Rect box{right - wide, y - ui.px(13), right, y + ui.px(13)};
+    const Touch mouse = ui.touch("stage", box);
+    if (mouse.clicked) ImGui::OpenPopup("stages");
+    ui.fill(box, mouse.hovered ? ui.theme->chip : ui.theme->panel, 5);
+    ui.outline(box, ui.theme->line, 1, 5);
+    ui.text(box.x0 + ui.px(10), y, label, ui.theme->text, Face::mono);
+    const float tip = box.x1 - ui.px(14);
+    ui.draw().AddTriangleFilled({tip - ui.px(4), y - ui.px(2)}, {tip + ui.px(4), y - ui.px(2)}, {tip, y + ui.px(3)},
+                                ui.theme->muted);
+    ImGui::SetNextWindowPos({box.x0, box.y1 + ui.px(4)});
+    ImGui::SetNextWindowSizeConstraints({box.width(), 0}, {ui.px(320), ui.px(420)});
+    ImGui::PushStyleColor(ImGuiCol_Header, ui.theme->chip);
+    ImGui::PushStyleColor(ImGuiCol_HeaderHovered, ui.theme->chip);
+    ImGui::PushStyleColor(ImGuiCol_HeaderActive, ui.theme->chip);
+    ImGui::PushFont(ui.fonts->font(Face::mono));
+    if (ImGui::BeginPopup("stages")) {
+        for (const std::string& name : stages_) {
+            if (ImGui::Selectable(name.c_str(), name == state.stage)) state.open_stage(name);
+            if (name == state.stage && ImGui::IsWindowAppearing()) ImGui::SetScrollHereY();
+        }
+        ImGui::EndPopup();
+    }
+    ImGui::PopFont();
+    ImGui::PopStyleColor(3);
+    return box.x0 - ui.px(8) - ui.text(box.x0 - ui.px(8), y, "stage", ui.theme->muted, Face::ui, Align::right);
+}
+
+float ComparePage::draw_case_picker(Scene& scene, const Rect& bar, float right) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const float y = bar.middle_y();
+    float x = bar.x0 + ui.px(16);
+    x += ui.text(x, y, file_name(state.report->file.string()), ui.theme->text, Face::title) + ui.px(14);
+    const auto count = static_cast<Index>(state.report->cases.size());
+    const ReportedCase& one = *state.reported();
+    if (count > 1) {
+        x += ui.text(x, y, "case", ui.theme->muted) + ui.px(8);
+        Index chosen = static_cast<Index>(state.shown_case);
+        const std::string label = std::to_string(chosen + 1) + " of " + std::to_string(count);
+        const float wide = std::max(ui.px(20), ui.text_width(label, Face::mono) + ui.px(4)) + ui.px(40);
+        ui.stepper("case", x + wide, y, label, chosen, 0, count - 1);
+        x += wide + ui.px(10);
+        if (chosen != static_cast<Index>(state.shown_case)) state.open_case(static_cast<std::size_t>(chosen));
+    }
+    const std::string name = one.id.empty() ? file_name(one.candidate.string()) : one.id;
+    ui.text_within(x, y, right - ui.px(20) - x, name, ui.theme->text, Face::mono);
+    return right;
+}
+
+void ComparePage::draw_headline(const Scene& scene, const Rect& room) const {
+    const Ui& ui = scene.ui;
+    const CompareState& state = scene.state.compare;
+    const float x = room.x0 + ui.px(16), y = room.y0 + ui.px(20), wide = room.width() - ui.px(32);
+    if (state.report && state.report->pass) {
+        const Index passed = state.reported()->count(StageState::pass);
+        ui.text_within(x, y, wide,
+                       "Everything passes: " + std::to_string(passed) +
+                           " stages of this case, no value outside what "
+                           "rounding explains.",
+                       ui.theme->text, Face::title);
+    }
+    if (!ready(scene)) {
+        const ReportedCase* one = state.reported();
+        const std::string why =
+            !scene.answer->compare.trouble.empty() ? scene.answer->compare.trouble
+            : one && !one->refusal.empty()         ? one->refusal
+            : one && one->verdict == "not reported"
+                ? "The port reported no stage of this case."
+                : "The report names no dump files of this case, so there are no values to show; what "
+                  "it says stands at the right.";
+        ui.paragraph(x, y + ui.px(18), std::min(wide, ui.px(640)), why, ui.theme->text);
+        return;
+    }
+    if (state.report && state.report->pass) return;
+    std::string line;
+    if (here_.largest == 0 && here_.not_finite == 0)
+        line = "A and B are equal here, to the last bit.";
+    else if (here_.outside == 0)
+        line = "A and B agree here: no cell differs by more than rounding explains.";
+    else
+        line = (where_.empty() ? std::string("A and B differ") : capital(where_)) + ": " + grouped(here_.outside) +
+               " of " + grouped(here_.cells) + " cells are farther apart than rounding explains.";
+    ui.text_within(x, y, wide, line, ui.theme->text, Face::title);
+}
+
+void ComparePage::draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side) {
+    const Ui& ui = scene.ui;
+    const CompareState& state = scene.state.compare;
+    const CompareSide& source = side == 0 ? state.a : state.b;
+    const float end = cells.x0 + ui.text(cells.x0, layout.title, side == 0 ? "A" : "B", ui.theme->text, Face::title);
+    const bool names_file = !source.file.empty() && state.report;
+    const std::string words = source_in_words(state, side) + (names_file ? " \u00b7 " + file_name(source.file) : "");
+    ui.text_within(cells.x1, layout.title, cells.x1 - end - ui.px(10), words, ui.theme->muted, Face::mono_small,
+                   Align::right);
+    if (source.file.empty()) draw_model_controls(scene, cells, layout.title + ui.px(28), side);
+}
+
+void ComparePage::draw_model_controls(Scene& scene, const Rect& cells, float y, std::size_t side) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    CompareSide& source = side == 0 ? state.a : state.b;
+    ImGui::PushID(side == 0 ? "of A" : "of B");
+    std::size_t dialect = 0, precision = source.exact ? 1 : 0;
+    while (dialect < 2 && kDialects[dialect] != source.dialect) ++dialect;
+    ui.choice("dialect", cells.x0, y, {"paper", "official", "hf"}, dialect);
+    source.dialect = kDialects[dialect];
+    ui.choice("precision", cells.x0, y + ui.px(32), {"f32", "f64"}, precision);
+    source.exact = precision == 1;
+    const Index layers = scene.session.config().num_hidden_layers, first = layer_of(state.stage);
+    Index layer = source.layer < 0 ? first : source.layer;
+    Index head = std::min(side == 0 ? state.head : state.head_of_b(), sheets_.heads - 1);
+    const Index layer_before = layer, head_before = head;
+    const float right = cells.x0 + ui.px(206), low = y + ui.px(64);
+    if (first >= 0 && sheets_.heads > 1)
+        ui.layer_and_head(right, low, layers, layer, sheets_.heads, head);
+    else if (first >= 0)
+        ui.text(ui.stepper("layer", right, low, std::to_string(layer), layer, 0, layers - 1) - ui.px(6), low, "layer",
+                ui.theme->muted, Face::ui, Align::right);
+    ImGui::PopID();
+    if (layer != layer_before && side == 0) state.stage = at_layer(state.stage, layer);
+    if (layer != layer_before && side == 1) source.layer = layer == first ? -1 : layer;
+    if (head != head_before && side == 0) state.head = head;
+    if (head != head_before && side == 1) state.other_head = head == state.head ? -1 : head;
+}
+
+void ComparePage::draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const {
+    const Ui& ui = scene.ui;
+    ui.text(cells.x0, layout.title, "A \u2212 B", ui.theme->text, Face::title);
+    ui.text(cells.x1, layout.title, "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
+    if (scene.state.compare.report) return;
+    float y = layout.title + ui.px(28);
+    const auto line = [&](const std::string& label, const std::string& value) {
+        ui.text(cells.x0, y, label, ui.theme->muted);
+        ui.text(cells.x1, y, value, ui.theme->text, Face::mono, Align::right);
+        y += ui.px(23);
+    };
+    line("cells outside", grouped(here_.outside) + " of " + grouped(here_.cells));
+    line("largest", brief(here_.largest));
+    line("rounding explains", brief(allowed_));
+}
+
+}  // namespace locus

@@ -1,0 +1,157 @@
+// The column at the right: what a report says, the cell, and all cells in numbers.
+#include <cmath>
+
+#include "viewer/formula_bar.h"
+#include "viewer/lesson_links.h"
+#include "viewer/pages/compare.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+std::string value_text(double value) {
+    const double size = std::abs(value);
+    return size != 0 && (size >= 1e5 || size < 1e-3) ? brief(value) : fixed(value, 4);
+}
+
+std::string joined(const std::vector<Index>& index) {
+    std::string text;
+    for (const Index at : index) text += (text.empty() ? "[" : ", ") + std::to_string(at);
+    return text.empty() ? text : text + "]";
+}
+
+const char* in_words(StageState state) {
+    return state == StageState::pass ? "passes" : state == StageState::fail ? "fails" : "not reported";
+}
+
+bool is_p2c_of_paper(const CompareState& state) {
+    const bool paper_a = state.a.dialect == Dialect::paper, paper_b = state.b.dialect == Dialect::paper;
+    return state.from_model() && paper_a != paper_b && state.stage.ends_with(".p2c");
+}
+
+}  // namespace
+
+void ComparePage::draw_side(Scene& scene, const Rect& room) {
+    if (!scene.answer) return;
+    const CompareState& state = scene.state.compare;
+    SideColumn column(scene.ui, room);
+    if (state.report) draw_report_words(scene, column);
+    if (!ready(scene) || a_.size() == 0) return;
+    draw_cell_words(scene, column);
+    draw_statistics(scene, column);
+    if (state.report) return;
+    column.rule();
+    if (is_p2c_of_paper(state))
+        column.sentence(layer_of(state.stage) == 0 ? "The paper prints p2c with row \u03b4(j, i); the authors' code "
+                                                     "reads row \u03b4(i, j), as for c2p. In every "
+                                                     "column what stands above the diagonal and below it changes "
+                                                     "places; on the diagonal both rows are one."
+                                                   : "The paper prints p2c with row \u03b4(j, i), the authors' code "
+                                                     "reads row \u03b4(i, j). Here the layers below "
+                                                     "differ already; in layer 0 it is this alone.");
+    else
+        column.sentence("N jumps to the next worst cell. Both pictures share one scale; the difference has its own.");
+    draw_lesson_links(scene, column, room, {{"09", "The sign of p2c"}, {"28", "Port clinic"}});
+}
+
+void ComparePage::draw_report_words(Scene& scene, SideColumn& column) const {
+    const CompareState& state = scene.state.compare;
+    const ReportedCase& one = *state.reported();
+    if (state.report->pass) column.sentence("This report passes: nothing that the port reported is wrong.", false);
+    for (std::size_t n = 0; n < state.report->errors.size() && n < 2; ++n)
+        column.sentence(state.report->errors[n], false);
+    const ReportedStage* stage = one.find(state.stage);
+    if (!stage) return;
+    column.heading(scene.ui.cut(stage->name, column.width() * 0.62f, Face::title), in_words(stage->state));
+    const bool first = stage->name == one.first;
+    if (stage->state == StageState::fail) {
+        column.sentence((first ? "The first wrong stage: " : "") + stage->reason + ".", false);
+        if (!stage->index.empty()) column.row("worst cell", joined(stage->index));
+        column.row("allowed", brief(stage->allowed));
+    } else if (stage->state == StageState::pass) {
+        column.row("worst cell", joined(stage->index));
+        column.row("allowed", brief(stage->allowed));
+    } else {
+        column.sentence("The port's dump does not hold this stage. That is no failure.");
+    }
+    column.rule();
+    if (first) draw_mistake(scene, column);
+}
+
+void ComparePage::draw_mistake(Scene& scene, SideColumn& column) const {
+    const ReportedCase& one = *scene.state.compare.reported();
+    if (one.mistake) {
+        const ReportedMistake& mistake = *one.mistake;
+        column.heading("This is mistake " + std::to_string(mistake.number), "residual " + brief(mistake.residual));
+        column.sentence(mistake.name + (mistake.how.empty() ? "" : " (" + mistake.how + ")") + ".", false);
+        if (mistake.runner_up)
+            column.row("runner-up: mistake " + std::to_string(*mistake.runner_up), brief(mistake.runner_up_residual));
+        if (!mistake.lesson.empty() && column.link("Lesson " + mistake.lesson)) {
+            const std::string command = "./locus lesson " + std::to_string(std::stoi(mistake.lesson));
+            ImGui::SetClipboardText(command.c_str());
+            scene.state.notice = "copied: " + command;
+        }
+    } else {
+        column.heading("No known mistake fits");
+        column.sentence(one.pattern.empty() ? "No mistake of the catalogue explains these values." : one.pattern + ".",
+                        false);
+    }
+    std::string more;
+    for (const std::string& name : one.would_narrow) more += (more.empty() ? "" : " and ") + name;
+    if (!more.empty()) column.sentence("Report " + more + " too: that narrows it down most.");
+    column.rule();
+}
+
+void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
+    const Cell cell = cursor(scene.state);
+    const double a = a_(cell.i, cell.j), b = b_(cell.i, cell.j);
+    const std::string place = "(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")";
+    column.heading("This cell", locked(scene.state) ? "locked " + place : place);
+    column.sentence(place_in_words(cell), false);
+    column.row("A", value_text(a));
+    column.row("B", value_text(b));
+    column.row("A \u2212 B", value_text(a - b), true);
+    column.row("steps of float32 between them", brief(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
+    column.rule();
+}
+
+void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
+    const CompareState& state = scene.state.compare;
+    const bool many = sheets_.heads * sheets_.samples > 1;
+    column.heading("|A \u2212 B| of all " + grouped(here_.cells) + " cells",
+                   !many                ? ""
+                   : sheets_.heads == 1 ? "sample " + std::to_string(state.sample)
+                                        : "head " + std::to_string(std::min(state.head, sheets_.heads - 1)));
+    column.row("largest", value_text(here_.largest));
+    column.row("mean", value_text(here_.mean));
+    column.row("99 % are below (p99)", value_text(here_.p99));
+    column.row("cosine of A and B", fixed(here_.cosine, 6));
+    column.row("most float32 steps (ULP)", brief(here_.ulp));
+    column.row("outside the tolerance", grouped(here_.outside) + " of " + grouped(here_.cells));
+    if (many) column.row("in the whole stage", grouped(whole_.outside) + " of " + grouped(whole_.cells));
+    if (here_.not_finite > 0) column.row("NaN or infinite (crossed)", grouped(here_.not_finite));
+}
+
+void ComparePage::draw_formula(Scene& scene, const Rect& bar) {
+    if (!ready(scene) || a_.size() == 0) return;
+    const Ui& ui = scene.ui;
+    const Cell cell = cursor(scene.state);
+    const double a = a_(cell.i, cell.j), b = b_(cell.i, cell.j);
+    const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
+    const std::string at = std::to_string(cell.i) + "," + std::to_string(cell.j);
+    const std::string stage = ui.cut(scene.answer->compare.stage, ui.px(220), Face::formula);
+    const bool outside = !(std::abs(a - b) <= allowed_);
+    const float x = bar.x0 + ui.px(16);
+    const float end =
+        ui.spans(x, bar.middle_y(),
+                 {plain(stage),
+                  {at, ui.theme->text, Face::mono_tiny, -4},
+                  plain("   A \u2212 B = " + value_text(a) + " \u2212 " +
+                        (b < 0 ? "(" + value_text(b) + ")" : value_text(b)) + " = " + value_text(a - b)),
+                  {outside ? "   > " : "   \u2264 ", outside ? ui.theme->fault : ui.theme->muted, Face::formula},
+                  {brief(allowed_), ui.theme->muted, Face::formula}});
+    draw_bar_note(scene, bar, "N: next worst cell", x + end);
+}
+
+}  // namespace locus

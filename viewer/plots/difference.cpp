@@ -1,0 +1,125 @@
+#include "viewer/plots/difference.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace locus {
+
+namespace {
+
+void check_shapes(const ConstView<double>& a, const ConstView<double>& b) {
+    LOCUS_CHECK(a.rows() == b.rows() && a.cols() == b.cols(),
+                "difference: matrices of " + to_string(Shape{a.rows(), a.cols()}) + " and " +
+                    to_string(Shape{b.rows(), b.cols()}) + ", expected one shape");
+}
+
+/// |a - b| as an order: what is not finite comes first.
+double badness(double a, double b) {
+    const double gap = std::abs(a - b);
+    return std::isnan(gap) ? std::numeric_limits<double>::infinity() : gap;
+}
+
+bool is_outside(double a, double b, double allowed) { return !(std::abs(a - b) <= allowed); }
+
+/// Whole numbers in the order of the floats.
+std::int64_t rank_of(float value) {
+    const auto bits = std::bit_cast<std::int32_t>(value);
+    return bits >= 0 ? bits : std::int64_t{std::numeric_limits<std::int32_t>::min()} - bits;
+}
+
+}  // namespace
+
+double ulp_distance(float a, float b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return static_cast<double>(std::abs(rank_of(a) - rank_of(b)));
+}
+
+Difference difference_of(const ConstView<double>& a, const ConstView<double>& b, double allowed) {
+    check_shapes(a, b);
+    Difference all;
+    all.cells = a.size();
+    std::vector<double> gaps;
+    double dot = 0, square_a = 0, square_b = 0;
+    for (Index i = 0; i < a.rows(); ++i)
+        for (Index j = 0; j < a.cols(); ++j) {
+            const double x = a(i, j), y = b(i, j);
+            if (is_outside(x, y, allowed)) ++all.outside;
+            if (!std::isfinite(x) || !std::isfinite(y)) {
+                ++all.not_finite;
+                continue;
+            }
+            gaps.push_back(std::abs(x - y));
+            dot += x * y;
+            square_a += x * x;
+            square_b += y * y;
+            all.ulp = std::max(all.ulp, ulp_distance(static_cast<float>(x), static_cast<float>(y)));
+        }
+    all.cosine = dot / std::sqrt(square_a * square_b);
+    if (gaps.empty()) return all;
+    for (const double gap : gaps) all.mean += gap / static_cast<double>(gaps.size());
+    all.largest = *std::max_element(gaps.begin(), gaps.end());
+    // The smallest gap that 99 of 100 cells do not exceed.
+    const auto place = static_cast<std::ptrdiff_t>(std::ceil(0.99 * static_cast<double>(gaps.size()))) - 1;
+    std::nth_element(gaps.begin(), gaps.begin() + place, gaps.end());
+    all.p99 = gaps[static_cast<std::size_t>(place)];
+    return all;
+}
+
+std::optional<Cell> worst_cell(const ConstView<double>& a, const ConstView<double>& b) {
+    check_shapes(a, b);
+    std::optional<Cell> worst;
+    double largest = 0;
+    for (Index i = 0; i < a.rows(); ++i)
+        for (Index j = 0; j < a.cols(); ++j)
+            if (badness(a(i, j), b(i, j)) > largest) {
+                largest = badness(a(i, j), b(i, j));
+                worst = Cell{i, j};
+            }
+    return worst;
+}
+
+std::optional<Cell> next_worst(const ConstView<double>& a, const ConstView<double>& b, Cell from) {
+    check_shapes(a, b);
+    const double before = badness(a(from.i, from.j), b(from.i, from.j));
+    std::optional<Cell> next;
+    double largest = 0;
+    for (Index i = 0; i < a.rows(); ++i)
+        for (Index j = 0; j < a.cols(); ++j) {
+            const double here = badness(a(i, j), b(i, j));
+            const bool later = i > from.i || (i == from.i && j > from.j);
+            const bool follows = here < before || (here == before && later);
+            if (follows && here > largest) {
+                largest = here;
+                next = Cell{i, j};
+            }
+        }
+    return next ? next : worst_cell(a, b);
+}
+
+std::string where_outside(const ConstView<double>& a, const ConstView<double>& b, double allowed) {
+    check_shapes(a, b);
+    Index on = 0, off = 0, rows = 0;
+    for (Index i = 0; i < a.rows(); ++i) {
+        bool any = false;
+        for (Index j = 0; j < a.cols(); ++j) {
+            if (!is_outside(a(i, j), b(i, j), allowed)) continue;
+            ++(i == j ? on : off);
+            any = true;
+        }
+        rows += any;
+    }
+    const bool square = a.rows() == a.cols() && a.rows() > 1;
+    const Index diagonal = a.rows(), rest = a.size() - diagonal;
+    if (on + off == 0) return "";
+    if (on + off == a.size()) return "every cell differs";
+    if (square && on == 0 && off == rest) return "every cell off the diagonal differs and the diagonal agrees";
+    if (square && on == 0) return "the diagonal agrees everywhere";
+    if (square && off == 0) return "only the diagonal differs";
+    if (rows == 1 && a.rows() > 1) return "all of them in one row";
+    return "";
+}
+
+}  // namespace locus
