@@ -66,6 +66,7 @@ const std::vector<Mistake>& catalogue() {
         mistake_61(),
         mistake_62(),
         mistake_63(),
+        mistake_64(),
         mistake_65(),
         mistake_66(),
         mistake_67(),
@@ -79,6 +80,8 @@ const std::vector<Mistake>& catalogue() {
         mistake_75(),
         mistake_76(),
         mistake_77(),
+        mistake_80(),
+        mistake_81(),
         mistake_82(),
         mistake_83(),
     };

@@ -150,10 +150,10 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     const Judge judge(evidence, verdict);
     std::vector<Hypothesis> all;
     const Variant as_it_should_be;
+    const std::optional<Family> family = known_family(evidence);
     if (const auto right = judge.judge(0, as_it_should_be)) all.push_back(*right);
     for (const Mistake& mistake : catalogue()) {
-        if (evidence.model && std::find(mistake.families.begin(), mistake.families.end(), evidence.model->family) ==
-                                  mistake.families.end())
+        if (family && std::find(mistake.families.begin(), mistake.families.end(), *family) == mistake.families.end())
             continue;
         for (const Variant& variant : mistake.variants) {
             const Replay replay(evidence, judge.scope(), variant.formulas);

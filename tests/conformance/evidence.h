@@ -37,6 +37,8 @@ struct ModelFolder {
 /// Stages widened, and products of them, that all replays of one evidence have in common.
 using SharedWork = std::map<std::string, Tensor<double>>;
 
+struct Formula;
+
 /// Everything that is known about one wrong pass.
 struct Evidence {
     const Trace& reference;
@@ -45,7 +47,14 @@ struct Evidence {
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
     std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
+    std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
+    const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
 };
+
+/// The model's, or the case's; nothing where nobody says.
+inline std::optional<Family> known_family(const Evidence& evidence) {
+    return evidence.model ? std::optional(evidence.model->family) : evidence.family;
+}
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
 struct NotEnough {
@@ -106,7 +115,7 @@ public:
     const RoformerConfig& roformer() const;
     const TransformerXlConfig& transformer_xl() const;
     const XlnetConfig& xlnet() const;
-    Family family() const { return evidence_.model ? evidence_.model->family : Family::deberta; }
+    Family family() const { return known_family(evidence_).value_or(Family::deberta); }
     Dialect dialect() const { return evidence_.dialect; }
     /// What the reference makes of a query that sees nothing; zero where it has none.
     MaskedRow masked_row() const;

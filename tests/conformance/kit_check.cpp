@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/io/safetensors.h"
+#include "tests/conformance/formulas.h"
 #include "tests/conformance/kit_depends.h"
 #include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_inspect.h"
@@ -44,6 +46,10 @@ Background background_of(const Kit& kit, const KitCase& one, const Trace& refere
             if (!background.reference.find(stage.name)) background.reference.add(stage);
     };
     add_all(inputs_of(one));
+    // A case that was cut out of no model brings its mask with it.
+    if (whole == &one && !one.has_model())
+        if (const Trace given = read_trace(one.folder / "inputs.safetensors"); given.find("mask"))
+            background.reference.add(given.at("mask"));
     if (!whole) return background;
     if (whole != &one) add_all(reference_under(kit, *whole, dialect));
     if (whole->has_model()) {
@@ -71,8 +77,10 @@ std::vector<std::string> tokens_of(const StageVerdict& verdict, const std::vecto
 void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace& reference, const Dump& dump,
              const StageVerdict& verdict, Dialect dialect) {
     const Background background = background_of(kit, one, reference, dialect);
-    report.diagnosis =
-        diagnose({background.reference, dump.trace, background.model, background.segments}, report.comparison, verdict);
+    Evidence evidence{background.reference, dump.trace, background.model, background.segments};
+    evidence.family = family_named(one.family);
+    evidence.formulas = formulas_of_kind(one.config);
+    report.diagnosis = diagnose(evidence, report.comparison, verdict);
     const Stage& expected = reference.at(verdict.name);
     ShownStage shown;
     shown.name = verdict.name;

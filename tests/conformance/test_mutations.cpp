@@ -7,8 +7,10 @@
 #include <set>
 
 #include "tests/conformance/equivalents.h"
+#include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/conformance/toy/term_slips.h"
 
 using namespace locus;
 using namespace locus::conformance;
@@ -103,6 +105,7 @@ void check_family(Family family) {
 TEST_CASE("mutations: every mistake of the catalogue is made or said to be invisible", "[kit][mutation]") {
     std::set<int> made, invisible;
     for (const KnownSlip& known : slips()) made.insert(known.slip.mistake);
+    for (const TermSlip& known : term_slips()) made.insert(known.slip.mistake);
     for (const Unobservable& each : unobservable()) invisible.insert(each.mistake);
     for (int number = 1; number <= 83; ++number) {
         INFO(number);
@@ -154,6 +157,16 @@ TEST_CASE("mutations: the table of mistakes, who catches them and whether they a
         std::string name = best->named == number ? "yes" : "as " + std::to_string(best->named);
         if (!best->named) name = !known.no_name.empty() ? "no: " + known.no_name : "no";
         rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
+    }
+    for (const TermSlip& known : term_slips()) {
+        const std::vector<Finding> all = try_term_slip(test::KitFixture::kit(), known);
+        const auto best = std::max_element(all.begin(), all.end(), [&](const Finding& a, const Finding& b) {
+            return (a.named == known.slip.mistake) < (b.named == known.slip.mistake);
+        });
+        caught.insert(known.slip.mistake);
+        if (best->named) named.insert(known.slip.mistake);
+        rows.emplace(known.slip.mistake,
+                     known.what + " | " + best->where + " | `" + best->first + "` | " + (best->named ? "yes" : "no"));
     }
     for (const Unobservable& each : unobservable())
         rows.emplace(each.mistake, "-- | not in a forward trace: " + each.why + " | | ");
