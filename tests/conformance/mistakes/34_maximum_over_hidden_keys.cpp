@@ -32,7 +32,7 @@ Variant subtracted(const char* how) {
                 // A maximum beyond the type leaves infinity less infinity.
                 for (Index i = 0; i < scores.rows(); ++i)
                     for (Index j = 0; !std::isfinite(stored<Short>(scores.row(i).maxCoeff())) && j < scores.cols(); ++j)
-                        if (mask(i, j) != 0) probs(i, j) = std::numeric_limits<double>::quiet_NaN();
+                        probs(i, j) = mask(i, j) != 0 ? std::numeric_limits<double>::quiet_NaN() : 0;
                 return probs;
             })}};
 }
