@@ -199,6 +199,11 @@ std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
     return stage ? std::optional(widened(*stage)) : std::nullopt;
 }
 
+const Tensor<double>* Replay::claimed(const std::string& stem) const {
+    const std::string name = full_name(stem);
+    return evidence_.candidate.find(name) ? reported(name) : nullptr;
+}
+
 const Formula* Replay::right_formula_of(const std::string& stem) const {
     const std::vector<Formula>& right = evidence_.formulas ? *evidence_.formulas : formulas_of(family());
     const auto found =

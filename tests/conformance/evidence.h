@@ -96,6 +96,8 @@ public:
     std::optional<Tensor<double>> expected(const std::string& stem) const;
     /// What the candidate says of a stage; for numbers that only it knows, such as a forgotten random bias.
     std::optional<Tensor<double>> found(const std::string& stem) const;
+    /// The same, kept: nullptr where the candidate is silent.
+    const Tensor<double>* claimed(const std::string& stem) const;
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;

@@ -29,11 +29,12 @@ Formula rows_past_the_last_tile(const char* stem, Index tile) {
     const bool by_query = std::string(stem) == "c2p";
     const char *content = by_query ? "q" : "k", *table = by_query ? "k_r" : "q_r";
     return {stem, {content, table, "/relative.index"}, [=](const Replay& at) {
+                if (!at.claimed(stem)) throw NotEnough{"the candidate's own term"};
                 const Tensor<double>&all = at.table_products(content, table), &index = at("/relative.index");
                 const Index loaded = all.extent(3) / tile * tile;
                 require_tiles(tile, index.extent(0), index.extent(1));
                 if (loaded == all.extent(3) || loaded == 0) throw NotEnough{"a last tile of rows that is not full"};
-                return picked(all, index.extent(0), index.extent(1), by_query, [&](Index i, Index j) {
+                return picked(at.claimed(stem), all, index.extent(0), index.extent(1), by_query, [&](Index i, Index j) {
                     const Index row = row_of(index, i, j, all.extent(3));
                     return row < loaded ? row : -1;
                 });

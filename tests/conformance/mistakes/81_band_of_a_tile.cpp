@@ -34,7 +34,8 @@ Formula term(const char* stem, TileRow row, Index tile) {
     return {stem, {content, table}, [=](const Replay& at) {
                 const RelativeRule rule = relative_rule(at);
                 require_tiles(tile, rule.queries, rule.keys);
-                return picked(at.table_products(content, table), rule.queries, rule.keys, by_query,
+                if (!at.claimed(stem)) throw NotEnough{"the candidate's own term"};
+                return picked(at.claimed(stem), at.table_products(content, table), rule.queries, rule.keys, by_query,
                               [&](Index i, Index j) { return row(rule, i, j, tile); });
             }};
 }
@@ -42,7 +43,7 @@ Formula term(const char* stem, TileRow row, Index tile) {
 /// Only where the candidate writes the index down: its terms are explained without it.
 Formula index(TileRow row, Index tile) {
     return {"/relative.index", {}, [=](const Replay& at) {
-                if (!at.found("/relative.index")) throw NotEnough{"the candidate's index"};
+                if (!at.claimed("/relative.index")) throw NotEnough{"the candidate's index"};
                 const RelativeRule rule = relative_rule(at);
                 require_tiles(tile, rule.queries, rule.keys);
                 Tensor<double> rows({rule.queries, rule.keys});
