@@ -29,6 +29,7 @@ constexpr const char* kConv = "microsoft/DeBERTa bert.py ConvLayer";
 constexpr const char* kDecoder = "microsoft/DeBERTa masked_language_model.py EnhancedMaskDecoder";
 constexpr const char* kHead = "microsoft/DeBERTa bert.py BertLMPredictionHead";
 constexpr const char* kRope = "Su et al. 2021, eq. 34; transformers modeling_roformer.py";
+constexpr const char* kLinear = "Katharopoulos et al. 2020; Su et al. 2021, eq. 19";
 constexpr const char* kXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py, xlnet modeling.py";
 constexpr const char* kRtd = "He et al. 2023; microsoft/DeBERTa replaced_token_detection_model.py";
 constexpr const char* kSift = "He et al. 2021, section 4; microsoft/DeBERTa sift.py";
@@ -55,6 +56,14 @@ constexpr Row kRows[] = {
     {Group::layer, "q_rot", "B H T d", "R_m q_m", kRope, "rotated queries"},
     {Group::layer, "k_rot", "B H T d", "R_n k_n", kRope, "rotated keys"},
     {Group::layer, "v_rot", "B H T d", "R_n v_n", kRope, "rotated values"},
+    {Group::layer, "phi_q", "B H T d", "elu(q_m) + 1", kLinear, "positive features of queries; linear attention"},
+    {Group::layer, "phi_k", "B H T d", "elu(k_n) + 1", kLinear, "positive features of keys; 0 for padding"},
+    {Group::layer, "phi_q_rot", "B H T d", "R_m phi_q_m", kLinear, "rotated features of queries"},
+    {Group::layer, "phi_k_rot", "B H T d", "R_n phi_k_n", kLinear, "rotated features of keys"},
+    {Group::layer, "denominator", "B H Tq", "sum_j phi_q_i . phi_k_j", kLinear,
+     "features before they turn; at least 1e-6"},
+    {Group::layer, "weights", "B H Tq Tk", "phi_q_rot_i . phi_k_rot_j / denominator_i", kLinear,
+     "what values are summed with; may be negative"},
     {Group::layer, "c2c", "B H Tq Tk", "q_i . k_j", kDeberta, "content to content, raw"},
     {Group::layer, "c2p", "B H Tq Tk", "q_i . k_r[delta(i,j)]", kDeberta, "content to position, raw"},
     {Group::layer, "p2c", "B H Tq Tk", "k_j . q_r[delta(i,j)]", kDeberta, "position to content, raw"},

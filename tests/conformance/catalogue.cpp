@@ -70,6 +70,7 @@ const std::vector<Mistake>& catalogue() {
         mistake_61(),
         mistake_62(),
         mistake_63(),
+        mistake_64(),
         mistake_65(),
         mistake_66(),
         mistake_67(),
@@ -85,6 +86,8 @@ const std::vector<Mistake>& catalogue() {
         mistake_77(),
         mistake_78(),
         mistake_79(),
+        mistake_80(),
+        mistake_81(),
         mistake_82(),
         mistake_83(),
     };

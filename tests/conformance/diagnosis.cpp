@@ -193,7 +193,7 @@ void settle_ties(std::vector<Hypothesis>& all, const Judge& judge, const Compari
 std::vector<Hypothesis> judge_all(const Evidence& evidence, const Judge& judge, const Comparison& comparison) {
     static const Variant as_it_should_be;
     std::vector<std::pair<int, const Variant*>> open = {{0, &as_it_should_be}};
-    const std::optional<Family> family = evidence.model ? evidence.model->family : evidence.family;
+    const std::optional<Family> family = known_family(evidence);
     for (const Mistake& mistake : catalogue()) {
         if (family && std::find(mistake.families.begin(), mistake.families.end(), *family) == mistake.families.end())
             continue;

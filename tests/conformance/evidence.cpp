@@ -235,8 +235,13 @@ std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
     return stage ? std::optional(widened(*stage)) : std::nullopt;
 }
 
+const Tensor<double>* Replay::claimed(const std::string& stem) const {
+    const std::string name = full_name(stem);
+    return evidence_.candidate.find(name) ? reported(name) : nullptr;
+}
+
 const Formula* Replay::right_formula_of(const std::string& stem) const {
-    const std::vector<Formula>& right = formulas_of(family());
+    const std::vector<Formula>& right = evidence_.formulas ? *evidence_.formulas : formulas_of(family());
     const auto found =
         std::find_if(right.begin(), right.end(), [&](const Formula& formula) { return formula.stem == stem; });
     return found == right.end() ? nullptr : &*found;
@@ -289,16 +294,16 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
 Mask Replay::mask(Index b) const {
     if (family() == Family::transformer_xl || family() == Family::xlnet)
         return (*this)("visible").matrix(b).cast<std::uint8_t>();
-    const ModelInput& given = input();
-    if (given.mask.empty()) return {};
-    const Index length = given.length();
-    Mask mask(length, length);
+    const Stage* alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
+    const IndexTensor& given = alone ? alone->as<std::int64_t>() : input().mask;
+    if (given.empty()) return {};
+    const Index length = given.extent(1), keys = given.extent(given.rank() - 1);
+    Mask mask(length, keys);
     const bool outer = family() == Family::deberta;  // hides queries too; RoFormer hides keys alone
     for (Index i = 0; i < length; ++i)
-        for (Index j = 0; j < length; ++j)
-            mask(i, j) = given.mask.rank() == 3
-                             ? given.mask[(b * length + i) * length + j] != 0
-                             : given.mask[b * length + j] != 0 && (!outer || given.mask[b * length + i] != 0);
+        for (Index j = 0; j < keys; ++j)
+            mask(i, j) = given.rank() == 3 ? given[(b * length + i) * keys + j] != 0
+                                           : given[b * length + j] != 0 && (!outer || given[b * length + i] != 0);
     return mask;
 }
 

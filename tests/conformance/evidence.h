@@ -47,6 +47,8 @@ private:
     std::map<std::string, Tensor<double>> made_;
 };
 
+struct Formula;
+
 /// Everything that is known about one wrong pass.
 struct Evidence {
     const Trace& reference;
@@ -55,8 +57,14 @@ struct Evidence {
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
     std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
-    std::optional<Family> family = std::nullopt;  // where there is no model: whose formulas hold; nothing: DeBERTa's
+    std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
+    const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
 };
+
+/// The model's, or the case's; nothing where nobody says.
+inline std::optional<Family> known_family(const Evidence& evidence) {
+    return evidence.model ? std::optional(evidence.model->family) : evidence.family;
+}
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
 struct NotEnough {
@@ -100,6 +108,8 @@ public:
     std::optional<Tensor<double>> expected(const std::string& stem) const;
     /// What the candidate says of a stage; for numbers that only it knows, such as a forgotten random bias.
     std::optional<Tensor<double>> found(const std::string& stem) const;
+    /// The same, kept: nullptr where the candidate is silent.
+    const Tensor<double>* claimed(const std::string& stem) const;
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;
@@ -126,9 +136,7 @@ public:
     const RoformerConfig& roformer() const;
     const TransformerXlConfig& transformer_xl() const;
     const XlnetConfig& xlnet() const;
-    Family family() const {
-        return evidence_.model ? evidence_.model->family : evidence_.family.value_or(Family::deberta);
-    }
+    Family family() const { return known_family(evidence_).value_or(Family::deberta); }
     Dialect dialect() const { return evidence_.dialect; }
     /// What the reference makes of a query that sees nothing; zero where it has none.  A query that is not used, such
     /// as a target of XLNet that stands for no token, is zero in every convention and decides nothing.

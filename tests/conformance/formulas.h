@@ -1,5 +1,6 @@
 #pragma once
 // Right formulas by family, and those that several families share.
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/models/block.h"
@@ -17,6 +18,10 @@ std::vector<Formula> sift_formulas();
 std::vector<Formula> roformer_formulas();
 std::vector<Formula> transformer_xl_formulas();
 std::vector<Formula> xlnet_formulas();
+
+/// Right formulas of a case that is a part of no model, by the "kind" that its configuration names: linear attention,
+/// or a rotation behind a cached prefix; nullptr for every other case.
+const std::vector<Formula>* formulas_of_kind(const nlohmann::ordered_json& config);
 
 /// Where a family keeps what stands behind attention; each reads one tensor, so that a stage reads no more than it
 /// needs.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/io/safetensors.h"
+#include "tests/conformance/formulas.h"
 #include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_inspect.h"
 #include "tests/conformance/kit_narrow.h"
@@ -47,6 +48,9 @@ Background background_of(const Kit& kit, const KitCase& one, const Trace& refere
     add_all(inputs_of(one));
     const Trace given = read_trace(one.folder / "inputs.safetensors");
     if (const Stage* noise = given.find("noise")) background.reference.add(*noise);  // of SiFT
+    // A case that was cut out of no model brings its mask with it.
+    if (const Stage* mask = given.find("mask"); mask && whole == &one && !one.has_model())
+        background.reference.add(*mask);
     if (!whole) return background;
     if (whole != &one) add_all(reference_under(kit, *whole, dialect));
     if (whole->has_model()) {
@@ -76,6 +80,7 @@ void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace
     const Background background = background_of(kit, one, reference, dialect);
     Evidence evidence{background.reference, dump.trace, background.model, background.segments};
     evidence.family = family_named(one.family);
+    evidence.formulas = formulas_of_kind(one.config);
     report.diagnosis = diagnose(evidence, report.comparison, verdict);
     const Stage& expected = reference.at(verdict.name);
     ShownStage shown;

@@ -42,6 +42,13 @@ std::vector<CaseContent> layer_cases(const std::vector<CaseContent>& whole);
 std::vector<CaseContent> gradient_cases(const std::filesystem::path& oracle);
 /// q_rot and k_rot of the half-split layout, which no model of these families has, from q and k of a RoFormer.
 CaseContent half_split_case(const CaseContent& roformer);
+/// Linear attention, bidirectional and causal, and with denominators as small as their bound.  `oracle`: the folder of
+/// recorded cases, whose grads_blocks holds what torch computed.
+std::vector<CaseContent> linear_cases(const std::filesystem::path& oracle);
+/// Queries and keys of a second step, turned behind the prefix of the first.
+CaseContent cached_rotation_case();
+/// Texts longer than the tiles of a GPU's kernels; no size is a multiple of a tile.
+std::vector<CaseContent> tile_cases();
 /// Disentangled attention with H = 5, once square and once with fewer queries than keys: sizes that nobody recorded.
 std::vector<CaseContent> own_terms();
 

@@ -173,7 +173,8 @@ void write_index(const fs::path& root, const std::vector<CaseContent>& contents,
 
 std::vector<CaseContent> all_cases(const fs::path& oracle) {
     std::vector<CaseContent> cases = index_cases(), whole = recorded_cases(oracle);
-    for (std::vector<CaseContent>& more : std::vector{term_cases(whole), layer_cases(whole), gradient_cases(oracle)})
+    for (std::vector<CaseContent>& more :
+         std::vector{term_cases(whole), linear_cases(oracle), layer_cases(whole), gradient_cases(oracle)})
         std::move(more.begin(), more.end(), std::back_inserter(cases));
     std::move(whole.begin(), whole.end(), std::back_inserter(cases));
     return cases;

@@ -1,75 +1,20 @@
 // L1 cases that no model of other people's shows: Locus computed them in double precision.
 #include <cmath>
 
-#include "core/attention/disentangled.h"
 #include "core/attention/softmax.h"
-#include "core/models/layers.h"
 #include "core/positions/rotary.h"
 #include "tests/conformance/kit_content.h"
+#include "tests/conformance/kit_own_parts.h"
 
 namespace locus::conformance {
 
 namespace {
-
-/// Seeded numbers between -1 and 1, the same on every machine.
-class Numbers {
-public:
-    explicit Numbers(std::uint64_t seed) : state_(seed) {}
-    Tensor<double> tensor(const Shape& shape) {
-        Tensor<double> values(shape);
-        for (Index n = 0; n < values.size(); ++n) {
-            state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-            values[n] = static_cast<double>((state_ >> 33) % 2000001) / 1e6 - 1;
-        }
-        return values;
-    }
-
-private:
-    std::uint64_t state_;
-};
 
 /// [B,Tq,Tk], 1 = visible: the second sample has two keys of padding.  No query sees nothing, so all dialects agree.
 IndexTensor padded_mask(Index queries, Index keys) {
     IndexTensor mask({2, queries, keys});
     for (Index n = 0; n < mask.size(); ++n) mask[n] = n < queries * keys || n % keys < keys - 2;
     return mask;
-}
-
-Stage mask_stage(IndexTensor values) {
-    Stage stage;
-    stage.name = "mask";
-    stage.axes = {"B", "Tq", "Tk"};
-    stage.formula = "1 = visible";
-    stage.values = std::move(values);
-    return stage;
-}
-
-/// c2c ... context of one head after the other, from what content.inputs holds.
-void compute_terms(CaseContent& content, const BucketLine& line) {
-    const auto input = [&](const char* stem) -> const Tensor<double>& {
-        return content.inputs.at(std::string("layer.0.") + stem).as<double>();
-    };
-    const IndexTensor& visible = content.inputs.at("mask").as<std::int64_t>();
-    const Index batch = input("q").extent(0), heads = input("q").extent(1), width = input("q").extent(3);
-    const Shape shape = {batch, heads, line.queries(), line.keys()};
-    Tensor<double> c2c(shape), c2p(shape), p2c(shape), scores(shape), probs(shape);
-    Tensor<double> split({batch, heads, line.queries(), width});
-    for (Index at = 0; at < batch * heads; ++at) {
-        const Index b = at / heads, h = at % heads;
-        c2c.matrix(at) = content_to_content<double>(input("q").matrix(at), input("k").matrix(at));
-        c2p.matrix(at) = content_to_position<double>(input("q").matrix(at), input("k_r").matrix(h), line);
-        p2c.matrix(at) = position_to_content<double>(input("k").matrix(at), input("q_r").matrix(h), line);
-        scores.matrix(at) = (c2c.matrix(at) + c2p.matrix(at) + p2c.matrix(at)) / score_divisor<double>(3, width);
-        const Mask mask = visible.matrix(b).cast<std::uint8_t>();
-        probs.matrix(at) = masked_softmax<double>(scores.matrix(at), mask);
-        split.matrix(at) = probs.matrix(at) * input("v").matrix(at);
-    }
-    Trace& out = content.reference;
-    const auto add = [&](const char* stem, Tensor<double> values) {
-        out.add<double>(std::string("layer.0.") + stem, std::move(values));
-    };
-    add("c2c", std::move(c2c)), add("c2p", std::move(c2p)), add("p2c", std::move(p2c));
-    add("scores", std::move(scores)), add("probs", std::move(probs)), add("context", join_heads(split));
 }
 
 CaseContent terms_case(const std::string& name, Index queries, Index keys, Index span, const std::string& why) {
@@ -88,14 +33,41 @@ CaseContent terms_case(const std::string& name, Index queries, Index keys, Index
     const BucketLine line = BucketLine::clamped(queries, keys, span);
     content.inputs.add<std::int64_t>("relative.index", line.matrix());
     content.inputs.add(mask_stage(padded_mask(queries, keys)));
-    compute_terms(content, line);
+    compute_own_terms(content, line);
+    return content;
+}
+
+/// Ordinary scores, and on the hidden keys 1e4 in the first sample, 1e9 in the second.
+CaseContent huge_hidden_case() {
+    const Index heads = 3, queries = 5, keys = 7;
+    CaseContent content;
+    content.id = "L1/softmax_huge_hidden";
+    content.why =
+        "A score of 1e4 or 1e9 on a hidden key: what is subtracted must be the maximum of visible keys alone.";
+    content.source = computed_by_locus();
+    content.config = {{"mask", "pairs"}};
+    Tensor<double> scores = Numbers(57).tensor({2, heads, queries, keys});
+    IndexTensor visible({2, queries, keys});
+    for (Index n = 0; n < visible.size(); ++n) visible[n] = n % keys != 2 && n % keys != keys - 1;
+    Tensor<double> probs(scores.shape());
+    for (Index at = 0; at < 2 * heads; ++at) {
+        const Mask mask = visible.matrix(at / heads).cast<std::uint8_t>();
+        scores.matrix(at) *= 3;
+        for (Index n = 0; n < mask.size(); ++n)
+            if (mask.data()[n] == 0) scores.matrix(at).data()[n] = at < heads ? 1e4 : 1e9;
+        probs.matrix(at) = masked_softmax<double>(scores.matrix(at), mask);
+    }
+    content.inputs.add<double>("layer.0.scores", std::move(scores));
+    content.inputs.add(mask_stage(std::move(visible)));
+    content.reference.add<double>("layer.0.probs", std::move(probs));
     return content;
 }
 
 }  // namespace
 
 std::vector<CaseContent> own_terms() {
-    return {terms_case("terms_h5_t7_k3", 7, 7, 3,
+    return {huge_hidden_case(),
+            terms_case("terms_h5_t7_k3", 7, 7, 3,
                        "Five heads: a wrong sqrt(D) cannot hide behind H = n, nor axes behind equal sizes."),
             terms_case("terms_h5_q3_k6", 3, 6, 4,
                        "Fewer queries than keys: rows are queries, columns keys, in every term.")};

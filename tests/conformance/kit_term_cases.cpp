@@ -227,7 +227,9 @@ std::vector<CaseContent> term_cases(const std::vector<CaseContent>& whole) {
         std::find_if(whole.begin(), whole.end(), [](const CaseContent& one) { return one.id == "L3/hf_roformer"; });
     LOCUS_CHECK(roformer != whole.end(), "kit: there is no whole case hf_roformer");
     cases.push_back(half_split_case(*roformer));
-    for (CaseContent& own : own_terms()) cases.push_back(std::move(own));
+    cases.push_back(cached_rotation_case());
+    for (std::vector<CaseContent>& made : std::vector{own_terms(), tile_cases()})
+        std::move(made.begin(), made.end(), std::back_inserter(cases));
     return cases;
 }
 

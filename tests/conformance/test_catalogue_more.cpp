@@ -61,6 +61,23 @@ Formula biased(const char* stem, unsigned seed) {
             }};
 }
 
+/// table W^T in heads like these.
+Tensor<double> by_projection(const Tensor<double>& table, Tensor<double> heads, const Matrix<double>& weight) {
+    const Matrix<double> rows = table.matrix() * weight.transpose();
+    const Index width = heads.extent(2);
+    for (Index h = 0; h < heads.extent(0); ++h) heads.matrix(h) = rows.middleCols(h * width, width);
+    return heads;
+}
+
+/// Position keys or queries by a matrix that nobody trained.
+Formula projected(const char* stem, unsigned seed) {
+    return {stem, {"/relative.table"}, [=](const Replay& at) {
+                const Tensor<double> right = at.right(stem), &table = at("/relative.table");
+                const Index width = right.extent(0) * right.extent(2);
+                return by_projection(table, right, random_tensor({width, table.extent(1)}, seed).matrix());
+            }};
+}
+
 }  // namespace
 
 TEST_CASE("catalogue: a bias that only the port knows is found in keys, terms and scores", "[kit]") {
@@ -80,6 +97,30 @@ TEST_CASE("catalogue: noise in keys is no forgotten bias", "[kit]") {
     for (const Stems& stems : {every_stem(), Stems{"c2c"}, Stems{"p2c"}, Stems{"scores"}}) {
         const PortOutcome outcome =
             outcome_of(case_named("hf_deberta_v1"), *port_with(case_named("hf_deberta_v1"), noisy, stems));
+        INFO(outcome.best);
+        CHECK(outcome.seen);
+        CHECK_FALSE(outcome.named);
+    }
+}
+
+TEST_CASE("catalogue: a projection that only the port knows is found in position keys and queries", "[kit]") {
+    for (const char* stem : {"k_r", "q_r"})
+        check_named(case_named("ms_deberta_v3_emd"), {stem, {projected(stem, 4)}}, 24, {every_stem(), {stem}});
+}
+
+TEST_CASE("catalogue: noise, other weights of the model and scaled position keys are no unknown projection", "[kit]") {
+    const auto keys_by = [](Tensor<double> (*make)(const Replay&)) {
+        return Variant{"", {{"k_r", {"/relative.table"}, make}}};
+    };
+    const std::vector<Variant> others = {
+        keys_by([](const Replay& at) { return sum_of(at.right("k_r"), random_tensor(at.right("k_r").shape(), 5)); }),
+        keys_by([](const Replay& at) {
+            return by_projection(at("/relative.table"), at.right("k_r"), at.deberta().projection(1, 2).weight);
+        }),
+        keys_by([](const Replay& at) { return mapped(at.right("k_r"), [](double value) { return 3 * value; }); })};
+    for (const Variant& other : others) {
+        const PortOutcome outcome = outcome_of(case_named("ms_deberta_v3_emd"),
+                                               *port_with(case_named("ms_deberta_v3_emd"), other, every_stem()));
         INFO(outcome.best);
         CHECK(outcome.seen);
         CHECK_FALSE(outcome.named);

@@ -1,7 +1,9 @@
 // A kit holds what a port needs, all of it hashed, and appears as a whole or not at all.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <set>
 
+#include "tests/conformance/formulas.h"
 #include "tests/conformance/kit_content.h"
 #include "tests/conformance/kit_depends.h"
 #include "tests/conformance/kit_fixture.h"
@@ -163,13 +165,55 @@ TEST_CASE("kit: references come from other people's code where there is one", "[
         const auto json = nlohmann::json::parse(read_file(one.folder / "case.json"));
         const bool own = json["source"]["library"] == "locus";
         INFO(one.id);
-        CHECK(own == (one.level == "L0" || one.id == "L1/rope_half_split" || one.id.starts_with("L1/terms_h5")));
+        static const std::set<std::string> made = {"L1/rope_half_split",        "L1/rope_cache",
+                                                   "L1/linear_attention_small", "L1/softmax_huge_hidden",
+                                                   "L1/tiles_t70_k37",          "L1/tiles_t70_b18"};
+        CHECK(own == (one.level == "L0" || made.contains(one.id) || one.id.starts_with("L1/terms_h5")));
         CHECK(one.has_model() == (one.level == "L2" || one.level == "L3"));
         CHECK(json["stages"].size() == reference_of(one).stages().size());
-        const bool part =
-            one.level == "L1" && !own && !one.id.starts_with("L1/grad_");  // gradients were recorded alone
-        if (part) CHECK(KitFixture::kit().find(one.cut_from));
+        // Gradients and linear attention were recorded alone, not in a model.
+        const bool alone = one.id.starts_with("L1/linear_attention") || one.id.starts_with("L1/grad_");
+        if (one.level == "L1" && !own) CHECK(alone == (KitFixture::kit().find(one.cut_from) == nullptr));
     }
+}
+
+TEST_CASE("kit: linear attention is what torch computed, and cases without a model explain themselves", "[kit]") {
+    for (const char* id : {"L1/linear_attention", "L1/linear_attention_causal", "L1/linear_attention_small",
+                           "L1/rope_cache", "L1/softmax_huge_hidden", "L1/tiles_t70_k37", "L1/tiles_t70_b18"}) {
+        const KitCase& one = KitFixture::one(id);
+        const Trace reference = reference_of(one), nothing;
+        Trace inputs = inputs_of(one);
+        const Trace given = read_trace(one.folder / "inputs.safetensors");
+        if (given.find("mask")) inputs.add(given.at("mask"));
+        if (reference.find("relative.index")) inputs.add(reference.at("relative.index"));
+        Evidence evidence{inputs, nothing, nullptr, {}};
+        evidence.family = family_named(one.family);
+        evidence.formulas = formulas_of_kind(one.config);
+        const Replay replay(evidence, "layer.0.");
+        for (const std::string& stage : one.stages) {
+            INFO(id << " " << stage);
+            const auto [scope, stem] = scope_and_stem(stage);
+            const Tensor<double> expected = widened(reference.at(stage)), found = replay(stem);
+            REQUIRE(found.shape() == expected.shape());
+            double worst = 0;
+            for (Index n = 0; n < found.size(); ++n) worst = std::max(worst, std::abs(found[n] - expected[n]));
+            CHECK(worst <= 1e-12);
+        }
+    }
+}
+
+TEST_CASE("kit: weights of linear attention do not sum to 1, and padding and the future have none", "[kit]") {
+    const Trace reference = reference_of(KitFixture::one("L1/linear_attention"));
+    const auto& weights = reference.at("layer.0.weights").as<double>();
+    double nearest_to_1 = 1;
+    for (Index n = 0; n < weights.rows().rows(); ++n)
+        nearest_to_1 = std::min(nearest_to_1, std::abs(weights.rows().row(n).sum() - 1));
+    CHECK(nearest_to_1 > 1e-4);
+    // The last two keys of the second sample are padding.
+    CHECK(weights.matrix(weights.extent(1)).rightCols(2).isZero(0));
+    const Trace future = reference_of(KitFixture::one("L1/linear_attention_causal"));
+    const Matrix<double> causal = future.at("layer.0.weights").as<double>().matrix(0);
+    CHECK(causal.triangularView<Eigen::StrictlyUpper>().toDenseMatrix().isZero(0));
 }
 
 TEST_CASE("kit: own terms follow from the right formulas of the diagnosis", "[kit]") {

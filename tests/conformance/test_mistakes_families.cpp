@@ -28,6 +28,11 @@ double farthest(const Recorded& recorded, const Variant& variant) {
 
 bool is_mine(int number) { return (number >= 56 && number <= 77) || number >= 82; }
 
+/// What no whole model shows: test_mutations_terms.cpp makes it in single terms.
+bool of_terms(int number, const std::string& how) {
+    return number == 64 || how.find("second step") != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded stage by far more than rounding",
@@ -38,6 +43,7 @@ TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded st
     for (const Mistake& mistake : catalogue()) {
         if (!is_mine(mistake.number)) continue;
         for (const Variant& variant : mistake.variants) {
+            if (of_terms(mistake.number, variant.how)) continue;
             INFO(mistake.number << " " << mistake.name << ", " << variant.how);
             double worst = 0;
             for (const Family family : mistake.families)

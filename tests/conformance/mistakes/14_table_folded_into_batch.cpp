@@ -25,18 +25,39 @@ Tensor<double> sample(const Tensor<double>& of, Index b) {
     return one;
 }
 
+Tensor<double> index_of_half_text(const Replay& at) {
+    const RelativeRule rule = relative_rule(at);
+    return rule.matrix([&](Index offset) { return half_text(rule, offset); });
+}
+
 /// Each sample by the piece of the table that broadcasting gives it.
 template <class Term>
-Tensor<double> folded(const Replay& at, const char* content, const char* table, Term term) {
+Tensor<double> folded(const Replay& at, const char* content, const char* table, Term term,
+                      const Tensor<double>& index) {
     const Tensor<double>& rows = at(content);
     const Index batch = rows.extent(0), heads = rows.extent(1), length = rows.extent(2);
     if (batch < 2) throw NotEnough{"two samples"};
     Tensor<double> all({batch, heads, length, length});
     for (Index b = 0; b < batch; ++b) {
-        const Tensor<double> one = term(sample(rows, b), piece_of(at(table), length, b, batch), at("/relative.index"));
+        const Tensor<double> one = term(sample(rows, b), piece_of(at(table), length, b, batch), index);
         for (Index h = 0; h < heads; ++h) all.matrix(b * heads + h) = one.matrix(h);
     }
     return all;
+}
+
+/// Both terms; where the index is written down, it may be the one that they read or another.
+std::vector<Formula> folded_terms(Make index) {
+    return {{"c2p",
+             {"q", "k_r", "/relative.index"},
+             [=](const Replay& at) { return folded(at, "q", "k_r", content_to_position_by, index(at)); }},
+            {"p2c", {"k", "q_r", "/relative.index"}, [=](const Replay& at) {
+                 return folded(at, "k", "q_r", position_to_content_by, index(at));
+             }}};
+}
+
+std::vector<Formula> with_index(std::vector<Formula> terms) {
+    terms.push_back(index_by(half_text));
+    return terms;
 }
 
 }  // namespace
@@ -50,14 +71,9 @@ Mistake mistake_14() {
             .lesson = "08",
             .families = {Family::deberta},
             .stems = {"c2p", "p2c", "/relative.index"},
-            .variants = {{"B pieces of T rows, indexed with a span of T / 2",
-                          {index_by(half_text),
-                           {"c2p",
-                            {"q", "k_r", "/relative.index"},
-                            [](const Replay& at) { return folded(at, "q", "k_r", content_to_position_by); }},
-                           {"p2c", {"k", "q_r", "/relative.index"}, [](const Replay& at) {
-                                return folded(at, "k", "q_r", position_to_content_by);
-                            }}}}}};
+            .variants = {{"B pieces of T rows, indexed with a span of T / 2", with_index(folded_terms(index_here))},
+                         {"B pieces of T rows, indexed with a span of T / 2, while another index is written down",
+                          folded_terms(index_of_half_text)}}};
 }
 
 }  // namespace locus::conformance

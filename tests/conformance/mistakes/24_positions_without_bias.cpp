@@ -1,3 +1,4 @@
+#include "tests/conformance/fitted_projection.h"
 #include "tests/conformance/mistakes/mistakes.h"
 #include "tests/conformance/wrong_terms.h"
 
@@ -26,11 +27,17 @@ Formula bare_queries() {
             }};
 }
 
+Formula never_loaded(const char* stem) {
+    return {stem, {"/relative.table"}, [stem](const Replay& at) { return fitted_projection(at, stem); }};
+}
+
 }  // namespace
 
 Mistake mistake_24() {
     return {.number = 24,
-            .name = "the relative table is projected without the biases of the projections it shares",
+            .name =
+                "the relative table is projected without the biases of the projections it shares, or by a projection "
+                "that no file holds",
             .symptom = "c2p and p2c look random",
             .betrays = "k_r differs from the right one by b_k in every row",
             .evidence = "microsoft/DeBERTa #136",
@@ -39,7 +46,9 @@ Mistake mistake_24() {
             .stems = {"q_r", "k_r"},
             .variants = {{"neither has its bias", {bare_queries(), bare_keys()}},
                          {"position queries alone", {bare_queries()}},
-                         {"position keys alone", {bare_keys()}}}};
+                         {"position keys alone", {bare_keys()}},
+                         {"position queries by a projection that no file holds", {never_loaded("q_r")}},
+                         {"position keys by a projection that no file holds", {never_loaded("k_r")}}}};
 }
 
 }  // namespace locus::conformance

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "tests/conformance/layer_parts.h"
 #include "tests/conformance/mistakes/mistakes.h"
 #include "tests/conformance/wrong_masks.h"
 
@@ -35,8 +36,21 @@ Formula before_softmax() {
     });
 }
 
+/// norm((1 - p) dense(context) + x_q).
+Formula scaled_dense() {
+    return {"attention", {"context", "x_q"}, [](const Replay& at) {
+                const double factor = kept(at, of_hidden());
+                const Tensor<double> residual = mapped(at("x_q"), [&](double value) { return value / factor; });
+                const Tensor<double> sum =
+                    mapped(attention_sum(at, residual), [&](double value) { return value * factor; });
+                if (norm_first(at)) return sum;
+                return shaped(sum, layer_norm<double>(sum.rows(), attention_norm_of(at), norm_eps_of(at)));
+            }};
+}
+
 std::vector<Variant> variants() {
     std::vector<Variant> all = {{"scores are scaled by 1 - p before the softmax", {before_softmax()}}};
+    all.push_back({"the dense layer behind attention times 1 - p", {scaled_dense()}});
     for (const auto names : {of_attention, of_hidden}) {
         const std::string p = names == of_attention ? "p of attention" : "p of hidden states";
         for (const int power : {1, -1}) {
@@ -58,7 +72,7 @@ Mistake mistake_37() {
             .evidence = "",
             .lesson = "02",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"probs", "context"},
+            .stems = {"probs", "context", "attention"},
             .variants = variants()};
 }
 

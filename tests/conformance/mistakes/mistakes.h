@@ -68,6 +68,7 @@ Mistake mistake_60();
 Mistake mistake_61();
 Mistake mistake_62();
 Mistake mistake_63();
+Mistake mistake_64();
 Mistake mistake_65();
 Mistake mistake_66();
 Mistake mistake_67();
@@ -83,6 +84,8 @@ Mistake mistake_76();
 Mistake mistake_77();
 Mistake mistake_78();
 Mistake mistake_79();
+Mistake mistake_80();
+Mistake mistake_81();
 Mistake mistake_82();
 Mistake mistake_83();
 

@@ -29,7 +29,7 @@ std::vector<KnownSlip> position_slips() {
         {{11, 1}, {kD}, "slice around the middle, index relative to k", {"relative.index"}, ""},
         {{12, 0}, {kD}, "distance i - j without its sign", {"relative.index"}, ""},
         {{13, 0}, {kD}, "span T/2 and the first T rows", {"relative.index"}, ""},
-        {{14, 0}, {kD}, "table reshaped (-1, T, H, d): its pieces become samples", {"c2p"}, "which pieces meet which sample is each port's own"},
+        {{14, 0}, {kD}, "table reshaped (-1, T, H, d): its pieces become samples", {"c2p"}, ""},
         {{16, 0}, {kD}, "floor in the log bucket", {"relative.index"}, ""},
         {{17, 0}, {kD}, "M instead of M - 1 in the log bucket", {"relative.index"}, ""},
         {{18, 0}, {kD}, "buckets around M instead of b", {"relative.index"}, ""},
@@ -40,8 +40,8 @@ std::vector<KnownSlip> position_slips() {
         {{22, 0}, {kD}, "in_proj read as blocks q, k, v", {"q"}, ""},
         {{23, 0}, {kD}, "q_bias added to the keys too", {"k"}, ""},
         {{23, 1}, {kD}, "q_bias added after the scale", {"q"}, ""},
-        {{23, 2}, {kD}, "keys with a bias nobody trained", {"k"}, "the bias is unknown"},
-        {{24, 0}, {kD}, "position projections never loaded", {"q_r", "k_r"}, "the projection is unknown"},
+        {{23, 2}, {kD}, "keys with a bias nobody trained", {"k"}, ""},
+        {{24, 0}, {kD}, "position projections never loaded", {"q_r", "k_r"}, ""},
         {{24, 1}, {kD}, "position projections without their biases", {"q_r", "k_r"}, ""},
         {{25, 0}, {kD, kR, kT, kX}, "heads joined as [d,H]", {"context"}, ""},
     };
@@ -65,7 +65,7 @@ std::vector<KnownSlip> score_slips() {
         {{35, 0}, {kD}, "hidden scores lose only 1e4", {"probs"}, ""},
         {{36, 0}, {kD, kR, kT, kX}, "softmax over queries", {"probs"}, ""},
         {{37, 0}, {kD}, "probs times 1 - p while judging", {"probs"}, ""},
-        {{37, 1}, {kD}, "the attention's dense output times 1 - p while judging", {"attention"}, "the catalogue knows the rate of the probabilities alone"},
+        {{37, 1}, {kD}, "the attention's dense output times 1 - p while judging", {"attention"}, ""},
         {{39, 0}, {kD, kR, kX}, "tanh gelu", {"ffn_act", "conv_act"}, ""},
         {{40, 0}, {kD, kR, kT, kX}, "eps 1e-12 (1e-7 where 1e-12 is right)", kNormed, "", true},
         {{40, 1}, {kD, kR, kT, kX}, "eps 1e-5 (1e-7 where 1e-5 is right)", kNormed, "", true},
@@ -161,18 +161,6 @@ const std::vector<KnownSlip>& slips() {
             made.insert(made.end(), part.begin(), part.end());
         return made;
     }();
-    return all;
-}
-
-const std::vector<Unobservable>& unobservable() {
-    static const std::vector<Unobservable> all = {
-        {15, "needs more keys than queries, which no whole model has; on a square index it is mistake 5"},
-        {34, "needs a huge score on a hidden key; no recorded case has one"},
-        {63, "needs a pass with a cache"},
-        {64, "no model of the four families has linear attention"},
-        {80, "races and edges of GPU tiles; a port in plain loops has none"},
-        {81, "edges of GPU tiles; a port in plain loops has none"},
-    };
     return all;
 }
 

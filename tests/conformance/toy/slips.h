@@ -21,13 +21,6 @@ const std::vector<KnownSlip>& training_slips();
 /// Those that backward passes make; toy_gradients.h makes them.
 const std::vector<KnownSlip>& gradient_slips();
 
-/// A mistake of the catalogue that leaves no mark in a trace of these cases, and why.
-struct Unobservable {
-    int mistake;
-    std::string why;
-};
-const std::vector<Unobservable>& unobservable();
-
 /// Another number that makes the very same values where both can be made.
 struct Equivalent {
     int made, named;
