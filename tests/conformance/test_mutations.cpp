@@ -3,11 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <iostream>
 #include <set>
 
 #include "tests/conformance/equivalents.h"
-#include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/mutation_gradients.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -136,55 +134,4 @@ TEST_CASE("mutations: a right port raises no alarm, however it adds", "[kit][mut
                 CHECK(wrong(range.recorded, run_toy<float>(range.model_folder, range.segments, options)) == "");
                 CHECK(wrong(range.sharp, run_toy<double>(range.model_folder, range.segments, options)) == "");
             }
-}
-
-TEST_CASE("mutations: the table of mistakes, who catches them and whether they are named", "[.table]") {
-    std::map<Family, std::vector<Range>> ranges;
-    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
-        ranges[family] = ranges_of(family);
-    const std::vector<GradientRange> backward = gradient_ranges(test::kOracle);
-    std::multimap<int, std::string> rows;
-    std::set<int> caught, named;
-    const auto add_row = [&](const KnownSlip& known, const Outcome& outcome) {
-        const Finding* const best = outcome.named()        ? outcome.named()
-                                    : outcome.equivalent() ? outcome.equivalent()
-                                                           : outcome.caught();
-        REQUIRE(best);
-        const int number = known.slip.mistake;
-        caught.insert(number);
-        if (best->named) named.insert(number);
-        std::string name = best->named == number ? "yes" : "as " + std::to_string(best->named);
-        if (!best->named) name = !known.no_name.empty() ? "no: " + known.no_name : "no";
-        rows.emplace(number, known.what + " | " + best->where + " | `" + best->first + "` | " + name);
-    };
-    for (const KnownSlip& known : slips()) {
-        Outcome outcome{&known, {}};
-        for (const Family family : known.families)
-            for (const Range& range : ranges[family])
-                for (const Finding& verdict : try_slip(known.slip, range, false)) outcome.all.push_back(verdict);
-        add_row(known, outcome);
-    }
-    const std::vector<TrainingCase> training = {training_case("ms_rtd"), training_case("ms_sift")};
-    for (const KnownSlip& known : training_slips())
-        add_row(known, {&known, try_training_slip(known.slip, case_of(training, known.slip))});
-    for (const KnownSlip& known : gradient_slips()) {
-        Outcome outcome{&known, {}};
-        for (const GradientRange& range : backward)
-            if (std::count(known.families.begin(), known.families.end(), range.content.family) > 0)
-                for (const Finding& verdict : try_gradient_slip(known.slip, range)) outcome.all.push_back(verdict);
-        add_row(known, outcome);
-    }
-    for (const TermSlip& known : term_slips()) {
-        const std::vector<Finding> all = try_term_slip(test::KitFixture::kit(), known);
-        const auto best = std::max_element(all.begin(), all.end(), [&](const Finding& a, const Finding& b) {
-            return (a.named == known.slip.mistake) < (b.named == known.slip.mistake);
-        });
-        caught.insert(known.slip.mistake);
-        if (best->named) named.insert(known.slip.mistake);
-        rows.emplace(known.slip.mistake,
-                     known.what + " | " + best->where + " | `" + best->first + "` | " + (best->named ? "yes" : "no"));
-    }
-    std::cout << "| mistake | made by | caught by | first wrong stage | named |\n|---|---|---|---|---|\n";
-    for (const auto& [number, row] : rows) std::cout << "| " << number << " | " << row << " |\n";
-    std::cout << "\n" << caught.size() << " of 83 mistakes caught, " << named.size() << " named.\n";
 }
