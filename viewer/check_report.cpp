@@ -112,6 +112,8 @@ ReportedMistake read_mistake(const Node& node) {
     mistake.residual = node.number("residual");
     if (node.find("runner_up")) mistake.runner_up = static_cast<int>(node.whole("runner_up"));
     mistake.runner_up_residual = node.number("runner_up_residual");
+    mistake.runner_up_is_bound = node.find("runner_up_is_bound") && node.truth("runner_up_is_bound");
+    mistake.betrays = node.text_or_nothing("betrays");
     return mistake;
 }
 

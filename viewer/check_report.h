@@ -23,10 +23,11 @@ struct ReportedStage {
 
 struct ReportedMistake {
     int number = 0;
-    std::string name, how, lesson;
+    std::string name, how, betrays, lesson;
     double residual = 0;
-    std::optional<int> runner_up;
+    std::optional<int> runner_up;  // 0: the right formula
     double runner_up_residual = 0;
+    bool runner_up_is_bound = false;  // it was given up early and leaves at least that much
 };
 
 struct ReportedCase {

@@ -110,8 +110,7 @@ void Microscope::draw(Scene& scene, const Rect& room) {
     for (int term = 0; term < 3; ++term)  // a tall window has room for the others too
         if (term != chosen && term_of(*cell, term).active && column.y() + ui.px(150) < room.y1)
             draw_channels(scene, column, term);
-    draw_lesson_links(scene, column, room,
-                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
+    draw_lesson_links(scene, column, room, {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
 }
 
 void Microscope::draw_terms(Scene& scene, SideColumn& column) {

@@ -44,6 +44,7 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"runner_up_residual", diagnosis->runner_up ? cli::json_number(diagnosis->runner_up->residual) : Json()},
             {"equivalent", diagnosis->equivalent},
             {"evidence", mistake.evidence},
+            {"betrays", mistake.betrays},
             {"lesson", mistake.lesson}};
 }
 

@@ -43,6 +43,8 @@ Json kit_report() {
                   {"residual", 3e-7},
                   {"runner_up", 5},
                   {"runner_up_residual", 0.4},
+                  {"runner_up_is_bound", true},
+                  {"betrays", "p2c[i,j] == k_j . q_r[delta(j,i)]"},
                   {"lesson", "09"}}},
                 {"pattern", "the diagonal is right everywhere"},
                 {"stages", {passing, failing}},
@@ -84,6 +86,8 @@ TEST_CASE("check report: cases, stages in the order of a model, and what was not
     REQUIRE(one.mistake);
     CHECK(one.mistake->number == 1);
     CHECK(one.mistake->runner_up == 5);
+    CHECK(one.mistake->runner_up_is_bound);
+    CHECK(one.mistake->betrays == "p2c[i,j] == k_j . q_r[delta(j,i)]");
     CHECK(one.tokens.size() == 7);
     CHECK(one.reference == folder / "kit/reference.safetensors");
     CHECK(one.candidate == "/dumps/v3.safetensors");

@@ -86,7 +86,10 @@ void ComparePage::draw_mistake(Scene& scene, SideColumn& column) const {
         column.heading("This is mistake " + std::to_string(mistake.number), "residual " + brief(mistake.residual));
         column.sentence(mistake.name + (mistake.how.empty() ? "" : " (" + mistake.how + ")") + ".", false);
         if (mistake.runner_up)
-            column.row("runner-up: mistake " + std::to_string(*mistake.runner_up), brief(mistake.runner_up_residual));
+            column.row(*mistake.runner_up == 0 ? "next best: the right formula"
+                                               : "next best: mistake " + std::to_string(*mistake.runner_up),
+                       (mistake.runner_up_is_bound ? "at least " : "") + brief(mistake.runner_up_residual));
+        if (!mistake.betrays.empty()) column.sentence("What betrays it: " + mistake.betrays + ".");
         if (!mistake.lesson.empty() && column.link("Lesson " + mistake.lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(mistake.lesson));
             ImGui::SetClipboardText(command.c_str());

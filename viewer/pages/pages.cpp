@@ -13,7 +13,8 @@ const std::vector<PageName>& page_names() {
         {"rope", "queries and keys turned by their positions, and why only the difference counts", true},
         {"transformer-xl", "a segment that looks back into memory: four terms, and the shift that places them", true},
         {"permutation", "any order of prediction, two streams, and who sees whom", true},
-        {"compare", "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port", true},
+        {"compare", "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
+         true},
     };
     return names;
 }
