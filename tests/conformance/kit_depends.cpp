@@ -160,7 +160,7 @@ private:
                     else
                         names.push_back("grad." + place.scope() + from.substr(5));
                 }
-        if (place.group.empty()) names = {"mlm.loss", "lm.loss"};
+        if (place.group.empty()) names = {"mlm.loss", "lm.loss", "sift.loss"};
         if (of.ends_with("embeddings.word_embeddings.weight"))
             names.insert(names.end(), {"mlm.transform", "mlm.logits"});
         return names;
@@ -171,7 +171,6 @@ private:
         const Place place = place_of(name);
         if (!place.group.empty()) return of_layer(place);
         if (place.stem.starts_with("emd.query.")) return {content(place.segment, last_layer(place.segment) - 1)};
-        if (place.stem.starts_with("grad.") && known_.contains("sift.loss")) return {"sift.loss"};
         if (place.stem.starts_with("memory."))
             return {content(place.segment, std::stoi("0" + place.stem.substr(7)) - 1)};
         std::vector<std::string> names;
