@@ -14,22 +14,22 @@ Trace only(const Trace& all, const std::string& globs) {
     return kept;
 }
 
-Finding judge(const Range& range, const Trace& reference, const Trace& candidate) {
-    Finding verdict;
-    const Comparison comparison = compare(reference, candidate);
-    const StageVerdict* first = comparison.first();
-    if (!first) return verdict;
-    verdict.first = first->name;
-    const Diagnosis diagnosis = diagnose({reference, candidate, range.model, range.segments}, comparison, *first);
-    if (diagnosis.named) {
-        verdict.named = diagnosis.named->mistake;
-        verdict.residual = diagnosis.named->residual;
-    }
-    verdict.equivalent = diagnosis.equivalent;
-    return verdict;
-}
-
 }  // namespace
+
+Finding finding_of(const Evidence& evidence, const Trace& reference) {
+    Finding finding;
+    const Comparison comparison = compare(reference, evidence.candidate);
+    const StageVerdict* first = comparison.first();
+    if (!first) return finding;
+    finding.first = first->name;
+    const Diagnosis diagnosis = diagnose(evidence, comparison, *first);
+    if (diagnosis.named) {
+        finding.named = diagnosis.named->mistake;
+        finding.residual = diagnosis.named->residual;
+    }
+    finding.equivalent = diagnosis.equivalent;
+    return finding;
+}
 
 std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial) {
     ToyOptions options;
@@ -43,7 +43,8 @@ std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial
                                        {"terms and scores", "*.c2c,*.c2p,*.p2c,*.ac,*.bd,*.ef,*.scores"},
                                        {"outputs", "*.output,*.logits"}});
         for (const auto& [dump, globs] : dumps) {
-            Finding verdict = judge(range, reference, only(candidate, globs));
+            const Trace dumped = only(candidate, globs);
+            Finding verdict = finding_of({reference, dumped, range.model, range.segments}, reference);
             verdict.where = range.name + ", " + precision;
             verdict.in_float = std::string(precision) == "float32";
             verdict.dump = dump;

@@ -31,6 +31,9 @@ struct Finding {
     std::vector<int> equivalent;
 };
 
+/// The first stage of the evidence's candidate that is not as in `reference`, and the name of its mistake.
+Finding finding_of(const Evidence& evidence, const Trace& reference);
+
 /// The port with a slip on a case, in float and in double; full and partial dumps.
 /// Partial dumps are tried only if `partial`.
 std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial);

@@ -45,20 +45,9 @@ Trace whole_model(const GradientRange& range, const Slip& slip) {
 }
 
 Finding judge(const GradientRange& range, const Trace& candidate) {
-    Finding finding;
-    const Comparison comparison = compare(range.content.reference, candidate);
-    const StageVerdict* first = comparison.first();
-    if (!first) return finding;
-    finding.first = first->name;
     Evidence evidence{range.known, candidate, range.model, range.segments};
     evidence.family = range.content.family;
-    const Diagnosis diagnosis = diagnose(evidence, comparison, *first);
-    if (diagnosis.named) {
-        finding.named = diagnosis.named->mistake;
-        finding.residual = diagnosis.named->residual;
-    }
-    finding.equivalent = diagnosis.equivalent;
-    return finding;
+    return finding_of(evidence, range.content.reference);
 }
 
 }  // namespace

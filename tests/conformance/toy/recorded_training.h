@@ -28,21 +28,11 @@ inline Finding judged(const TrainingCase& one, const Trace& reference, const Tra
     Trace dump;
     for (const Stage& each : candidate.stages())
         if (stage.empty() || each.name == stage) dump.add(each);
-    Finding finding;
+    const Trace known = one.with_noise(reference);
+    Finding finding = finding_of({known, dump, one.model, one.segments, Dialect::official}, reference);
     finding.where = one.name + (in_float ? ", float32" : ", float64");
     finding.in_float = in_float;
     finding.dump = stage.empty() ? "everything" : stage;
-    const Comparison comparison = compare(reference, dump);
-    const StageVerdict* first = comparison.first();
-    if (!first) return finding;
-    finding.first = first->name;
-    const Trace known = one.with_noise(reference);
-    const Diagnosis diagnosis = diagnose({known, dump, one.model, one.segments, Dialect::official}, comparison, *first);
-    if (diagnosis.named) {
-        finding.named = diagnosis.named->mistake;
-        finding.residual = diagnosis.named->residual;
-    }
-    finding.equivalent = diagnosis.equivalent;
     return finding;
 }
 
