@@ -67,6 +67,7 @@ private:
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
     void draw_mistake(Scene& scene, SideColumn& column) const;
+    void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
 
@@ -86,7 +87,7 @@ private:
     std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
     bool shows_tokens_ = true;
     Index row_seen_ = -1;  // State::cell.i when it was last looked at
-    float stage_scroll_ = 0, list_height_ = 0, list_width_ = 0;
+    float stage_scroll_ = 0, side_scroll_ = 0, list_height_ = 0, list_width_ = 0;
 };
 
 }  // namespace locus

@@ -1,4 +1,5 @@
 // The column at the right: what a report says, the cell, and all cells in numbers.
+#include <algorithm>
 #include <cmath>
 
 #include "viewer/formula_bar.h"
@@ -34,13 +35,22 @@ bool is_p2c_of_paper(const CompareState& state) {
 
 void ComparePage::draw_side(Scene& scene, const Rect& room) {
     if (!scene.answer) return;
+    const Ui& ui = scene.ui;
+    const Touch mouse = ui.touch("words", room);
+    if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    SideColumn column(ui, room, side_scroll_);
+    if (scene.state.compare.report) draw_report_words(scene, column);
+    if (ready(scene) && a_.size() > 0) {
+        draw_cell_words(scene, column);
+        draw_statistics(scene, column);
+        if (!scene.state.compare.report) draw_what_to_see(scene, column, room);
+    }
+    const float over = column.y() + side_scroll_ - ui.px(8) - room.y1;
+    side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
+}
+
+void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const {
     const CompareState& state = scene.state.compare;
-    SideColumn column(scene.ui, room);
-    if (state.report) draw_report_words(scene, column);
-    if (!ready(scene) || a_.size() == 0) return;
-    draw_cell_words(scene, column);
-    draw_statistics(scene, column);
-    if (state.report) return;
     column.rule();
     if (is_p2c_of_paper(state))
         column.sentence(layer_of(state.stage) == 0 ? "The paper prints p2c with row \u03b4(j, i); the authors' code "
