@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/io/printable.h"
 #include "core/stages.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -200,6 +201,17 @@ CheckReport read_check_report(const std::filesystem::path& file) {
         report.cases.push_back(read_case(root));
     if (report.cases.empty()) root.refuse("cases", "at least one case");
     return report;
+}
+
+bool is_judged_by(const ReportedStage& reported, const Stage& reference, const Stage& candidate) {
+    if (reported.state == StageState::not_reported || reported.index.empty()) return true;  // nothing was printed
+    const auto holds = [&](const Stage& stage, double value) {
+        const auto place = place_of(stage, reported.index);
+        if (!place) return false;
+        const double here = sheet_of(stage, place->sample, place->head)(place->cell.i, place->cell.j);
+        return here == value || (std::isnan(here) && std::isnan(value));
+    };
+    return holds(reference, reported.expected) && holds(candidate, reported.found);
 }
 
 }  // namespace locus

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/trace.h"
 
 namespace locus {
 
@@ -62,5 +62,9 @@ struct CheckReport {
 /// Throws Error(unreadable) for a file that is missing, no JSON, or JSON of something else; the sentence names file and
 /// field.
 CheckReport read_check_report(const std::filesystem::path& file);
+
+/// True if these are the stages that the report judged: they still hold the two values that it printed of the worst
+/// cell.  A dump may have been written anew since.
+bool is_judged_by(const ReportedStage& reported, const Stage& reference, const Stage& candidate);
 
 }  // namespace locus

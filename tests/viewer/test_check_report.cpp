@@ -119,6 +119,32 @@ TEST_CASE("check report: the page opens on the first red stage, its dumps as A a
     CHECK(state.request().stage.empty());
 }
 
+TEST_CASE("check report: a dump that was written anew is not the one that was judged", "[viewer][compare]") {
+    const auto stage_of = [](double at_1_0) {
+        Stage stage;
+        stage.name = "layer.0.context";
+        stage.axes = {"B", "T", "D"};
+        stage.values = Tensor<double>({1, 2, 2}, {1, 2, at_1_0, 4});
+        return stage;
+    };
+    ReportedStage reported;
+    reported.name = "layer.0.context";
+    reported.state = StageState::fail;
+    reported.index = {0, 1, 0};
+    reported.expected = 3;
+    reported.found = 3.5;
+    CHECK(is_judged_by(reported, stage_of(3), stage_of(3.5)));
+    CHECK_FALSE(is_judged_by(reported, stage_of(3), stage_of(3)));
+    CHECK_FALSE(is_judged_by(reported, stage_of(3.5), stage_of(3.5)));
+    reported.found = std::nan("");
+    CHECK(is_judged_by(reported, stage_of(3), stage_of(std::nan(""))));
+    CHECK_FALSE(is_judged_by(reported, stage_of(3), stage_of(3.5)));
+    reported.index = {0, 2, 0};  // of another shape
+    CHECK_FALSE(is_judged_by(reported, stage_of(3), stage_of(std::nan(""))));
+    reported.index.clear();  // nothing was compared
+    CHECK(is_judged_by(reported, stage_of(3), stage_of(1)));
+}
+
 TEST_CASE("check report: what is no report is refused with the file and the field", "[viewer][compare]") {
     const TemporaryFolder folder;
     const auto refusal = [&](const Json& json, const std::string& field) {

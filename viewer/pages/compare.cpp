@@ -61,6 +61,9 @@ void ComparePage::measure(const Scene& scene, Index head, Index other) {
     const CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
     const ReportedStage* reported = state.report ? state.reported()->find(answer.stage) : nullptr;
+    whole_numbers_ =
+        std::holds_alternative<IndexTensor>(answer.a.values) && std::holds_alternative<IndexTensor>(answer.b.values);
+    outdated_ = reported && !is_judged_by(*reported, answer.a, answer.b);
     a_ = sheet_of(answer.a, state.sample, head);
     b_ = sheet_of(answer.b, state.sample, other);
     allowed_ = reported && std::isfinite(reported->allowed) ? reported->allowed : answer.allowed;
@@ -125,45 +128,12 @@ void ComparePage::jump(Scene& scene) {
     state.view.reveal(*next, sheets_.rows, sheets_.cols);
 }
 
-void ComparePage::name_axes(const Scene& scene) {
-    const CompareState& state = scene.state.compare;
-    const auto sample = static_cast<std::size_t>(state.sample);
-    std::vector<std::string> words;
-    if (state.from_model())
-        words = scene.answer->labels;
-    else if (sample < scene.answer->compare.tokens.size())
-        words = scene.answer->compare.tokens[sample];
-    else if (state.report)
-        words = state.reported()->tokens;
-    const auto fits = [&](const std::string& axis, Index count) {
-        return counts_tokens(axis) && static_cast<Index>(words.size()) == count;
-    };
-    row_words_ = fits(sheets_.row_axis, sheets_.rows) ? words : std::vector<std::string>();
-    column_words_ = fits(sheets_.col_axis, sheets_.cols) ? words : std::vector<std::string>();
-}
-
-std::string ComparePage::row_name(Index i) const {
-    return row_words_.empty() ? std::to_string(i) : row_words_[static_cast<std::size_t>(i)];
-}
-
-std::string ComparePage::column_name(Index j) const {
-    return column_words_.empty() ? std::to_string(j) : column_words_[static_cast<std::size_t>(j)];
-}
-
-std::string ComparePage::place_in_words(Cell cell) const {
-    const auto named = [](const std::string& axis, const std::vector<std::string>& words, Index at) {
-        const std::string place = axis_in_words(axis) + " " + std::to_string(at);
-        return words.empty() ? place : place + " (" + words[static_cast<std::size_t>(at)] + ")";
-    };
-    const std::string column = named(sheets_.col_axis, column_words_, cell.j);
-    return sheets_.row_axis.empty() ? column : named(sheets_.row_axis, row_words_, cell.i) + ", " + column;
-}
-
 ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) const {
     const Ui& ui = scene.ui;
     const Rect inside = room.inset(ui.px(16), ui.px(10));
     float names = ui.px(24), header = ui.px(16);
     for (const std::string& word : row_words_) names = std::max(names, ui.text_width(word, Face::label));
+    names = std::max(names, ui.text_width(column_axis(), Face::mono_small) - ui.px(14));  // stands beside the numbers
     for (const std::string& word : column_words_) header = std::max(header, ui.text_width(word, Face::label));
     names = std::min(names, ui.px(96)) + ui.px(22);  // and the name of the axis
     header = std::min(header, ui.px(96)) + ui.px(24);

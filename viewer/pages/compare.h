@@ -71,6 +71,9 @@ private:
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
 
+    /// Six digits, for values of any size; rows of tables and masks as they are.
+    std::string value_text(double value) const;
+    std::string column_axis() const;
     std::string row_name(Index i) const;
     std::string column_name(Index j) const;
     /// "[MASK] looks at beside, 2 to the right" or "token 3, channel 7".
@@ -85,6 +88,8 @@ private:
     std::vector<std::string> row_words_, column_words_;  // empty: numbers
     std::vector<std::string> stages_;
     std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
+    bool whole_numbers_ = false;                    // an index tensor
+    bool outdated_ = false;                         // the files are not those that the report judged
     bool shows_tokens_ = true;
     Index row_seen_ = -1;  // State::cell.i when it was last looked at
     float stage_scroll_ = 0, side_scroll_ = 0, list_height_ = 0, list_width_ = 0;

@@ -8,16 +8,6 @@
 
 namespace locus {
 
-namespace {
-
-/// Six digits, for values of any size.
-std::string value_text(double value) {
-    const double size = std::abs(value);
-    return size != 0 && (size >= 1e5 || size < 1e-3) ? brief(value) : fixed(value, 4);
-}
-
-}  // namespace
-
 void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, std::optional<Cell>& pointed) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
@@ -67,8 +57,7 @@ void ComparePage::draw_row_names(const Scene& scene, const Rect& cells, Index ch
         ui.text_upwards(cells.x0 - std::min(names, ui.px(96)) - ui.px(15),
                         cells.middle_y() + ui.text_width(axis, Face::mono_small) / 2, axis, ui.theme->muted,
                         Face::mono_small);
-    const std::string across = axis_in_words(sheets_.col_axis) + (sheets_.col_axis == "Tk" ? " j" : "");
-    ui.text(cells.x0 - ui.px(6), cells.y0 - ui.px(9), across, ui.theme->muted, Face::mono_small, Align::right);
+    ui.text(cells.x0 - ui.px(6), cells.y0 - ui.px(9), column_axis(), ui.theme->muted, Face::mono_small, Align::right);
 }
 
 void ComparePage::draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const {
@@ -133,7 +122,7 @@ void ComparePage::draw_profile(Scene& scene, const Rect& room) const {
     plot.decimals = 4;
     plot.marked_x = static_cast<double>(square ? chosen.i - chosen.j : chosen.i);
     plot.high = *std::max_element(most.begin(), most.end()) * 1.06;
-    if (plot.high == 0) plot.high = 1;
+    if (plot.high == 0) plot.high = 1.06;
     plot.curves = {{mean, ui.theme->muted, "mean"}, {most, ui.theme->accent, "largest"}};
     const float y = room.y0 + ui.px(8);
     const std::string title =

@@ -105,8 +105,9 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& room) const {
     const Ui& ui = scene.ui;
     const CompareState& state = scene.state.compare;
     const float x = room.x0 + ui.px(16), y = room.y0 + ui.px(20), wide = room.width() - ui.px(32);
-    if (state.report && state.report->pass) {
-        const Index passed = state.reported()->count(StageState::pass);
+    const Index passed = state.report ? state.reported()->count(StageState::pass) : 0;
+    const bool passes = state.report && state.report->pass && passed > 0 && !(ready(scene) && outdated_);
+    if (passes) {
         ui.text_within(x, y, wide,
                        "Everything passes: " + std::to_string(passed) +
                            " stages of this case, no value outside what "
@@ -125,9 +126,11 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& room) const {
         ui.paragraph(x, y + ui.px(18), std::min(wide, ui.px(640)), why, ui.theme->text);
         return;
     }
-    if (state.report && state.report->pass) return;
+    if (passes) return;
     std::string line;
-    if (here_.largest == 0 && here_.not_finite == 0)
+    if (outdated_)
+        line = "These are not the values that the report judged: a file was written since. Check again.";
+    else if (here_.largest == 0 && here_.not_finite == 0)
         line = "A and B are equal here, to the last bit.";
     else if (here_.outside == 0)
         line = "A and B agree here: no cell differs by more than rounding explains.";

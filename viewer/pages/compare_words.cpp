@@ -11,11 +11,6 @@ namespace locus {
 
 namespace {
 
-std::string value_text(double value) {
-    const double size = std::abs(value);
-    return size != 0 && (size >= 1e5 || size < 1e-3) ? brief(value) : fixed(value, 4);
-}
-
 std::string joined(const std::vector<Index>& index) {
     std::string text;
     for (const Index at : index) text += (text.empty() ? "[" : ", ") + std::to_string(at);
