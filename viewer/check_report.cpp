@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/io/json_file.h"
 #include "core/io/printable.h"
 #include "core/stages.h"
 #include "viewer/plots/stage_slice.h"
@@ -149,21 +149,6 @@ ReportedCase read_case(const Node& node) {
     return one;
 }
 
-Json parse_file(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream || std::filesystem::is_directory(file))
-        throw Error(Fault::unreadable,
-                    printable(file.string()) +
-                        ": cannot be read, expected what locus kit check --json or locus check --json "
-                        "printed");
-    Json json = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded())
-        throw Error(Fault::unreadable, printable(file.string()) +
-                                           ": is not JSON, expected what locus kit check --json or " +
-                                           "locus check --json printed");
-    return json;
-}
-
 }  // namespace
 
 const ReportedStage* ReportedCase::find(const std::string& stage) const {
@@ -187,7 +172,7 @@ std::size_t CheckReport::opening() const {
 }
 
 CheckReport read_check_report(const std::filesystem::path& file) {
-    const Json json = parse_file(file);
+    const Json json = read_json_file(file);
     const Node root{file, json, ""};
     CheckReport report;
     report.file = file;

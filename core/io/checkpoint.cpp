@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "core/io/json_file.h"
+#include "core/io/mapped_file.h"
 #include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
@@ -91,7 +93,7 @@ std::string read_text(const fs::path& file) {
 
 /// Shard names of model.safetensors.index.json, each once.
 std::vector<std::string> shard_names(const fs::path& index_file) {
-    const auto json = parse_json_object(read_text(index_file), index_file.string());
+    const auto json = read_json_file(index_file);
     if (!json.contains("weight_map") || !json["weight_map"].is_object() || json["weight_map"].empty())
         refuse(index_file, "has no weight_map, expected names of tensors and of their files");
     std::set<std::string> names;

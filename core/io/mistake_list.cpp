@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/io/mapped_file.h"
-#include "core/json_text.h"
+#include "core/io/json_file.h"
 
 namespace locus {
 
@@ -33,8 +32,7 @@ MistakeEntry entry_from(const Json& json) {
 }  // namespace
 
 std::vector<MistakeEntry> read_mistake_list(const std::filesystem::path& file) {
-    const MappedFile mapped(file);
-    const Json json = parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, file.string());
+    const Json json = read_json_file(file);
     std::vector<MistakeEntry> entries;
     try {
         for (const Json& each : json.at("mistakes")) entries.push_back(entry_from(each));

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "core/cli/request.h"
+#include "core/io/json_file.h"
+#include "core/io/mapped_file.h"
 #include "core/io/printable.h"
 #include "core/io/safetensors.h"
-#include "core/json_text.h"
 #include "tests/conformance/kit_sha256.h"
 
 namespace locus::conformance {
@@ -23,8 +24,6 @@ std::string text_of(const fs::path& file) {
     const MappedFile mapped(file);
     return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
 }
-
-Json parse(const fs::path& file) { return Json::parse(parse_json_object(text_of(file), file.string()).dump()); }
 
 /// A field that must be there and of this kind.
 const Json& field(const Json& json, const char* name, Json::value_t kind, const fs::path& file) {
@@ -63,7 +62,7 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
     for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
 
     const fs::path file = one.folder / "case.json";
-    const Json json = parse(file);
+    const Json json = read_json_file(file);
     one.level = text_field(json, "level", file);
     one.family = text_field(json, "family", file);
     one.why = text_field(json, "why", file);
@@ -89,7 +88,7 @@ Kit read_kit(const fs::path& folder) {
     kit.folder = folder;
     const std::string text = text_of(file);
     kit.hash = sha256(text);
-    const Json json = parse(file);
+    const Json json = read_json_file(file);
     if (json.value("format", Json()) != Json(kKitFormat))
         refuse(file, std::string("is no kit: its format is not \"") + kKitFormat + "\"");
     kit.version = text_field(json, "version", file);

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "core/io/checkpoint.h"
+#include "core/io/json_file.h"
 #include "core/io/safetensors.h"
-#include "core/json_text.h"
 #include "tests/conformance/kit_case.h"
 #include "tests/conformance/kit_content.h"
 
@@ -71,18 +71,12 @@ Trace renamed(const Trace& recorded, Family family) {
     return trace;
 }
 
-Json read_json(const fs::path& file) {
-    const MappedFile mapped(file);
-    return Json::parse(
-        parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, file.string()).dump());
-}
-
 /// case.json, who computed what, and how exact.
 CaseContent recorded_content(const fs::path& folder, const std::string& id, const std::vector<std::string>& by_locus) {
     if (!fs::is_directory(folder))
         throw Error(Fault::unreadable,
                     folder.string() + ": no such folder, expected a recorded case of the source tree");
-    const Json json = read_json(folder / "case.json");
+    const Json json = read_json_file(folder / "case.json");
     CaseContent content;
     content.id = id;
     content.source = json.at("source");

@@ -3,8 +3,8 @@
 #include <fstream>
 
 #include "core/io/checkpoint.h"
+#include "core/io/json_file.h"
 #include "core/io/safetensors.h"
-#include "core/json_text.h"
 #include "tests/conformance/kit_content.h"
 
 namespace locus::conformance {
@@ -50,14 +50,8 @@ constexpr const char* kRecorded[] = {"ms_deberta_v3_emd",
                                      "hf_xlnet_same_length",
                                      "hf_xlnet_uni"};
 
-Json read_json(const fs::path& file) {
-    const MappedFile mapped(file);
-    return Json::parse(
-        parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, file.string()).dump());
-}
-
 CaseContent recorded_case(const fs::path& folder) {
-    const Json json = read_json(folder / "case.json");
+    const Json json = read_json_file(folder / "case.json");
     const fs::path exact = folder / "trace_exact.safetensors";
     CaseContent content;
     content.id = "L3/" + folder.filename().string();

@@ -161,7 +161,7 @@ TEST_CASE("check report: what is no report is refused with the file and the fiel
         }
     };
     refusal({{"hello", 1}}, "pass");
-    refusal(Json::array({1, 2}), "pass");
+    refusal(Json::array({1, 2}), "object");
     refusal({{"pass", true}}, "stages");
     Json report = kit_report();
     report["format"] = "locus-kit";
@@ -183,7 +183,7 @@ TEST_CASE("check report: what is no report is refused with the file and the fiel
     refusal(report, "cases[1].diagnosis.mistake");
 
     write_file(folder / "report.json", "{\"pass\": tru");
-    CHECK_THROWS_WITH(read_check_report(folder / "report.json"), Catch::Contains("is not JSON"));
+    CHECK_THROWS_WITH(read_check_report(folder / "report.json"), Catch::Contains("not valid JSON"));
     CHECK_THROWS_WITH(read_check_report(folder / "gone.json"), Catch::Contains("gone.json"));
-    CHECK_THROWS_WITH(read_check_report(folder.path()), Catch::Contains("cannot be read"));
+    CHECK_THROWS_WITH(read_check_report(folder.path()), Catch::Contains("not a regular file"));
 }

@@ -99,7 +99,7 @@ TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]
     refusal({"--report", "a.json", "--compare", "b"}, 2, "--compare");
     const TemporaryFolder folder;
     write_file(folder / "prose.json", "all is well");
-    refusal({"--report", (folder / "prose.json").string()}, 3, "is not JSON");
+    refusal({"--report", (folder / "prose.json").string()}, 3, "not valid JSON");
     write_file(folder / "other.json", "{\"pass\": true}");
     refusal({"--report", (folder / "other.json").string()}, 3, "stages");
     Report report(folder, "layer.0.p2c");

@@ -45,7 +45,7 @@ std::string ComparePage::place_in_words(Cell cell) const {
 }
 
 std::string ComparePage::value_text(double value) const {
-    if (whole_numbers_) return whole(static_cast<std::int64_t>(value));
+    if (whole_numbers_ && value == std::floor(value)) return whole(static_cast<std::int64_t>(value));
     const double size = std::abs(value);
     return size != 0 && (size >= 1e5 || size < 1e-3) ? brief(value) : fixed(value, 4);
 }
