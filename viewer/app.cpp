@@ -147,9 +147,9 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, room);
-        ui.draw().PushClipRect(side.min(), side.max(), true);
+        ui.draw().push_clip(side.min(), side.max());
         shown.draw_side(scene, side);
-        ui.draw().PopClipRect();
+        ui.draw().pop_clip();
         shown.draw_formula(scene, formula);
     }
     if (!opens || (shown.needs_answer() && !error_.empty()))

@@ -6,10 +6,21 @@
 
 namespace locus {
 
+Ui::Group::Group(const Ui& ui, const char* id) : log_(ui.log) {
+    ImGui::PushID(id);
+    if (log_) log_->groups.emplace_back(id);
+}
+
+Ui::Group::~Group() {
+    ImGui::PopID();
+    if (log_) log_->groups.pop_back();
+}
+
 Touch Ui::touch(const char* id, const Rect& rect) const {
     Touch touch;
     touch.at = ImGui::GetIO().MousePos;
     if (rect.width() < 1 || rect.height() < 1) return touch;
+    if (log) log->items.push_back({log->full_id(id), {rect.min(), rect.max()}, draw().clip()});
     ImGui::SetCursorScreenPos(rect.min());
     touch.clicked = ImGui::InvisibleButton(id, {rect.width(), rect.height()});
     touch.hovered = ImGui::IsItemHovered();
@@ -32,10 +43,9 @@ float Ui::stepper(const char* id, float right, float y, std::string_view shown, 
     const Rect box{right - number - 2 * arrow, y - px(13), right, y + px(13)};
     fill(box, theme->panel, 5);
     outline(box, theme->line, 1, 5);
-    ImGui::PushID(id);
+    const Group group(*this, id);
     const Touch less = touch("less", {box.x0, box.y0, box.x0 + arrow, box.y1});
     const Touch more = touch("more", {box.x1 - arrow, box.y0, box.x1, box.y1});
-    ImGui::PopID();
     if (less.clicked) value -= 1;
     if (more.clicked) value += 1;
     if (box.holds(less.at) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem) &&
@@ -63,7 +73,7 @@ float Ui::choice(const char* id, float x, float y, const std::vector<std::string
     for (const std::string& label : labels) width += text_width(label) + px(22);
     const Rect box{x, y - px(13), x + width, y + px(13)};
     fill(box, theme->panel, 5);
-    ImGui::PushID(id);
+    const Group group(*this, id);
     for (std::size_t n = 0; n < labels.size(); ++n) {
         const Rect segment{x, box.y0, x + text_width(labels[n]) + px(22), box.y1};
         const Touch mouse = touch(labels[n].c_str(), segment);
@@ -72,12 +82,10 @@ float Ui::choice(const char* id, float x, float y, const std::vector<std::string
             (n == 0 ? ImDrawFlags_RoundCornersLeft : 0) | (n + 1 == labels.size() ? ImDrawFlags_RoundCornersRight : 0);
         const ImDrawFlags rounding = corners == 0 ? ImDrawFlags_RoundCornersNone : corners;
         if (n == chosen || mouse.hovered)
-            draw().AddRectFilled(segment.min(), segment.max(), n == chosen ? theme->accent : theme->chip, px(5),
-                                 rounding);
+            draw().fill(segment.min(), segment.max(), n == chosen ? theme->accent : theme->chip, px(5), rounding);
         text(segment.middle_x(), y, labels[n], n == chosen ? theme->on_accent : theme->text, Face::ui, Align::centre);
         x = segment.x1;
     }
-    ImGui::PopID();
     outline(box, theme->line, 1, 5);
     return box.x1;
 }
@@ -96,7 +104,7 @@ bool Ui::slider(const char* id, float x, float y, float width, double& value, do
     const float knob = x + reach + share * (width - 2 * reach);
     fill({x, y - px(1), x + width, y + px(1)}, theme->line);
     fill({x, y - px(1), knob, y + px(1)}, theme->muted);
-    draw().AddCircleFilled({knob, y}, mouse.held ? px(6) : px(5), mouse.hovered ? theme->text : theme->muted, 24);
+    draw().disc({knob, y}, mouse.held ? px(6) : px(5), mouse.hovered ? theme->text : theme->muted);
     return value != before;
 }
 

@@ -13,7 +13,7 @@ struct Line {
 };
 
 constexpr Line kEverywhere[] = {
-    {"1 \u2026 7", "pages"},
+    {"0 \u2026 9", "pages"},
     {"[  ]", "layer before, after"},
     {",  .", "head before, after"},
     {"\u2190 \u2191 \u2193 \u2192", "move the cell"},

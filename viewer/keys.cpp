@@ -54,10 +54,9 @@ bool press_character(Scene& scene, char32_t character) {
     };
     const bool decoder = state.page == "decoder";
     Index& head = decoder ? state.decoder_head : state.head;
-    if (character >= '1' && character <= '9') {
-        const auto& pages = page_names();
-        const auto n = static_cast<std::size_t>(character - '1');
-        if (n < pages.size()) state.page = pages[n].name;
+    if (character >= '0' && character <= '9') {
+        for (const PageName& page : page_names())
+            if (static_cast<char32_t>(page.key) == character) state.page = page.name;
         return true;
     }
     // A page with a layer and a head of its own takes these itself.

@@ -8,6 +8,7 @@
 #include "viewer/bench.h"
 #include "viewer/loop.h"
 #include "viewer/options.h"
+#include "viewer/state_fields.h"
 
 namespace {
 
@@ -44,6 +45,10 @@ int main(int argc, char** argv) {
             return 0;
         }
         State state = state_of(options);
+        if (options.list_fields) {
+            for (const StateField& field : state_fields()) std::cout << field.name << '=' << field.get(state) << '\n';
+            return 0;
+        }
         open_sources(options, state);
         const Session session(options.model);
         fit_to_model(options, session, state);

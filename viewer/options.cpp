@@ -8,6 +8,7 @@
 #include "core/cli/program.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
+#include "viewer/state_fields.h"
 
 namespace locus {
 
@@ -49,10 +50,14 @@ void add_options(CLI::App& app, Options& options) {
         ->check(cli::not_empty());
     app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
     app.add_option("--theme", options.theme, "dark or light");
+    app.add_option("--set", options.set,
+                   "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
+        ->allow_extra_args(false);
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
+    app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
 }
 
@@ -92,6 +97,7 @@ State state_of(Options& options) {
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
+    for (const std::string& set : options.set) set_field(state, set);
     return state;
 }
 

@@ -18,10 +18,11 @@ struct Options {
     std::string model = "tiny-v3";
     std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot;
     std::optional<std::string> report, stage;
+    std::vector<std::string> set;      // NAME=VALUE of state_fields
     std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;
     double scale = 1;
-    bool list_pages = false, bench = false;
+    bool list_pages = false, list_fields = false, bench = false;
     int width = 1280, height = 800;  // from `size`
 };
 

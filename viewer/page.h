@@ -55,6 +55,7 @@ std::vector<std::unique_ptr<Page>> make_pages();
 /// Their names, for --list-pages, without a window.
 struct PageName {
     const char* name;
+    char key;
     const char* about;
     bool own_head = false;  // it has a layer and a head of its own
 };

@@ -19,9 +19,9 @@ struct Command {
 
 std::vector<Command> fixed_commands() {
     std::vector<Command> commands;
-    for (std::size_t n = 0; n < page_names().size(); ++n) {
-        const char* page = page_names()[n].name;
-        commands.push_back({std::string("page ") + page, std::to_string(n + 1), [page](State& s) { s.page = page; }});
+    for (const PageName& known : page_names()) {
+        const char* page = known.name;
+        commands.push_back({std::string("page ") + page, {known.key}, [page](State& s) { s.page = page; }});
     }
     commands.push_back({"write the sentence", "Ctrl L", [](State& s) { s.editing = true; }});
     for (const Dialect dialect : {Dialect::paper, Dialect::official, Dialect::hf})

@@ -59,7 +59,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
     if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(60);
     scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, whole - room.width()));
 
-    ui.draw().PushClipRect({room.x0 - ui.px(1), room.y0}, {room.x1 + ui.px(1), room.y1}, true);
+    ui.draw().push_clip({room.x0 - ui.px(1), room.y0}, {room.x1 + ui.px(1), room.y1});
     bool on_chip = false;
     for (std::size_t t = 0; t < chips.size(); ++t) {
         const Rect box{room.x0 + chips[t].x0 - scroll_, room.middle_y() - ui.px(12), room.x0 + chips[t].x1 - scroll_,
@@ -83,7 +83,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
         ui.text(box.middle_x(), box.middle_y(), scene.answer->labels[t],
                 scene.answer->special[t] ? theme.muted : theme.text, Face::ui, Align::centre);
     }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
     if (mouse.clicked && !on_chip) state.editing = true;
     const auto more = [&](float x, const char* arrow) {
         ui.text(x, room.middle_y(), arrow, theme.muted, Face::ui, Align::centre);

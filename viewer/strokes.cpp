@@ -15,7 +15,7 @@ void draw_dashed(const Ui& ui, const std::vector<ImVec2>& corners, ImU32 colour,
         while (rest > 0) {
             const float step = std::min(rest, left), share = step / rest;
             const ImVec2 end{from.x + (to.x - from.x) * share, from.y + (to.y - from.y) * share};
-            if (on) ui.draw().AddLine(from, end, colour, width);
+            if (on) ui.draw().line(from, end, colour, width);
             from = end;
             rest -= step;
             left -= step;
@@ -34,7 +34,7 @@ void draw_arrow_head(const Ui& ui, ImVec2 tip, float dx, float dy, ImU32 colour,
     const ImVec2 points[] = {{tip.x - ux * head - uy * head * 0.5f, tip.y - uy * head + ux * head * 0.5f},
                              tip,
                              {tip.x - ux * head + uy * head * 0.5f, tip.y - uy * head - ux * head * 0.5f}};
-    ui.draw().AddPolyline(points, 3, colour, 0, width);
+    ui.draw().polyline(points, 3, colour, width);
 }
 
 void draw_play_sign(const Ui& ui, ImVec2 middle, float size, bool playing, ImU32 colour) {
@@ -44,8 +44,8 @@ void draw_play_sign(const Ui& ui, ImVec2 middle, float size, bool playing, ImU32
         ui.fill({middle.x - half, middle.y - half, middle.x - half + bar, middle.y + half}, colour);
         ui.fill({middle.x + half - bar, middle.y - half, middle.x + half, middle.y + half}, colour);
     } else {
-        ui.draw().AddTriangleFilled({middle.x - half * 0.8f, middle.y - half}, {middle.x + half, middle.y},
-                                    {middle.x - half * 0.8f, middle.y + half}, colour);
+        ui.draw().triangle({middle.x - half * 0.8f, middle.y - half}, {middle.x + half, middle.y},
+                           {middle.x - half * 0.8f, middle.y + half}, colour);
     }
 }
 

@@ -33,8 +33,7 @@ float Ui::text(float x, float y, std::string_view text, ImU32 colour, Face face,
     if (align == Align::centre) x -= width / 2;
     if (align == Align::right) x -= width;
     const float top = y + fonts->cap_height(face) / 2 - fonts->ascent(face);
-    draw().AddText(fonts->font(face), fonts->size(face), snapped(x, top), colour, text.data(),
-                   text.data() + text.size());
+    draw().text(*fonts, face, snapped(x, top), colour, text);
     return width;
 }
 
@@ -63,8 +62,7 @@ float Ui::spans(float x, float y, const std::vector<Span>& line) const {
         const float raise = span.raise < 0 ? -px(-span.raise) : span.raise > 0 ? px(span.raise) : 0;
         const float top = baseline - raise - fonts->ascent(span.face);
         const float width = text_width(span.text, span.face);
-        draw().AddText(fonts->font(span.face), fonts->size(span.face), snapped(x, top), span.colour, span.text.data(),
-                       span.text.data() + span.text.size());
+        draw().text(*fonts, span.face, snapped(x, top), span.colour, span.text);
         x += width;
     }
     return x - left;
@@ -92,30 +90,19 @@ float Ui::paragraph(float x, float y, float width, std::string_view text, ImU32 
 }
 
 void Ui::text_upwards(float x, float y, std::string_view label, ImU32 colour, Face face) const {
-    // Drawn level, then every corner is turned by a quarter: (dx, dy) -> (dy, -dx).
-    ImDrawList& target = draw();
     fonts->require(label);
-    const ImVec2 origin = snapped(x, y);
-    const float middle = std::floor(fonts->ascent(face) - fonts->cap_height(face) / 2 + 0.5f);
-    const int first = target.VtxBuffer.Size;
-    // A clip rectangle would cut the level text before it is turned, so there is none around this call.
-    target.AddText(fonts->font(face), fonts->size(face), origin, colour, label.data(), label.data() + label.size());
-    for (int n = first; n < target.VtxBuffer.Size; ++n) {
-        ImVec2& corner = target.VtxBuffer[n].pos;
-        const ImVec2 from{corner.x - origin.x, corner.y - origin.y};
-        corner = {origin.x + from.y - middle, origin.y - from.x};
-    }
+    draw().text_upwards(*fonts, face, snapped(x, y), colour, label);
 }
 
 void Ui::fill(const Rect& rect, ImU32 colour, float rounding) const {
-    draw().AddRectFilled(rect.min(), rect.max(), colour, rounding > 0 ? px(rounding) : 0);
+    draw().fill(rect.min(), rect.max(), colour, rounding > 0 ? px(rounding) : 0);
 }
 
 void Ui::outline(const Rect& rect, ImU32 colour, float thickness, float rounding) const {
     const float width = px(thickness);
     // Half a line inwards, so that the stroke covers whole pixels.
-    draw().AddRect({rect.x0 + width / 2 - 0.5f, rect.y0 + width / 2 - 0.5f},
-                   {rect.x1 - width / 2 + 0.5f, rect.y1 - width / 2 + 0.5f}, colour, rounding > 0 ? px(rounding) : 0, 0,
+    draw().outline({rect.x0 + width / 2 - 0.5f, rect.y0 + width / 2 - 0.5f},
+                   {rect.x1 - width / 2 + 0.5f, rect.y1 - width / 2 + 0.5f}, colour, rounding > 0 ? px(rounding) : 0,
                    width);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "viewer/canvas.h"
 #include "viewer/fonts.h"
 #include "viewer/theme.h"
 
@@ -52,7 +53,9 @@ public:
 
     /// Design pixels to window units; whole ones stay whole so that hairlines and text stay sharp.
     float px(float design) const;
-    ImDrawList& draw() const { return list ? *list : *ImGui::GetWindowDrawList(); }
+    /// Where everything above is written down as well; nullptr: nowhere.
+    FrameLog* log = nullptr;
+    Canvas draw() const { return {list ? *list : *ImGui::GetWindowDrawList(), log}; }
 
     float text_width(std::string_view text, Face face = Face::ui) const;
     /// One line whose capitals are centred on y; x is the left end, the centre or the right end.  Returns its width.
@@ -76,7 +79,19 @@ public:
     void hairline_across(float x0, float x1, float y) const;
     void hairline_down(float x, float y0, float y1) const;
 
-    /// Reacts to the mouse; `id` is unique on screen.
+    /// Places inside a group may have names that others have elsewhere: "layer/more", "head/more".
+    class Group {
+    public:
+        Group(const Ui& ui, const char* id);
+        ~Group();
+        Group(const Group&) = delete;
+        Group& operator=(const Group&) = delete;
+
+    private:
+        FrameLog* log_;
+    };
+
+    /// Reacts to the mouse; `id` is unique on screen, or in its group.
     Touch touch(const char* id, const Rect& rect) const;
     /// A flat button with a border.  Returns true when clicked.
     bool button(const char* id, const Rect& rect, std::string_view label, bool chosen = false) const;

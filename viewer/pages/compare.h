@@ -17,7 +17,7 @@ class ComparePage : public Page {
 public:
     const char* name() const override { return "compare"; }
     const char* title() const override { return "Compare"; }
-    char key() const override { return '7'; }
+    char key() const override { return '8'; }
     bool shows_tokens() const override { return shows_tokens_; }
     bool has_dialects() const override { return false; }
     float draw_bar(Scene& scene, const Rect& bar) override;

@@ -59,8 +59,8 @@ float ComparePage::draw_stage_picker(Scene& scene, float right, float y) {
     ui.outline(box, ui.theme->line, 1, 5);
     ui.text(box.x0 + ui.px(10), y, label, ui.theme->text, Face::mono);
     const float tip = box.x1 - ui.px(14);
-    ui.draw().AddTriangleFilled({tip - ui.px(4), y - ui.px(2)}, {tip + ui.px(4), y - ui.px(2)}, {tip, y + ui.px(3)},
-                                ui.theme->muted);
+    ui.draw().triangle({tip - ui.px(4), y - ui.px(2)}, {tip + ui.px(4), y - ui.px(2)}, {tip, y + ui.px(3)},
+                       ui.theme->muted);
     ImGui::SetNextWindowPos({box.x0, box.y1 + ui.px(4)});
     ImGui::SetNextWindowSizeConstraints({box.width(), 0}, {ui.px(320), ui.px(420)});
     ImGui::PushStyleColor(ImGuiCol_Header, ui.theme->chip);
@@ -156,7 +156,7 @@ void ComparePage::draw_model_controls(Scene& scene, const Rect& cells, float y, 
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
     CompareSide& source = side == 0 ? state.a : state.b;
-    ImGui::PushID(side == 0 ? "of A" : "of B");
+    const Ui::Group group(ui, side == 0 ? "of A" : "of B");
     std::size_t dialect = 0, precision = source.exact ? 1 : 0;
     while (dialect < 2 && kDialects[dialect] != source.dialect) ++dialect;
     ui.choice("dialect", cells.x0, y, {"paper", "official", "hf"}, dialect);
@@ -173,7 +173,6 @@ void ComparePage::draw_model_controls(Scene& scene, const Rect& cells, float y, 
     else if (first >= 0)
         ui.text(ui.stepper("layer", right, low, std::to_string(layer), layer, 0, layers - 1) - ui.px(6), low, "layer",
                 ui.theme->muted, Face::ui, Align::right);
-    ImGui::PopID();
     if (layer != layer_before && side == 0) state.stage = at_layer(state.stage, layer);
     if (layer != layer_before && side == 1) source.layer = layer == first ? -1 : layer;
     if (head != head_before && side == 0) state.head = head;

@@ -29,16 +29,16 @@ float chip_width(const Ui& ui, const std::string& stem) {
 /// A tick, a cross or an empty ring: readable without colour.
 void draw_sign(const Ui& ui, ImVec2 at, StageState state) {
     const float r = ui.px(3.5f);
-    ImDrawList& draw = ui.draw();
+    Canvas draw = ui.draw();
     const float width = ui.px(1.5f);
     if (state == StageState::pass) {
         const ImVec2 corners[] = {{at.x - r, at.y}, {at.x - r * 0.3f, at.y + r * 0.8f}, {at.x + r, at.y - r * 0.8f}};
-        draw.AddPolyline(corners, 3, ui.theme->muted, 0, width);
+        draw.polyline(corners, 3, ui.theme->muted, width);
     } else if (state == StageState::fail) {
-        draw.AddLine({at.x - r, at.y - r}, {at.x + r, at.y + r}, ui.theme->fault, width);
-        draw.AddLine({at.x - r, at.y + r}, {at.x + r, at.y - r}, ui.theme->fault, width);
+        draw.line({at.x - r, at.y - r}, {at.x + r, at.y + r}, ui.theme->fault, width);
+        draw.line({at.x - r, at.y + r}, {at.x + r, at.y - r}, ui.theme->fault, width);
     } else {
-        draw.AddCircle(at, r, faded(ui.theme->muted, 0.7f), 16, 1);
+        draw.circle(at, r, faded(ui.theme->muted, 0.7f), 1);
     }
 }
 
@@ -95,7 +95,7 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
     const bool wheel = list.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
     if (wheel) stage_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kPitch);
     stage_scroll_ = std::clamp(stage_scroll_, 0.0f, std::max(0.0f, list_height_ - ui.px(28) - list.height()));
-    ui.draw().PushClipRect(list.min(), list.max(), true);
+    ui.draw().push_clip(list.min(), list.max());
     std::string clicked;
     float chosen_at = -1;
     const float top = list.y0 - stage_scroll_;
@@ -119,7 +119,7 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
             if (middle > list.y0 && middle < list.y1)
                 ui.text_within(list.x0, middle, ui.px(kNames - 8), group, theme.muted, Face::label);
         });
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
     list_height_ = height + ui.px(28);
     list_width_ = room.width();
     if (chosen_at >= 0 && followed_ != state.stage) {

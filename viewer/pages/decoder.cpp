@@ -138,7 +138,7 @@ void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) c
         for (const double move : moves) largest = std::max(largest, move);
     const float length = rows.x1 - numbers - x0;
     draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, view_, scene.state.cell.i);
-    ui.draw().PushClipRect({room.x0, rows.y0}, {rows.x1 + 1, rows.y1}, true);
+    ui.draw().push_clip({room.x0, rows.y0}, {rows.x1 + 1, rows.y1});
     for (Index t = 0; t < answer.length(); ++t) {
         const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, view_, answer.length(), {t, 0});
         if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
@@ -152,7 +152,7 @@ void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) c
             ui.text(rows.x1, row.middle_y(), fixed(moves_[0][static_cast<std::size_t>(t)], 1),
                     t == scene.state.cell.i ? ui.theme->text : ui.theme->muted, Face::mono_small, Align::right);
     }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
     float x = x0;
     const auto name = [&](const char* text, float share) {
         ui.fill({x, rows.y1 + ui.px(9), x + ui.px(14), rows.y1 + ui.px(13)}, faded(ui.theme->c2p, share));

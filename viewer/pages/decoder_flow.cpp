@@ -11,15 +11,15 @@ namespace {
 /// A curve that leaves and arrives level, with a head at its end.
 void arrow(const Ui& ui, ImVec2 from, ImVec2 to, ImU32 colour, float sag = 0) {
     const float bend = std::max(ui.px(16), (to.x - from.x) * 0.45f), head = ui.px(6);
-    ui.draw().AddBezierCubic(from, {from.x + bend, from.y + sag}, {to.x - bend, to.y + sag}, {to.x - ui.px(1), to.y},
-                             colour, ui.px(1.75f), 48);
+    ui.draw().curve(from, {from.x + bend, from.y + sag}, {to.x - bend, to.y + sag}, {to.x - ui.px(1), to.y}, colour,
+                    ui.px(1.75f));
     // The head follows the end of the curve.
     const float dx = bend, dy = -sag, length = std::sqrt(dx * dx + dy * dy);
     const float ux = dx / length, uy = dy / length;
     const ImVec2 left{to.x - ux * head * 1.5f - uy * head * 0.7f, to.y - uy * head * 1.5f + ux * head * 0.7f};
     const ImVec2 right{to.x - ux * head * 1.5f + uy * head * 0.7f, to.y - uy * head * 1.5f - ux * head * 0.7f};
     const ImVec2 points[] = {left, to, right};
-    ui.draw().AddPolyline(points, 3, colour, 0, ui.px(1.75f));
+    ui.draw().polyline(points, 3, colour, ui.px(1.75f));
 }
 
 std::vector<Span> numbered(const Ui& ui, const char* letter, const std::string& number, const std::string& rest,

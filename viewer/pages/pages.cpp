@@ -7,13 +7,14 @@ namespace locus {
 
 const std::vector<PageName>& page_names() {
     static const std::vector<PageName> names = {
-        {"positions", "from the offset of two tokens to a row of the relative table"},
-        {"attention", "one head, every term by itself, and why a cell is what it is"},
-        {"decoder", "absolute positions enter the query; the words behind every [MASK]"},
-        {"rope", "queries and keys turned by their positions, and why only the difference counts", true},
-        {"transformer-xl", "a segment that looks back into memory: four terms, and the shift that places them", true},
-        {"permutation", "any order of prediction, two streams, and who sees whom", true},
-        {"compare", "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
+        {"positions", '1', "from the offset of two tokens to a row of the relative table"},
+        {"attention", '2', "one head, every term by itself, and why a cell is what it is"},
+        {"decoder", '3', "absolute positions enter the query; the words behind every [MASK]"},
+        {"rope", '4', "queries and keys turned by their positions, and why only the difference counts", true},
+        {"transformer-xl", '5', "a segment that looks back into memory: four terms, and the shift that places them",
+         true},
+        {"permutation", '6', "any order of prediction, two streams, and who sees whom", true},
+        {"compare", '8', "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
          true},
     };
     return names;

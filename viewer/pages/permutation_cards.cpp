@@ -17,8 +17,8 @@ void draw_hidden(const Ui& ui, const Rect& cell) {
     for (float s = ui.px(4); s < cell.width() + cell.height(); s += ui.px(6)) {
         const float from = std::max(0.0f, s - cell.width()), to = std::min(cell.height(), s);
         if (from < to)
-            ui.draw().AddLine({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
-                              faded(ui.theme->muted, 0.4f), 1);
+            ui.draw().line({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
+                           faded(ui.theme->muted, 0.4f), 1);
     }
 }
 
@@ -93,8 +93,7 @@ void PermutationPage::draw_card(Scene& scene, const CardPlaces& places, const Re
     if (divider) {
         const float x = std::floor(box.middle_x() - ui.px(1));
         ui.fill({x, box.y0, x + ui.px(2), box.y1}, mouse.hovered || dragged ? ui.theme->text : ui.theme->muted);
-        ui.draw().AddCircleFilled({x + ui.px(1), box.middle_y()}, ui.px(5),
-                                  mouse.hovered ? ui.theme->text : ui.theme->muted, 20);
+        ui.draw().disc({x + ui.px(1), box.middle_y()}, ui.px(5), mouse.hovered ? ui.theme->text : ui.theme->muted);
     } else {
         const std::vector<Index> predicted = predicted_of(row);
         const auto at = std::find(predicted.begin(), predicted.end(), position);

@@ -37,7 +37,7 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
             ui.theme->text, Face::title);
     float y = room.y0 + ui.px(38);
     const std::vector<Index> predicted = predicted_of(cards(state));
-    ui.draw().PushClipRect(room.min(), room.max(), true);
+    ui.draw().push_clip(room.min(), room.max());
     if (state.sentence == 0) {
         if (predicted.empty())
             ui.paragraph(room.x0, y, room.width(), "Nothing is predicted: drag a card behind the divider.",
@@ -75,7 +75,7 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
                      "One of " + grouped(orders) + " ways to write the same p(x); training draws among them.",
                      ui.theme->muted);
     }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
 }
 
 void PermutationPage::draw_streams(Scene& scene, const Rect& room) {
@@ -102,8 +102,8 @@ void PermutationPage::draw_streams(Scene& scene, const Rect& room) {
         const float share = weight ? 0.15f + 0.85f * std::sqrt(*weight) : 0.85f;
         const ImVec2 a{x_of(from), words_y - ui.px(14)}, b{x_of(chosen), to_y + radius + ui.px(1)};
         const float bend = (a.y - b.y) * 0.5f;
-        ui.draw().AddBezierCubic(a, {a.x, a.y - bend}, {b.x, b.y + bend}, b, faded(colour, share),
-                                 ui.px(weight ? 1.25f + 2.25f * *weight : 1.75f), 40);
+        ui.draw().curve(a, {a.x, a.y - bend}, {b.x, b.y + bend}, b, faded(colour, share),
+                        ui.px(weight ? 1.25f + 2.25f * *weight : 1.75f));
     };
     for (Index j = 0; j < length; ++j) {
         if (visible_.content(chosen, j)) line(j, h_y, theme.c2c, attention(state, false, chosen, j));
@@ -112,8 +112,8 @@ void PermutationPage::draw_streams(Scene& scene, const Rect& room) {
     for (Index j = 0; j < length; ++j) {
         const bool has_g = std::find(given.begin(), given.end(), j) == given.end(), here = j == chosen;
         const auto node = [&](float y, ImU32 colour, const char* letter) {
-            ui.draw().AddCircleFilled({x_of(j), y}, radius, here ? colour : theme.background, 32);
-            ui.draw().AddCircle({x_of(j), y}, radius, here ? colour : faded(colour, 0.55f), 32, ui.px(1.5f));
+            ui.draw().disc({x_of(j), y}, radius, here ? colour : theme.background);
+            ui.draw().circle({x_of(j), y}, radius, here ? colour : faded(colour, 0.55f), ui.px(1.5f));
             ui.text(x_of(j), y, letter, here ? theme.background : faded(colour, 0.8f), Face::label, Align::centre);
         };
         node(h_y, theme.c2c, "h");

@@ -69,14 +69,14 @@ void PositionsPage::draw_diagonal(const Scene& scene, const Rect& cells) const {
     const PositionsState& state = scene.state.positions;
     const auto length = static_cast<Index>(state.length);
     const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
-    ui.draw().PushClipRect(cells.min(), cells.max(), true);
+    ui.draw().push_clip(cells.min(), cells.max());
     for (Index i = 0; i < length; ++i)
         for (Index j = 0; j < length; ++j) {
             if (line_->row(i, j) != row) continue;
             const bool same_offset = i - j == offset;  // the others only share the row
             ui.fill(cell_rect(cells, view_, length, {i, j}), faded(ui.theme->text, same_offset ? 0.45f : 0.16f));
         }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
 }
 
 void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
@@ -84,7 +84,7 @@ void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
     const PositionsState& state = scene.state.positions;
     const auto length = static_cast<Index>(state.length);
     const auto is_edge = [&](Index i, Index j) { return part_of(state, i - j) == Part::edge; };
-    ui.draw().PushClipRect(cells.min(), cells.max(), true);
+    ui.draw().push_clip(cells.min(), cells.max());
     // The border between the clamped corners and the cells that still have a row of their own; first a wider one in the
     // background's colour, so that it stands out on every shade.
     for (const bool halo : {true, false})
@@ -98,7 +98,7 @@ void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
                 if (i > 0 && is_edge(i, j) != is_edge(i - 1, j))
                     ui.fill({cell.x0 - width, cell.y0 - width, cell.x1 + width, cell.y0 + width}, colour);
             }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
 }
 
 void PositionsPage::draw_staircase(Scene& scene, const Rect& room) {

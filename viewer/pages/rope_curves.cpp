@@ -36,8 +36,8 @@ void RopePage::draw_wires(Scene& scene, const Rect& room) {
             const ImU32 ink = marked         ? ui.theme->text
                               : end % 2 == 0 ? faded(ui.theme->accent, 0.75f)
                                              : faded(ui.theme->muted, 0.75f);
-            ui.draw().AddBezierCubic({channel_x(c), top}, {channel_x(c), top + bend}, {slot_x(end), bottom - bend},
-                                     {slot_x(end), bottom}, ink, ui.px(marked ? 2.25f : 1.25f), 24);
+            ui.draw().curve({channel_x(c), top}, {channel_x(c), top + bend}, {slot_x(end), bottom - bend},
+                            {slot_x(end), bottom}, ink, ui.px(marked ? 2.25f : 1.25f));
         }
     const Index every = pitch >= ui.px(15) ? 1 : pitch >= ui.px(8) ? 2 : 4;
     for (Index c = 0; c < width; c += every)

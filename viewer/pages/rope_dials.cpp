@@ -87,18 +87,17 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
     const double turn = (static_cast<double>(query ? state.m : state.n) + state.shift) * theta;
     const auto reach = static_cast<float>(length(drawn(before[plane])) * scale);
     if (turn >= kTurn)
-        ui.draw().AddCircleFilled(centre, reach, faded(colour, 0.16f), 48);
+        ui.draw().disc(centre, reach, faded(colour, 0.16f));
     else if (turn > 0) {
-        ui.draw().PathLineTo(centre);
-        ui.draw().PathArcTo(centre, reach, static_cast<float>(-from - turn), static_cast<float>(-from), 32);
-        ui.draw().PathFillConvex(faded(colour, 0.16f));
+        ui.draw().sector(centre, reach, static_cast<float>(-from - turn), static_cast<float>(-from),
+                         faded(colour, 0.16f));
     }
-    ui.draw().AddCircle(centre, radius, marked ? ui.theme->text : ui.theme->line, 48, ui.px(1));
+    ui.draw().circle(centre, radius, marked ? ui.theme->text : ui.theme->line, ui.px(1));
     const auto hand = [&](Point exact, ImU32 ink, float width) {
         const Point to = drawn(exact);
-        ui.draw().AddLine(centre,
-                          {centre.x + static_cast<float>(to.x * scale), centre.y - static_cast<float>(to.y * scale)},
-                          ink, width);
+        ui.draw().line(centre,
+                       {centre.x + static_cast<float>(to.x * scale), centre.y - static_cast<float>(to.y * scale)}, ink,
+                       width);
     };
     const double shrink = 1 / numbers_.frequencies.attention_factor;  // the dial keeps its scale under YaRN
     hand(before[plane], faded(ui.theme->muted, 0.8f), ui.px(1.25f));
@@ -152,12 +151,12 @@ void RopePage::draw_walk(Scene& scene, const Rect& room) {
         const ImU32 ink = marked ? theme.text
                                  : mixed(mixed(theme.background, theme.c2c, 0.4f), theme.c2c,
                                          last > 0 ? static_cast<float>(n) / last : 1);
-        ui.draw().AddLine(place(numbers_.corners[n]), place(numbers_.corners[n + 1]), ink, ui.px(marked ? 3 : 2.5f));
+        ui.draw().line(place(numbers_.corners[n]), place(numbers_.corners[n + 1]), ink, ui.px(marked ? 3 : 2.5f));
     }
     const ImVec2 end = place(numbers_.corners.back()), foot = place({numbers_.score, 0});
     draw_dashed(ui, {end, foot}, theme.p2c, ui.px(1.75f), 4);
-    ui.draw().AddLine(place({0, 0}), foot, theme.p2c, ui.px(2));
-    ui.draw().AddCircleFilled(end, ui.px(4), theme.text, 24);
+    ui.draw().line(place({0, 0}), foot, theme.p2c, ui.px(2));
+    ui.draw().disc(end, ui.px(4), theme.text);
     const float above = end.y >= foot.y ? foot.y - ui.px(11) : foot.y + ui.px(12);
     const std::string label = "score " + fixed(numbers_.score, 2);
     const float half = ui.text_width(label) / 2 + ui.px(4);

@@ -47,8 +47,7 @@ void TransformerXlPage::draw_tape(Scene& scene, const Rect& room) {
         draw_tape_word(scene, tape, {tape.edge(n), room.y0 + ui.px(16), tape.edge(n + 1), words.y1}, n);
     ui.fill({edge - ui.px(1), room.y0 + ui.px(16), edge + ui.px(1), words.y1},
             handle.hovered || handle.held ? ui.theme->text : ui.theme->muted);
-    ui.draw().AddCircleFilled({edge, room.y0 + ui.px(16)}, ui.px(4), handle.hovered ? ui.theme->text : ui.theme->muted,
-                              20);
+    ui.draw().disc({edge, room.y0 + ui.px(16)}, ui.px(4), handle.hovered ? ui.theme->text : ui.theme->muted);
 }
 
 void TransformerXlPage::draw_tape_word(const Scene& scene, const SegmentTape& tape, const Rect& column, Index n) {
@@ -154,7 +153,7 @@ void TransformerXlPage::draw_frames(Scene& scene, const Rect& room) {
         }
         if (n > 0) {
             const float end = x - ui.px(9), from = x - between + ui.px(9);
-            ui.draw().AddLine({from, middle}, {end, middle}, ui.theme->muted, ui.px(1.25f));
+            ui.draw().line({from, middle}, {end, middle}, ui.theme->muted, ui.px(1.25f));
             draw_arrow_head(ui, {end, middle}, 1, 0, ui.theme->muted, ui.px(1.25f), 5);
         }
         x += wide + between;
@@ -184,7 +183,7 @@ void TransformerXlPage::draw_frame(const Scene& scene, const FilmFrame& frame, I
                 for (float s = ui.px(4); s < 2 * side; s += ui.px(5)) {
                     const float from = std::max(0.0f, s - box.width()), to = std::min(box.height(), s);
                     if (from < to)
-                        ui.draw().AddLine({x + s - from, y + from}, {x + s - to, y + to}, faded(theme.muted, 0.45f), 1);
+                        ui.draw().line({x + s - from, y + from}, {x + s - to, y + to}, faded(theme.muted, 0.45f), 1);
                 }
             if (cell.hidden || side < ui.px(11)) continue;
             ui.text(box.middle_x(), box.middle_y(), std::to_string(cell.padding ? 0 : cell.distance),

@@ -97,12 +97,12 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
         from = {static_cast<float>(view.first_j / length), static_cast<float>(view.first_i / length)};
         to = {static_cast<float>((view.first_j + side) / length), static_cast<float>((view.first_i + side) / length)};
     }
-    ui.draw().AddImage(texture_.id(), cells.min(), cells.max(), from, to);
-    ui.draw().PushClipRect(cells.min(), cells.max(), true);
+    ui.draw().image(texture_.id(), cells.min(), cells.max(), from, to, this);
+    ui.draw().push_clip(cells.min(), cells.max());
     draw_hatching(ui, cells, view);
     draw_crosses(ui, cells, view);
     draw_values(ui, cells, view);
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
     ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
 }
 
@@ -122,7 +122,7 @@ void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& v
             for (float s = std::floor((a.x0 + a.y0) / pitch) * pitch; s < b.x1 + b.y1; s += pitch) {
                 const float top = std::max(a.y0, s - b.x1), bottom = std::min(b.y1, s - a.x0);
                 if (top < bottom)
-                    ui.draw().AddLine({s - top, top}, {s - bottom, bottom}, faded(ui.theme->muted, 0.45f), 1);
+                    ui.draw().line({s - top, top}, {s - bottom, bottom}, faded(ui.theme->muted, 0.45f), 1);
             }
         }
 }
@@ -141,8 +141,8 @@ void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& vi
             const Rect cell = place(cells, view, {i, j});
             if (cell.width() < ui.px(4) || cell.height() < ui.px(4)) continue;
             const ImU32 ink = IM_COL32(15, 18, 24, 200);  // on magenta, in either theme
-            ui.draw().AddLine(cell.min(), cell.max(), ink, ui.px(1));
-            ui.draw().AddLine({cell.x0, cell.y1}, {cell.x1, cell.y0}, ink, ui.px(1));
+            ui.draw().line(cell.min(), cell.max(), ink, ui.px(1));
+            ui.draw().line({cell.x0, cell.y1}, {cell.x1, cell.y0}, ink, ui.px(1));
         }
 }
 
@@ -164,13 +164,13 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
 void Heatmap::draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const {
     if (empty() || cell.i < 0 || cell.i >= values_.rows() || cell.j < 0 || cell.j >= values_.cols()) return;
     const Rect at = place(cells, view, cell);
-    ui.draw().PushClipRect({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1}, true);
+    ui.draw().push_clip({cells.x0 - 1, cells.y0 - 1}, {cells.x1 + 1, cells.y1 + 1});
     const ImU32 faint = faded(ui.theme->text, 0.35f);
     ui.outline({cells.x0, at.y0, cells.x1, at.y1}, faint);
     ui.outline({at.x0, cells.y0, at.x1, cells.y1}, faint);
     const bool tiny = at.width() < ui.px(6);
     ui.outline(tiny ? at.inset(-ui.px(2), -ui.px(2)) : at, ui.theme->text, 2);
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
 }
 
 void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
@@ -197,6 +197,17 @@ std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Ind
                             bool& clicked) {
     const Index length = std::max(rows, cols);
     const Touch mouse = ui.touch(id, cells);
+    if (ui.log) {
+        const double shown = view.shown(length), stretch = static_cast<double>(length) / shown;
+        ui.log->matrices.push_back({ui.log->full_id(id),
+                                    {cells.min(), cells.max()},
+                                    view.first_i * static_cast<double>(rows) / static_cast<double>(length),
+                                    view.first_j * static_cast<double>(cols) / static_cast<double>(length),
+                                    cells.height() * stretch / static_cast<double>(rows),
+                                    cells.width() * stretch / static_cast<double>(cols),
+                                    rows,
+                                    cols});
+    }
     const ImGuiIO& io = ImGui::GetIO();
     const float x = (mouse.at.x - cells.x0) / cells.width(), y = (mouse.at.y - cells.y0) / cells.height();
     if (ImGui::IsMouseDown(ImGuiMouseButton_Right) && cells.holds(io.MouseClickedPos[ImGuiMouseButton_Right]))

@@ -45,11 +45,11 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
     const float width = curve.values.size() > 80 && !plot.steps ? ui.px(1.25f) : ui.px(1.75f);
     const auto flush = [&] {
         if (stretch.size() == 1)
-            ui.draw().AddCircleFilled(stretch.front(), ui.px(2.5f), curve.colour);
+            ui.draw().disc(stretch.front(), ui.px(2.5f), curve.colour);
         else if (curve.dashed)
             draw_dashed(ui, stretch, curve.colour, width, 4);
         else if (stretch.size() > 1)
-            ui.draw().AddPolyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, 0, width);
+            ui.draw().polyline(stretch.data(), static_cast<int>(stretch.size()), curve.colour, width);
         stretch.clear();
     };
     for (std::size_t n = 0; n < curve.values.size(); ++n) {
@@ -79,7 +79,7 @@ void draw_mark(const Ui& ui, const Axes& axes, const LinePlot& plot, double x, f
         const auto n = static_cast<std::ptrdiff_t>(x - plot.first_x);
         if (n < 0 || n >= static_cast<std::ptrdiff_t>(curve.values.size())) continue;
         const double value = curve.values[static_cast<std::size_t>(n)];
-        if (std::isfinite(value)) ui.draw().AddCircleFilled({at + ui.px(1) / 2, axes.y(value)}, ui.px(3), curve.colour);
+        if (std::isfinite(value)) ui.draw().disc({at + ui.px(1) / 2, axes.y(value)}, ui.px(3), curve.colour);
     }
 }
 
@@ -105,7 +105,7 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& r
     ui.outline(area, ui.theme->line);
     if (plot.zero_line && plot.low < 0 && plot.high > 0)
         ui.fill({area.x0, std::floor(axes.y(0)), area.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
-    ui.draw().PushClipRect({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)}, true);
+    ui.draw().push_clip({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)});
     for (const Curve& curve : plot.curves) draw_curve(ui, axes, plot, curve);
     if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);
     const Touch mouse = ui.touch(id, area);
@@ -115,7 +115,7 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& r
         under = std::clamp(std::round(x), plot.first_x, plot.first_x + points - 1);
         draw_mark(ui, axes, plot, *under, 0.6f);
     }
-    ui.draw().PopClipRect();
+    ui.draw().pop_clip();
     if (under) draw_values(ui, plot, *under);
     return under;
 }
