@@ -24,6 +24,13 @@ App::App(Window& window, const Session& session, State state)
       pages_(make_pages()),
       session_(std::shared_ptr<const void>(), &session),
       opener_(Window::wake),
+      looker_(
+          [](const std::vector<std::string>& paths) {
+              auto all = std::make_shared<std::vector<Dropped>>();
+              for (const std::string& path : paths) all->push_back(classify_drop(path));
+              return std::shared_ptr<const std::vector<Dropped>>(std::move(all));
+          },
+          Window::wake),
       worker_([](const Job& job, const StopAsked& stop) { return job.session->answer(job.request, stop); },
               Window::wake) {}
 
@@ -52,16 +59,24 @@ void App::exchange_models() {
     const std::shared_ptr<const OpenedSession> opened = opener_.take();
     if (!opened) return;
     opening_.clear();
+    std::optional<State> waiting = std::exchange(waiting_, std::nullopt);
     if (!opened->session) {
         state_.refusal = opened->error;
         return;
+    }
+    if (waiting) {
+        state_ = std::move(*waiting);
+        state_.wanted_model.clear();
+    } else {
+        state_.view = {};
     }
     worker_.cancel();
     session_ = opened->session;
     answer_.reset();
     asked_.reset();
     error_.clear();
-    state_.model = opened->model;
+    state_.model = lasting_name(opened->model);
+    remember(state_.recent_models, state_.model, kRecentModels);
     state_.notice = fit_to_session(*session_, state_);
     if (state_.notice.empty()) state_.notice = "opened " + session_->name();
 }
@@ -84,13 +99,15 @@ void App::exchange_answers() {
 }
 
 bool App::settled() const {
-    if (!state_.wanted_model.empty() || opener_.busy()) return false;
+    if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || looker_.busy() || given_)
+        return false;
     return asked_ == wanted() && !worker_.busy() &&
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
 }
 
 Progress App::progress() const {
     constexpr double kWorthTelling = 0.3;
+    if (looker_.seconds() > kWorthTelling) return {"looking at what was dropped \u2026", looker_.seconds()};
     if (opener_.seconds() > kWorthTelling) return {"opening " + opening_ + " \u2026", opener_.seconds()};
     if (worker_.seconds() > kWorthTelling) return {"computing \u2026", worker_.seconds()};
     return {};
@@ -98,8 +115,14 @@ Progress App::progress() const {
 
 bool App::stop_work() {
     if (progress().what.empty()) return false;
+    if (looker_.busy()) {
+        looker_.cancel();
+        state_.notice = "What was dropped is left alone.";
+        return true;
+    }
     if (opener_.busy()) {
         opener_.cancel();
+        waiting_.reset();
         state_.notice = "Stopped opening " + std::exchange(opening_, {}) + "; " + session_->name() + " stays open.";
         return true;
     }
@@ -114,7 +137,7 @@ double App::rest() const {
     constexpr double kCaret = 0.25, kClock = 0.1;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
     if (state_.editing || state_.palette || state_.film_runs()) rest = std::min(rest, kCaret);
-    if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
+    if (worker_.busy() || opener_.busy() || looker_.busy()) rest = std::min(rest, kClock);
     return rest;
 }
 
@@ -133,21 +156,12 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
     return {ui, state_, *session_, fits ? answer_.get() : nullptr, worker_.busy() || opener_.busy()};
 }
 
-void App::take_keys(Ui& ui) {
-    for (const KeyPress& press : window_.take_keys()) {
-        const bool above = state_.palette || state_.key_sheet || state_.editing;
-        if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) continue;
-        if (state_.palette) palette_.press(press);
-        Page& shown = page();
-        Scene scene = scene_for(ui, shown);
-        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.trouble().empty())
-            shown.press(scene, press);
-    }
-}
-
 bool App::draw_frame() {
+    by_hand_ = false;
+    exchange_drops();
     exchange_models();
     exchange_answers();
+    exchange_settings();
     toasts_.add(std::exchange(state_.notice, {}), false, now());
     toasts_.add(std::exchange(state_.refusal, {}), true, now());
     toasts_.update(now());
@@ -165,10 +179,13 @@ bool App::draw_frame() {
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
+        by_hand_ = by_hand_ || used_by_hand();
         if (!fonts_.stale() || attempt == 2) break;
         window_.discard_frame();  // a character was missing: once more, with it
     }
     window_.present(theme_of(state_.theme).background, panels_);
+    const bool changing = opener_.busy() || !state_.wanted_model.empty();
+    if (!changing) history_.observe(state_, now(), by_hand_, ImGui::IsAnyMouseDown());
     if (save_) {
         save_ = false;
         try {
@@ -241,12 +258,14 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     ImGui::Begin("Above", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
-    if (state_.palette) palette_.draw(scene, screen);
+    std::optional<Command> chosen;
+    if (state_.palette) chosen = palette_.draw(scene, screen);
     if (state_.key_sheet) {
         draw_key_sheet(scene, screen);
         if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;
     }
     ImGui::End();
+    if (chosen) perform(*chosen);
 }
 
 void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& title, const std::string& sentence) const {

@@ -1,5 +1,7 @@
 #pragma once
 // The frame: a list of calls.
+#include "viewer/dropped.h"
+#include "viewer/history.h"
 #include "viewer/model_opener.h"
 #include "viewer/rooms.h"
 #include "viewer/worker.h"
@@ -17,6 +19,10 @@ public:
     bool settled() const;
     /// Seconds until the picture changes by itself: a caret, a film, a toast that goes, a clock that runs.
     double rest() const;
+    /// Remembers theme, size and recent models from now on.  Without this nothing is read or written.
+    void keep_settings(SettingsFile file);
+    /// Writes what is not yet written, at the end.
+    void save_settings();
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 
@@ -37,7 +43,17 @@ private:
     Request wanted() const;
     void exchange_models();
     void exchange_answers();
+    void exchange_drops();
+    void exchange_settings();
+    void show(const Dropped& dropped);
+    Settings settings() const;
     bool stop_work();
+    ActionScope action_scope();
+    bool perform(const Action& action);
+    void perform(const Command& command);
+    void travel(bool back);
+    void take_key(Ui& ui, const KeyPress& press);
+    bool used_by_hand() const;
     Progress progress() const;
     double now() const;
     Scene scene_for(Ui& ui, const Page& shown);
@@ -59,9 +75,15 @@ private:
     std::string page_error_;                // why the shown page cannot be opened
     Fault fault_ = Fault::usage;
     std::optional<Request> asked_;
-    bool stopped_ = false;  // what was asked for was given up
-    std::string opening_;   // the model that is being opened
+    bool stopped_ = false;           // what was asked for was given up
+    std::string opening_;            // the model that is being opened
+    std::optional<State> waiting_;   // what is seen once it is open, where that is known
+    std::optional<KeyPress> given_;  // the key of a command, for the page that it belongs to
+    bool by_hand_ = false;           // somebody did something in this frame
     Toasts toasts_;
+    History history_;
+    std::optional<SettingsKeeper> keeper_;
+    std::optional<WindowPlace> place_;  // of the window, as it was last
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;
@@ -69,10 +91,8 @@ private:
     std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
     std::shared_ptr<const Session> session_;
     ModelOpener opener_;
+    Worker<std::vector<std::string>, std::vector<Dropped>> looker_;
     Worker<Job, Answer> worker_;  // last: its thread ends before what it reads
 };
-
-/// What a key does on every page.  Returns false for keys that mean nothing here.
-bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save);
 
 }  // namespace locus

@@ -69,9 +69,9 @@ void Canvas::image(ImTextureID texture, ImVec2 min, ImVec2 max, ImVec2 uv_min, I
 
 void Canvas::text(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour, std::string_view text) {
     const float size = fonts.size(face);
-    list_.AddText(fonts.font(face), size, at, colour, text.data(), text.data() + text.size());
+    fonts.draw(list_, face, at, colour, text);
     if (!log_ || text.empty()) return;
-    const ImVec2 extent = fonts.font(face)->CalcTextSizeA(size, 1e9f, 0, text.data(), text.data() + text.size());
+    const ImVec2 extent{fonts.width(face, text), size};
     const ImVec2 baseline{at.x, at.y + fonts.ascent(face)};
     note(TextMark{std::string(text), {at, {at.x + extent.x, at.y + extent.y}}, baseline, size, face, false}, colour);
 }
@@ -82,14 +82,14 @@ void Canvas::text_upwards(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour
     const float middle = std::floor(fonts.ascent(face) - fonts.cap_height(face) / 2 + 0.5f);
     const int first = list_.VtxBuffer.Size;
     // A clip rectangle would cut the level text before it is turned, so there is none around this call.
-    list_.AddText(fonts.font(face), size, at, colour, text.data(), text.data() + text.size());
+    fonts.draw(list_, face, at, colour, text);
     for (int n = first; n < list_.VtxBuffer.Size; ++n) {
         ImVec2& corner = list_.VtxBuffer[n].pos;
         const ImVec2 from{corner.x - at.x, corner.y - at.y};
         corner = {at.x + from.y - middle, at.y - from.x};
     }
     if (!log_ || text.empty()) return;
-    const ImVec2 extent = fonts.font(face)->CalcTextSizeA(size, 1e9f, 0, text.data(), text.data() + text.size());
+    const ImVec2 extent{fonts.width(face, text), size};
     const Corners box{{at.x - middle, at.y - extent.x}, {at.x - middle + extent.y, at.y}};
     const ImVec2 baseline{at.x - middle + fonts.ascent(face), at.y};
     note(TextMark{std::string(text), box, baseline, size, face, true}, colour);

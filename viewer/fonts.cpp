@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "viewer/characters.h"
 
 namespace locus {
 
@@ -31,20 +32,6 @@ std::unique_ptr<MappedFile> first_of(std::initializer_list<const char*> paths) {
     return nullptr;
 }
 
-/// The next character of a UTF-8 text, which is shortened by it; U+FFFD for bytes that are none.
-char32_t take_character(std::string_view& text) {
-    const auto lead = static_cast<unsigned char>(text.front());
-    const std::size_t length = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
-    if (length == 0 || length > text.size()) {
-        text.remove_prefix(1);
-        return 0xfffd;
-    }
-    char32_t character = length == 1 ? lead : lead & (0xffu >> (length + 1));
-    for (std::size_t n = 1; n < length; ++n) character = character << 6 | (static_cast<unsigned char>(text[n]) & 0x3fu);
-    text.remove_prefix(length);
-    return character;
-}
-
 }  // namespace
 
 Fonts::Fonts() {
@@ -60,6 +47,11 @@ Fonts::Fonts() {
                                    "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"});
     cjk_.bytes = first_of({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                            "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc"});
+    // Hebrew, Arabic, Georgian, Armenian and many signs; letters of Arabic stand alone, they are not joined.
+    others_.bytes = first_of({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+                              "/usr/share/fonts/dejavu/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans.ttf"});
+    others_.ascent = 0.93f;
+    others_.line = 1.164f;
     mono_.ascent = mono_strong_.ascent = 1.02f;
     mono_.line = mono_strong_.line = 1.32f;
     cjk_.ascent = 1.16f;
@@ -122,6 +114,7 @@ bool Fonts::update(float scale) {
         fonts_[face] = atlas.Fonts.back();
         add(atlas, inter_, em, true);
         add(atlas, cjk_, em, true);
+        add(atlas, others_, em, true);
     }
     ImGui::GetIO().FontDefault = fonts_[static_cast<std::size_t>(Face::ui)];
     atlas.Build();
@@ -138,6 +131,85 @@ const Fonts::File& Fonts::file_of(Face face) const {
             return semibold_;
         default:
             return inter_;
+    }
+}
+
+bool Fonts::has(Face face, char32_t character) const {
+    if (has_no_shape(character)) return false;
+    return character <= 0xffff && font(face)->FindGlyphNoFallback(static_cast<ImWchar>(character));
+}
+
+bool Fonts::has_all(Face face, std::string_view text) const {
+    while (!text.empty()) {
+        const char32_t character = take_character(text);
+        if (!has(face, character) || runs_left(character)) return false;
+    }
+    return true;
+}
+
+template <class Plain, class Boxed>
+void Fonts::split(Face face, std::string_view text, Plain plain, Boxed box) const {
+    if (has_all(face, text)) return plain(text);
+    const std::string drawn = visual_order(text);
+    std::string_view rest = drawn, whole = drawn;
+    std::size_t from = 0;
+    while (!rest.empty()) {
+        const std::size_t at = drawn.size() - rest.size();
+        const char32_t character = take_character(rest);
+        if (has(face, character)) continue;
+        if (at > from) plain(whole.substr(from, at - from));
+        box(character);
+        from = drawn.size() - rest.size();
+    }
+    if (from < drawn.size()) plain(whole.substr(from));
+}
+
+float Fonts::width(Face face, std::string_view text) const {
+    float width = 0;
+    split(
+        face, text,
+        [&](std::string_view part) {
+            width += font(face)->CalcTextSizeA(size(face), 1e9f, 0, part.data(), part.data() + part.size()).x;
+        },
+        [&](char32_t character) { width += box_width(face, character); });
+    return width;
+}
+
+void Fonts::draw(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, std::string_view text) const {
+    split(
+        face, text,
+        [&](std::string_view part) {
+            list.AddText(font(face), size(face), at, colour, part.data(), part.data() + part.size());
+            at.x += font(face)->CalcTextSizeA(size(face), 1e9f, 0, part.data(), part.data() + part.size()).x;
+        },
+        [&](char32_t character) {
+            draw_box(list, face, at, colour, character);
+            at.x += box_width(face, character);
+        });
+}
+
+float Fonts::box_width(Face face, char32_t character) const {
+    // Two rows of digits, each half as high as the letters around, with a little room.
+    const float columns = hex_of(character).size() > 4 ? 3 : 2;
+    return std::ceil(kFaces[static_cast<std::size_t>(face)].em * scale_ * (0.34f * columns + 0.26f));
+}
+
+void Fonts::draw_box(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, char32_t character) const {
+    const float em = kFaces[static_cast<std::size_t>(face)].em * scale_;
+    const float baseline = at.y + ascent(face), wide = box_width(face, character);
+    const float left = std::floor(at.x + 0.06f * em), right = std::floor(at.x + wide - 0.06f * em);
+    const float top = std::floor(baseline - 0.92f * em), bottom = std::floor(baseline + 0.2f * em);
+    list.AddRect({left + 0.5f, top + 0.5f}, {right - 0.5f, bottom - 0.5f}, colour, 0, 0, 1);
+    const std::string digits = hex_of(character);
+    const std::size_t columns = digits.size() > 4 ? 3 : 2;
+    const std::string padded = std::string(2 * columns - std::min(digits.size(), 2 * columns), '0') + digits;
+    ImFont* small = font(Face::mono_small);
+    const float high = 0.62f * em, advance = (right - left - 0.12f * em) / static_cast<float>(columns);
+    for (std::size_t n = 0; n < padded.size(); ++n) {
+        const ImVec2 extent = small->CalcTextSizeA(high, 1e9f, 0, &padded[n], &padded[n] + 1);
+        const float x = left + 0.06f * em + advance * (static_cast<float>(n % columns) + 0.5f) - extent.x / 2;
+        const float middle = top + (bottom - top) * (n / columns == 0 ? 0.28f : 0.72f);
+        list.AddText(small, high, {x, middle - extent.y / 2}, colour, &padded[n], &padded[n] + 1);
     }
 }
 

@@ -42,6 +42,12 @@ public:
     /// True if update() would rebuild for missing characters.
     bool stale() const { return stale_; }
 
+    /// Width of a line, in window units.  A character that no font has is as wide as its box.
+    float width(Face face, std::string_view text) const;
+    /// One line from its upper left corner.  A character that no font has, or that has no shape, is a small box with
+    /// its number; letters of a right-to-left script stand in their order.
+    void draw(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, std::string_view text) const;
+
     ImFont* font(Face face) const { return fonts_[static_cast<std::size_t>(face)]; }
     /// Height that Dear ImGui calls the size of the font, in window units.
     float size(Face face) const;
@@ -60,8 +66,15 @@ private:
     };
     void add(ImFontAtlas& atlas, const File& file, float em, bool merge);
     const File& file_of(Face face) const;
+    bool has(Face face, char32_t character) const;
+    bool has_all(Face face, std::string_view text) const;
+    float box_width(Face face, char32_t character) const;
+    void draw_box(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, char32_t character) const;
+    /// What can be drawn as it is goes to `plain`, characters without a glyph to `box`.
+    template <class Plain, class Boxed>
+    void split(Face face, std::string_view text, Plain plain, Boxed box) const;
 
-    File inter_, semibold_, mono_, mono_strong_, cjk_;
+    File inter_, semibold_, mono_, mono_strong_, cjk_, others_;
     std::set<ImWchar> characters_;
     ImVector<ImWchar> ranges_;
     std::vector<ImFont*> fonts_;

@@ -7,94 +7,64 @@ namespace locus {
 
 namespace {
 
-struct Line {
-    const char* keys;
-    const char* meaning;
-};
+const std::vector<SheetLine>& mouse_lines() {
+    static const std::vector<SheetLine> lines = {
+        {"click a cell", "lock it"},        {"click a token", "query row; with Shift: key column"},
+        {"wheel", "zoom at the pointer"},   {"right button", "move a zoomed matrix"},
+        {"double click", "show all of it"}, {"drop a file", "a model, text, dump or report"},
+    };
+    return lines;
+}
 
-constexpr Line kEverywhere[] = {
-    {"0 \u2026 9", "pages"},
-    {"[  ]", "layer before, after"},
-    {",  .", "head before, after"},
-    {"\u2190 \u2191 \u2193 \u2192", "move the cell"},
-    {"Space", "lock or unlock the cell"},
-    {"+  \u2212  f", "zoom the matrices in, out, fit"},
-    {"Ctrl L", "write the sentence; Enter or Esc returns"},
-    {"d", "next dialect: paper, official, hf"},
-    {"t", "dark or light"},
-    {"Ctrl +  Ctrl \u2212  Ctrl 0", "size of everything"},
-    {"Ctrl P", "commands"},
-    {"F12", "save a picture of this page"},
-    {"Esc", "unlock, close"},
-    {"?", "this sheet"},
-    {"Ctrl Q", "quit"},
-};
-constexpr Line kMouse[] = {
-    {"click a cell", "lock it"},        {"click a token", "query row; with Shift: key column"},
-    {"wheel", "zoom at the pointer"},   {"right button", "move a zoomed matrix"},
-    {"double click", "show all of it"},
-};
-// A line without a meaning is the name of a page.
-constexpr Line kPages[] = {
-    {"Positions", ""},
-    {"x", "clamp or log buckets"},
-    {"Attention", ""},
-    {"Tab", "next term in the microscope"},
-    {"Decoder", ""},
-    {"i  I", "strength of I down, up"},
-    {"RoPE", ""},
-    {"\u2190 \u2192  \u2191 \u2193", "position of the query, of the key"},
-    {"s  S", "shift both forth, back"},
-    {"x", "interleaved or half-split"},
-    {"b  y", "next base, next scaling"},
-    {"drag a dial", "turn its hand: moves the position"},
-    {"Transformer-XL", ""},
-    {"m  M", "memory shorter, longer"},
-    {"p", "play or stop the film of the shift"},
-    {"n  N", "frame after, before"},
-    {"Permutation", ""},
-    {"\u2190 \u2192", "choose a card; with Shift: move it"},
-    {"\u2191 \u2193", "row that is explained"},
-    {"o  r", "next order; the other way round"},
-    {"x", "next sentence"},
-    {"Compare", ""},
-    {"n", "next worst cell"},
-    {"s  S", "stage after, before"},
-    {"c  C", "case of the report after, before"},
-    {"d", "dialect of B"},
-};
+std::string title_of(const std::string& page) {
+    std::string title = page;
+    if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    return title;
+}
+
+/// Pitch at which all lines of both columns fit.
+float pitch_for(const Ui& ui, const Rect& screen, std::size_t lines) {
+    const float room = screen.height() - ui.px(90);
+    return std::min(ui.px(25), std::floor(room / static_cast<float>(lines)));
+}
 
 }  // namespace
 
 void draw_key_sheet(Scene& scene, const Rect& screen) {
     const Ui& ui = scene.ui;
+    const std::vector<SheetLine> everywhere = sheet_lines(""), here = sheet_lines(scene.state.page);
+    const std::size_t right = mouse_lines().size() + here.size() + 3;
+    const std::size_t rows = std::max(everywhere.size() + 1, right);
     ui.fill(screen, faded(ui.theme->background, 0.8f));
-    const float pitch = ui.px(25), pad = ui.px(24), column = ui.px(440);
-    const auto rows = std::max(static_cast<float>(std::size(kEverywhere) + std::size(kMouse)) + 1.8f,
-                               static_cast<float>(std::size(kPages)));
-    const float width = 2 * column, height = rows * pitch + 2 * pad;
+    const float pitch = pitch_for(ui, screen, rows), pad = ui.px(24);
+    const float column = std::min(ui.px(470), (screen.width() - ui.px(32)) / 2);
+    const float width = 2 * column, height = static_cast<float>(rows) * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};
     ui.fill(box, ui.theme->panel, 6);
-    ui.outline(box, ui.theme->line, 1, 6);
-    const float top = box.y0 + pad + pitch / 4;
-    float x = box.x0 + pad, y = top;
-    ui.text(x, y, "Keys", ui.theme->text, Face::title);
-    const auto lines = [&](const Line* first, std::size_t count, Face face, float split) {
-        for (std::size_t n = 0; n < count; ++n) {
+    ui.outline(box, ui.theme->muted, 1, 6);
+    float x = box.x0 + pad, y = box.y0 + pad + pitch / 2;
+    const auto heading = [&](const std::string& title) {
+        ui.text(x, y, title, ui.theme->text, Face::title);
+        y += pitch;
+    };
+    const auto lines = [&](const std::vector<SheetLine>& all, Face face) {
+        const float split = ui.px(160);
+        for (const SheetLine& line : all) {
+            ui.text_within(x, y, split - ui.px(8), line.keys, ui.theme->text, face);
+            ui.text_within(x + split, y, column - pad - split, line.meaning, ui.theme->muted);
             y += pitch;
-            const bool heading = first[n].meaning[0] == 0;
-            ui.text(x, y, first[n].keys, ui.theme->text, heading ? Face::title : face);
-            ui.text(x + split, y, first[n].meaning, ui.theme->muted);
         }
     };
-    lines(kEverywhere, std::size(kEverywhere), Face::mono, ui.px(180));
-    y += pitch * 0.6f;
-    ui.hairline_across(x, x + column - pad, y + pitch / 2 - ui.px(4));
-    lines(kMouse, std::size(kMouse), Face::ui, ui.px(180));
-    x += column + pad;
-    y = top - pitch;
-    lines(kPages, std::size(kPages), Face::mono, ui.px(130));
+    heading("Keys");
+    lines(everywhere, Face::mono);
+    x += column;
+    y = box.y0 + pad + pitch / 2;
+    heading("On this page: " + title_of(scene.state.page));
+    lines(here, Face::mono);
+    y += pitch;
+    heading("Mouse");
+    lines(mouse_lines(), Face::ui);
 }
 
 }  // namespace locus

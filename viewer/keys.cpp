@@ -1,115 +1,79 @@
-// What the keyboard does on every page; key_sheet.cpp lists it.
-#include <algorithm>
-#include <cmath>
-#include <string_view>
-
+// What the keyboard does on every page: it looks the key up among the actions.
 #include "viewer/app.h"
 
 namespace locus {
 
-namespace {
-
-void zoom_everything(State& state, float factor) {
-    state.zoom = factor == 0 ? 1.0f : std::clamp(std::round(state.zoom * factor * 20) / 20, 0.5f, 4.0f);
+ActionScope App::action_scope() {
+    const DebertaConfig& config = session_->config();
+    return {state_, config.num_hidden_layers, config.num_attention_heads};
 }
 
-bool press_with_ctrl(State& state, char32_t character, bool& close) {
-    switch (character) {
-        case 'l':
-            state.editing = !state.editing;
-            return true;
-        case 'p':
-            state.palette = !state.palette;
-            return true;
-        case 'q':
-            close = true;
-            return true;
-        case '+':
-        case '=':
-            zoom_everything(state, 1.1f);
-            return true;
-        case '-':
-            zoom_everything(state, 1 / 1.1f);
-            return true;
-        case '0':
-            zoom_everything(state, 0);
-            return true;
-        default:
-            return false;
+bool App::perform(const Action& action) {
+    if (!action.run) return false;
+    ActionScope scope = action_scope();
+    if (!action.run(scope)) return false;
+    close_ = close_ || scope.close;
+    save_ = save_ || scope.save;
+    if (scope.undo || scope.redo) travel(scope.undo);
+    return true;
+}
+
+void App::perform(const Command& command) {
+    if (!command.id.empty()) remember(state_.recent_commands, command.id, kRecentCommands);
+    by_hand_ = true;
+    if (command.change) command.change(state_);
+    if (!command.action) return;
+    if (!command.action->page.empty()) state_.page = command.action->page;
+    if (!perform(*command.action)) given_ = key_named(command.action->key);
+}
+
+void App::travel(bool back) {
+    std::optional<State> then = back ? history_.undo(state_) : history_.redo(state_);
+    if (!then) {
+        state_.refusal = back ? "There is nothing to undo." : "There is nothing to redo.";
+        return;
     }
-}
-
-void escape(State& state) {
-    if (state.key_sheet || state.palette || state.editing)
-        state.key_sheet = state.palette = state.editing = false;
-    else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
-}
-
-bool press_character(Scene& scene, char32_t character) {
-    State& state = scene.state;
-    const DebertaConfig& config = scene.session.config();
-    const auto step = [](Index& value, Index by, Index count, Index first = 0) {
-        value = std::clamp<Index>(value + by, first, count - 1);
-    };
-    const bool decoder = state.page == "decoder";
-    Index& head = decoder ? state.decoder_head : state.head;
-    if (character >= '0' && character <= '9') {
-        for (const PageName& page : page_names())
-            if (static_cast<char32_t>(page.key) == character) state.page = page.name;
-        return true;
-    }
-    // A page with a layer and a head of its own takes these itself.
-    if (has_own_head(state.page) && std::u32string_view(U"[],.d").find(character) != std::u32string_view::npos)
-        return false;
-    switch (character) {
-        case '[':
-            step(state.layer, -1, config.num_hidden_layers);
-            return true;
-        case ']':
-            step(state.layer, 1, config.num_hidden_layers);
-            return true;
-        case ',':
-            step(head, -1, config.num_attention_heads, decoder ? -1 : 0);
-            return true;
-        case '.':
-            step(head, 1, config.num_attention_heads);
-            return true;
-        case 't':
-            state.theme = state.theme == ThemeName::dark ? ThemeName::light : ThemeName::dark;
-            return true;
-        case 'd':
-            state.dialect = state.dialect == Dialect::paper      ? Dialect::official
-                            : state.dialect == Dialect::official ? Dialect::hf
-                                                                 : Dialect::paper;
-            return true;
-        case '?':
-            state.key_sheet = true;
-            return true;
-        default:
-            return false;
+    if (then->wanted_model.empty())
+        state_ = std::move(*then);
+    else {  // its layers and heads are the other model's: they wait for it
+        state_.wanted_model = then->wanted_model;
+        waiting_ = std::move(*then);
     }
 }
 
-}  // namespace
+void App::take_keys(Ui& ui) {
+    for (const KeyPress& press : window_.take_keys()) {
+        by_hand_ = true;
+        take_key(ui, press);
+    }
+    if (!given_) return;
+    // A page takes the key of a command once it has something to show.
+    Page& shown = page();
+    Scene scene = scene_for(ui, shown);
+    if (shown.needs_answer() && !scene.answer && error_.empty()) return;
+    by_hand_ = true;
+    const KeyPress press = *std::exchange(given_, std::nullopt);
+    if (shown.trouble().empty()) shown.press(scene, press);
+}
 
-bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
-    State& state = scene.state;
-    if (press.key == Key::escape) {
-        escape(state);
-        return true;
+void App::take_key(Ui& ui, const KeyPress& press) {
+    const bool above = state_.palette || state_.key_sheet || state_.editing;
+    if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) return;
+    if (state_.palette) palette_.press(press);
+    const Action* action = action_of(press, state_.page);
+    const bool anywhere = press.key == Key::escape || press.key == Key::f12;
+    // The text box and the list read the keyboard themselves: letters, and undo of what is written.
+    const bool writes = state_.editing || state_.palette;
+    const bool of_box = action && (action->id == "undo" || action->id == "redo");
+    if (writes && !anywhere && (!press.ctrl || of_box)) return;
+    if (state_.key_sheet && !anywhere && !press.ctrl) {
+        state_.key_sheet = false;
+        return;
     }
-    if (press.key == Key::f12) {
-        save = true;
-        return true;
-    }
-    if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press.character, close);
-    if (state.key_sheet) {
-        state.key_sheet = false;
-        return true;
-    }
-    if (state.editing || state.palette) return true;  // the box reads the keyboard itself
-    return press.key == Key::character && press_character(scene, press.character);
+    if (!action || perform(*action)) return;
+    Page& shown = page();
+    Scene scene = scene_for(ui, shown);
+    if (shown.trouble().empty()) shown.press(scene, press);
 }
 
 }  // namespace locus

@@ -1,6 +1,8 @@
 // locus view: a window that draws every term, or one picture of it.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <iostream>
 
 #include "core/cli/program.h"
@@ -14,10 +16,41 @@ namespace {
 
 using namespace locus;
 
+/// What the settings say where the command line says nothing.
+void recall(const Settings& known, const Options& options, State& state) {
+    const auto theme = std::find(std::begin(kThemeNames), std::end(kThemeNames), known.theme);
+    const auto set = [&](const std::string& name) {
+        return std::any_of(options.set.begin(), options.set.end(),
+                           [&](const std::string& one) { return one.starts_with(name + "="); });
+    };
+    if (!options.theme && !set("theme") && theme != std::end(kThemeNames))
+        state.theme = static_cast<ThemeName>(theme - std::begin(kThemeNames));
+    if (options.scale == 1 && !set("zoom")) state.zoom = static_cast<float>(known.zoom);
+    if (!set("reduce_motion")) state.reduce_motion = known.reduce_motion;
+}
+
+/// The display is gone: what is remembered is written, and the program ends here, inside the platform's code.
+[[noreturn]] void leave_without_display(App* app) {
+    if (app) app->save_settings();
+    std::cerr << "locus view: the display went away; the settings are kept" << std::endl;
+    std::_Exit(static_cast<int>(Fault::unreadable));
+}
+
 void run_window(const Session& session, State state, const Options& options) {
-    Window window({"Locus", options.width, options.height, false});
+    // The only place that reads the environment; pictures, scripts and measurements never do.
+    const auto folder = settings_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
+    const Settings known = folder ? SettingsFile(*folder).peek() : Settings{};
+    recall(known, options, state);
+    App* running = nullptr;
+    WindowSetup setup{"Locus", options.width, options.height, false};
+    if (!options.size) setup.place = known.window;
+    setup.lost = [&running] { leave_without_display(running); };
+    Window window(setup);
     App app(window, session, std::move(state));
+    running = &app;
+    if (folder) app.keep_settings(SettingsFile(*folder));
     run_loop(window, app);
+    app.save_settings();
 }
 
 void take_screenshot(const Session& session, State state, const Options& options) {

@@ -40,7 +40,6 @@ std::string fit_to_session(const Session& session, State& state) {
     fit(state.layer, layers);
     fit(state.head, heads);
     fit(state.decoder_head, heads);
-    state.view = {};
     CompareState& compare = state.compare;
     if (compare.from_model()) {
         compare.stage = at_layer(compare.stage, std::min(std::max<Index>(0, layer_of(compare.stage)), layers - 1));

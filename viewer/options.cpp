@@ -49,7 +49,7 @@ void add_options(CLI::App& app, Options& options) {
         ->allow_extra_args(false)
         ->check(cli::not_empty());
     app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
-    app.add_option("--theme", options.theme, "dark or light");
+    app.add_option("--theme", options.theme, "dark, light or contrast");
     app.add_option("--set", options.set,
                    "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
         ->allow_extra_args(false);
@@ -69,9 +69,12 @@ State state_of(Options& options) {
                     "--page is \"" + *options.page + "\", expected one of " + known_pages());
         state.page = *options.page;
     }
-    LOCUS_CHECK(!options.theme || *options.theme == "dark" || *options.theme == "light",
-                "--theme is \"" + *options.theme + "\", expected dark or light");
-    if (options.theme == "light") state.theme = ThemeName::light;
+    if (options.theme) {
+        const auto named = std::find(std::begin(kThemeNames), std::end(kThemeNames), *options.theme);
+        LOCUS_CHECK(named != std::end(kThemeNames),
+                    "--theme is \"" + *options.theme + "\", expected dark, light or contrast");
+        state.theme = static_cast<ThemeName>(named - std::begin(kThemeNames));
+    }
     if (options.dialect) state.dialect = parse_dialect(*options.dialect);
     // For DeBERTa, the only family with a choice on screen, the reference is the official code.
     if (state.dialect == Dialect::reference) state.dialect = Dialect::official;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "viewer/page_names.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
 #include "viewer/ui.h"
@@ -52,17 +53,6 @@ public:
 
 /// In the order of the rail.
 std::vector<std::unique_ptr<Page>> make_pages();
-/// Their names, for --list-pages, without a window.
-struct PageName {
-    const char* name;
-    char key;
-    const char* about;
-    bool own_head = false;  // it has a layer and a head of its own
-};
-const std::vector<PageName>& page_names();
-
-/// True if the layer, the head and the dialect that other pages share are not on this page.
-bool has_own_head(const std::string& page);
 /// "4 layers × 4 heads · f32"
 std::string size_line(Index layers, Index heads);
 /// [ ] , . for a page with a layer and a head of its own; false for other keys.

@@ -1,5 +1,6 @@
 #pragma once
 // The rooms around a page: top bar, rail, sentence bar, and what lies above all of them.
+#include "viewer/commands.h"
 #include "viewer/page.h"
 #include "viewer/toasts.h"
 
@@ -28,7 +29,8 @@ private:
 /// Commands by name, over everything.
 class Palette {
 public:
-    void draw(Scene& scene, const Rect& screen);
+    /// The command that was chosen; the palette is then closed.
+    std::optional<Command> draw(Scene& scene, const Rect& screen);
     /// Up and down choose; letters go to the box.
     void press(const KeyPress& press);
     void close(State& state);

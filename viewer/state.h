@@ -1,6 +1,7 @@
 #pragma once
 // Everything the screen remembers, in one place; the defaults are what a newcomer should see.
 #include <string>
+#include <vector>
 
 #include "core/models/dialect.h"
 #include "core/tensor.h"
@@ -78,6 +79,8 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    std::vector<std::string> dropped;                         // paths to be looked at and shown; the frame takes them
+    std::vector<std::string> recent_models, recent_commands;  // the last used first
     /// True while something on screen moves by itself.
     bool film_runs() const { return page == "transformer-xl" && memory.playing; }
     std::string notice;   // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it

@@ -159,7 +159,7 @@ void add_frame(Fields& fields) {
     fields.word(
         "dialect", {"official", "hf", "paper", "reference"}, [](State & s) -> auto& { return s.dialect; });
     fields.word(
-        "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
+        "theme", {std::begin(kThemeNames), std::end(kThemeNames)}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
     fields.flag(

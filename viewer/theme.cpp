@@ -1,21 +1,37 @@
 #include "viewer/theme.h"
 
+#include "viewer/plots/theme_colours.h"
+
 namespace locus {
 
 namespace {
 
-constexpr ImU32 hex(unsigned rgb) { return IM_COL32((rgb >> 16) & 255u, (rgb >> 8) & 255u, rgb & 255u, 255u); }
-
-constexpr Theme kDark{ThemeName::dark, hex(0x0f1218), hex(0x151922), hex(0x262c3a), hex(0xe7eaf1),
-                      hex(0x8f98ad),   hex(0x4f8ff7), hex(0x5fa8f5), hex(0xf2a64a), hex(0x45c297),
-                      hex(0xc78fe0),   hex(0x1f2531), hex(0xffffff), hex(0xf2777a), Rgb{0x1c, 0x20, 0x2a}};
-constexpr Theme kLight{ThemeName::light, hex(0xf6f7f9), hex(0xffffff), hex(0xdfe3ea), hex(0x1a1f2b),
-                       hex(0x69728a),    hex(0x2563eb), hex(0x1f6fd1), hex(0xc26a00), hex(0x0b8a63),
-                       hex(0x8a4bb0),    hex(0xebedf2), hex(0xffffff), hex(0xc0232c), Rgb{0xec, 0xee, 0xf2}};
+Theme make_theme(ThemeName name) {
+    const ThemeColours& c = theme_colours(name);
+    return {name,
+            to_colour(c.background),
+            to_colour(c.panel),
+            to_colour(c.line),
+            to_colour(c.text),
+            to_colour(c.muted),
+            to_colour(c.accent),
+            to_colour(c.c2c),
+            to_colour(c.c2p),
+            to_colour(c.p2c),
+            to_colour(c.p2p),
+            to_colour(c.chip),
+            to_colour(c.on_accent),
+            to_colour(c.fault),
+            c.hidden};
+}
 
 }  // namespace
 
-const Theme& theme_of(ThemeName name) { return name == ThemeName::dark ? kDark : kLight; }
+const Theme& theme_of(ThemeName name) {
+    static const Theme dark = make_theme(ThemeName::dark), light = make_theme(ThemeName::light),
+                       contrast = make_theme(ThemeName::contrast);
+    return name == ThemeName::light ? light : name == ThemeName::contrast ? contrast : dark;
+}
 
 ImU32 faded(ImU32 colour, float share) {
     const auto alpha = static_cast<ImU32>(static_cast<float>(colour >> IM_COL32_A_SHIFT & 0xffu) * share + 0.5f);

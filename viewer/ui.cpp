@@ -25,7 +25,7 @@ float Ui::px(float design) const {
 
 float Ui::text_width(std::string_view text, Face face) const {
     fonts->require(text);
-    return fonts->font(face)->CalcTextSizeA(fonts->size(face), 1e9f, 0, text.data(), text.data() + text.size()).x;
+    return fonts->width(face, text);
 }
 
 float Ui::text(float x, float y, std::string_view text, ImU32 colour, Face face, Align align) const {

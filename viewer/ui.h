@@ -53,6 +53,8 @@ public:
 
     /// Design pixels to window units; whole ones stay whole so that hairlines and text stay sharp.
     float px(float design) const;
+    /// The cell of a matrix that the pointer is on, in this frame: what is shown about it lies beside it.
+    mutable Rect pointed;
     /// Where everything above is written down as well; nullptr: nowhere.
     FrameLog* log = nullptr;
     Canvas draw() const { return {list ? *list : *ImGui::GetWindowDrawList(), log}; }

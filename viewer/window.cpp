@@ -5,6 +5,7 @@
 #include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
+#include <dlfcn.h>
 
 #include <atomic>
 #include <utility>
@@ -44,6 +45,7 @@ struct Window::Parts {
     GLFWwindow* window = nullptr;
     WindowSetup setup;
     std::vector<KeyPress> keys;
+    std::vector<std::filesystem::path> drops;
     std::atomic<bool> activity = true;
     unsigned framebuffer = 0, colour = 0;
 
@@ -52,6 +54,37 @@ struct Window::Parts {
 };
 
 namespace {
+
+/// Xlib takes a plain function, so what it calls lies here; there is one display per program.
+std::function<void()> display_lost;
+
+/// Xlib ends the program with a message of its own unless somebody else does it first.  GLFW opens the library by
+/// itself; where it has not (Wayland, other systems) there is nothing to hook.
+void watch_display(const std::function<void()>& lost) {
+    if (!lost) return;
+    void* library = dlopen("libX11.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) return;
+    using Handler = int (*)(void* display);
+    const auto set = reinterpret_cast<Handler (*)(Handler)>(dlsym(library, "XSetIOErrorHandler"));
+    display_lost = lost;
+    if (set)
+        set([](void*) {
+            display_lost();
+            return 0;
+        });
+}
+
+/// At least a corner to hold it by lies on a monitor.
+bool on_a_monitor(const WindowPlace& place) {
+    int count = 0;
+    GLFWmonitor** monitors = glfwGetMonitors(&count);
+    for (int n = 0; n < count; ++n) {
+        int x = 0, y = 0, width = 0, height = 0;
+        glfwGetMonitorWorkarea(monitors[n], &x, &y, &width, &height);
+        if (place.x + 100 > x && place.x < x + width - 100 && place.y >= y && place.y < y + height - 100) return true;
+    }
+    return false;
+}
 
 Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
 
@@ -96,6 +129,10 @@ void Window::Parts::listen() {
     glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int) { parts_of(w)->activity = true; });
     glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { parts_of(w)->activity = true; });
     glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { parts_of(w)->activity = true; });
+    glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
+        parts_of(w)->activity = true;
+        parts_of(w)->drops.insert(parts_of(w)->drops.end(), paths, paths + count);
+    });
     glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) { parts_of(w)->activity = true; });
 }
 
@@ -123,13 +160,20 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
     glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
     glfwWindowHint(GLFW_VISIBLE, setup.headless ? GLFW_FALSE : GLFW_TRUE);
-    glfwWindowHint(GLFW_SCALE_TO_MONITOR, setup.headless ? GLFW_FALSE : GLFW_TRUE);
+    const bool placed = !setup.headless && setup.place && on_a_monitor(*setup.place);
+    // A remembered size is in pixels of its monitor already.
+    glfwWindowHint(GLFW_SCALE_TO_MONITOR, setup.headless || placed ? GLFW_FALSE : GLFW_TRUE);
     parts_->window = glfwCreateWindow(setup.headless ? 64 : setup.width, setup.headless ? 64 : setup.height,
                                       setup.title.c_str(), nullptr, nullptr);
     if (!parts_->window) {
         glfwTerminate();
         throw Error(Fault::unreadable, "the display offers no OpenGL 3.3 core profile, which the viewer draws with");
     }
+    if (placed) {
+        glfwSetWindowSize(parts_->window, setup.place->width, setup.place->height);
+        glfwSetWindowPos(parts_->window, setup.place->x, setup.place->y);
+    }
+    watch_display(setup.lost);
     glfwMakeContextCurrent(parts_->window);
     glfwSwapInterval(setup.headless ? 0 : 1);
     if (!setup.headless) glfwSetWindowSizeLimits(parts_->window, 800, 600, GLFW_DONT_CARE, GLFW_DONT_CARE);
@@ -161,6 +205,18 @@ void Window::wait(double seconds) {
 bool Window::take_activity() { return parts_->activity.exchange(false); }
 
 std::vector<KeyPress> Window::take_keys() { return std::exchange(parts_->keys, {}); }
+
+std::vector<std::filesystem::path> Window::take_drops() { return std::exchange(parts_->drops, {}); }
+
+std::optional<WindowPlace> Window::place() const {
+    if (parts_->setup.headless || glfwGetWindowAttrib(parts_->window, GLFW_MAXIMIZED) ||
+        glfwGetWindowAttrib(parts_->window, GLFW_ICONIFIED))
+        return std::nullopt;
+    WindowPlace place;
+    glfwGetWindowPos(parts_->window, &place.x, &place.y);
+    glfwGetWindowSize(parts_->window, &place.width, &place.height);
+    return place;
+}
 
 std::string Window::renderer() const { return reinterpret_cast<const char*>(glGetString(GL_RENDERER)); }
 

@@ -2,22 +2,18 @@
 // The seam of the platform: a window or a picture, keys, textures.  Nothing else in Locus includes GLFW or OpenGL.
 #include <imgui.h>
 
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "viewer/key_press.h"
 #include "viewer/plots/heatmap_image.h"
+#include "viewer/settings.h"
 
 namespace locus {
-
-enum class Key { character, left, right, up, down, escape, space, enter, tab, f12 };
-
-/// One key as the keyboard's layout means it; `character` is set for Key::character, lower case together with ctrl.
-struct KeyPress {
-    Key key = Key::character;
-    char32_t character = 0;
-    bool ctrl = false, shift = false;
-};
 
 /// An image on the graphics card.  Needs a living Window.
 class Texture {
@@ -41,6 +37,11 @@ struct WindowSetup {
     std::string title = "Locus";
     int width = 1280, height = 800;
     bool headless = false;  // draws into a picture of exactly width x height; no window appears
+    std::optional<WindowPlace> place =
+        std::nullopt;  // where it was, if that is still on a monitor; wins over width and height
+    /// Called when the display goes away, from within the platform's code, which then ends the program: it must not
+    /// draw, and does best to leave the program itself.
+    std::function<void()> lost = {};
 };
 
 /// A rectangle of one colour in window units.  A processor that draws clears much faster than it fills.
@@ -65,6 +66,10 @@ public:
     /// True once if there was input, a new size or a wake-up since the last call.
     bool take_activity();
     std::vector<KeyPress> take_keys();
+    /// Paths that were dropped on the window since the last call.
+    std::vector<std::filesystem::path> take_drops();
+    /// Where the window is; nothing for a picture, and while it fills the screen.
+    std::optional<WindowPlace> place() const;
     /// Who draws: "llvmpipe ..." is the processor.
     std::string renderer() const;
     /// Window units per design pixel: 2 on a display with twice the density.

@@ -52,7 +52,7 @@ TEST_CASE("state fields: a bad name or value is refused in one sentence", "[view
     refused("rope.m=-1", "a whole number from 0");
     refused("rope.m=1x", "rope.m is \"1x\"");
     refused("zoom=nan", "0.5 to 4");
-    refused("theme=pink", "one of dark, light");
+    refused("theme=pink", "one of dark, light, contrast");
     refused("locked=1", "yes or no");
     refused("cell=3", "I,J");
     refused("view=1,2", "I,J,N");

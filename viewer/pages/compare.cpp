@@ -49,8 +49,8 @@ void ComparePage::refresh(Scene& scene) {
     const PictureVersion version{scene.answer->serial, (state.sample * 4096 + head) * 4096 + other, scene.state.theme};
     cursor(scene.state) = kept_inside(cursor(scene.state));
     name_axes(scene);
-    const std::string made = std::to_string(version.answer) + " " + std::to_string(version.part) +
-                             (version.theme == ThemeName::dark ? " dark" : " light");
+    const std::string made = std::to_string(version.answer) + " " + std::to_string(version.part) + " " +
+                             kThemeNames[static_cast<std::size_t>(version.theme)];
     if (made == made_for_) return;
     made_for_ = made;
     measure(scene, head, other);

@@ -163,7 +163,7 @@ void TransformerXlPage::draw_frames(Scene& scene, const Rect& room) {
 void TransformerXlPage::draw_frame(const Scene& scene, const FilmFrame& frame, ImVec2 corner, float side) const {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    const bool dark = theme.name == ThemeName::dark;
+    const bool dark = theme.name != ThemeName::light;
     for (Index r = 0; r < frame.rows; ++r)
         for (Index c = 0; c < frame.columns; ++c) {
             const FilmCell& cell = frame.at(r, c);

@@ -48,8 +48,18 @@ const ColourMap& ColourMap::of_theme(MapKind kind, ThemeName theme) {
     static const ColourMap sequential_dark({rgb(0x161922), rgb(0x2c3e6e), rgb(0x3c7896), rgb(0x78be8c), rgb(0xf5eb96)});
     static const ColourMap sequential_light(
         {rgb(0xffffff), rgb(0xc7ddf0), rgb(0x6baed6), rgb(0x2171b5), rgb(0x08306b)});
-    if (kind == MapKind::diverging) return theme == ThemeName::dark ? diverging_dark : diverging_light;
-    return theme == ThemeName::dark ? sequential_dark : sequential_light;
+    static const ColourMap diverging_contrast(
+        {rgb(0x9ad8ff), rgb(0x2f7fc8), rgb(0x000000), rgb(0xb85a28), rgb(0xffc890)});
+    static const ColourMap sequential_contrast(
+        {rgb(0x000000), rgb(0x2f4796), rgb(0x3f8aae), rgb(0x8ad096), rgb(0xffffa8)});
+    switch (theme) {
+        case ThemeName::light:
+            return kind == MapKind::diverging ? diverging_light : sequential_light;
+        case ThemeName::contrast:
+            return kind == MapKind::diverging ? diverging_contrast : sequential_contrast;
+        default:
+            return kind == MapKind::diverging ? diverging_dark : sequential_dark;
+    }
 }
 
 }  // namespace locus

@@ -5,7 +5,9 @@
 
 namespace locus {
 
-enum class ThemeName { dark, light };
+enum class ThemeName { dark, light, contrast };
+/// As --theme, the settings and the palette say it, in the order of ThemeName.
+constexpr const char* kThemeNames[] = {"dark", "light", "contrast"};
 enum class MapKind { diverging, sequential };
 
 struct Rgb {

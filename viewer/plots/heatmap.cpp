@@ -221,7 +221,9 @@ std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Ind
         const double place = (from + share * side) * static_cast<double>(count) / static_cast<double>(length);
         return std::clamp<Index>(static_cast<Index>(place), 0, count - 1);
     };
-    return Cell{at(view.first_i, y, rows), at(view.first_j, x, cols)};
+    const Cell under{at(view.first_i, y, rows), at(view.first_j, x, cols)};
+    ui.pointed = cell_rect(cells, view, rows, cols, under);
+    return under;
 }
 
 }  // namespace locus

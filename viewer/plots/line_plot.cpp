@@ -5,6 +5,7 @@
 
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/ticks.h"
+#include "viewer/plots/tooltip_place.h"
 #include "viewer/strokes.h"
 
 namespace locus {
@@ -128,13 +129,14 @@ void draw_tooltip(const Ui& ui, const std::vector<std::vector<Span>>& lines) {
     const float pitch = ui.px(20), pad = ui.px(10);
     const ImVec2 screen = ImGui::GetIO().DisplaySize, mouse = ImGui::GetIO().MousePos;
     Rect box{0, 0, width + 2 * pad, pitch * static_cast<float>(lines.size()) + pad};
-    float x = mouse.x + ui.px(16), y = mouse.y + ui.px(16);
-    if (x + box.width() > screen.x - pad) x = mouse.x - ui.px(12) - box.width();
-    if (y + box.height() > screen.y - pad) y = mouse.y - ui.px(12) - box.height();
-    box = box.moved(x, y);
+    // Outside a matrix what it speaks of is as large as the pointer.
+    const Rect at = ui.pointed.holds(mouse) ? ui.pointed : Rect{mouse.x, mouse.y, mouse.x + pad, mouse.y + pad};
+    const Corner corner =
+        tooltip_place({at.x0, at.y0, at.x1, at.y1}, box.width(), box.height(), screen.x, screen.y, ui.px(6));
+    box = box.moved(corner.x, corner.y);
     over.fill(box, ui.theme->panel, 6);
     over.outline(box, ui.theme->line, 1, 6);
-    y = box.y0 + pad / 2 + pitch / 2;
+    float y = box.y0 + pad / 2 + pitch / 2;
     for (const std::vector<Span>& line : lines) {
         over.spans(box.x0 + pad, y, line);
         y += pitch;

@@ -1,0 +1,129 @@
+// Keys, palette and key sheet are one list.
+#include "viewer/actions.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "viewer/commands.h"
+#include "viewer/fuzzy.h"
+#include "viewer/page_names.h"
+
+using namespace locus;
+
+namespace {
+
+std::vector<std::string> titles(const State& state, const CommandScope& scope, const std::string& typed) {
+    std::vector<std::string> all;
+    for (const Command& command : find_commands(state, scope, typed)) all.push_back(command.title);
+    return all;
+}
+
+const CommandScope kScope{4, 4, {"[CLS]", "the", "mall", "[SEP]"}, {"layer.0.c2p", "layer.1.p2c"}};
+
+/// Does what the first command of the palette does.
+State after(const std::string& typed) {
+    State state;
+    const std::vector<Command> found = find_commands(state, kScope, typed);
+    REQUIRE_FALSE(found.empty());
+    if (found[0].change) found[0].change(state);
+    ActionScope scope{state, kScope.layers, kScope.heads};
+    if (found[0].action && found[0].action->run) found[0].action->run(scope);
+    return state;
+}
+
+}  // namespace
+
+TEST_CASE("actions: every key that works is on the key sheet of its page", "[viewer][desk]") {
+    for (const Action& action : actions()) {
+        if (action.key.empty()) continue;
+        INFO(action.id);
+        const std::vector<SheetLine> lines = sheet_lines(action.page);
+        CHECK(std::any_of(lines.begin(), lines.end(), [&](const SheetLine& line) {
+            const std::string keys = "  " + line.keys + "  ";
+            return keys.find("  " + action.key + "  ") != std::string::npos &&
+                   line.meaning == (action.sheet.empty() ? action.title : action.sheet);
+        }));
+        CHECK(action_of(key_named(action.key), action.page) == &action);
+    }
+}
+
+TEST_CASE("actions: no key means two things on one page, no name stands for two", "[viewer][desk]") {
+    std::set<std::string> ids, pages = {""};
+    for (const PageName& page : page_names()) pages.insert(page.name);
+    for (const std::string& page : pages) {
+        std::set<std::string> keys;
+        for (const Action& action : actions())
+            if (action.page == page)
+                for (const std::string& key : {action.key, action.also}) {
+                    INFO(page << " " << key);
+                    CHECK((key.empty() || keys.insert(key).second));
+                }
+    }
+    for (const Action& action : actions()) {
+        INFO(action.id);
+        CHECK(ids.insert(action.id).second);
+        CHECK(pages.count(action.page) == 1);
+        CHECK_FALSE(action.title.empty());
+        CHECK((action.run || !action.key.empty()));  // a page is given the key
+    }
+}
+
+TEST_CASE("actions: a key is read as it is printed, and means nothing where it is none", "[viewer][desk]") {
+    CHECK(key_named("Ctrl Shift Z") == KeyPress{Key::character, 'z', true, true});
+    CHECK(key_named("S") == KeyPress{Key::character, 'S', false, false});
+    CHECK(key_named("Shift \u2190") == KeyPress{Key::left, 0, false, true});
+    CHECK(key_named("\u2212").character == '-');
+    CHECK_THROWS_AS(key_named("Hyper"), Error);
+    CHECK_THROWS_AS(key_named(""), Error);
+    CHECK(action_of(key_named("x"), "rope")->id == "rope.layout");
+    CHECK(action_of(key_named("x"), "permutation")->id == "permutation.sentence");
+    CHECK(action_of(key_named("x"), "attention") == nullptr);
+    CHECK(action_of(key_named("Ctrl Z"), "rope")->id == "undo");
+    CHECK(action_of(key_named("Ctrl Shift Z"), "rope")->id == "redo");
+    CHECK(action_of({Key::left, 0, false, true}, "attention")->id == "cell.left");  // Shift means nothing there
+    CHECK(action_of({Key::left, 0, false, true}, "permutation")->id == "permutation.card.earlier");
+}
+
+TEST_CASE("palette: finds actions, pages, tokens, heads, cells, models, sentences and stages", "[viewer][desk]") {
+    State state;
+    CHECK(after("page rope").page == "rope");
+    CHECK(after("layer 1 head 2").layer == 1);
+    CHECK(after("layer 1 head 2").head == 2);
+    CHECK(after("go 2,1").cell == Cell{2, 1});
+    CHECK(after("token mall").cell.i == 2);
+    CHECK(after("token mall key").cell.j == 2);
+    CHECK(after("theme high").theme == ThemeName::contrast);
+    CHECK(after("sentence capital").text == "the capital of france is [MASK].");
+    CHECK(after("open tiny-v2").wanted_model == "tiny-v2");
+    CHECK(after("stage 1.p2c").compare.stage == "layer.1.p2c");
+    CHECK(titles(state, kScope, "layer 9 head 0").empty());
+    CHECK(titles(state, kScope, "go 9,9").empty());
+    CHECK(titles(state, kScope, "zzzz").empty());
+    state.recent_models = {"/models/mine"};
+    CHECK(titles(state, kScope, "open mine").front() == "open model /models/mine");
+}
+
+TEST_CASE("palette: what was used last comes first while nothing is typed", "[viewer][desk]") {
+    State state;
+    state.recent_commands = {"theme.light", "page.rope", "no longer there"};
+    const std::vector<std::string> all = titles(state, kScope, "");
+    CHECK(all[0] == "theme light");
+    CHECK(all[1] == "page rope");
+    CHECK(std::count(all.begin(), all.end(), "page rope") == 1);
+}
+
+TEST_CASE("fuzzy: letters in order, beginnings of words before anything else", "[viewer][desk]") {
+    CHECK(fuzzy_score("page attention", "att"));
+    CHECK_FALSE(fuzzy_score("page attention", "tap"));
+    CHECK(fuzzy_score("page attention", "PA AT") == fuzzy_score("page attention", "paat"));
+    CHECK(*fuzzy_score("theme light", "tl") > *fuzzy_score("settle", "tl"));
+    CHECK(*fuzzy_score("undo", "undo") > *fuzzy_score("under the open door", "undo"));
+    CHECK(*fuzzy_score("zoom in", "in") > *fuzzy_score("explain", "in"));
+    CHECK(fuzzy_score("anything", "") == 0);
+    CHECK_FALSE(fuzzy_score("", "a"));
+    const std::vector<std::string> names = {"cell", "close", "escape", "commands"};
+    CHECK(fuzzy_order(names, "c") == std::vector<std::size_t>{0, 1, 3, 2});
+    CHECK(fuzzy_order(names, "c", {3}).front() == 0);  // it is shorter, hence better
+    CHECK(fuzzy_order(names, "", {3}) == std::vector<std::size_t>{3, 0, 1, 2});
+}

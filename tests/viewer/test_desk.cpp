@@ -1,0 +1,199 @@
+// Small manners: tooltips beside their cell, sentences that stay long enough, letters in their order, another model.
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "viewer/characters.h"
+#include "viewer/model_opener.h"
+#include "viewer/plots/tooltip_place.h"
+#include "viewer/toasts.h"
+
+using namespace locus;
+
+namespace {
+
+template <class Condition>
+bool comes_true(Condition condition) {
+    for (int n = 0; n < 20000; ++n) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("tooltip: never over its cell while there is room on any side, always on the screen", "[viewer][desk]") {
+    const float wide = 1000, high = 700, gap = 6;
+    for (const float size : {3.0f, 40.0f, 200.0f})
+        for (float x = 0; x + size <= wide; x += 49)
+            for (float y = 0; y + size <= high; y += 43) {
+                const Box cell{x, y, x + size, y + size};
+                for (const float width : {60.0f, 380.0f}) {
+                    const Corner at = tooltip_place(cell, width, 120, wide, high, gap);
+                    const Box box{at.x, at.y, at.x + width, at.y + 120};
+                    INFO(x << " " << y << " " << size << " " << width);
+                    CHECK_FALSE(box.meets(cell));
+                    CHECK((box.x0 >= 0 && box.y0 >= 0 && box.x1 <= wide && box.y1 <= high));
+                }
+            }
+    CHECK(tooltip_place({100, 100, 120, 120}, 50, 50, wide, high, gap).x == 126);
+    CHECK(tooltip_place({960, 100, 980, 120}, 50, 50, wide, high, gap).x == 904);  // flips to the left
+    // A cell as large as the screen: over it, but on the screen.
+    const Corner corner = tooltip_place({0, 0, wide, high}, 50, 50, wide, high, gap);
+    CHECK((corner.x >= 0 && corner.x <= 950 && corner.y >= 0 && corner.y <= 650));
+}
+
+TEST_CASE("toasts: stay to be read, fade where things may move, and go", "[viewer][desk]") {
+    Toasts toasts;
+    CHECK(toasts.next_change(0, false) > 1e9);
+    toasts.add("", true, 0);
+    CHECK(toasts.shown().empty());
+    toasts.add("saved", false, 0);
+    toasts.add("the folder has no config.json", true, 1);
+    REQUIRE(toasts.shown().size() == 2);
+    const double life = toasts.shown()[0].lifetime();
+    CHECK(life > 2);
+    CHECK(toasts.shown()[1].lifetime() > life);
+    CHECK(Toasts::opacity(toasts.shown()[0], 1, false) == 1);
+    CHECK(Toasts::opacity(toasts.shown()[0], life - Toasts::kFade / 2, false) == Approx(0.5));
+    CHECK(Toasts::opacity(toasts.shown()[0], life - Toasts::kFade / 2, true) == 1);
+    CHECK(toasts.next_change(0, false) == Approx(life - Toasts::kFade));
+    CHECK(toasts.next_change(0, true) == Approx(life));
+    toasts.update(life);
+    REQUIRE(toasts.shown().size() == 1);
+    CHECK(toasts.dismiss());
+    CHECK_FALSE(toasts.dismiss());
+}
+
+TEST_CASE("toasts: the same sentence is shown once, anew, and old ones make room", "[viewer][desk]") {
+    Toasts toasts;
+    toasts.add("a", false, 0);
+    toasts.add("b", false, 1);
+    toasts.add("a", false, 2);
+    REQUIRE(toasts.shown().size() == 2);
+    CHECK(toasts.shown()[1].sentence == "a");
+    CHECK(toasts.shown()[1].since == 2);
+    for (char c = 'c'; c < 'z'; ++c) toasts.add({c}, false, 3);
+    CHECK(toasts.shown().size() == Toasts::kMost);
+    CHECK(toasts.shown().back().sentence == "y");
+}
+
+TEST_CASE("characters: a box says which one is missing", "[viewer][desk]") {
+    CHECK(hex_of(0x1f468) == "1F468");
+    CHECK(hex_of(0x41) == "0041");
+    CHECK(hex_of(0x10ffff) == "10FFFF");
+    CHECK(has_no_shape(0x200d));  // joins the members of an emoji family
+    CHECK(has_no_shape(0xfe0f));
+    CHECK_FALSE(has_no_shape('a'));
+    std::string_view family = "\U0001f468\u200d\U0001f469";
+    CHECK(take_character(family) == 0x1f468);
+    CHECK(take_character(family) == 0x200d);
+    CHECK(take_character(family) == 0x1f469);
+    CHECK(family.empty());
+    std::string_view torn = "\xe2\x82x";
+    CHECK(take_character(torn) == 0xfffd);
+    for (const char32_t c : {U'a', U'\u00e9', U'\u05d0', U'\ud55c', U'\U0001f468'}) {
+        const std::string bytes = utf8_of(c);
+        std::string_view text = bytes;
+        CHECK(take_character(text) == c);
+        CHECK(text.empty());
+    }
+}
+
+TEST_CASE("characters: right-to-left letters stand in their order, everything else stays", "[viewer][desk]") {
+    CHECK(visual_order("plain text, 1 2 3.") == "plain text, 1 2 3.");
+    CHECK(visual_order("\u05d0\u05d1\u05d2") == "\u05d2\u05d1\u05d0");
+    CHECK(visual_order("a \u05d0\u05d1 \u05d2\u05d3 b") == "a \u05d3\u05d2 \u05d1\u05d0 b");
+    CHECK(visual_order("\u05d0\u05b8\u05d1") == "\u05d1\u05d0\u05b8");  // the vowel stays behind its letter
+    CHECK(visual_order("\u0633\u0644\u0627\u0645!") == "\u0645\u0627\u0644\u0633!");
+    CHECK(visual_order("\ud55c\uae00") == "\ud55c\uae00");
+}
+
+TEST_CASE("worker: what is cancelled is not answered, and stops when it asks", "[viewer][desk]") {
+    std::atomic<int> started = 0, stopped = 0;
+    Worker<int, int> worker(
+        [&](const int& request, const StopAsked& stop) -> std::shared_ptr<const int> {
+            ++started;
+            if (request == 1)
+                while (!stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            if (stop()) {
+                ++stopped;
+                return nullptr;
+            }
+            return std::make_shared<const int>(request * 10);
+        },
+        [] {});
+    CHECK(worker.seconds() == 0);
+    worker.submit(1);
+    REQUIRE(comes_true([&] { return started == 1; }));
+    CHECK(worker.busy());
+    worker.cancel();
+    CHECK_FALSE(worker.busy());
+    CHECK(worker.seconds() == 0);
+    REQUIRE(comes_true([&] { return stopped == 1; }));
+    CHECK(worker.take() == nullptr);
+    worker.submit(2);
+    std::shared_ptr<const int> answer;
+    REQUIRE(comes_true([&] { return (answer = worker.take()) != nullptr; }));
+    CHECK(*answer == 20);
+}
+
+TEST_CASE("worker: long work is given up for a newer request", "[viewer][desk]") {
+    std::atomic<int> started = 0;
+    Worker<int, int> worker(
+        [&](const int& request, const StopAsked& stop) -> std::shared_ptr<const int> {
+            ++started;
+            while (request == 1 && !stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return stop() ? nullptr : std::make_shared<const int>(request * 10);
+        },
+        [] {});
+    worker.submit(1);
+    REQUIRE(comes_true([&] { return started == 1; }));
+    worker.submit(2);
+    std::shared_ptr<const int> answer;
+    REQUIRE(comes_true([&] { return (answer = worker.take()) != nullptr; }));
+    CHECK(*answer == 20);
+}
+
+TEST_CASE("session: gives up between layers, and answers the next request as ever", "[viewer][desk]") {
+    const Session session("tiny-v3");
+    const Request request{"the capital of france", "", "", Dialect::official, 3};
+    int asked = 0;
+    CHECK(session.answer(request, [&] { return ++asked > 2; }) == nullptr);
+    CHECK(asked == 3);
+    const auto whole = session.answer(request, [] { return false; });
+    REQUIRE(whole);
+    CHECK(whole->error.empty());
+}
+
+TEST_CASE("another model: opened beside the window, refused in one sentence, fitted", "[viewer][desk]") {
+    ModelOpener opener([] {});
+    std::shared_ptr<const OpenedSession> opened;
+    opener.open("/nowhere/at/all");
+    REQUIRE(comes_true([&] { return (opened = opener.take()) != nullptr; }));
+    CHECK_FALSE(opened->session);
+    CHECK_THAT(opened->error, Catch::Contains("/nowhere/at/all"));
+    opener.open("tiny-v3");
+    REQUIRE(comes_true([&] { return (opened = opener.take()) != nullptr; }));
+    REQUIRE(opened->session);
+    const Session& session = *opened->session;
+    const Session first("tiny-v3");
+    const Request request{"a", "", "", Dialect::official, 0};
+    CHECK(session.answer(request)->serial != first.answer(request)->serial);
+
+    State state;
+    state.layer = 99;
+    state.head = 99;
+    state.decoder_head = -1;
+    state.compare.stage = "layer.99.p2c";
+    state.tokens = "1,2,999999999";
+    CHECK_FALSE(fit_to_session(session, state).empty());
+    CHECK(state.layer == session.config().num_hidden_layers - 1);
+    CHECK(state.head == session.config().num_attention_heads - 1);
+    CHECK(state.decoder_head == -1);
+    CHECK(state.compare.stage == "layer." + std::to_string(state.layer) + ".p2c");
+    CHECK(state.tokens.empty());
+    state.tokens = "1,2";
+    CHECK(fit_to_session(session, state).empty());
+    CHECK(state.tokens == "1,2");
+}

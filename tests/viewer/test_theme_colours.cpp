@@ -1,0 +1,128 @@
+// Text can be read in every theme, and no map relies on telling red from green.
+#include "viewer/plots/theme_colours.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using namespace locus;
+
+namespace {
+
+constexpr ThemeName kAll[] = {ThemeName::dark, ThemeName::light, ThemeName::contrast};
+using Linear = std::array<double, 3>;
+
+Linear linear(Rgb colour) {
+    const auto part = [](std::uint8_t value) {
+        const double v = value / 255.0;
+        return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+    };
+    return {part(colour.r), part(colour.g), part(colour.b)};
+}
+
+/// Relative luminance, WCAG 2.1.
+double luminance(const Linear& c) { return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2]; }
+
+/// Contrast ratio, WCAG 2.1: 1 ... 21.
+double contrast(Rgb a, Rgb b) {
+    const double first = luminance(linear(a)), second = luminance(linear(b));
+    return (std::max(first, second) + 0.05) / (std::min(first, second) + 0.05);
+}
+
+double distance(Rgb a, Rgb b) {
+    const double r = a.r - b.r, g = a.g - b.g, blue = a.b - b.b;
+    return std::sqrt(r * r + g * g + blue * blue);
+}
+
+enum class Eye { protan, deutan };
+
+/// What an eye without one kind of cone sees.  Machado, Oliveira and Fernandes 2009, severity 1, on linear values.
+Linear seen_by(Eye eye, Rgb colour) {
+    constexpr double kProtan[3][3] = {
+        {0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}};
+    constexpr double kDeutan[3][3] = {
+        {0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}};
+    const Linear from = linear(colour);
+    Linear to{};
+    for (std::size_t row = 0; row < 3; ++row)
+        for (std::size_t column = 0; column < 3; ++column)
+            to[row] += (eye == Eye::protan ? kProtan : kDeutan)[row][column] * from[column];
+    return to;
+}
+
+/// Lightness and the two opponent colours, CIE 1976 (L*, a*, b*), white of D65.
+Linear lab(const Linear& c) {
+    const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
+    const double x = (0.4124 * c[0] + 0.3576 * c[1] + 0.1805 * c[2]) / 0.95047;
+    const double y = luminance(c);
+    const double z = (0.0193 * c[0] + 0.1192 * c[1] + 0.9505 * c[2]) / 1.08883;
+    return {116 * f(y) - 16, 500 * (f(x) - f(y)), 200 * (f(y) - f(z))};
+}
+
+double difference(const Linear& a, const Linear& b) {
+    const Linear p = lab(a), q = lab(b);
+    return std::sqrt((p[0] - q[0]) * (p[0] - q[0]) + (p[1] - q[1]) * (p[1] - q[1]) + (p[2] - q[2]) * (p[2] - q[2]));
+}
+
+}  // namespace
+
+TEST_CASE("themes: text stands out from what it is written on", "[viewer][desk]") {
+    for (const ThemeName name : kAll) {
+        const ThemeColours& c = theme_colours(name);
+        const bool high = name == ThemeName::contrast;
+        INFO(kThemeNames[static_cast<std::size_t>(name)]);
+        for (const Rgb ground : {c.background, c.panel}) {
+            CHECK(contrast(c.text, ground) >= (high ? 7 : 4.5));
+            CHECK(contrast(c.muted, ground) >= (high ? 7 : 4.4));
+            CHECK(contrast(c.fault, ground) >= (high ? 7 : 4.5));
+            // Names of terms are large or stand beside a mark of the same colour: WCAG asks 3 of these.
+            for (const Rgb term : {c.c2c, c.c2p, c.p2c, c.p2p, c.accent})
+                CHECK(contrast(term, ground) >= (high ? 7 : 3));
+        }
+        CHECK(contrast(c.text, c.chip) >= (high ? 7 : 4.5));
+        CHECK(contrast(c.muted, c.chip) >= (high ? 7 : 3));
+        CHECK(contrast(c.on_accent, c.accent) >= (high ? 7 : 3));
+        if (high) CHECK(contrast(c.line, c.background) >= 7);
+    }
+}
+
+TEST_CASE("themes: the three terms differ for every eye", "[viewer][desk]") {
+    for (const ThemeName name : kAll) {
+        const ThemeColours& c = theme_colours(name);
+        for (const Eye eye : {Eye::protan, Eye::deutan}) {
+            INFO(kThemeNames[static_cast<std::size_t>(name)]);
+            CHECK(difference(seen_by(eye, c.c2c), seen_by(eye, c.c2p)) > 20);
+            CHECK(difference(seen_by(eye, c.c2c), seen_by(eye, c.p2c)) > 20);
+            CHECK(difference(seen_by(eye, c.c2p), seen_by(eye, c.p2c)) > 20);
+        }
+    }
+}
+
+TEST_CASE("maps: lightness goes one way along every map, for every eye", "[viewer][desk]") {
+    for (const ThemeName name : kAll)
+        for (const Eye eye : {Eye::protan, Eye::deutan}) {
+            INFO(kThemeNames[static_cast<std::size_t>(name)]);
+            const ColourMap& up = ColourMap::of_theme(MapKind::sequential, name);
+            const ColourMap& both = ColourMap::of_theme(MapKind::diverging, name);
+            const double way = name == ThemeName::light ? -1 : 1;  // towards the end lighter on dark, darker on light
+            const auto lightness = [&](const ColourMap& map, double at) { return lab(seen_by(eye, map.at(at)))[0]; };
+            for (int n = 0; n < 32; ++n) {
+                CHECK(way * (lightness(up, (n + 1) / 32.0) - lightness(up, n / 32.0)) > 0);
+                // From the middle outwards, on either side.
+                CHECK(way * (lightness(both, 0.5 + (n + 1) / 64.0) - lightness(both, 0.5 + n / 64.0)) > 0);
+                CHECK(way * (lightness(both, 0.5 - (n + 1) / 64.0) - lightness(both, 0.5 - n / 64.0)) > 0);
+            }
+            // The same size with the other sign is another colour.
+            for (const double size : {0.25, 0.5})
+                CHECK(difference(seen_by(eye, both.at(0.5 - size)), seen_by(eye, both.at(0.5 + size))) > 40);
+        }
+}
+
+TEST_CASE("maps: what is no number is told from every value and from hidden cells", "[viewer][desk]") {
+    for (const ThemeName name : kAll) {
+        CHECK(distance(kNotANumber, theme_colours(name).hidden) > 100);
+        for (const MapKind kind : {MapKind::diverging, MapKind::sequential})
+            for (int n = 0; n <= 64; ++n)
+                CHECK(distance(kNotANumber, ColourMap::of_theme(kind, name).at(n / 64.0)) > 100);
+    }
+}
