@@ -57,10 +57,11 @@ void App::exchange_answers() {
 }
 
 bool App::settled() const {
-    return asked_ == wanted() && !worker_.busy() && (!error_.empty() || (answer_ && answer_->request == *asked_));
+    return page().settled(state_) && asked_ == wanted() && !worker_.busy() &&
+           (!error_.empty() || (answer_ && answer_->request == *asked_));
 }
 
-Page& App::page() {
+Page& App::page() const {
     for (const auto& page : pages_)
         if (state_.page == page->name()) return *page;
     return *pages_.front();
@@ -80,7 +81,7 @@ void App::take_keys(Ui& ui) {
         if (state_.palette) palette_.press(press);
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
-        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.trouble().empty())
+        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.ready())
             shown.press(scene, press);
     }
 }
@@ -99,6 +100,7 @@ bool App::draw_frame() {
         if (attempt == 0) take_keys(ui);
         // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
         Page& shown = page();
+        shown.follow(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
         if (!fonts_.stale() || attempt == 2) break;
@@ -139,11 +141,16 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
     page_error_ = shown.trouble();
-    const bool opens = page_error_.empty();
+    page_fault_ = shown.fault();
+    const bool opens = shown.ready(), edits = opens && !shown.shows_tokens() && state_.editing;
     draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), top);
     draw_rail(scene, rail, pages_);
-    const float free = opens ? shown.draw_bar(scene, sentence) : sentence.x1;
-    if (opens && shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    // The box that edits a sentence takes the place of a page's own controls.
+    const float free = opens && !edits ? shown.draw_bar(scene, sentence) : sentence.x1;
+    if (edits || (opens && shown.shows_tokens()))
+        sentence_bar_.draw(scene, sentence, free);
+    else
+        sentence_bar_.rest();
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, room);
@@ -152,8 +159,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().pop_clip();
         shown.draw_formula(scene, formula);
     }
-    if (!opens || (shown.needs_answer() && !error_.empty()))
-        draw_message(ui, {room.x0, room.y0, size.x, size.y}, opens ? error_ : page_error_);
+    if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, page_error_.empty() ? error_ : page_error_);
     ui.hairline_across(0, size.x, top.y1 - ui.px(1));
     ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
     ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));

@@ -20,7 +20,7 @@ public:
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
-    Fault fault() const { return page_error_.empty() ? fault_ : Fault::unreadable; }
+    Fault fault() const { return page_error_.empty() ? fault_ : page_fault_; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
 
@@ -32,7 +32,7 @@ private:
     void draw_rooms(Scene& scene, Page& shown);
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
-    Page& page();
+    Page& page() const;
 
     Window& window_;
     State state_;
@@ -44,7 +44,7 @@ private:
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
     std::string page_error_;                // why the shown page cannot be opened
-    Fault fault_ = Fault::usage;
+    Fault fault_ = Fault::usage, page_fault_ = Fault::unreadable;
     std::optional<Request> asked_;
     bool close_ = false;
     bool save_ = false;

@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
             return 0;
         }
         open_sources(options, state);
-        const Session session(options.model);
+        const Session session(place_model(options, state));
         fit_to_model(options, session, state);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';

@@ -5,6 +5,7 @@
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
+#include "viewer/exhibit_choice.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
 
@@ -66,6 +67,7 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    ExhibitChoices exhibits;
     PositionsState positions;
     RopeState rope;
     MemoryState memory;

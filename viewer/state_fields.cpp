@@ -173,6 +173,25 @@ void add_frame(Fields& fields) {
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
 }
 
+void add_exhibits(Fields& fields) {
+    const auto choice = [&](const std::string& name, auto find) {
+        fields.text(
+            name + ".model", [find](State & s) -> auto& { return find(s).model; });
+        fields.text(
+            name + ".text", [find](State & s) -> auto& { return find(s).text; });
+        fields.text(
+            name + ".tokens", [find](State & s) -> auto& { return find(s).tokens; });
+        fields.text(
+            name + ".mask", [find](State & s) -> auto& { return find(s).mask; });
+    };
+    choice(
+        "rope", [](State & s) -> auto& { return s.exhibits.roformer; });
+    choice(
+        "memory", [](State & s) -> auto& { return s.exhibits.transformer_xl; });
+    choice(
+        "permutation", [](State & s) -> auto& { return s.exhibits.xlnet; });
+}
+
 void add_pages(Fields& fields) {
     fields.whole(
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
@@ -278,6 +297,7 @@ const std::vector<StateField>& state_fields() {
     static const std::vector<StateField> fields = [] {
         Fields all;
         add_frame(all);
+        add_exhibits(all);
         add_pages(all);
         add_compare(all);
         return std::move(all.all);
