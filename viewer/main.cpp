@@ -50,7 +50,9 @@ int main(int argc, char** argv) {
             return 0;
         }
         open_sources(options, state);
-        const Session session(place_model(options, state));
+        if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
+        state.model = place_model(options, state);
+        const Session session(state.model);
         fit_to_model(options, session, state);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';

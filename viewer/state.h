@@ -52,12 +52,15 @@ struct PermutationState {
 };
 
 struct State {
+    std::string model = "tiny-v3";  // what is open: a folder, or the name of a built-in one
+    std::string wanted_model;       // what is to be opened next; nothing: this one stays
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;  // of the whole screen
+    float zoom = 1;              // of the whole screen
+    bool reduce_motion = false;  // nothing moves by itself
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -79,7 +82,8 @@ struct State {
     bool palette = false;
     /// True while something on screen moves by itself.
     bool film_runs() const { return page == "transformer-xl" && memory.playing; }
-    std::string notice;  // one sentence for a while, e.g. where a screenshot went
+    std::string notice;   // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
+    std::string refusal;  // the same, where something was refused: it says why
 };
 
 }  // namespace locus

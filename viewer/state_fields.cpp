@@ -145,6 +145,9 @@ private:
 };
 
 void add_frame(Fields& fields) {
+    // The one that is open, or will be.
+    fields.text(
+        "model", [](State & s) -> auto& { return s.wanted_model.empty() ? s.model : s.wanted_model; });
     fields.text(
         "page", [](State & s) -> auto& { return s.page; });
     fields.text(
@@ -159,6 +162,8 @@ void add_frame(Fields& fields) {
         "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
+    fields.flag(
+        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(
