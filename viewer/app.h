@@ -17,6 +17,9 @@ public:
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 
+    /// Every later frame is written into `log` as well; nullptr: nowhere.
+    void write_down(FrameLog* log) { log_ = log; }
+
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
@@ -46,6 +49,7 @@ private:
     std::string page_error_;                // why the shown page cannot be opened
     Fault fault_ = Fault::usage;
     std::optional<Request> asked_;
+    FrameLog* log_ = nullptr;
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;
