@@ -173,6 +173,8 @@ bool App::draw_frame() {
         styled_theme_ = state_.theme;
         window_.begin_frame();
         Ui ui(fonts_, theme_of(state_.theme), scale);
+        if (log_) log_->clear();
+        ui.log = log_;
         if (attempt == 0) take_keys(ui);
         // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
         Page& shown = page();

@@ -20,6 +20,9 @@ public:
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 
+    /// Every later frame is written into `log` as well; nullptr: nowhere.
+    void write_down(FrameLog* log) { log_ = log; }
+
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
@@ -63,6 +66,7 @@ private:
     bool stopped_ = false;  // what was asked for was given up
     std::string opening_;   // the model that is being opened
     Toasts toasts_;
+    FrameLog* log_ = nullptr;
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;
