@@ -101,6 +101,7 @@ bool App::draw_frame() {
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
+        waits_ = page_error_.empty() && shown.busy(scene);
         if (!fonts_.stale() || attempt == 2) break;
         window_.discard_frame();  // a character was missing: once more, with it
     }
@@ -114,7 +115,7 @@ bool App::draw_frame() {
             state_.notice = error.what();
         }
     }
-    return !settled() || fonts_.stale();
+    return !settled() || waits_ || fonts_.stale();
 }
 
 void App::draw_rooms(Scene& scene, Page& shown) {

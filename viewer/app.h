@@ -48,6 +48,7 @@ private:
     std::optional<Request> asked_;
     bool close_ = false;
     bool save_ = false;
+    bool waits_ = false;  // the page on screen computes something itself
     float styled_scale_ = 0;
     ThemeName styled_theme_ = ThemeName::dark;
     const Session& session_;

@@ -41,6 +41,8 @@ public:
     virtual bool has_dialects() const { return true; }
     /// Opens what the page shows besides the answer; one sentence where that cannot be done.
     virtual std::string trouble() { return {}; }
+    /// True while numbers that the state asks for are still computed away from the window.
+    virtual bool busy(const Scene&) const { return false; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
     virtual void draw(Scene& scene, const Rect& room) = 0;
@@ -74,6 +76,7 @@ std::unique_ptr<Page> make_decoder_page();
 std::unique_ptr<Page> make_rope_page();
 std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
+std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
 
 }  // namespace locus
