@@ -8,6 +8,7 @@
 #include "viewer/exhibit_choice.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/text_page_state.h"
 
 namespace locus {
 
@@ -75,6 +76,7 @@ struct State {
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    TextPageState text_page;
     CompareState compare;
 
     bool editing = false;
