@@ -66,7 +66,8 @@ void escape(ActionScope& scope) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
+        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
+            false;
 }
 
 void add_frame_actions(std::vector<Action>& all) {
@@ -148,6 +149,17 @@ void add_page_actions(std::vector<Action>& all) {
                          {"order", "next order", "o", "next order; the other way round"},
                          {"reverse", "order the other way round", "r", "next order; the other way round"},
                          {"sentence", "next sentence", "x"}});
+    page("text",
+         {{"weights", "counts or tf\u00b7idf", "x", "counts or tf\u00b7idf; stop words or not"},
+          {"stop", "with or without stop words", "w", "counts or tf\u00b7idf; stop words or not"},
+          {"documents.left", "compare with the document to the left", "\u2190", "other documents are compared"},
+          {"documents.up", "compare with the document above", "\u2191", "other documents are compared"},
+          {"documents.down", "compare with the document below", "\u2193", "other documents are compared"},
+          {"documents.right", "compare with the document to the right", "\u2192", "other documents are compared"},
+          {"word.less", "word before", ",", "word before, after"},
+          {"word.more", "word after", ".", "word before, after"},
+          {"topics.less", "fewer topics", "[", "fewer, more topics"},
+          {"topics.more", "more topics", "]", "fewer, more topics"}});
     page("compare", {{"worst", "next worst cell", "n"},
                      {"stage.more", "stage after", "s", "stage after, before"},
                      {"stage.less", "stage before", "S", "stage after, before"},

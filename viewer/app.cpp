@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "viewer/exhibit_source.h"
 #include "viewer/picture_file.h"
 
 namespace locus {
@@ -51,11 +52,24 @@ Request App::wanted() const {
     return request;
 }
 
-void App::exchange_models() {
-    if (!state_.wanted_model.empty()) {
-        opening_ = std::exchange(state_.wanted_model, {});
-        opener_.open(opening_);
+void App::open_wanted() {
+    const std::string model = std::exchange(state_.wanted_model, {});
+    try {
+        if (show_model(state_, model)) {
+            remember(state_.recent_models, lasting_name(model), kRecentModels);
+            state_.notice = "opened " + model + " on its page";
+            return;
+        }
+    } catch (const Error& error) {
+        state_.refusal = error.what();
+        return;
     }
+    opening_ = model;
+    opener_.open(opening_);
+}
+
+void App::exchange_models() {
+    if (!state_.wanted_model.empty()) open_wanted();
     const std::shared_ptr<const OpenedSession> opened = opener_.take();
     if (!opened) return;
     opening_.clear();
@@ -101,7 +115,7 @@ void App::exchange_answers() {
 bool App::settled() const {
     if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || looker_.busy() || given_)
         return false;
-    return asked_ == wanted() && !worker_.busy() &&
+    return page().settled(state_) && asked_ == wanted() && !worker_.busy() &&
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
 }
 
@@ -141,7 +155,7 @@ double App::rest() const {
     return rest;
 }
 
-Page& App::page() {
+Page& App::page() const {
     for (const auto& page : pages_)
         if (state_.page == page->name()) return *page;
     return *pages_.front();
@@ -174,9 +188,12 @@ bool App::draw_frame() {
         styled_theme_ = state_.theme;
         window_.begin_frame();
         Ui ui(fonts_, theme_of(state_.theme), scale);
+        if (log_) log_->clear();
+        ui.log = log_;
         if (attempt == 0) take_keys(ui);
         // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
         Page& shown = page();
+        shown.follow(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
         by_hand_ = by_hand_ || used_by_hand();
@@ -220,11 +237,16 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
     page_error_ = shown.trouble();
-    const bool opens = page_error_.empty();
+    page_fault_ = shown.fault();
+    const bool opens = shown.ready(), edits = opens && !shown.shows_tokens() && state_.editing;
     draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), top);
     draw_rail(scene, rail, pages_);
-    const float free = opens ? shown.draw_bar(scene, sentence) : sentence.x1;
-    if (opens && shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    // The box that edits a sentence takes the place of a page's own controls.
+    const float free = opens && !edits ? shown.draw_bar(scene, sentence) : sentence.x1;
+    if (edits || (opens && shown.shows_tokens()))
+        sentence_bar_.draw(scene, sentence, free);
+    else
+        sentence_bar_.rest();
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, room);
@@ -233,8 +255,9 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().pop_clip();
         shown.draw_formula(scene, formula);
     }
-    if (!opens || (shown.needs_answer() && !error_.empty()))
-        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn", opens ? error_ : page_error_);
+    if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
+                     page_error_.empty() ? error_ : page_error_);
     else if (!readable && stopped_)
         draw_message(ui, {room.x0, room.y0, size.x, size.y}, "Stopped",
                      "There is no picture yet: any change computes again.");

@@ -26,10 +26,13 @@ public:
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 
+    /// Every later frame is written into `log` as well; nullptr: nowhere.
+    void write_down(FrameLog* log) { log_ = log; }
+
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
-    Fault fault() const { return page_error_.empty() ? fault_ : Fault::unreadable; }
+    Fault fault() const { return page_error_.empty() ? fault_ : page_fault_; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
 
@@ -41,6 +44,7 @@ private:
     };
 
     Request wanted() const;
+    void open_wanted();
     void exchange_models();
     void exchange_answers();
     void exchange_drops();
@@ -61,7 +65,7 @@ private:
     void draw_rooms(Scene& scene, Page& shown);
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& title, const std::string& sentence) const;
-    Page& page();
+    Page& page() const;
 
     Window& window_;
     State state_;
@@ -73,7 +77,7 @@ private:
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
     std::string page_error_;                // why the shown page cannot be opened
-    Fault fault_ = Fault::usage;
+    Fault fault_ = Fault::usage, page_fault_ = Fault::unreadable;
     std::optional<Request> asked_;
     bool stopped_ = false;           // what was asked for was given up
     std::string opening_;            // the model that is being opened
@@ -84,6 +88,7 @@ private:
     History history_;
     std::optional<SettingsKeeper> keeper_;
     std::optional<WindowPlace> place_;  // of the window, as it was last
+    FrameLog* log_ = nullptr;
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;

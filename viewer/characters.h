@@ -5,8 +5,6 @@
 
 namespace locus {
 
-/// The next character of a UTF-8 text, which is shortened by it; U+FFFD for bytes that are none.
-char32_t take_character(std::string_view& text);
 /// UTF-8 of a character.
 std::string utf8_of(char32_t character);
 

@@ -54,7 +54,7 @@ void read_text(Dropped& dropped) {
     } catch (const Error& error) {
         refuse(named(dropped.path) + ": " + error.what());
     }
-    if (std::all_of(dropped.text.begin(), dropped.text.end(), [](char c) { return c == ' '; }))
+    if (std::all_of(dropped.text.begin(), dropped.text.end(), [](char c) { return c == ' ' || c == '\n'; }))
         refuse(named(dropped.path) + " holds nothing but blanks, expected a text");
     dropped.kind = DropKind::text;
 }
@@ -99,6 +99,14 @@ void look_at(Dropped& dropped) {
     }
 }
 
+void show_sentence(std::string text, State& state) {
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    state.text = text;
+    state.tokens.clear();
+    state.mask.clear();
+    if (state.page != "decoder") state.page = "attention";  // the pages that read the sentence
+}
+
 }  // namespace
 
 std::string opening_of_text(std::string_view bytes, std::size_t characters, bool& cut) {
@@ -115,7 +123,7 @@ std::string opening_of_text(std::string_view bytes, std::size_t characters, bool
             throw Error(Fault::unreadable, "byte " + std::to_string(from) + " is not UTF-8, expected a text in UTF-8");
         at += size;
         if (n == 0 && bytes.substr(from, size) == "\xef\xbb\xbf") continue;  // the mark in front of some texts
-        if (size == 1 && (lead < 0x20 || lead == 0x7f))
+        if (size == 1 && lead != '\n' && (lead < 0x20 || lead == 0x7f))
             text += ' ';
         else
             text.append(bytes.substr(from, size));
@@ -132,10 +140,10 @@ void show_dropped(const Dropped& dropped, State& state) {
             state.wanted_model = dropped.path.string();
             return;
         case DropKind::text:
-            state.text = dropped.text;
-            state.tokens.clear();
-            state.mask.clear();
-            if (state.page != "decoder") state.page = "attention";  // the pages that read the sentence
+            if (state.page == "text")
+                state.text_page.documents = dropped.text;
+            else
+                show_sentence(dropped.text, state);
             if (dropped.cut)
                 state.notice = name + ": the first " + std::to_string(kDroppedCharacters) + " characters are shown";
             return;

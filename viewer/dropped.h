@@ -13,7 +13,7 @@ enum class DropKind { model, text, dump, report, nothing };
 struct Dropped {
     DropKind kind = DropKind::nothing;
     std::filesystem::path path;  // absolute
-    std::string text;            // of a text file: its beginning, without what is not printed
+    std::string text;            // of a text file: its beginning
     bool cut = false;            // the file goes on
     std::string why;             // for DropKind::nothing: one sentence that names the path and what was expected
 };
@@ -26,12 +26,13 @@ constexpr std::size_t kDroppedCharacters = 4000;
 /// would.  Never throws.
 Dropped classify_drop(const std::filesystem::path& path);
 
-/// Shows it: a model is wished for, a text becomes the sentence, a dump side B of the comparison, a report the page
+/// Shows it: a model is wished for, a text becomes the sentence (on the page Text its lines the
+/// documents), a dump side B of the comparison, a report the page
 /// Compare.  What it is not shows as State::refusal.  Throws Error where the file changed since it was looked at.
 void show_dropped(const Dropped& dropped, State& state);
 
-/// The first `characters` of a UTF-8 text with line ends and tabs as blanks; `cut` tells if there was more.
-/// Throws Error(unreadable) for bytes that are no UTF-8.
+/// The first `characters` of a UTF-8 text with tabs and other controls but line ends as blanks; `cut` tells if there
+/// was more. Throws Error(unreadable) for bytes that are no UTF-8.
 std::string opening_of_text(std::string_view bytes, std::size_t characters, bool& cut);
 
 }  // namespace locus

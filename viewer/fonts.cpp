@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "viewer/characters.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 

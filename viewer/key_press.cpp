@@ -1,40 +1,86 @@
 #include "viewer/key_press.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "core/check.h"
-#include "viewer/characters.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 
 namespace {
 
-bool take_word(std::string& name, const std::string& word) {
-    if (!name.starts_with(word)) return false;
-    name.erase(0, word.size());
+constexpr std::pair<std::string_view, Key> kNames[] = {{"left", Key::left},
+                                                       {"right", Key::right},
+                                                       {"up", Key::up},
+                                                       {"down", Key::down},
+                                                       {"escape", Key::escape},
+                                                       {"esc", Key::escape},
+                                                       {"space", Key::space},
+                                                       {"enter", Key::enter},
+                                                       {"tab", Key::tab},
+                                                       {"f12", Key::f12},
+                                                       {"backspace", Key::backspace},
+                                                       {"delete", Key::remove},
+                                                       {"home", Key::home},
+                                                       {"end", Key::end}};
+
+std::string lower(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return text;
+}
+
+/// Takes "ctrl+" off the front; a "+" alone is the key plus.
+bool take_prefix(std::string& rest, const std::string& prefix) {
+    if (rest.size() <= prefix.size() || lower(rest.substr(0, prefix.size())) != prefix) return false;
+    rest.erase(0, prefix.size());
     return true;
+}
+
+/// The one character of a UTF-8 text; 0 where it holds none or several.
+char32_t only_character(std::string_view text) {
+    if (text.empty()) return 0;
+    const char32_t character = take_character(text);
+    return text.empty() && character > 0x20 && character != 0x7f && character != 0xfffd ? character : 0;
 }
 
 }  // namespace
 
-KeyPress key_named(const std::string& full) {
-    std::string name = full;
+KeyPress parse_key(const std::string& name) {
     KeyPress press;
-    press.ctrl = take_word(name, "Ctrl ");
-    press.shift = take_word(name, "Shift ");
-    const std::pair<const char*, Key> kNames[] = {{"\u2190", Key::left}, {"\u2192", Key::right}, {"\u2191", Key::up},
-                                                  {"\u2193", Key::down}, {"Esc", Key::escape},   {"Space", Key::space},
-                                                  {"Enter", Key::enter}, {"Tab", Key::tab},      {"F12", Key::f12}};
+    std::string rest = name;
+    while (true) {
+        if (take_prefix(rest, "ctrl+"))
+            press.ctrl = true;
+        else if (take_prefix(rest, "shift+"))
+            press.shift = true;
+        else
+            break;
+    }
+    const std::string plain = lower(rest);
     for (const auto& [known, key] : kNames)
-        if (name == known) {
+        if (plain == known) {
             press.key = key;
             return press;
         }
-    std::string_view rest = name;
-    if (!rest.empty()) press.character = take_character(rest);
-    LOCUS_CHECK(press.character != 0 && rest.empty(),
-                "\"" + full + "\" is no key, expected one such as [, Ctrl L or Shift \u2190");
-    if (press.character == 0x2212) press.character = '-';  // printed as a minus sign
-    if (press.ctrl && press.character >= 'A' && press.character <= 'Z') press.character += 'a' - 'A';
+    press.character = only_character(press.ctrl ? plain : rest);
+    LOCUS_CHECK(press.character != 0,
+                "\"" + name +
+                    "\" is no key, expected one character or Left, Right, Up, Down, Escape, Space, Enter, "
+                    "Tab, Backspace, Delete, Home, End or F12, after Ctrl+ or Shift+ where held");
     return press;
+}
+
+KeyPress key_named(const std::string& printed) {
+    std::string name = printed;
+    for (const auto& [sign, word] : {std::pair{"Ctrl ", "Ctrl+"}, std::pair{"Shift ", "Shift+"},
+                                     std::pair{"\u2190", "Left"}, std::pair{"\u2192", "Right"},
+                                     std::pair{"\u2191", "Up"}, std::pair{"\u2193", "Down"}, std::pair{"\u2212", "-"}})
+        if (const std::size_t at = name.find(sign); at != std::string::npos)
+            name.replace(at, std::string_view(sign).size(), word);
+    return parse_key(name);
 }
 
 bool same_key(const KeyPress& press, const KeyPress& key) {

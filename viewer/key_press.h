@@ -1,12 +1,28 @@
 #pragma once
-// A key as the keyboard's layout means it, and its name as it stands on the key sheet.
+// A key as the keyboard's layout means it, and how scripts and the key sheet write one.
 #include <string>
 
 namespace locus {
 
-enum class Key { character, left, right, up, down, escape, space, enter, tab, f12 };
+enum class Key {
+    character,
+    left,
+    right,
+    up,
+    down,
+    escape,
+    space,
+    enter,
+    tab,
+    f12,
+    // Only the boxes that one writes in read these.
+    backspace,
+    remove,
+    home,
+    end
+};
 
-/// `character` is set for Key::character, lower case together with ctrl.
+/// One key; `character` is set for Key::character, lower case together with ctrl.
 struct KeyPress {
     Key key = Key::character;
     char32_t character = 0;
@@ -14,9 +30,12 @@ struct KeyPress {
     bool operator==(const KeyPress&) const = default;
 };
 
-/// "Ctrl Shift Z", "Shift ←", "Space", "[", "S".  A capital letter without Ctrl is itself; with Ctrl it is the key.
-/// Throws Error(usage) for the name of no key.
-KeyPress key_named(const std::string& name);
+/// "Ctrl+L", "Shift+Left", "Escape", "?": names in any case, a character as it is typed.  Throws Error(usage) that
+/// names the key and what was expected.
+KeyPress parse_key(const std::string& name);
+
+/// The same as it is printed on the key sheet: "Ctrl Shift Z", "Shift ←", "Esc", "−".
+KeyPress key_named(const std::string& printed);
 
 /// True if a press is that key: Shift counts for keys that are no characters and together with Ctrl.
 bool same_key(const KeyPress& press, const KeyPress& key);

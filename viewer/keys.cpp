@@ -53,7 +53,7 @@ void App::take_keys(Ui& ui) {
     if (shown.needs_answer() && !scene.answer && error_.empty()) return;
     by_hand_ = true;
     const KeyPress press = *std::exchange(given_, std::nullopt);
-    if (shown.trouble().empty()) shown.press(scene, press);
+    if (shown.ready()) shown.press(scene, press);
 }
 
 void App::take_key(Ui& ui, const KeyPress& press) {
@@ -73,7 +73,7 @@ void App::take_key(Ui& ui, const KeyPress& press) {
     if (!action || perform(*action)) return;
     Page& shown = page();
     Scene scene = scene_for(ui, shown);
-    if (shown.trouble().empty()) shown.press(scene, press);
+    if (shown.ready()) shown.press(scene, press);
 }
 
 }  // namespace locus

@@ -16,6 +16,8 @@ class SentenceBar {
 public:
     /// Between the bar's left end and `right`.
     void draw(Scene& scene, const Rect& bar, float right);
+    /// Instead of draw() where nothing of it is on screen: the next box takes the keyboard anew.
+    void rest() { focus_ = true; }
 
 private:
     void draw_chips(Scene& scene, const Rect& room);

@@ -6,8 +6,10 @@
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
+#include "viewer/exhibit_choice.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/text_page_state.h"
 
 namespace locus {
 
@@ -70,10 +72,12 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    ExhibitChoices exhibits;
     PositionsState positions;
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    TextPageState text_page;
     CompareState compare;
 
     bool editing = false;

@@ -95,6 +95,21 @@ public:
         FrameLog* log_;
     };
 
+    /// What is drawn meanwhile may stand outside its clip: the wheel or a drag brings it into sight.
+    class Scrolled {
+    public:
+        explicit Scrolled(const Ui& ui);
+        ~Scrolled();
+        Scrolled(const Scrolled&) = delete;
+        Scrolled& operator=(const Scrolled&) = delete;
+
+    private:
+        FrameLog* log_;
+    };
+
+    /// Gives a number on screen a name by which scripts read it: "microscope/sum".
+    void note(const char* id, double value) const;
+
     /// Reacts to the mouse; `id` is unique on screen, or in its group.
     Touch touch(const char* id, const Rect& rect) const;
     /// A flat button with a border.  Returns true when clicked.

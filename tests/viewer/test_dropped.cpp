@@ -96,13 +96,18 @@ TEST_CASE("drop: a text becomes the sentence, its beginning where it is long", "
     state.page = "rope";
     const Dropped small = classify_drop(folder / "a.TXT");
     CHECK(small.kind == DropKind::text);
-    CHECK(small.text == "the capital  of france");
+    CHECK(small.text == "the capital \nof france");
     CHECK_FALSE(small.cut);
     show_dropped(small, state);
-    CHECK(state.text == small.text);
+    CHECK(state.text == "the capital  of france");
     CHECK(state.tokens.empty());
     CHECK(state.page == "attention");
     CHECK(state.notice.empty());
+
+    state.page = "text";
+    show_dropped(small, state);
+    CHECK(state.text_page.documents == small.text);
+    CHECK(state.page == "text");
 
     std::string large;
     for (int n = 0; n < 100000; ++n) large += "\xc3\xa9";

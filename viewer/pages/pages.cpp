@@ -13,6 +13,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_rope_page());
     pages.push_back(make_transformer_xl_page());
     pages.push_back(make_permutation_page());
+    pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
     return pages;
 }
