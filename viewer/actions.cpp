@@ -70,14 +70,14 @@ void escape(ActionScope& scope) {
             false;
 }
 
-void add_frame_actions(std::vector<Action>& all) {
+void add_frame_actions(std::vector<NamedAction>& all) {
     for (const PageName& known : page_names()) {
         const std::string page = known.name;
         all.push_back({"page." + page, "page " + page, "", {known.key}, "", "pages", always([page](ActionScope& scope) {
                            scope.state.page = page;
                        })});
     }
-    const std::vector<Action> frame = {
+    const std::vector<NamedAction> frame = {
         {"layer.less", "layer before", "", "[", "", "layer before, after", step_layer(-1)},
         {"layer.more", "layer after", "", "]", "", "layer before, after", step_layer(1)},
         {"head.less", "head before", "", ",", "", "head before, after", step_head(-1)},
@@ -117,7 +117,7 @@ void add_frame_actions(std::vector<Action>& all) {
 }
 
 /// The pages' own keys, which the pages read themselves.
-void add_page_actions(std::vector<Action>& all) {
+void add_page_actions(std::vector<NamedAction>& all) {
     const auto page = [&](const std::string& name, const std::vector<std::vector<std::string>>& keys) {
         for (const std::vector<std::string>& key : keys)
             all.push_back({name + "." + key[0], key[1], name, key[2], "", key.size() > 3 ? key[3] : "", nullptr});
@@ -168,16 +168,16 @@ void add_page_actions(std::vector<Action>& all) {
                      {"dialect", "next dialect of B", "d"}});
 }
 
-bool is_key(const Action& action, const KeyPress& press) {
+bool is_key(const NamedAction& action, const KeyPress& press) {
     return (!action.key.empty() && same_key(press, key_named(action.key))) ||
            (!action.also.empty() && same_key(press, key_named(action.also)));
 }
 
 }  // namespace
 
-const std::vector<Action>& actions() {
-    static const std::vector<Action> all = [] {
-        std::vector<Action> list;
+const std::vector<NamedAction>& actions() {
+    static const std::vector<NamedAction> all = [] {
+        std::vector<NamedAction> list;
         add_frame_actions(list);
         add_page_actions(list);
         return list;
@@ -185,21 +185,21 @@ const std::vector<Action>& actions() {
     return all;
 }
 
-const Action* action_of(const KeyPress& press, const std::string& page) {
+const NamedAction* action_of(const KeyPress& press, const std::string& page) {
     // Shift with an arrow is that arrow where it means nothing of its own.
     KeyPress plain = press;
     if (press.key != Key::character) plain.shift = false;
     for (const KeyPress& tried : {press, plain})
         for (const std::string& where : {page, std::string()})
-            for (const Action& action : actions())
+            for (const NamedAction& action : actions())
                 if (action.page == where && is_key(action, tried)) return &action;
     return nullptr;
 }
 
 std::vector<SheetLine> sheet_lines(const std::string& page) {
     std::vector<SheetLine> lines;
-    const Action* before = nullptr;
-    for (const Action& action : actions()) {
+    const NamedAction* before = nullptr;
+    for (const NamedAction& action : actions()) {
         if (action.page != page || action.key.empty()) continue;
         const std::string meaning = action.sheet.empty() ? action.title : action.sheet;
         if (before && !action.sheet.empty() && before->sheet == action.sheet)

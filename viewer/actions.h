@@ -18,7 +18,7 @@ struct ActionScope {
     bool close = false, save = false, undo = false, redo = false;
 };
 
-struct Action {
+struct NamedAction {
     std::string id;     // "theme.next": what the settings remember
     std::string title;  // as the palette names it
     std::string page;   // where it is; empty: everywhere
@@ -30,10 +30,10 @@ struct Action {
 };
 
 /// In the order of the key sheet: what is everywhere first, then page by page.
-const std::vector<Action>& actions();
+const std::vector<NamedAction>& actions();
 
 /// The action of a key on a page: the page's own before those of everywhere.  nullptr if it means nothing there.
-const Action* action_of(const KeyPress& press, const std::string& page);
+const NamedAction* action_of(const KeyPress& press, const std::string& page);
 
 /// A line of the key sheet.
 struct SheetLine {

@@ -83,6 +83,7 @@ void App::exchange_models() {
         state_.wanted_model.clear();
     } else {
         state_.view = {};
+        by_hand_ = true;  // somebody wished for it: undo goes back to the model before
     }
     worker_.cancel();
     session_ = opened->session;

@@ -53,7 +53,7 @@ private:
     Settings settings() const;
     bool stop_work();
     ActionScope action_scope();
-    bool perform(const Action& action);
+    bool perform(const NamedAction& action);
     void perform(const Command& command);
     void travel(bool back);
     void take_key(Ui& ui, const KeyPress& press);

@@ -116,7 +116,7 @@ void add_stages(const CommandScope& scope, std::vector<Command>& commands) {
 }
 
 /// Pages' own actions say where they belong.
-std::string title_of(const Action& action) {
+std::string title_of(const NamedAction& action) {
     return action.page.empty() ? action.title : action.page + ": " + action.title;
 }
 
@@ -125,7 +125,8 @@ std::string title_of(const Action& action) {
 std::vector<Command> find_commands(const State& state, const CommandScope& scope, const std::string& typed) {
     std::vector<Command> all, found;
     add_numbered(state, scope, typed, found);
-    for (const Action& action : actions()) all.push_back({action.id, title_of(action), action.key, &action, nullptr});
+    for (const NamedAction& action : actions())
+        all.push_back({action.id, title_of(action), action.key, &action, nullptr});
     add_values(all);
     add_models(state, all);
     if (!typed.empty()) {

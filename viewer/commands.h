@@ -17,8 +17,8 @@ struct CommandScope {
 
 struct Command {
     std::string id, title, key;
-    const Action* action = nullptr;      // or ...
-    std::function<void(State&)> change;  // ... this
+    const NamedAction* action = nullptr;  // or ...
+    std::function<void(State&)> change;   // ... this
 };
 
 /// Every command that answers to the letters, the best first; where nothing is typed the last used ones, then the

@@ -86,7 +86,9 @@ KeyPress key_named(const std::string& printed) {
 bool same_key(const KeyPress& press, const KeyPress& key) {
     if (press.key != key.key || press.ctrl != key.ctrl) return false;
     if (press.key != Key::character) return press.shift == key.shift;
-    return press.character == key.character && (!press.ctrl || press.shift == key.shift);
+    // Signs may need Shift to be typed at all: only letters mean something else with it.
+    const bool letter = key.character >= 'a' && key.character <= 'z';
+    return press.character == key.character && (!press.ctrl || !letter || press.shift == key.shift);
 }
 
 }  // namespace locus

@@ -37,7 +37,7 @@ KeyPress parse_key(const std::string& name);
 /// The same as it is printed on the key sheet: "Ctrl Shift Z", "Shift ←", "Esc", "−".
 KeyPress key_named(const std::string& printed);
 
-/// True if a press is that key: Shift counts for keys that are no characters and together with Ctrl.
+/// True if a press is that key: Shift counts for keys that are no characters, and with Ctrl for letters.
 bool same_key(const KeyPress& press, const KeyPress& key);
 
 }  // namespace locus

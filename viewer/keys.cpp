@@ -8,7 +8,7 @@ ActionScope App::action_scope() {
     return {state_, config.num_hidden_layers, config.num_attention_heads};
 }
 
-bool App::perform(const Action& action) {
+bool App::perform(const NamedAction& action) {
     if (!action.run) return false;
     ActionScope scope = action_scope();
     if (!action.run(scope)) return false;
@@ -60,7 +60,7 @@ void App::take_key(Ui& ui, const KeyPress& press) {
     const bool above = state_.palette || state_.key_sheet || state_.editing;
     if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) return;
     if (state_.palette) palette_.press(press);
-    const Action* action = action_of(press, state_.page);
+    const NamedAction* action = action_of(press, state_.page);
     const bool anywhere = press.key == Key::escape || press.key == Key::f12;
     // The text box and the list read the keyboard themselves: letters, and undo of what is written.
     const bool writes = state_.editing || state_.palette;

@@ -35,7 +35,7 @@ State after(const std::string& typed) {
 }  // namespace
 
 TEST_CASE("actions: every key that works is on the key sheet of its page", "[viewer][desk]") {
-    for (const Action& action : actions()) {
+    for (const NamedAction& action : actions()) {
         if (action.key.empty()) continue;
         INFO(action.id);
         const std::vector<SheetLine> lines = sheet_lines(action.page);
@@ -53,14 +53,14 @@ TEST_CASE("actions: no key means two things on one page, no name stands for two"
     for (const PageName& page : page_names()) pages.insert(page.name);
     for (const std::string& page : pages) {
         std::set<std::string> keys;
-        for (const Action& action : actions())
+        for (const NamedAction& action : actions())
             if (action.page == page)
                 for (const std::string& key : {action.key, action.also}) {
                     INFO(page << " " << key);
                     CHECK((key.empty() || keys.insert(key).second));
                 }
     }
-    for (const Action& action : actions()) {
+    for (const NamedAction& action : actions()) {
         INFO(action.id);
         CHECK(ids.insert(action.id).second);
         CHECK(pages.count(action.page) == 1);

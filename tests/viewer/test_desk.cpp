@@ -6,6 +6,7 @@
 #include "viewer/model_opener.h"
 #include "viewer/plots/tooltip_place.h"
 #include "viewer/toasts.h"
+#include "viewer/utf8.h"
 
 using namespace locus;
 
