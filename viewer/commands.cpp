@@ -100,7 +100,7 @@ void add_values(std::vector<Command>& commands) {
 
 void add_models(const State& state, std::vector<Command>& commands) {
     std::vector<std::string> models = state.recent_models;
-    for (const char* built_in : {"tiny-v1", "tiny-v2", "tiny-v3"})
+    for (const char* built_in : {"tiny-v3", "tiny-roformer", "tiny-txl", "tiny-xlnet"})
         if (std::find(models.begin(), models.end(), built_in) == models.end()) models.emplace_back(built_in);
     for (const std::string& model : models)
         commands.push_back(

@@ -190,27 +190,32 @@ void Fonts::draw(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, std::stri
 }
 
 float Fonts::box_width(Face face, char32_t character) const {
-    // Two rows of digits, each half as high as the letters around, with a little room.
+    // Two rows of digits, each a little smaller than the letters around.
     const float columns = hex_of(character).size() > 4 ? 3 : 2;
-    return std::ceil(kFaces[static_cast<std::size_t>(face)].em * scale_ * (0.34f * columns + 0.26f));
+    return std::ceil(kFaces[static_cast<std::size_t>(face)].em * scale_ * (0.43f * columns + 0.34f));
 }
 
 void Fonts::draw_box(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, char32_t character) const {
     const float em = kFaces[static_cast<std::size_t>(face)].em * scale_;
     const float baseline = at.y + ascent(face), wide = box_width(face, character);
     const float left = std::floor(at.x + 0.06f * em), right = std::floor(at.x + wide - 0.06f * em);
-    const float top = std::floor(baseline - 0.92f * em), bottom = std::floor(baseline + 0.2f * em);
-    list.AddRect({left + 0.5f, top + 0.5f}, {right - 0.5f, bottom - 0.5f}, colour, 0, 0, 1);
+    const float top = std::floor(baseline - 1.02f * em), bottom = std::floor(baseline + 0.28f * em);
+    const ImU32 pale = (colour & ~IM_COL32_A_MASK) | (colour >> IM_COL32_A_SHIFT) * 6 / 10 << IM_COL32_A_SHIFT;
+    list.AddRect({left + 0.5f, top + 0.5f}, {right - 0.5f, bottom - 0.5f}, pale, 0, 0, 1);
     const std::string digits = hex_of(character);
     const std::size_t columns = digits.size() > 4 ? 3 : 2;
     const std::string padded = std::string(2 * columns - std::min(digits.size(), 2 * columns), '0') + digits;
-    ImFont* small = font(Face::mono_small);
-    const float high = 0.62f * em, advance = (right - left - 0.12f * em) / static_cast<float>(columns);
+    // Ten design pixels in text of fourteen: there the digits are drawn as they were made.
+    constexpr float kUiEm = kFaces[static_cast<std::size_t>(Face::ui)].em;
+    ImFont* small = font(Face::mono_tiny);
+    const float high = size(Face::mono_tiny) * kFaces[static_cast<std::size_t>(face)].em / kUiEm;
+    const float advance = (right - left - 0.16f * em) / static_cast<float>(columns);
     for (std::size_t n = 0; n < padded.size(); ++n) {
         const ImVec2 extent = small->CalcTextSizeA(high, 1e9f, 0, &padded[n], &padded[n] + 1);
-        const float x = left + 0.06f * em + advance * (static_cast<float>(n % columns) + 0.5f) - extent.x / 2;
+        const float x = left + 0.08f * em + advance * (static_cast<float>(n % columns) + 0.5f) - extent.x / 2;
         const float middle = top + (bottom - top) * (n / columns == 0 ? 0.28f : 0.72f);
-        list.AddText(small, high, {x, middle - extent.y / 2}, colour, &padded[n], &padded[n] + 1);
+        list.AddText(small, high, {std::floor(x + 0.5f), std::floor(middle - extent.y / 2 + 0.5f)}, colour, &padded[n],
+                     &padded[n] + 1);
     }
 }
 

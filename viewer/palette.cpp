@@ -64,7 +64,9 @@ std::optional<Command> Palette::draw(Scene& scene, const Rect& screen) {
     if (all > kShown)
         ui.text(box.x0 + ui.px(22), y, std::to_string(all - kShown) + " more: go on typing", ui.theme->muted,
                 Face::label);
-    if (entered && !found.empty()) run = chosen_;
+    // Enter also comes as a key: one that is pressed and let go within a frame is lost to the box.
+    if ((entered || entered_) && !found.empty()) run = chosen_;
+    entered_ = false;
     open_ = !entered;  // the box lets go of the keyboard on Enter: it takes it back while the list is open
     if (!run) return std::nullopt;
     close(scene.state);
@@ -72,13 +74,14 @@ std::optional<Command> Palette::draw(Scene& scene, const Rect& screen) {
 }
 
 void Palette::press(const KeyPress& press) {
+    if (press.key == Key::enter) entered_ = true;
     if (press.key == Key::down) ++chosen_;
     if (press.key == Key::up && chosen_ > 0) --chosen_;
 }
 
 void Palette::close(State& state) {
     state.palette = false;
-    open_ = false;
+    open_ = entered_ = false;
     typed_.clear();
     chosen_ = 0;
 }

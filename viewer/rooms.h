@@ -40,7 +40,7 @@ public:
 private:
     std::string typed_;
     std::size_t chosen_ = 0;
-    bool open_ = false;
+    bool open_ = false, entered_ = false;
 };
 
 /// Work that has taken long enough to be spoken of.

@@ -95,7 +95,7 @@ TEST_CASE("palette: finds actions, pages, tokens, heads, cells, models, sentence
     CHECK(after("token mall key").cell.j == 2);
     CHECK(after("theme high").theme == ThemeName::contrast);
     CHECK(after("sentence capital").text == "the capital of france is [MASK].");
-    CHECK(after("open tiny-v2").wanted_model == "tiny-v2");
+    CHECK(after("open tiny-rof").wanted_model == "tiny-roformer");
     CHECK(after("stage 1.p2c").compare.stage == "layer.1.p2c");
     CHECK(titles(state, kScope, "layer 9 head 0").empty());
     CHECK(titles(state, kScope, "go 9,9").empty());

@@ -91,7 +91,7 @@ TEST_CASE("view: a display that goes away ends the program in one sentence, and 
         "for n in $(seq 100); do [ -s number ] && break; sleep 0.1; done; "
         "XDG_CONFIG_HOME=$PWD/config DISPLAY=:$(cat number) " +
         quoted((fs::path(LOCUS_BINARY_DIR) / "bin" / "locus-view").string()) +
-        " tiny-v2 2>said & viewer=$!; "
+        " tiny-v3 2>said & viewer=$!; "
         "for n in $(seq 100); do [ -e config/locus/settings.json ] && break; sleep 0.1; done; sleep 1; "
         "kill $server; for n in $(seq 100); do kill -0 $viewer 2>/dev/null || break; sleep 0.1; done; "
         "kill -9 $viewer 2>/dev/null; wait $viewer";
@@ -101,5 +101,5 @@ TEST_CASE("view: a display that goes away ends the program in one sentence, and 
     CHECK(WEXITSTATUS(status) == 3);
     CHECK(sentence.find("display went away") != std::string::npos);
     CHECK(std::count(sentence.begin(), sentence.end(), '\n') == 1);
-    CHECK(read_file(folder / "config" / "locus" / "settings.json").find("tiny-v2") != std::string::npos);
+    CHECK(read_file(folder / "config" / "locus" / "settings.json").find("tiny-v3") != std::string::npos);
 }
