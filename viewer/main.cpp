@@ -7,6 +7,7 @@
 #include "viewer/app.h"
 #include "viewer/bench.h"
 #include "viewer/loop.h"
+#include "viewer/monkey.h"
 #include "viewer/options.h"
 #include "viewer/script.h"
 #include "viewer/state_fields.h"
@@ -45,6 +46,17 @@ int run_script(const CLI::App& app, const Session& session, State state, const O
     return mismatch ? 1 : 0;
 }
 
+/// Status 1 where something was wrong.
+int run_monkey(const CLI::App& app, const Session& session, State state, const Options& options) {
+    Window window({"Locus", options.width, options.height, true});
+    App viewer(window, session, std::move(state));
+    const MonkeyReport report =
+        let_monkey_play({*options.monkey, options.actions, options.monkey_pages}, window, viewer);
+    std::cout << report.summary << '\n';
+    if (report.fault) cli::say(app, *report.fault);
+    return report.fault ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,6 +88,7 @@ int main(int argc, char** argv) {
         const Session session(options.model);
         fit_to_model(options, session, state);
         if (script) return run_script(app, session, std::move(state), options, *script);
+        if (options.monkey) return run_monkey(app, session, std::move(state), options);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
         else if (options.screenshot)

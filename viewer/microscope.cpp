@@ -79,6 +79,7 @@ void Microscope::draw(Scene& scene, const Rect& room) {
     const Answer& answer = *scene.answer;
     SideColumn column(ui, room);
     const std::string place = "(" + std::to_string(cell->i) + ", " + std::to_string(cell->j) + ")";
+    note_cell(ui, *cell);
     column.heading("Why is this cell " + fixed(cell->probability, 3) + "?",
                    scene.state.locked ? "locked " + place : place);
     const float pair = column.width() * 0.34f;

@@ -26,6 +26,9 @@ private:
     int hovered_term_ = -1;
 };
 
+/// Names the cell's numbers for scripts: "microscope/sum".
+void note_cell(const Ui& ui, const CellExplanation<float>& cell);
+
 /// 0 c2c, 1 c2p, 2 p2c.
 const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int term);
 ImU32 term_colour(const Theme& theme, int term);

@@ -61,6 +61,10 @@ void add_options(CLI::App& app, Options& options) {
                    "over the script's; status 1 where something else is seen than the script expects")
         ->check(cli::not_empty());
     app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
+    // For the tests: random input instead of a user.
+    app.add_option("--monkey", options.monkey, "seed")->group("");
+    app.add_option("--actions", options.actions, "of --monkey")->group("");
+    app.add_option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder")->delimiter(',')->group("");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");

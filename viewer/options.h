@@ -23,7 +23,10 @@ struct Options {
     std::optional<long> layer, head;
     double scale = 1;
     bool list_pages = false, list_fields = false, bench = false;
-    bool window = false;  // a script is played in one
+    bool window = false;                  // a script is played in one
+    std::optional<std::uint64_t> monkey;  // a seed
+    long actions = 10000;
+    std::vector<std::string> monkey_pages;
     int width = 1280, height = 800;  // from `size`
 };
 

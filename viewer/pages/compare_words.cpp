@@ -117,6 +117,9 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
     const std::string place = "(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")";
     column.heading("This cell", locked(scene.state) ? "locked " + place : place);
     column.sentence(place_in_words(cell), false);
+    scene.ui.note("compare/a", a);
+    scene.ui.note("compare/b", b);
+    scene.ui.note("compare/difference", a - b);
     column.row("A", value_text(a));
     column.row("B", value_text(b));
     column.row("A \u2212 B", value_text(a - b), true);
@@ -131,6 +134,11 @@ void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
                    !many                ? ""
                    : sheets_.heads == 1 ? "sample " + std::to_string(state.sample)
                                         : "head " + std::to_string(std::min(state.head, sheets_.heads - 1)));
+    scene.ui.note("compare/largest", here_.largest);
+    scene.ui.note("compare/mean", here_.mean);
+    scene.ui.note("compare/p99", here_.p99);
+    scene.ui.note("compare/cosine", here_.cosine);
+    scene.ui.note("compare/outside", static_cast<double>(here_.outside));
     column.row("largest", value_text(here_.largest));
     column.row("mean", value_text(here_.mean));
     column.row("99 % are below (p99)", value_text(here_.p99));

@@ -40,6 +40,10 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
         scene.ui.text(column.left(), column.y(), caption, theme.muted, Face::label);
         column.skip(19);
         for (const Word& word : words) {
+            scene.ui.note(("decoder/" + std::to_string(mask.position) + "/" +
+                           (&words == &mask.with_decoder ? "with/" : "without/") + word.piece)
+                              .c_str(),
+                          word.probability);
             const std::string shown = scene.ui.cut(word.piece, scene.ui.px(72));
             column.bar({{shown, theme.text}}, colour, word.probability / largest, fixed(word.probability, 3));
             column.skip(19);

@@ -42,6 +42,7 @@ void PermutationPage::draw_side(Scene& scene, const Rect& room) {
                        "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
         for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
             const auto [weight, j] = weights[n];
+            ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
             column.bar({{word(state, j), ui.theme->text}}, ui.theme->c2p, static_cast<double>(weight),
                        fixed(static_cast<double>(weight), 3));
             column.skip(23);
@@ -77,7 +78,12 @@ void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
         {"x", ui.theme->c2c, Face::formula},          low("z<t", ui.theme->c2c),     plain(" )")};
     if (state.sentence == 0 && !answer_->targets.empty()) {
         double product = 1;
-        for (const double chance : answer_->probabilities) product *= chance;
+        for (std::size_t step = 0; step < answer_->probabilities.size(); ++step) {
+            const double chance = answer_->probabilities[step];
+            ui.note(("permutation/step " + std::to_string(step + 1)).c_str(), chance);
+            product *= chance;
+        }
+        ui.note("permutation/product", product);
         line.push_back(plain(" = " + chance_text(product)));
     }
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);

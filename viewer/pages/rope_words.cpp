@@ -32,6 +32,12 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
     const double root = std::sqrt(static_cast<double>(numbers_.q.size()));
     column.heading("Why is q\u00b7k " + fixed(numbers_.score, 3) + "?", "m \u2212 n = " + whole(state.m - state.n));
     column.sentence("Each plane is one step of the walk; where the walk ends is the score.");
+    for (std::size_t t = 0; t < numbers_.steps.size(); ++t)
+        ui.note(("rope/plane " + std::to_string(t)).c_str(), numbers_.steps[t].x);
+    ui.note("rope/score", numbers_.score);
+    ui.note("rope/scaled", numbers_.score / root);
+    ui.note("rope/unshifted", numbers_.unshifted);
+    ui.note("rope/difference", numbers_.difference);
     double slower = 0;
     for (std::size_t t = 0; t < numbers_.steps.size(); ++t) {
         if (t >= kListed)

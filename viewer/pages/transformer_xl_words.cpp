@@ -40,6 +40,8 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& room) {
     list(state.memory == 0 ? "without memory" : "with " + std::to_string(state.memory) + " remembered tokens", *answer_,
          ui.theme->accent);
     if (state.memory > 0) list("without memory", *without_, ui.theme->muted);
+    ui.note("memory/loss", answer_->loss);
+    ui.note("memory/loss without", without_->loss);
     column.row("loss of the segment, nats", fixed(answer_->loss, 3), true);
     if (state.memory > 0) column.row("without memory", fixed(without_->loss, 3));
     column.rule();
@@ -65,11 +67,15 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& room) {
     for (std::size_t term = 0; term < kTerms.size(); ++term) {
         const double number = value(kTerms[term], state);
         sum += number;
+        ui.note((std::string("memory/") + kTermNames[term][0]).c_str(), number);
         const ImU32 colour = relative_term_colour(*ui.theme, term);
         column.bar({{kTermNames[term], colour, Face::mono}}, faded(colour, number < 0 ? 0.45f : 1.0f),
                    std::abs(number) / largest, fixed(number, 3));
         column.skip(23);
     }
+    ui.note("memory/sum", sum);
+    ui.note("memory/score", value(2, state));
+    ui.note("memory/probability", value(5, state));
     column.row("sum", fixed(sum, 3), true);
     column.row("\u00f7 \u221a" + std::to_string(exhibit().sizes().head_width), fixed(value(2, state), 3));
     column.row("probability", fixed(value(5, state), 4), true);
