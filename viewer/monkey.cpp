@@ -210,6 +210,7 @@ MonkeyReport Monkey::play() {
     const auto start = std::chrono::steady_clock::now();
     std::map<std::string, long> done, pages;
     MonkeyReport report;
+    window_.paint_every(10);  // painting costs most of a frame, and goes wrong in the first picture or in none
     hands_.settle();
     for (long n = 0; n < setup_.actions && !report.fault; ++n) {
         stay_on_pages();
@@ -223,6 +224,7 @@ MonkeyReport Monkey::play() {
             report.fault = "seed " + std::to_string(setup_.seed) + ", action " + std::to_string(n + 1) + " (" +
                            habit->name + " on the page " + app_.state().page + "): " + *found;
     }
+    window_.paint_every(1);
     hands_.settle();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     report.summary =

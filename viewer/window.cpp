@@ -52,6 +52,7 @@ struct Window::Parts {
     bool held[2] = {};
     bool plays_key = false;  // the key that arrives is in `keys` already
     double frame_time = 0;
+    int paint_every = 1, frames = 0;
 
     void make_framebuffer();
     void listen();
@@ -226,6 +227,7 @@ void Window::reload_fonts() {
 
 void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
     ImGui::Render();
+    if (parts_->frames++ % parts_->paint_every != 0) return;
     int& width = parts_->setup.width;
     int& height = parts_->setup.height;
     if (!parts_->setup.headless) glfwGetFramebufferSize(parts_->window, &width, &height);
@@ -312,6 +314,8 @@ void Window::play_key(const KeyPress& press, bool down) {
 }
 
 void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
+
+void Window::paint_every(int frames) { parts_->paint_every = frames; }
 
 void Window::resize(int width, int height) {
     if (!parts_->setup.headless) return glfwSetWindowSize(parts_->window, width, height);

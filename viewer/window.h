@@ -86,6 +86,8 @@ public:
     void play_key(const KeyPress& press, bool down);
     /// Every later frame seems to take this long, whatever the clock says; 0: the clock again.
     void set_frame_time(double seconds);
+    /// Of so many frames only one is painted: the others are made and given up.
+    void paint_every(int frames);
     /// Of a picture without a window.
     void resize(int width, int height);
 
