@@ -57,7 +57,6 @@ struct TextMark {
 struct ImageMark {
     Corners box;
     ImVec2 uv_min, uv_max;
-    ImTextureID texture{};
     const void* source = nullptr;  // the Heatmap whose values these are, or nothing
 };
 

@@ -85,7 +85,9 @@ int main(int argc, char** argv) {
             return 0;
         }
         open_sources(options, state);
-        const Session session(options.model);
+        if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
+        state.model = place_model(options, state);
+        const Session session(state.model);
         fit_to_model(options, session, state);
         if (script) return run_script(app, session, std::move(state), options, *script);
         if (options.monkey) return run_monkey(app, session, std::move(state), options);

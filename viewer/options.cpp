@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/cli/program.h"
+#include "viewer/exhibit_source.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state_fields.h"
@@ -32,7 +33,8 @@ std::string known_pages() {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("model", options.model, "model folder, or the name of a built-in one")->capture_default_str();
+    app.add_option("model", options.model, "model folder of any family, or the name of a built-in one")
+        ->capture_default_str();
     app.add_option("--text", options.text, "the sentence");
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
     app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
@@ -113,6 +115,21 @@ State state_of(Options& options) {
     return state;
 }
 
+std::string place_model(const Options& options, State& state) {
+    const std::string page = state.page;
+    const bool other_family = show_model(state, options.model);
+    if (options.page || page != State().page) state.page = page;
+    if (ExhibitChoice* choice = choice_of_page(state, state.page)) {
+        if (options.text) choice->text = *options.text;
+        if (options.tokens) choice->tokens = *options.tokens;
+        if (options.mask) choice->mask = *options.mask;
+        state.text = State().text;
+        state.tokens.clear();
+        state.mask.clear();
+    }
+    return other_family ? Options().model : options.model;
+}
+
 void open_sources(const Options& options, State& state) {
     CompareState& compare = state.compare;
     if (options.stage) compare.stage = *options.stage;
@@ -147,6 +164,12 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         fit("--layer", options.layer, layer, config.num_hidden_layers);
         state.compare.stage = at_layer(state.compare.stage, layer);
         fit("--head", options.head, state.compare.head, config.num_attention_heads);
+    }
+    if (state.page == "rope" && (options.layer || options.head)) {
+        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
+        fit("--layer", options.layer, state.rope.layer, sizes.layers);
+        fit("--head", options.head, state.rope.head, sizes.heads);
+        return;
     }
     fit("--layer", options.layer, state.layer, config.num_hidden_layers);
     fit("--head", options.head, state.head, config.num_attention_heads);

@@ -35,6 +35,11 @@ void add_options(CLI::App& app, Options& options);
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);
 
+/// Puts a model of another family on its page and turns there unless the user named a page; gives --text, --tokens and
+/// --mask to the family of the shown page.  Returns the DeBERTa to open: the user's or the built-in one.
+/// Throws as family_of_model.
+std::string place_model(const Options& options, State& state);
+
 /// Opens the report or the dumps that the user named.  Throws Error(unreadable) for a report or a dump that is missing
 /// or is something else, and for a dump without the stage that is asked for; each sentence names file and field.
 void open_sources(const Options& options, State& state);

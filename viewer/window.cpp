@@ -25,15 +25,13 @@ Texture& Texture::operator=(Texture&& other) noexcept {
     return *this;
 }
 
-void Texture::upload(const std::vector<Pixels>& levels) {
+void Texture::upload(const Pixels& pixels) {
     if (name_ == 0) glGenTextures(1, &name_);
     glBindTexture(GL_TEXTURE_2D, name_);
-    for (std::size_t n = 0; n < levels.size(); ++n)
-        glTexImage2D(GL_TEXTURE_2D, static_cast<GLint>(n), GL_RGBA8, levels[n].width, levels[n].height, 0, GL_RGBA,
-                     GL_UNSIGNED_BYTE, levels[n].rgba.data());
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, static_cast<GLint>(levels.size()) - 1);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, pixels.width, pixels.height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
+                 pixels.rgba.data());
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST_MIPMAP_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
 }

@@ -19,9 +19,8 @@ public:
     Texture(Texture&& other) noexcept;
     Texture& operator=(Texture&& other) noexcept;
 
-    /// Level 0 first, each further one half as large (rounded down): drawn when a pixel holds several texels.
-    /// Magnified texels stay sharp squares.
-    void upload(const std::vector<Pixels>& levels);
+    /// Texels stay sharp squares.
+    void upload(const Pixels& pixels);
     bool empty() const { return name_ == 0; }
     ImTextureID id() const;
 
