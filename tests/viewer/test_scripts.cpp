@@ -235,6 +235,18 @@ TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]"
     }
 }
 
+TEST_CASE("scripts: text, and likeness is the cosine of the counts", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "text.json");
+    CHECK(value(printed, 0, "text/likeness") == 0);  // no word in common ...
+    CHECK(value(printed, 0, "text/distance") > 0);
+    // media, review, new, car beside new, car three times, used, review: 1 + 1 + 3 over lengths 2 and the root of 12
+    CHECK(value(printed, 1, "text/likeness") == Approx(5 / std::sqrt(48.0)).epsilon(1e-12));
+    const double tf = value(printed, 0, "text/tf"), idf = value(printed, 0, "text/idf");
+    CHECK(idf == Approx(std::log10(6.0 / 2)).epsilon(1e-12));  // "car" stands in two of six documents
+    CHECK(value(printed, 0, "text/tf idf") == Approx(tf * idf).epsilon(1e-12));
+}
+
 TEST_CASE("scripts: what is not as expected ends with 1 and says what was found", "[viewer][script]") {
     if (skipped()) return;
     const TemporaryFolder folder;
