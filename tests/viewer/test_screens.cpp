@@ -161,7 +161,7 @@ TEST_CASE("screens: nothing is cut off and nothing overlaps, at any size", "[vie
     std::istringstream lines(play(folder, actions));
     for (const std::string& look : looks) {
         std::string line;
-        REQUIRE(std::getline(lines, line));
+        REQUIRE(static_cast<bool>(std::getline(lines, line)));
         for (const auto& fault : Json::parse(line).at("faults")) {
             INFO(look << ": " << fault.get<std::string>());
             CHECK(false);

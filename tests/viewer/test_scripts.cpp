@@ -145,8 +145,9 @@ TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[vie
 TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "rope.json");
-    const RotaryExhibit exhibit;
     const State state;
+    const ExhibitChoice& choice = state.exhibits.roformer;
+    const RotaryExhibit exhibit(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
     const auto check = [&](std::size_t n, Index m, Index k_at, double shift) {
         const RowVector<double> q = exhibit.query(state.rope.layer, state.rope.head, state.rope.query);
         const RowVector<double> k = exhibit.key(state.rope.layer, state.rope.head, state.rope.key);
