@@ -66,6 +66,13 @@ constexpr Line kPages[] = {
     {"s  S", "stage after, before"},
     {"c  C", "case of the report after, before"},
     {"d", "dialect of B"},
+    {"Conformance", ""},
+    {"n  N", "next case that fails, the one before"},
+    {"c  C", "case after, before"},
+    {"s  S", "stage after, before"},
+    {"m  M", "mistake after, before"},
+    {"o  r", "only what fails; check again"},
+    {"Enter", "its numbers in Compare"},
 };
 
 }  // namespace

@@ -83,5 +83,6 @@ std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
 std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
+std::unique_ptr<Page> make_conformance_page();
 
 }  // namespace locus

@@ -5,6 +5,7 @@
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
+#include "viewer/conformance_state.h"
 #include "viewer/exhibit_choice.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
@@ -78,6 +79,7 @@ struct State {
     PermutationState permutation;
     TextPageState text_page;
     CompareState compare;
+    ConformanceState conformance;
 
     bool editing = false;
     bool key_sheet = false;

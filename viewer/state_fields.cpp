@@ -317,6 +317,23 @@ void add_compare(Fields& fields) {
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }
 
+void add_conformance(Fields& fields) {
+    fields.text(
+        "conformance.report", [](State & s) -> auto& { return s.conformance.report; });
+    fields.text(
+        "conformance.dumps", [](State & s) -> auto& { return s.conformance.dumps; });
+    fields.whole(
+        "conformance.mistake", 1, [](State & s) -> auto& { return s.conformance.mistake; });
+    fields.text(
+        "conformance.dialect", [](State & s) -> auto& { return s.conformance.dialect; });
+    fields.text(
+        "conformance.case", [](State & s) -> auto& { return s.conformance.shown_case; });
+    fields.text(
+        "conformance.stage", [](State & s) -> auto& { return s.conformance.stage; });
+    fields.flag(
+        "conformance.only_failing", [](State & s) -> auto& { return s.conformance.only_failing; });
+}
+
 }  // namespace
 
 const std::vector<StateField>& state_fields() {
@@ -327,6 +344,7 @@ const std::vector<StateField>& state_fields() {
         add_pages(all);
         add_text_page(all);
         add_compare(all);
+        add_conformance(all);
         return std::move(all.all);
     }();
     return fields;

@@ -10,6 +10,7 @@
 #include "viewer/exhibits.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
 

@@ -17,6 +17,7 @@ const std::vector<PageName>& page_names() {
         {"text", '7', "counting models: words and documents, how alike they are, and how far words must travel", true},
         {"compare", '8', "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
          true},
+        {"conformance", '9', "which cases of the kit a port passes, its first wrong stage, and the mistake behind it", true},
     };
     return names;
 }
@@ -31,6 +32,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_permutation_page());
     pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
+    pages.push_back(make_conformance_page());
     return pages;
 }
 
