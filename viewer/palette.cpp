@@ -47,8 +47,31 @@ std::vector<Command> fixed_commands() {
                         }});
     commands.push_back({"transformer-xl play the shift", "p", [](State& s) {
                             s.page = "transformer-xl";
-                            s.memory.frame = 0;
-                            s.memory.playing = true;
+                            s.memory.strip = 0;
+                            s.memory.film.at = 0;
+                            s.memory.film.playing = true;
+                        }});
+    commands.push_back({"transformer-xl the shift of xlnet", "x", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 0;
+                            s.memory.trick = 1;
+                            s.memory.film.at = 5;
+                        }});
+    commands.push_back({"transformer-xl how far back every layer knows", "e", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 1;
+                        }});
+    commands.push_back({"transformer-xl take the cell apart", "w", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.side = 1;
+                        }});
+    commands.push_back({"permutation take the cell apart", "w", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.side = 1;
+                        }});
+    commands.push_back({"permutation with or without the segment term", "g", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.segments = !s.permutation.segments;
                         }});
     for (const std::size_t sentence : {0, 1, 2})
         commands.push_back({"permutation sentence " + std::to_string(sentence + 1), "x", [sentence](State& s) {

@@ -6,6 +6,8 @@
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
 #include "viewer/exhibit_choice.h"
+#include "viewer/memory_state.h"
+#include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
 
@@ -33,31 +35,14 @@ struct RopeState {
     Index factor = 4;        // s
 };
 
-/// The Transformer-XL page: a head that finds in memory what the segment does not hold.
-struct MemoryState {
-    Index memory = 24;  // M
-    Index layer = 0, head = 0;
-    Cell cell{10, 18};  // query of the segment, key of memory and segment
-    bool locked = true;
-    Index frame = 4;  // of the shift film: where cells have leaked
-    bool playing = false;
-};
-
-/// The Permutation page: two targets of tiny-xlnet's sentence, in the order in which the second is easy.
-struct PermutationState {
-    std::size_t sentence = 0;  // 0 the model's, 1 the proverb, 2 four tokens
-    Index layer = 3, head = 0;
-    Index card = -1;  // the card that the keys move; -1: the last one
-    Index row = -1;   // position whose row is explained; -1: the last one predicted
-};
-
 struct State {
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;  // of the whole screen
+    float zoom = 1;              // of the whole screen
+    bool reduce_motion = false;  // films only step
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -78,7 +63,7 @@ struct State {
     bool key_sheet = false;
     bool palette = false;
     /// True while something on screen moves by itself.
-    bool film_runs() const { return page == "transformer-xl" && memory.playing; }
+    bool film_runs() const { return page == "transformer-xl" && memory.film.playing; }
     std::string notice;  // one sentence for a while, e.g. where a screenshot went
 };
 
