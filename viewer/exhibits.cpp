@@ -7,6 +7,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/attention/linear.h"
 #include "core/attention/rotary.h"
 
 namespace locus {
@@ -82,6 +83,13 @@ Matrix<float> RotaryExhibit::scores(Index layer, Index head) const {
 
 Matrix<float> RotaryExhibit::attention(Index layer, Index head) const {
     return masked_softmax<float>(scores(layer, head), visible_);
+}
+
+Matrix<float> RotaryExhibit::linear_weights(Index layer, Index head) const {
+    std::vector<bool> visible;
+    for (Index j = 0; j < visible_.cols(); ++j) visible.push_back(visible_(0, j) != 0);
+    return linear_attention_weights<float>(rows("q", layer, head), rows("k", layer, head), angles_,
+                                           RotaryLayout::interleaved, LinearForm::paper, false, visible);
 }
 
 MemoryExhibit::MemoryExhibit() : opened_("tiny-txl") {
