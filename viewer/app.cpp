@@ -30,6 +30,7 @@ Request App::wanted() const {
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
+        request.at_input = state_.decoder.at_input;
         request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
     }
     if (state_.page == "compare") {

@@ -1,5 +1,6 @@
 #include "viewer/exhibits.h"
 
+#include "core/attention/linear.h"
 #include "core/attention/rotary.h"
 
 namespace locus {
@@ -33,6 +34,13 @@ Matrix<float> RotaryExhibit::scores(Index layer, Index head) const {
 
 Matrix<float> RotaryExhibit::attention(Index layer, Index head) const {
     return masked_softmax<float>(scores(layer, head), visible_);
+}
+
+Matrix<float> RotaryExhibit::linear_weights(Index layer, Index head) const {
+    std::vector<bool> visible;
+    for (Index j = 0; j < visible_.cols(); ++j) visible.push_back(visible_(0, j) != 0);
+    return linear_attention_weights<float>(rows("q", layer, head), rows("k", layer, head), angles_,
+                                           RotaryLayout::interleaved, LinearForm::paper, false, visible);
 }
 
 }  // namespace locus

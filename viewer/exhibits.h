@@ -35,6 +35,8 @@ public:
     /// Made again from q and k with the bits of the model's own stages, so a long text costs no memory: [T,T].
     Matrix<float> scores(Index layer, Index head) const;
     Matrix<float> attention(Index layer, Index head) const;
+    /// What linear attention with rotary positions would make of this head's q and k, in the paper's form: [T,T].
+    Matrix<float> linear_weights(Index layer, Index head) const;
 
 private:
     RowVector<double> row(const char* stem, Index layer, Index head, Index token) const;

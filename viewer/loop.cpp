@@ -8,7 +8,8 @@ namespace locus {
 namespace {
 
 constexpr int kFramesAfterInput = 3;  // Dear ImGui needs a frame to notice the pointer and one to answer it
-constexpr double kCaret = 0.25;       // seconds between frames while a caret blinks or a film runs
+constexpr double kCaret = 0.25;       // seconds between frames while a caret blinks; while a film runs:
+constexpr double kFilm = 1.0 / 30;
 constexpr double kAsleep = 3600;
 
 }  // namespace
@@ -19,8 +20,8 @@ void run_loop(Window& window, App& app, double seconds) {
     const auto left = [&] { return seconds - std::chrono::duration<double>(Clock::now() - start).count(); };
     int frames = 0;
     while (!window.should_close() && !app.wants_to_close() && left() > 0) {
-        const bool caret = app.state().editing || app.state().palette || app.state().film_runs();
-        window.wait(frames > 0 ? 0 : std::min(left(), caret ? kCaret : kAsleep));
+        const bool film = app.state().film_runs(), caret = film || app.state().editing || app.state().palette;
+        window.wait(frames > 0 ? 0 : std::min(left(), film ? kFilm : caret ? kCaret : kAsleep));
         if (window.take_activity()) frames = kFramesAfterInput;
         if (frames == 0 && !caret && app.settled()) continue;
         frames = std::max(0, frames - 1);

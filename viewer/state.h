@@ -6,6 +6,7 @@
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
 #include "viewer/exhibit_choice.h"
+#include "viewer/film.h"
 #include "viewer/memory_state.h"
 #include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
@@ -26,13 +27,23 @@ struct PositionsState {
 /// The RoPE page: the head of tiny-roformer that looks one token back, at a pair where it does.
 struct RopeState {
     Index m = 5, n = 4;        // positions of query and key
-    double shift = 0;          // t, added to both
+    Film shift;                // t, added to both; it may run
     Index query = 5, key = 4;  // tokens whose vectors are shown
     Index layer = 1, head = 2;
     std::size_t layout = 0;  // 0 interleaved, 1 half-split
     Index base = 2;          // of kRopeBases
     Index scaling = 0;       // as RopeScaling
     Index factor = 4;        // s
+    std::size_t shown = 0;   // 0 the walk, 1 scores, 2 probabilities, 3 weights of linear attention
+    MatrixView view;
+};
+
+/// The mask decoder: what its column explains, and the film of its passes.
+struct DecoderState {
+    std::size_t side = 0;    // 0 the words, 1 a cell of pass 1, 2 of pass 2
+    bool ten = false;        // words per mask: ten with their logits, or five
+    bool at_input = false;   // also the words with I added to the input, as in BERT
+    Film film{4, false, 1};  // 0 H, 1 H + I, 2 pass 1, 3 pass 2, 4 the head
 };
 
 struct State {
@@ -41,8 +52,7 @@ struct State {
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;              // of the whole screen
-    bool reduce_motion = false;  // films only step
+    float zoom = 1;  // of the whole screen
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -52,6 +62,7 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    DecoderState decoder;
     ExhibitChoices exhibits;
     PositionsState positions;
     RopeState rope;
@@ -62,8 +73,12 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    bool reduce_motion = false;  // films only step
     /// True while something on screen moves by itself.
-    bool film_runs() const { return page == "transformer-xl" && memory.film.playing; }
+    bool film_runs() const {
+        return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||
+               (page == "decoder" && decoder.film.playing);
+    }
     std::string notice;  // one sentence for a while, e.g. where a screenshot went
 };
 

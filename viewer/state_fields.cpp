@@ -191,6 +191,17 @@ void add_frame(Fields& fields) {
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
 }
 
+/// Where a film stands under its own name; whether it plays, and how fast, behind it.
+template <class Find>
+void add_film(Fields& fields, const std::string& name, Find find) {
+    fields.real(
+        name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
+    fields.flag(
+        name + ".playing", [find](State & s) -> auto& { return find(s).playing; });
+    fields.real(
+        name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
+}
+
 void add_exhibits(Fields& fields) {
     const auto choice = [&](const std::string& name, auto find) {
         fields.text(
@@ -226,6 +237,14 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.word(
+        "decoder.side", {"words", "pass-1", "pass-2"}, [](State & s) -> auto& { return s.decoder.side; });
+    fields.flag(
+        "decoder.ten", [](State & s) -> auto& { return s.decoder.ten; });
+    fields.flag(
+        "decoder.at_input", [](State & s) -> auto& { return s.decoder.at_input; });
+    add_film(
+        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.film; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -242,8 +261,8 @@ void add_pages(Fields& fields) {
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(
         "rope.n", 0, [](State & s) -> auto& { return s.rope.n; });
-    fields.real(
-        "rope.shift", 0, 65536, [](State & s) -> auto& { return s.rope.shift; });
+    add_film(
+        fields, "rope.shift", [](State & s) -> auto& { return s.rope.shift; });
     fields.whole(
         "rope.query", 0, [](State & s) -> auto& { return s.rope.query; });
     fields.whole(
@@ -260,9 +279,16 @@ void add_pages(Fields& fields) {
         "rope.scaling", 0, [](State & s) -> auto& { return s.rope.scaling; });
     fields.whole(
         "rope.factor", 1, [](State & s) -> auto& { return s.rope.factor; });
+<<<<<<< HEAD
 }
 
 void add_memory(Fields& fields) {
+=======
+    fields.word(
+        "rope.shown", {"walk", "scores", "probabilities", "linear"}, [](State & s) -> auto& { return s.rope.shown; });
+    fields.view(
+        "rope.view", [](State & s) -> auto& { return s.rope.view; });
+>>>>>>> scheme
     fields.whole(
         "memory.length", 0, [](State & s) -> auto& { return s.memory.memory; });
     fields.whole(
