@@ -58,6 +58,11 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--script", options.script,
+                   "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
+                   "over the script's; status 1 where something else is seen than the script expects")
+        ->check(cli::not_empty());
+    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -88,6 +93,9 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
+    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
+    LOCUS_CHECK(!options.script || !options.screenshot,
+                "expected one of --script and --screenshot, found both; a script takes pictures itself");
     LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
     LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
     LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");

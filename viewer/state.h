@@ -11,6 +11,7 @@
 #include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/text_page_state.h"
 
 namespace locus {
 
@@ -47,12 +48,15 @@ struct DecoderState {
 };
 
 struct State {
+    std::string model = "tiny-v3";  // what is open: a folder, or the name of a built-in one
+    std::string wanted_model;       // what is to be opened next; nothing: this one stays
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;  // of the whole screen
+    float zoom = 1;              // of the whole screen
+    bool reduce_motion = false;  // nothing moves by itself
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -68,6 +72,7 @@ struct State {
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    TextPageState text_page;
     CompareState compare;
 
     bool editing = false;
@@ -79,7 +84,8 @@ struct State {
         return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||
                (page == "decoder" && decoder.film.playing);
     }
-    std::string notice;  // one sentence for a while, e.g. where a screenshot went
+    std::string notice;   // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
+    std::string refusal;  // the same, where something was refused: it says why
 };
 
 }  // namespace locus

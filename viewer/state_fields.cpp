@@ -161,6 +161,9 @@ private:
 };
 
 void add_frame(Fields& fields) {
+    // The one that is open, or will be.
+    fields.text(
+        "model", [](State & s) -> auto& { return s.wanted_model.empty() ? s.model : s.wanted_model; });
     fields.text(
         "page", [](State & s) -> auto& { return s.page; });
     fields.text(
@@ -221,17 +224,6 @@ void add_exhibits(Fields& fields) {
         "permutation", [](State & s) -> auto& { return s.exhibits.xlnet; });
 }
 
-/// Where a film stands under its own name; whether it plays, and how fast, behind it.
-template <class Find>
-void add_film(Fields& fields, const std::string& name, Find find) {
-    fields.real(
-        name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
-    fields.flag(
-        name + ".playing", [find](State & s) -> auto& { return find(s).playing; });
-    fields.real(
-        name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
-}
-
 void add_pages(Fields& fields) {
     fields.whole(
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
@@ -279,16 +271,13 @@ void add_pages(Fields& fields) {
         "rope.scaling", 0, [](State & s) -> auto& { return s.rope.scaling; });
     fields.whole(
         "rope.factor", 1, [](State & s) -> auto& { return s.rope.factor; });
-<<<<<<< HEAD
-}
-
-void add_memory(Fields& fields) {
-=======
     fields.word(
         "rope.shown", {"walk", "scores", "probabilities", "linear"}, [](State & s) -> auto& { return s.rope.shown; });
     fields.view(
         "rope.view", [](State & s) -> auto& { return s.rope.view; });
->>>>>>> scheme
+}
+
+void add_memory(Fields& fields) {
     fields.whole(
         "memory.length", 0, [](State & s) -> auto& { return s.memory.memory; });
     fields.whole(
@@ -304,7 +293,7 @@ void add_memory(Fields& fields) {
     fields.flag(
         "memory.locked", [](State & s) -> auto& { return s.memory.locked; });
     fields.word(
-        "memory.side", {"next word", "cell", "channels"}, [](State & s) -> auto& { return s.memory.side; });
+        "memory.side", {"next-word", "cell", "channels"}, [](State & s) -> auto& { return s.memory.side; });
     fields.whole(
         "memory.term", -1, [](State & s) -> auto& { return s.memory.term; });
     fields.whole(
@@ -351,6 +340,27 @@ void add_permutation(Fields& fields) {
         "permutation.first_channel", 0, [](State & s) -> auto& { return s.permutation.first_channel; });
 }
 
+void add_text_page(Fields& fields) {
+    fields.text(
+        "text_page.documents", [](State & s) -> auto& { return s.text_page.documents; });
+    fields.word(
+        "text_page.weights", {"counts", "tf-idf"}, [](State & s) -> auto& { return s.text_page.weights; });
+    fields.flag(
+        "text_page.stop_words", [](State & s) -> auto& { return s.text_page.stop_words; });
+    fields.whole(
+        "text_page.topics", 1, [](State & s) -> auto& { return s.text_page.topics; });
+    fields.cell(
+        "text_page.weight", [](State & s) -> auto& { return s.text_page.weight; });
+    fields.cell(
+        "text_page.pair", [](State & s) -> auto& { return s.text_page.pair; });
+    fields.cell(
+        "text_page.move", [](State & s) -> auto& { return s.text_page.move; });
+    fields.view(
+        "text_page.view", [](State & s) -> auto& { return s.text_page.view; });
+    fields.flag(
+        "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -395,6 +405,7 @@ const std::vector<StateField>& state_fields() {
         add_pages(all);
         add_memory(all);
         add_permutation(all);
+        add_text_page(all);
         add_compare(all);
         return std::move(all.all);
     }();
