@@ -78,7 +78,6 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
-    bool reduce_motion = false;  // films only step
     /// True while something on screen moves by itself.
     bool film_runs() const {
         return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||

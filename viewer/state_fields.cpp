@@ -311,9 +311,8 @@ void add_memory(Fields& fields) {
 }
 
 void add_permutation(Fields& fields) {
-    fields.word(
-        "permutation.sentence", {"model", "proverb", "four"},
-        [](State & s) -> auto& { return s.permutation.sentence; });
+    fields.whole(
+        "permutation.sentence", 0, [](State & s) -> auto& { return s.permutation.sentence; });
     fields.order(
         "permutation.order", [](State & s) -> auto& { return s.permutation.order; });
     fields.flag(

@@ -45,11 +45,11 @@ std::string chance_text(double chance) { return chance < 5e-4 ? brief(chance) : 
 
 PermutationPage::PermutationPage()
     : sentences_{{{"", {}, {}},
-                  {"\ubc1c \uc5c6\ub294 \ub9d0\uc774 \u2026",
+                  {"\ubc1c \uc5c6\ub294 \ub9d0\uc774 \ucc9c\ub9ac \uac04\ub2e4",
                    {"\ubc1c", "\uc5c6\ub294", "\ub9d0", "\uc774", "\ucc9c\ub9ac", "\uac04\ub2e4"},
                    {order_preset("2 4 3 1 6 5", {2, 4, 3, 1, 6, 5}), order_preset("1 2 5 4 3 6", {1, 2, 5, 4, 3, 6}),
                     order_preset("1 2 3 4 5 6", {1, 2, 3, 4, 5, 6})}},
-                  {"\ub098 \uc5b4\uc81c \u2026",
+                  {"\ub098 \uc5b4\uc81c \ud559\uad50 \uac14\uc5b4",
                    {"\ub098", "\uc5b4\uc81c", "\ud559\uad50", "\uac14\uc5b4"},
                    {order_preset("3 2 4 1", {3, 2, 4, 1}), order_preset("2 4 3 1", {2, 4, 3, 1}),
                     order_preset("1 4 2 3", {1, 4, 2, 3}), order_preset("4 3 1 2", {4, 3, 1, 2})}}}} {}
@@ -105,8 +105,13 @@ float PermutationPage::draw_bar(Scene& scene, const Rect& bar) {
                           ? ui.layer_and_head(bar.x1 - ui.px(16), y, sizes.layers, state.layer, sizes.heads, state.head)
                           : bar.x1;
     std::vector<std::string> names, orders;
+    float all = ui.px(52);
     for (const CardSentence& each : sentences_) names.emplace_back(each.name);
     names[0] = short_name(exhibit().words());
+    for (const std::string& each : names) all += ui.text_width(each) + ui.px(24);
+    if (bar.x0 + all > end)  // whole sentences where there is room
+        for (std::size_t n = 1; n < names.size(); ++n)
+            names[n] = sentences_[n].words[0] + " " + sentences_[n].words[1] + " \u2026";
     const std::size_t before = state.sentence;
     float x = ui.choice("sentence", bar.x0 + ui.px(16), y, names, state.sentence) + ui.px(16);
     if (state.sentence != before) {
