@@ -35,6 +35,7 @@ Request App::wanted() const {
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
+        request.at_input = state_.decoder.at_input;
         request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
     }
     if (state_.page == "compare") {
@@ -124,9 +125,10 @@ bool App::stop_work() {
 }
 
 double App::rest() const {
-    constexpr double kCaret = 0.25, kClock = 0.1;  // seconds between frames
+    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
-    if (state_.editing || state_.palette || state_.film_runs()) rest = std::min(rest, kCaret);
+    if (state_.editing || state_.palette) rest = std::min(rest, kCaret);
+    if (state_.film_runs()) rest = std::min(rest, kFilm);
     if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
     return rest;
 }

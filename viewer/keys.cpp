@@ -43,8 +43,8 @@ void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
-            false;
+        state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
+            state.text_page.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {

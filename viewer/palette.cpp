@@ -41,14 +41,61 @@ std::vector<Command> fixed_commands() {
                             s.page = "rope";
                             s.rope.layout = 1 - s.rope.layout;
                         }});
+    constexpr std::pair<const char*, std::size_t> kRopeViews[] = {
+        {"rope walk", 0}, {"rope scores", 1}, {"rope probabilities", 2}, {"rope linear attention", 3}};
+    for (const auto& [name, shown] : kRopeViews)
+        commands.push_back({name, "w", [shown = shown](State& s) {
+                                s.page = "rope";
+                                s.rope.shown = shown;
+                            }});
+    commands.push_back({"rope play the shift", "p", [](State& s) {
+                            s.page = "rope";
+                            s.rope.shift = {0, true, s.rope.shift.speed};
+                        }});
+    commands.push_back({"decoder play the passes", "p", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.film = {0, true, s.decoder.film.speed};
+                        }});
+    commands.push_back({"decoder explain a cell", "e", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.side = 1;
+                        }});
+    commands.push_back({"decoder add I at the input", "", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.at_input = !s.decoder.at_input;
+                        }});
+    commands.push_back({"reduce motion, or not", "", [](State& s) { s.reduce_motion = !s.reduce_motion; }});
     commands.push_back({"transformer-xl without memory", "m", [](State& s) {
                             s.page = "transformer-xl";
                             s.memory.memory = 0;
                         }});
     commands.push_back({"transformer-xl play the shift", "p", [](State& s) {
                             s.page = "transformer-xl";
-                            s.memory.frame = 0;
-                            s.memory.playing = true;
+                            s.memory.strip = 0;
+                            s.memory.film.at = 0;
+                            s.memory.film.playing = true;
+                        }});
+    commands.push_back({"transformer-xl the shift of xlnet", "x", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 0;
+                            s.memory.trick = 1;
+                            s.memory.film.at = 5;
+                        }});
+    commands.push_back({"transformer-xl how far back every layer knows", "e", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 1;
+                        }});
+    commands.push_back({"transformer-xl take the cell apart", "w", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.side = 1;
+                        }});
+    commands.push_back({"permutation take the cell apart", "w", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.side = 1;
+                        }});
+    commands.push_back({"permutation with or without the segment term", "g", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.segments = !s.permutation.segments;
                         }});
     for (const std::size_t sentence : {0, 1, 2})
         commands.push_back({"permutation sentence " + std::to_string(sentence + 1), "x", [sentence](State& s) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "viewer/plots/token_cards.h"
 
 namespace locus {
 
@@ -117,6 +118,21 @@ public:
             });
     }
 
+    /// Positions counted from 1 in the order of their prediction, "-" for none, nothing for the sentence's own.
+    template <class Find>
+    void order(const std::string& name, Find find) {
+        add(
+            name, [find](const State& s) { return find(const_cast<State&>(s)); },
+            [name, find](State& s, const std::string& value) {
+                try {
+                    cards_of_text(value, 0);
+                } catch (const Error& error) {
+                    throw Error(Fault::usage, name + ": " + error.what());
+                }
+                find(s) = value;
+            });
+    }
+
     template <class Find>
     void view(const std::string& name, Find find) {
         add(
@@ -162,8 +178,6 @@ void add_frame(Fields& fields) {
         "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
-    fields.flag(
-        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(
@@ -174,8 +188,21 @@ void add_frame(Fields& fields) {
         "locked", [](State & s) -> auto& { return s.locked; });
     fields.view(
         "view", [](State & s) -> auto& { return s.view; });
+    fields.flag(
+        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
+}
+
+/// Where a film stands under its own name; whether it plays, and how fast, behind it.
+template <class Find>
+void add_film(Fields& fields, const std::string& name, Find find) {
+    fields.real(
+        name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
+    fields.flag(
+        name + ".playing", [find](State & s) -> auto& { return find(s).playing; });
+    fields.real(
+        name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
 }
 
 void add_exhibits(Fields& fields) {
@@ -202,6 +229,14 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.word(
+        "decoder.side", {"words", "pass-1", "pass-2"}, [](State & s) -> auto& { return s.decoder.side; });
+    fields.flag(
+        "decoder.ten", [](State & s) -> auto& { return s.decoder.ten; });
+    fields.flag(
+        "decoder.at_input", [](State & s) -> auto& { return s.decoder.at_input; });
+    add_film(
+        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.film; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -218,8 +253,8 @@ void add_pages(Fields& fields) {
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(
         "rope.n", 0, [](State & s) -> auto& { return s.rope.n; });
-    fields.real(
-        "rope.shift", 0, 65536, [](State & s) -> auto& { return s.rope.shift; });
+    add_film(
+        fields, "rope.shift", [](State & s) -> auto& { return s.rope.shift; });
     fields.whole(
         "rope.query", 0, [](State & s) -> auto& { return s.rope.query; });
     fields.whole(
@@ -236,8 +271,19 @@ void add_pages(Fields& fields) {
         "rope.scaling", 0, [](State & s) -> auto& { return s.rope.scaling; });
     fields.whole(
         "rope.factor", 1, [](State & s) -> auto& { return s.rope.factor; });
+    fields.word(
+        "rope.shown", {"walk", "scores", "probabilities", "linear"}, [](State & s) -> auto& { return s.rope.shown; });
+    fields.view(
+        "rope.view", [](State & s) -> auto& { return s.rope.view; });
+}
+
+void add_memory(Fields& fields) {
     fields.whole(
         "memory.length", 0, [](State & s) -> auto& { return s.memory.memory; });
+    fields.whole(
+        "memory.segment_tokens", 0, [](State & s) -> auto& { return s.memory.segment_tokens; });
+    fields.whole(
+        "memory.segment", 0, [](State & s) -> auto& { return s.memory.segment; });
     fields.whole(
         "memory.layer", 0, [](State & s) -> auto& { return s.memory.layer; });
     fields.whole(
@@ -246,12 +292,31 @@ void add_pages(Fields& fields) {
         "memory.cell", [](State & s) -> auto& { return s.memory.cell; });
     fields.flag(
         "memory.locked", [](State & s) -> auto& { return s.memory.locked; });
+    fields.word(
+        "memory.side", {"next-word", "cell", "channels"}, [](State & s) -> auto& { return s.memory.side; });
     fields.whole(
-        "memory.frame", 0, [](State & s) -> auto& { return s.memory.frame; });
-    fields.flag(
-        "memory.playing", [](State & s) -> auto& { return s.memory.playing; });
+        "memory.term", -1, [](State & s) -> auto& { return s.memory.term; });
+    fields.whole(
+        "memory.first_channel", 0, [](State & s) -> auto& { return s.memory.first_channel; });
+    fields.word(
+        "memory.strip", {"shift", "reach"}, [](State & s) -> auto& { return s.memory.strip; });
+    fields.word(
+        "memory.trick", {"transformer-xl", "xlnet"}, [](State & s) -> auto& { return s.memory.trick; });
+    add_film(
+        fields, "memory.film", [](State & s) -> auto& { return s.memory.film; });
+    fields.whole(
+        "memory.film_queries", 1, [](State & s) -> auto& { return s.memory.film_queries; });
+    fields.whole(
+        "memory.film_memory", 0, [](State & s) -> auto& { return s.memory.film_memory; });
+}
+
+void add_permutation(Fields& fields) {
     fields.whole(
         "permutation.sentence", 0, [](State & s) -> auto& { return s.permutation.sentence; });
+    fields.order(
+        "permutation.order", [](State & s) -> auto& { return s.permutation.order; });
+    fields.flag(
+        "permutation.segments", [](State & s) -> auto& { return s.permutation.segments; });
     fields.whole(
         "permutation.layer", 0, [](State & s) -> auto& { return s.permutation.layer; });
     fields.whole(
@@ -260,6 +325,18 @@ void add_pages(Fields& fields) {
         "permutation.card", -1, [](State & s) -> auto& { return s.permutation.card; });
     fields.whole(
         "permutation.row", -1, [](State & s) -> auto& { return s.permutation.row; });
+    fields.word(
+        "permutation.side", {"row", "cell", "channels"}, [](State & s) -> auto& { return s.permutation.side; });
+    fields.word(
+        "permutation.stream", {"content", "query"}, [](State & s) -> auto& { return s.permutation.stream; });
+    fields.cell(
+        "permutation.cell", [](State & s) -> auto& { return s.permutation.cell; });
+    fields.flag(
+        "permutation.locked", [](State & s) -> auto& { return s.permutation.locked; });
+    fields.whole(
+        "permutation.term", -1, [](State & s) -> auto& { return s.permutation.term; });
+    fields.whole(
+        "permutation.first_channel", 0, [](State & s) -> auto& { return s.permutation.first_channel; });
 }
 
 void add_text_page(Fields& fields) {
@@ -342,6 +419,8 @@ const std::vector<StateField>& state_fields() {
         add_frame(all);
         add_exhibits(all);
         add_pages(all);
+        add_memory(all);
+        add_permutation(all);
         add_text_page(all);
         add_compare(all);
         add_conformance(all);
