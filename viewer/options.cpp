@@ -24,6 +24,14 @@ bool parse_pair(const std::string& text, char separator, long& first, long& seco
     return b.ec == std::errc{} && b.ptr == end;
 }
 
+/// Row and column of a text of `length` tokens.
+Cell cell_of(const std::string& text, Index length) {
+    long i = 0, j = 0;
+    LOCUS_CHECK(parse_pair(text, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
+                "--cell is \"" + text + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+    return {i, j};
+}
+
 std::string known_pages() {
     std::string names;
     for (const PageName& page : page_names()) names += (names.empty() ? "" : ", ") + std::string(page.name);
@@ -58,6 +66,11 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--script", options.script,
+                   "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
+                   "over the script's; status 1 where something else is seen than the script expects")
+        ->check(cli::not_empty());
+    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -88,6 +101,9 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
+    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
+    LOCUS_CHECK(!options.script || !options.screenshot,
+                "expected one of --script and --screenshot, found both; a script takes pictures itself");
     LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
     LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
     LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
@@ -153,10 +169,15 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         state.compare.stage = at_layer(state.compare.stage, layer);
         fit("--head", options.head, state.compare.head, config.num_attention_heads);
     }
-    if (state.page == "rope" && (options.layer || options.head)) {
-        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
-        fit("--layer", options.layer, state.rope.layer, sizes.layers);
-        fit("--head", options.head, state.rope.head, sizes.heads);
+    if (state.page == "rope" && (options.layer || options.head || options.cell)) {
+        const ExhibitModel shown(state.exhibits.roformer.model, Family::roformer);
+        fit("--layer", options.layer, state.rope.layer, shown.model().sizes().layers);
+        fit("--head", options.head, state.rope.head, shown.model().sizes().heads);
+        if (options.cell) {
+            const Cell cell = cell_of(*options.cell, shown.input_of(state.exhibits.roformer).length());
+            state.rope.query = state.rope.m = cell.i;
+            state.rope.key = state.rope.n = cell.j;
+        }
         return;
     }
     fit("--layer", options.layer, state.layer, config.num_hidden_layers);
@@ -168,10 +189,7 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
                     "--cell is \"" + *options.cell + "\", expected row and column: I,J");
         state.compare.wished = Cell{i, j};
     } else if (options.cell) {
-        LOCUS_CHECK(
-            parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
-            "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
-        state.cell = {i, j};
+        state.cell = cell_of(*options.cell, length);
     }
     state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};
 }

@@ -81,6 +81,7 @@ std::unique_ptr<Page> make_decoder_page();
 std::unique_ptr<Page> make_rope_page();
 std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
+std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
 
 }  // namespace locus

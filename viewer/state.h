@@ -9,6 +9,7 @@
 #include "viewer/film.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/text_page_state.h"
 
 namespace locus {
 
@@ -63,12 +64,15 @@ struct PermutationState {
 };
 
 struct State {
+    std::string model = "tiny-v3";  // what is open: a folder, or the name of a built-in one
+    std::string wanted_model;       // what is to be opened next; nothing: this one stays
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;  // of the whole screen
+    float zoom = 1;              // of the whole screen
+    bool reduce_motion = false;  // nothing moves by itself: films only step
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -84,18 +88,19 @@ struct State {
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    TextPageState text_page;
     CompareState compare;
 
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
-    bool reduce_motion = false;  // films only step
     /// True while something on screen moves by itself.
     bool film_runs() const {
         return (page == "transformer-xl" && memory.playing) || (page == "rope" && rope.shift.playing) ||
                (page == "decoder" && decoder.film.playing);
     }
-    std::string notice;  // one sentence for a while, e.g. where a screenshot went
+    std::string notice;   // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
+    std::string refusal;  // the same, where something was refused: it says why
 };
 
 }  // namespace locus
