@@ -57,7 +57,7 @@ struct State {
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
     float zoom = 1;              // of the whole screen
-    bool reduce_motion = false;  // nothing moves by itself
+    bool reduce_motion = false;  // nothing moves by itself: films only step
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};

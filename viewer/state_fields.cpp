@@ -188,8 +188,6 @@ void add_frame(Fields& fields) {
         "locked", [](State & s) -> auto& { return s.locked; });
     fields.view(
         "view", [](State & s) -> auto& { return s.view; });
-    fields.flag(
-        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
 }

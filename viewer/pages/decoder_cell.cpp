@@ -132,6 +132,8 @@ void DecoderPage::draw_cell_steps(Scene& scene, SideColumn& column) {
                    std::abs(static_cast<double>(part.value)) / largest, fixed(part.value, 4));
         column.skip(25);
     }
+    ui.note("microscope/score", static_cast<double>(cell_.score));
+    ui.note("microscope/probability", static_cast<double>(cell_.probability));
     column.row("sum", fixed(cell_.sum, 4));
     column.row("\u00f7 \u221a(" + std::to_string(cell_.terms) + " \u00b7 " +
                    std::to_string(scene.session.config().attention_head_size) + ")",

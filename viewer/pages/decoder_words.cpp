@@ -15,6 +15,7 @@ void DecoderPage::draw_side(Scene& scene, const Rect& room) {
     const DecoderAnswer& decoder = scene.answer->decoder;
     const Touch mouse = ui.touch("words", room);
     if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, scroll_);
     DecoderState& state = scene.state.decoder;
     if (decoder.unavailable.empty()) {

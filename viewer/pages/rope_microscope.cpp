@@ -36,6 +36,7 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const Touch mouse = ui.touch("microscope", room);
     if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, scroll_);
     if (state.shown == 3)
         draw_linear_cell(scene, column);
@@ -107,6 +108,9 @@ void RopePage::draw_plane(const Scene& scene, SideColumn& column, std::size_t t)
 
 void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
     RopeState& state = scene.state.rope;
+    scene.ui.note("microscope/sum", static_cast<double>(cell_.sum));
+    scene.ui.note("microscope/score", static_cast<double>(cell_.score));
+    if (is_own_cell(state)) scene.ui.note("microscope/probability", static_cast<double>(cell_.softmax.probability));
     column.row("sum", fixed(cell_.sum, 4));
     column.row("\u00f7 \u221a" + std::to_string(cell_.left.size()), fixed(cell_.score, 4), true);
     if (!is_own_cell(state)) {
@@ -128,6 +132,7 @@ void RopePage::draw_steps(Scene& scene, SideColumn& column) const {
 
 void RopePage::draw_linear_cell(Scene& scene, SideColumn& column) {
     const Ui& ui = scene.ui;
+    ui.note("microscope/weight", static_cast<double>(linear_.weight));
     column.heading("Why is this weight " + fixed(linear_.weight, 3) + "?", "no softmax");
     column.sentence(
         "exp(q\u00b7k) gives way to \u03c6(q)\u00b7\u03c6(k), \u03c6(x) = elu(x) + 1, so the sums over keys are made "
