@@ -7,7 +7,9 @@
 #include "viewer/compare_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/recent.h"
 #include "viewer/text_page_state.h"
+#include "viewer/tour.h"
 
 namespace locus {
 
@@ -73,6 +75,10 @@ struct State {
     PermutationState permutation;
     TextPageState text_page;
     CompareState compare;
+
+    TourState tour;
+    Recent recent;
+    std::string wanted_model;  // chosen on screen, not opened yet
 
     bool editing = false;
     bool key_sheet = false;

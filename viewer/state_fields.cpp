@@ -259,6 +259,13 @@ void add_text_page(Fields& fields) {
         "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
 }
 
+void add_tour(Fields& fields) {
+    fields.whole(
+        "tour.step", -1, [](State & s) -> auto& { return s.tour.step; });
+    fields.text(
+        "tour.text", [](State & s) -> auto& { return s.tour.text; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -300,6 +307,7 @@ const std::vector<StateField>& state_fields() {
         Fields all;
         add_frame(all);
         add_pages(all);
+        add_tour(all);
         add_text_page(all);
         add_compare(all);
         return std::move(all.all);
