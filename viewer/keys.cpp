@@ -98,7 +98,6 @@ bool press_character(Scene& scene, char32_t character) {
 
 bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
     State& state = scene.state;
-    state.notice.clear();
     if (press.key == Key::escape) {
         escape(state);
         return true;

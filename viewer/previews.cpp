@@ -32,7 +32,9 @@ std::string size_on_disk(const std::string& model) {
 
 void turn_hands(Previews& previews) {
     constexpr Index kLayer = 1, kHead = 2, kPosition = 5;
-    const RowVector<double> query = RotaryExhibit().query(kLayer, kHead, kPosition);
+    const ExhibitChoice choice = ExhibitChoices().roformer;
+    const RotaryExhibit rotary(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
+    const RowVector<double> query = rotary.query(kLayer, kHead, kPosition);
     const RopeFrequencies frequencies = rope_frequencies(query.size(), {}, 64);
     previews.before = hands_of(query, RotaryLayout::interleaved);
     previews.after = turned(previews.before, frequencies.theta, kPosition);

@@ -41,6 +41,7 @@ void go_to_step(State& state, Index step, Index layers, Index heads) {
     state.cell = fresh.cell;
     state.locked = fresh.locked;
     state.view = fresh.view;
+    state.exhibits = fresh.exhibits;
     state.positions = fresh.positions;
     state.rope = fresh.rope;
     state.memory = fresh.memory;

@@ -38,13 +38,16 @@ bool exists(const std::string& page) {
 
 }  // namespace
 
-float StartPage::draw_bar(Scene& scene, const Rect& bar) {
+void StartPage::follow(const State&) {
     if (!worker_) {
         worker_ = std::make_unique<Worker<int, Previews>>(
             [](const int&) { return std::make_shared<const Previews>(make_previews()); }, Window::wake);
         worker_->submit(0);
     }
     if (const auto made = worker_->take()) previews_ = made;
+}
+
+float StartPage::draw_bar(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     const DebertaConfig& config = scene.session.config();

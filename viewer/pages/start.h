@@ -16,7 +16,8 @@ public:
     const char* name() const override { return "start"; }
     const char* title() const override { return "Start"; }
     char key() const override { return '0'; }
-    bool busy(const Scene&) const override { return !previews_; }
+    void follow(const State&) override;
+    bool settled(const State&) const override { return previews_ != nullptr; }
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
     void draw_side(Scene& scene, const Rect& room) override;

@@ -14,7 +14,7 @@ TextQuery query_of(const TextPageState& state) { return {state.documents, state.
 
 }  // namespace
 
-bool TextPage::busy(const Scene& scene) const { return !study_ || study_->query != query_of(scene.state.text_page); }
+bool TextPage::settled(const State& state) const { return study_ && study_->query == query_of(state.text_page); }
 
 void TextPage::refresh(Scene& scene) {
     if (!worker_)
