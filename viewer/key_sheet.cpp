@@ -36,6 +36,8 @@ constexpr Line kMouse[] = {
 };
 // A line without a meaning is the name of a page.
 constexpr Line kPages[] = {
+    {"Start", ""},
+    {"Enter", "start the tour; next step, with Shift: back"},
     {"Positions", ""},
     {"x", "clamp or log buckets"},
     {"Attention", ""},

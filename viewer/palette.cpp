@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "viewer/rooms.h"
+#include "viewer/sentence_presets.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -30,8 +31,7 @@ std::vector<Command> fixed_commands() {
     commands.push_back({"theme dark", "t", [](State& s) { s.theme = ThemeName::dark; }});
     commands.push_back({"theme light", "t", [](State& s) { s.theme = ThemeName::light; }});
     commands.push_back({"fit the matrices", "f", [](State& s) { s.view = {}; }});
-    for (const char* text :
-         {"a new [MASK] opened beside the new [MASK].", "the capital of france is [MASK].", "발 없는 말이 천리 간다."})
+    for (const char* text : kSentencePresets)
         commands.push_back({std::string("sentence: ") + text, "", [text](State& s) {
                                 s.text = text;
                                 s.tokens.clear();
@@ -103,6 +103,9 @@ std::vector<Command> fixed_commands() {
                                 s.permutation = {};
                                 s.permutation.sentence = sentence;
                             }});
+    commands.push_back({"start the tour", "Enter", [](State& s) {
+                            go_to_step(s, 0, s.layer + 1, s.head + 1);  // what is shown now exists
+                        }});
     commands.push_back({"text counts or tf-idf", "x", [](State& s) {
                             s.page = "text";
                             s.text_page.weights = 1 - s.text_page.weights;

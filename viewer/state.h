@@ -12,7 +12,9 @@
 #include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/recent.h"
 #include "viewer/text_page_state.h"
+#include "viewer/tour.h"
 
 namespace locus {
 
@@ -76,6 +78,9 @@ struct State {
     TextPageState text_page;
     CompareState compare;
     ConformanceState conformance;
+
+    TourState tour;
+    Recent recent;
 
     bool editing = false;
     bool key_sheet = false;

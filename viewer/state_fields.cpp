@@ -358,6 +358,13 @@ void add_text_page(Fields& fields) {
         "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
 }
 
+void add_tour(Fields& fields) {
+    fields.whole(
+        "tour.step", -1, [](State & s) -> auto& { return s.tour.step; });
+    fields.text(
+        "tour.text", [](State & s) -> auto& { return s.tour.text; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -419,6 +426,7 @@ const std::vector<StateField>& state_fields() {
         add_pages(all);
         add_memory(all);
         add_permutation(all);
+        add_tour(all);
         add_text_page(all);
         add_compare(all);
         add_conformance(all);

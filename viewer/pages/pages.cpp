@@ -7,6 +7,7 @@ namespace locus {
 
 const std::vector<PageName>& page_names() {
     static const std::vector<PageName> names = {
+        {"start", '0', "where to begin: every page as a small live picture, sentences, models, a tour"},
         {"positions", '1', "from the offset of two tokens to a row of the relative table"},
         {"attention", '2', "one head, every term by itself, and why a cell is what it is"},
         {"decoder", '3', "absolute positions enter the query; the words behind every [MASK]"},
@@ -24,6 +25,7 @@ const std::vector<PageName>& page_names() {
 
 std::vector<std::unique_ptr<Page>> make_pages() {
     std::vector<std::unique_ptr<Page>> pages;
+    pages.push_back(make_start_page());
     pages.push_back(make_positions_page());
     pages.push_back(make_attention_page());
     pages.push_back(make_decoder_page());
