@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "viewer/picture_file.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -27,6 +28,12 @@ App::App(Window& window, const Session& session, State state)
 
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
+    request.masked = state_.masked;
+    if (state_.page == "attention") {
+        request.overview = state_.attention.picture == AttentionPicture::all_heads;
+        if (state_.attention.picture == AttentionPicture::stage)
+            request.stage = at_layer(state_.attention.stage, state_.layer);
+    }
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
@@ -41,6 +48,9 @@ Request App::wanted() const {
 }
 
 void App::exchange_answers() {
+    // Places of [MASK] belong to the text that they were chosen in.
+    if (asked_ && asked_->masked == state_.masked && (asked_->text != state_.text || asked_->tokens != state_.tokens))
+        state_.masked.clear();
     const Request request = wanted();
     if (asked_ != request) {
         asked_ = request;

@@ -42,6 +42,8 @@ bool press_with_ctrl(State& state, char32_t character, bool& close) {
 void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
+    else if (state.page == "attention" && !state.attention.selection.empty())
+        state.attention.selection = {};
     else
         state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
 }

@@ -135,6 +135,29 @@ public:
             });
     }
 
+    /// Whole numbers from 0, rising: "1,4,5"; empty: none.
+    template <class Find>
+    void numbers(const std::string& name, Find find) {
+        add(
+            name,
+            [find](const State& s) {
+                std::string text;
+                for (const Index number : find(const_cast<State&>(s)))
+                    text += (text.empty() ? "" : ",") + std::to_string(number);
+                return text;
+            },
+            [name, find](State& s, const std::string& value) {
+                std::vector<Index> numbers;
+                for (const std::string& part : value.empty() ? std::vector<std::string>() : split(value)) {
+                    Index number = 0;
+                    if (!parse_number(part, number) || number < (numbers.empty() ? 0 : numbers.back() + 1))
+                        refuse(name, value, "rising whole numbers from 0 such as 1,4,5");
+                    numbers.push_back(number);
+                }
+                find(s) = numbers;
+            });
+    }
+
     std::vector<StateField> all;
 
 private:
@@ -171,6 +194,37 @@ void add_frame(Fields& fields) {
         "view", [](State & s) -> auto& { return s.view; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
+    fields.numbers(
+        "masked", [](State & s) -> auto& { return s.masked; });
+}
+
+void add_attention(Fields& fields) {
+    fields.word(
+        "attention.picture", {"head", "heads", "stage"}, [](State & s) -> auto& { return s.attention.picture; });
+    fields.word(
+        "attention.curve", {"strength", "share"}, [](State & s) -> auto& { return s.attention.curve; });
+    fields.flag(
+        "attention.c2c", [](State & s) -> auto& { return s.attention.kept.c2c; });
+    fields.flag(
+        "attention.c2p", [](State & s) -> auto& { return s.attention.kept.c2p; });
+    fields.flag(
+        "attention.p2c", [](State & s) -> auto& { return s.attention.kept.p2c; });
+    fields.flag(
+        "attention.scale_follows", [](State & s) -> auto& { return s.attention.scale_follows; });
+    fields.flag(
+        "attention.transposed", [](State & s) -> auto& { return s.attention.transposed; });
+    fields.numbers(
+        "attention.rows", [](State & s) -> auto& { return s.attention.selection.rows; });
+    fields.numbers(
+        "attention.cols", [](State & s) -> auto& { return s.attention.selection.cols; });
+    fields.text(
+        "attention.stage", [](State & s) -> auto& { return s.attention.stage; });
+    fields.cell(
+        "attention.stage_cell", [](State & s) -> auto& { return s.attention.stage_cell; });
+    fields.flag(
+        "attention.table", [](State & s) -> auto& { return s.attention.table; });
+    fields.real(
+        "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
 }
 
 void add_pages(Fields& fields) {
@@ -278,6 +332,7 @@ const std::vector<StateField>& state_fields() {
     static const std::vector<StateField> fields = [] {
         Fields all;
         add_frame(all);
+        add_attention(all);
         add_pages(all);
         add_compare(all);
         return std::move(all.all);
