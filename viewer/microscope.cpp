@@ -147,7 +147,7 @@ void Microscope::draw_terms(Scene& scene, SideColumn& column) {
             // What pulls the score down is drawn paler; the sign stands in the number.
             const ImU32 colour = faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f);
             const double share = largest > 0 ? std::abs(static_cast<double>(part.value)) / largest : 0;
-            column.bar(term_formula(colour, *cell_, term), colour, share, fixed(part.value, 4));
+            column.bar(term_formula(term_colour(*ui.theme, term), *cell_, term), colour, share, fixed(part.value, 4));
         } else {
             ui.spans(column.left(), column.y(), term_formula(ui.theme->muted, *cell_, term));
             ui.text(column.left() + ui.px(78), column.y(), "dropped", ui.theme->muted);

@@ -65,7 +65,7 @@ void AttentionPage::draw_heads(Scene& scene, const Rect& room) {
     }
     refresh_heads(scene);
     const Overview& all = *scene.answer->overview;
-    const float words = ui.px(52), labels = ui.px(26), head_row = ui.px(18);
+    const float words = ui.px(52), labels = ui.px(34), head_row = ui.px(18);
     const Rect grid{inside.x0 + labels, y + ui.px(16) + head_row, inside.x1, inside.y1 - words};
     const float across = grid.width() / static_cast<float>(all.heads);
     const float down = grid.height() / static_cast<float>(all.layers);

@@ -88,8 +88,8 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
     names_height_ = y;
     if (followed_ != chosen && chosen_y >= 0) {
         followed_ = chosen;
-        names_scroll_ =
-            std::clamp(names_scroll_, chosen_y + 3 * pitch - room.height(), std::max(0.0f, chosen_y - 2 * pitch));
+        const bool in_sight = chosen_y > names_scroll_ && chosen_y + 2 * pitch < names_scroll_ + room.height();
+        if (!in_sight) names_scroll_ = std::max(0.0f, chosen_y - room.height() / 2);
     }
 }
 
