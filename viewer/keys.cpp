@@ -45,7 +45,8 @@ void escape(State& state) {
     else if (state.page == "attention" && !state.attention.selection.empty())
         state.attention.selection = {};
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
+        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
+            false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -97,7 +98,6 @@ bool press_character(Scene& scene, char32_t character) {
 
 bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
     State& state = scene.state;
-    state.notice.clear();
     if (press.key == Key::escape) {
         escape(state);
         return true;

@@ -57,7 +57,7 @@ void Session::fill_attention(Answer& answer, const ModelInput& input) const {
         answer.shown_stage = nearest_stage(request.stage, answer.stages);
         wanted += "," + answer.shown_stage;
     }
-    answer.trace = model_.forward(input, answer.options, StageFilter(wanted));
+    answer.trace = run(input, answer.options, wanted);
     if (request.overview) answer.overview = known_overview(request, input, answer);
 }
 
@@ -86,7 +86,7 @@ std::shared_ptr<const Overview> Session::overview(const ModelInput& input, const
         for (Index layer = first; layer < last; ++layer)
             for (const std::string& stem : stems)
                 wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + "." + stem;
-        const Trace trace = model_.forward(input, options, StageFilter(wanted));
+        const Trace trace = run(input, options, wanted);
         for (Index layer = first; layer < last; ++layer)
             for (Index head = 0; head < all->heads; ++head) {
                 const auto part = [&](const char* stem) {

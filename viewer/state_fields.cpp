@@ -1,173 +1,19 @@
 #include "viewer/state_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "core/check.h"
+#include "viewer/state_field_kinds.h"
 
 namespace locus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& expected) {
-    throw Error(Fault::usage, name + " is \"" + value + "\", expected " + expected);
-}
-
-template <class Number>
-bool parse_number(std::string_view text, Number& number) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    return end.ec == std::errc{} && end.ptr == text.data() + text.size();
-}
-
-/// The shortest text that reads back as the same number.
-template <class Number>
-std::string number_text(Number number) {
-    char text[64];
-    return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts(1);
-    for (const char c : text)
-        if (c == ',')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    return parts;
-}
-
-/// Collects fields; `find` leads from a State to the member.
-class Fields {
-public:
-    template <class Find>
-    void text(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return find(const_cast<State&>(s)); },
-            [find](State& s, const std::string& value) { find(s) = value; });
-    }
-
-    /// Whole numbers from `low`.
-    template <class Find>
-    void whole(const std::string& name, Index low, Find find) {
-        add(
-            name, [find](const State& s) { return std::to_string(find(const_cast<State&>(s))); },
-            [name, low, find](State& s, const std::string& value) {
-                Index number = 0;
-                if (!parse_number(value, number) || number < low)
-                    refuse(name, value, "a whole number from " + std::to_string(low));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void real(const std::string& name, double low, double high, Find find) {
-        add(
-            name, [find](const State& s) { return number_text(find(const_cast<State&>(s))); },
-            [name, low, high, find](State& s, const std::string& value) {
-                double number = 0;
-                if (!parse_number(value, number) || !(number >= low && number <= high))
-                    refuse(name, value, "a number from " + number_text(low) + " to " + number_text(high));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void flag(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return std::string(find(const_cast<State&>(s)) ? "yes" : "no"); },
-            [name, find](State& s, const std::string& value) {
-                if (value != "yes" && value != "no") refuse(name, value, "yes or no");
-                find(s) = value == "yes";
-            });
-    }
-
-    /// One of several words, in the order of the values 0, 1, 2 ...
-    template <class Find>
-    void word(const std::string& name, std::vector<std::string> words, Find find) {
-        add(
-            name,
-            [words, find](const State& s) { return words.at(static_cast<std::size_t>(find(const_cast<State&>(s)))); },
-            [name, words, find](State& s, const std::string& value) {
-                const auto found = std::find(words.begin(), words.end(), value);
-                if (found == words.end()) {
-                    std::string expected = "one of";
-                    for (const std::string& word : words) expected += (word == words.front() ? " " : ", ") + word;
-                    refuse(name, value, expected);
-                }
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(found - words.begin());
-            });
-    }
-
-    template <class Find>
-    void cell(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const Cell& at = find(const_cast<State&>(s));
-                return std::to_string(at.i) + "," + std::to_string(at.j);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                Cell at;
-                if (parts.size() != 2 || !parse_number(parts[0], at.i) || !parse_number(parts[1], at.j) || at.i < 0 ||
-                    at.j < 0)
-                    refuse(name, value, "row and column: I,J");
-                find(s) = at;
-            });
-    }
-
-    template <class Find>
-    void view(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const MatrixView& v = find(const_cast<State&>(s));
-                return number_text(v.first_i) + "," + number_text(v.first_j) + "," + number_text(v.extent);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                MatrixView v;
-                if (parts.size() != 3 || !parse_number(parts[0], v.first_i) || !parse_number(parts[1], v.first_j) ||
-                    !parse_number(parts[2], v.extent) || !(v.first_i >= 0 && v.first_j >= 0 && v.extent >= 0))
-                    refuse(name, value, "first row, first column and cells shown, 0 for all: I,J,N");
-                find(s) = v;
-            });
-    }
-
-    /// Whole numbers from 0, rising: "1,4,5"; empty: none.
-    template <class Find>
-    void numbers(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                std::string text;
-                for (const Index number : find(const_cast<State&>(s)))
-                    text += (text.empty() ? "" : ",") + std::to_string(number);
-                return text;
-            },
-            [name, find](State& s, const std::string& value) {
-                std::vector<Index> numbers;
-                for (const std::string& part : value.empty() ? std::vector<std::string>() : split(value)) {
-                    Index number = 0;
-                    if (!parse_number(part, number) || number < (numbers.empty() ? 0 : numbers.back() + 1))
-                        refuse(name, value, "rising whole numbers from 0 such as 1,4,5");
-                    numbers.push_back(number);
-                }
-                find(s) = numbers;
-            });
-    }
-
-    std::vector<StateField> all;
-
-private:
-    void add(const std::string& name, std::function<std::string(const State&)> get,
-             std::function<void(State&, const std::string&)> set) {
-        all.push_back({name, std::move(get), std::move(set)});
-    }
-};
+using state_field_kinds::Fields;
 
 void add_frame(Fields& fields) {
+    // The one that is open, or will be.
+    fields.text(
+        "model", [](State & s) -> auto& { return s.wanted_model.empty() ? s.model : s.wanted_model; });
     fields.text(
         "page", [](State & s) -> auto& { return s.page; });
     fields.text(
@@ -182,6 +28,8 @@ void add_frame(Fields& fields) {
         "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
+    fields.flag(
+        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(
@@ -225,6 +73,25 @@ void add_attention(Fields& fields) {
         "attention.table", [](State & s) -> auto& { return s.attention.table; });
     fields.real(
         "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
+}
+
+void add_exhibits(Fields& fields) {
+    const auto choice = [&](const std::string& name, auto find) {
+        fields.text(
+            name + ".model", [find](State & s) -> auto& { return find(s).model; });
+        fields.text(
+            name + ".text", [find](State & s) -> auto& { return find(s).text; });
+        fields.text(
+            name + ".tokens", [find](State & s) -> auto& { return find(s).tokens; });
+        fields.text(
+            name + ".mask", [find](State & s) -> auto& { return find(s).mask; });
+    };
+    choice(
+        "rope", [](State & s) -> auto& { return s.exhibits.roformer; });
+    choice(
+        "memory", [](State & s) -> auto& { return s.exhibits.transformer_xl; });
+    choice(
+        "permutation", [](State & s) -> auto& { return s.exhibits.xlnet; });
 }
 
 void add_pages(Fields& fields) {
@@ -292,6 +159,27 @@ void add_pages(Fields& fields) {
         "permutation.row", -1, [](State & s) -> auto& { return s.permutation.row; });
 }
 
+void add_text_page(Fields& fields) {
+    fields.text(
+        "text_page.documents", [](State & s) -> auto& { return s.text_page.documents; });
+    fields.word(
+        "text_page.weights", {"counts", "tf-idf"}, [](State & s) -> auto& { return s.text_page.weights; });
+    fields.flag(
+        "text_page.stop_words", [](State & s) -> auto& { return s.text_page.stop_words; });
+    fields.whole(
+        "text_page.topics", 1, [](State & s) -> auto& { return s.text_page.topics; });
+    fields.cell(
+        "text_page.weight", [](State & s) -> auto& { return s.text_page.weight; });
+    fields.cell(
+        "text_page.pair", [](State & s) -> auto& { return s.text_page.pair; });
+    fields.cell(
+        "text_page.move", [](State & s) -> auto& { return s.text_page.move; });
+    fields.view(
+        "text_page.view", [](State & s) -> auto& { return s.text_page.view; });
+    fields.flag(
+        "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -333,7 +221,9 @@ const std::vector<StateField>& state_fields() {
         Fields all;
         add_frame(all);
         add_attention(all);
+        add_exhibits(all);
         add_pages(all);
+        add_text_page(all);
         add_compare(all);
         return std::move(all.all);
     }();
