@@ -4,6 +4,7 @@
 
 #include "viewer/exhibit_source.h"
 #include "viewer/picture_file.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -33,6 +34,12 @@ double App::now() const { return std::chrono::duration<double>(std::chrono::stea
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
     if (state_.page == "start") request.decoder = session_->has_decoder();  // its pictures are of every page
+    request.masked = state_.masked;
+    if (state_.page == "attention") {
+        request.overview = state_.attention.picture == AttentionPicture::all_heads;
+        if (state_.attention.picture == AttentionPicture::stage)
+            request.stage = at_layer(state_.attention.stage, state_.layer);
+    }
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
@@ -76,12 +83,16 @@ void App::exchange_models() {
     answer_.reset();
     asked_.reset();
     error_.clear();
+    state_.masked.clear();  // places among the tokens of another model
     state_.model = opened->model;
     state_.notice = fit_to_session(*session_, state_);
     if (state_.notice.empty()) state_.notice = "opened " + session_->name();
 }
 
 void App::exchange_answers() {
+    // Places of [MASK] belong to the text that they were chosen in.
+    if (asked_ && asked_->masked == state_.masked && (asked_->text != state_.text || asked_->tokens != state_.tokens))
+        state_.masked.clear();
     const Request request = wanted();
     if (asked_ != request) {
         asked_ = request;

@@ -44,6 +44,8 @@ void escape(State& state) {
         state.key_sheet = state.palette = state.editing = false;
     else if (state.tour.step >= 0)
         end_tour(state);
+    else if (state.page == "attention" && !state.attention.selection.empty())
+        state.attention.selection = {};
     else
         state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
             state.text_page.locked = false;

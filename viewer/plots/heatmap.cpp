@@ -31,7 +31,7 @@ bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
 /// Written into a cell: no leading zero for probabilities, because room is short.
 std::string cell_text(double value, MapKind map) {
     if (!std::isfinite(value)) return fixed(value, 0);
-    if (map == MapKind::sequential && std::abs(value) < 1) {
+    if (map != MapKind::diverging && std::abs(value) < 1) {
         const std::string digits = fixed(value, 2);
         return digits == "0.00" ? "0" : digits.starts_with("0.") ? digits.substr(1) : digits;
     }
