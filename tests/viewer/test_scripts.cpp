@@ -7,6 +7,8 @@
 #include "core/positions/rotary.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/exhibits.h"
+#include "viewer/memory_exhibit.h"
+#include "viewer/permutation_exhibit.h"
 #include "viewer/plots/token_cards.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
@@ -163,61 +165,51 @@ TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors",
             score += qx * kx + qy * ky;
         }
         CHECK(value(printed, n, "rope/score") == Approx(score).margin(1e-9));
-        CHECK(value(printed, n, "rope/scaled") ==
-              Approx(score / std::sqrt(static_cast<double>(q.size()))).margin(1e-9));
+        CHECK(value(printed, n, "microscope/score") ==
+              Approx(score / std::sqrt(static_cast<double>(q.size()))).epsilon(1e-5));
     };
     check(0, 5, 4, 0);
-    check(1, 7, 5, 0);
-    CHECK(value(printed, 2, "rope/score") == Approx(value(printed, 1, "rope/score")).margin(1e-9));  // only m - n
 }
 
-TEST_CASE("scripts: transformer-xl, and the four terms make the score of the trace", "[viewer][script]") {
+TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "transformer-xl.json");
-    const MemoryExhibit exhibit;
-    const State state;
-    const MemoryAnswer answer = exhibit.answer(24);
-    const Index key = state.memory.cell.j - (exhibit.longest_memory() - 24);
-    const auto at = [&](const std::string& stage, Index head) {
-        return static_cast<double>(answer.trace.at(stage).as<float>().matrix(head)(state.memory.cell.i, key));
-    };
-    for (const auto& [n, layer] : {std::pair<std::size_t, Index>{0, 0}, {1, 1}}) {
-        const std::string name = "layer." + std::to_string(layer);
-        CHECK(value(printed, n, "memory/score") == at(name + ".scores", layer));  // head 1 with layer 1
-        CHECK(value(printed, n, "memory/probability") == at(name + ".probs", layer));
-        const double sum = value(printed, n, "memory/a") + value(printed, n, "memory/b") +
-                           value(printed, n, "memory/c") + value(printed, n, "memory/d");
-        const double width = static_cast<double>(exhibit.sizes().head_width);
-        CHECK(sum / std::sqrt(width) == Approx(at(name + ".scores", layer)).epsilon(1e-5));
-        CHECK(value(printed, n, "memory/loss") == answer.loss);
+    const ExhibitChoice choice = State().exhibits.transformer_xl;
+    const MemoryState state;
+    const auto exhibit = std::make_shared<const MemoryExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl), choice);
+    const auto answer = MemoryAnswer::make({exhibit, state.segment_tokens, state.segment, state.memory, 0});
+    REQUIRE(answer->error.empty());
+    const Index key = state.cell.j - (answer->longest - answer->memory);
+    for (const auto& [n, at] : {std::pair<std::size_t, Index>{0, 0}, {1, 1}}) {  // layer 0 head 0, layer 1 head 1
+        const auto cell = [&](const char* stem) {
+            return static_cast<double>(answer->stage(at, stem, at)(state.cell.i, key));
+        };
+        CHECK(value(printed, n, "memory/score") == cell("scores"));
+        CHECK(value(printed, n, "memory/probability") == cell("probs"));
+        CHECK(value(printed, n, "memory/loss") == answer->loss);
     }
 }
 
 TEST_CASE("scripts: permutation, and the weights are the query stream's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "permutation.json");
-    const PermutationExhibit exhibit;
-    const State state;
-    for (const auto& [n, cards] : {std::pair<std::size_t, CardRow>{0, {0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5}},
-                                   {1, {0, 1, 2, 4, 6, 7, 8, kDivider, 5, 3}}}) {
-        StreamVisibility visible = visibility_of(cards);
-        for (const Index i : given_of(cards)) visible.query.row(i) = visible.content.row(i);
-        const PermutationAnswer answer = exhibit.answer(predicted_of(cards), visible.query);
-        for (std::size_t step = 0; step < 2; ++step)
-            CHECK(value(printed, n, "permutation/step " + std::to_string(step + 1)) == answer.probabilities[step]);
-        CHECK(value(printed, n, "permutation/product") == answer.probabilities[0] * answer.probabilities[1]);
-        std::size_t weights = 0;
-        for (const auto& [name, number] : printed.at(n).at("values").items()) {
-            if (!name.starts_with("permutation/weight ")) continue;
-            ++weights;
-            const Index j = std::stol(name.substr(19));
-            // The query stream has a row for each target, in the order of prediction.
-            const auto probs = answer.trace.at("layer.3.g.probs").as<float>().matrix(0);
-            const Index row = probs.rows() == 2 ? 1 : cards.back();
-            CHECK(number.get<double>() == static_cast<double>(probs(row, j)));
-        }
-        CHECK(weights == 4);
+    const ExhibitChoice choice = State().exhibits.xlnet;
+    const auto exhibit = std::make_shared<const PermutationExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::xlnet), choice);
+    const auto answer = PermutationAnswer::make({exhibit, exhibit->usual_cards(), false, 3});
+    REQUIRE(answer->error.empty());
+    REQUIRE(answer->chances.size() == 2);
+    CHECK(value(printed, 0, "permutation/product") == answer->chances[0].probability * answer->chances[1].probability);
+    const Matrix<float> weights = answer->stage(Stream::query, 3, "probs", 0);
+    const Index row = answer->row_of(Stream::query, 5);
+    std::size_t shown = 0;
+    for (const auto& [name, number] : printed.at(0).at("values").items()) {
+        if (!name.starts_with("permutation/weight ")) continue;
+        ++shown;
+        CHECK(number.get<double>() == static_cast<double>(weights(row, std::stol(name.substr(19)))));
     }
+    CHECK(shown == 4);
 }
 
 TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]") {
