@@ -52,6 +52,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& roo
                        "layer " + std::to_string(state.layer) + " head " + std::to_string(state.head));
         for (std::size_t n = 0; n < std::min<std::size_t>(4, weights.size()); ++n) {
             const auto [weight, j] = weights[n];
+            ui.note(("permutation/weight " + std::to_string(j)).c_str(), static_cast<double>(weight));
             column.bar({{ui.cut(word(state, j), ui.px(74)), ui.theme->text}}, ui.theme->c2p,
                        static_cast<double>(weight), fixed(static_cast<double>(weight), 3));
             column.skip(23);
@@ -91,7 +92,12 @@ void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
         {"x", ui.theme->c2c, Face::formula},          low("z<t", ui.theme->c2c),     plain(" )")};
     if (runs_model(state) && !answer().chances.empty()) {
         double product = 1;
-        for (const TargetChance& chance : answer().chances) product *= chance.probability;
+        for (std::size_t step = 0; step < answer().chances.size(); ++step) {
+            const double chance = answer().chances[step].probability;
+            ui.note(("permutation/step " + std::to_string(step + 1)).c_str(), chance);
+            product *= chance;
+        }
+        ui.note("permutation/product", product);
         line.push_back(plain(" = " + chance_text(product)));
     }
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
