@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/pyramid.h"
 
 namespace locus {
 
@@ -79,14 +79,16 @@ std::array<std::vector<double>, 3> shares_by_distance(const HeadTerms& terms, co
 HeadSummary summarise_head(const HeadTerms& terms, const ConstView<float>& probs, const Mask& visible) {
     HeadSummary summary;
     summary.shares = term_shares(terms, visible);
-    for (CellLevel& level : pool_levels(probs, visible, Pooling::largest)) {
-        if (level.values.rows() > kPictureSide || level.values.cols() > kPictureSide) continue;
-        summary.picture = std::move(level.values);
-        if (level.hidden.size() > 0)
-            summary.visible =
-                level.hidden.unaryExpr([](std::uint8_t hidden) -> std::uint8_t { return hidden ? 0 : 1; });
-        break;
+    int halvings = 0;
+    while ((std::max(probs.rows(), probs.cols()) >> halvings) > kPictureSide) ++halvings;
+    if (halvings == 0) {
+        summary.picture = probs;
+        summary.visible = visible;
+        return summary;
     }
+    const CellLevel level = Pyramid(probs, visible, Pooling::largest).level({halvings, halvings});
+    summary.picture = level.values;
+    if (level.hidden.size() > 0) summary.visible = (level.hidden.array() == 0).cast<std::uint8_t>();
     return summary;
 }
 
