@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-constexpr Index kWords = 5;
+constexpr Index kWords = 10;
 
 /// n of sqrt(n d), as the dialect counts (spec 2.4).
 int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
@@ -166,8 +166,11 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
         // Hugging Face never runs it; this page shows what is missed.
         options.decoder = MaskDecoder::official;
         options.absolute_strength = answer.request.strength;
-        stages +=
-            ",emd.query.0,emd.?.probs,emd.?.output,layer." + std::to_string(config().num_hidden_layers - 2) + ".output";
+        for (const char* stem : {"q", "k"}) stages += std::string(",emd.?.") + stem;
+        if (config().terms.c2p) stages += ",emd.?.k_r";
+        if (config().terms.p2c) stages += ",emd.?.q_r";
+        stages += ",emd.query.0,emd.?.scores,emd.?.probs,emd.?.output,layer." +
+                  std::to_string(config().num_hidden_layers - 2) + ".output";
         if (model_.has_head()) stages += ",mlm.transform";
         if (has_words) stages += ",mlm.logits_at_positions";
     }
@@ -182,9 +185,21 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
     options.decoder = MaskDecoder::none;
     const auto alone = best_words(run(input, options, "mlm.logits_at_positions"));
     const auto with = decoder.unavailable.empty() ? best_words(answer.trace) : std::vector<std::vector<Word>>();
+    const auto biased = answer.request.at_input && decoder.unavailable.empty() ? words_with_biased_input(input, options)
+                                                                               : std::vector<std::vector<Word>>();
     for (std::size_t n = 0; n < alone.size(); ++n)
         decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],
-                                 with.empty() ? std::vector<Word>() : with[n], alone[n]});
+                                 with.empty() ? std::vector<Word>() : with[n], alone[n],
+                                 biased.empty() ? std::vector<Word>() : biased[n]});
+}
+
+std::vector<std::vector<Word>> Session::words_with_biased_input(const ModelInput& input, DebertaOptions options) const {
+    if (!biased_) {
+        DebertaConfig config = model_.config();
+        config.position_biased_input = true;
+        biased_.emplace(config, checkpoint_.weights);
+    }
+    return best_words(biased_->forward(input, options, StageFilter("mlm.logits_at_positions")));
 }
 
 std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {
@@ -203,7 +218,7 @@ std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {
             const Index id = order[static_cast<std::size_t>(at)];
             const std::string piece = tokenizer_ ? tokenizer_->piece(id) : std::to_string(id);
             const std::string shown = display_piece(piece);
-            words.push_back({shown.empty() ? piece : shown, std::exp(logits(n, id) - largest) / sum});
+            words.push_back({shown.empty() ? piece : shown, std::exp(logits(n, id) - largest) / sum, logits(n, id)});
         }
     }
     return all;

@@ -25,6 +25,7 @@ struct Request {
     Index layer = 0;
     bool decoder = false;                                  // also the mask decoder and the words
     double strength = 1;                                   // of I in the decoder's query
+    bool at_input = false;                                 // also the words with I at the input instead, as in BERT
     std::optional<CompareRequest> compare = std::nullopt;  // nothing else but these two sides
     std::vector<Index> masked = {};  // tokens replaced by [MASK]; those that the text does not have are left out
     bool overview = false;           // also every head of every layer, in short
@@ -35,13 +36,13 @@ struct Request {
 
 struct Word {
     std::string piece;
-    double probability = 0;
+    double probability = 0, logit = 0;
 };
 
 /// The best words for one [MASK].
 struct MaskWords {
     Index position = 0;
-    std::vector<Word> with_decoder, last_layer;
+    std::vector<Word> with_decoder, last_layer, at_input;
 };
 
 struct DecoderAnswer {
@@ -119,6 +120,7 @@ private:
     void mask_tokens(ModelInput& input, const std::vector<Index>& positions) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
     std::vector<std::vector<Word>> best_words(const Trace& trace) const;
+    std::vector<std::vector<Word>> words_with_biased_input(const ModelInput& input, DebertaOptions options) const;
     CompareAnswer compare(const CompareRequest& request, const ModelInput& input) const;
     void fill_comparison(CompareAnswer& answer, const CompareRequest& request, const ModelInput& input) const;
     std::vector<std::string> stage_names(const CompareSide& side, const ModelInput& input) const;
@@ -132,6 +134,7 @@ private:
     std::string no_tokenizer_;  // why there is none
     Deberta<float> model_;
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
+    mutable std::optional<Deberta<float>> biased_;  // the same weights with I at the input, once it is asked for
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
     mutable std::uint64_t serial_;
     mutable StopAsked stop_;       // of the call that is under way

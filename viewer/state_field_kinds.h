@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "viewer/plots/token_cards.h"
 #include "viewer/state_fields.h"
 
 namespace locus::state_field_kinds {
@@ -117,6 +118,21 @@ public:
                     at.j < 0)
                     refuse(name, value, "row and column: I,J");
                 find(s) = at;
+            });
+    }
+
+    /// Positions counted from 1 in the order of their prediction, "-" for none, nothing for the sentence's own.
+    template <class Find>
+    void order(const std::string& name, Find find) {
+        add(
+            name, [find](const State& s) { return find(const_cast<State&>(s)); },
+            [name, find](State& s, const std::string& value) {
+                try {
+                    cards_of_text(value, 0);
+                } catch (const Error& error) {
+                    throw Error(Fault::usage, name + ": " + error.what());
+                }
+                find(s) = value;
             });
     }
 

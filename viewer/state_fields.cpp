@@ -28,8 +28,6 @@ void add_frame(Fields& fields) {
         "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
-    fields.flag(
-        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(
@@ -75,6 +73,17 @@ void add_attention(Fields& fields) {
         "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
 }
 
+/// Where a film stands under its own name; whether it plays, and how fast, behind it.
+template <class Find>
+void add_film(Fields& fields, const std::string& name, Find find) {
+    fields.real(
+        name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
+    fields.flag(
+        name + ".playing", [find](State & s) -> auto& { return find(s).playing; });
+    fields.real(
+        name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
+}
+
 void add_exhibits(Fields& fields) {
     const auto choice = [&](const std::string& name, auto find) {
         fields.text(
@@ -99,6 +108,14 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.word(
+        "decoder.side", {"words", "pass-1", "pass-2"}, [](State & s) -> auto& { return s.decoder.side; });
+    fields.flag(
+        "decoder.ten", [](State & s) -> auto& { return s.decoder.ten; });
+    fields.flag(
+        "decoder.at_input", [](State & s) -> auto& { return s.decoder.at_input; });
+    add_film(
+        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.film; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -115,8 +132,8 @@ void add_pages(Fields& fields) {
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(
         "rope.n", 0, [](State & s) -> auto& { return s.rope.n; });
-    fields.real(
-        "rope.shift", 0, 65536, [](State & s) -> auto& { return s.rope.shift; });
+    add_film(
+        fields, "rope.shift", [](State & s) -> auto& { return s.rope.shift; });
     fields.whole(
         "rope.query", 0, [](State & s) -> auto& { return s.rope.query; });
     fields.whole(
@@ -133,8 +150,19 @@ void add_pages(Fields& fields) {
         "rope.scaling", 0, [](State & s) -> auto& { return s.rope.scaling; });
     fields.whole(
         "rope.factor", 1, [](State & s) -> auto& { return s.rope.factor; });
+    fields.word(
+        "rope.shown", {"walk", "scores", "probabilities", "linear"}, [](State & s) -> auto& { return s.rope.shown; });
+    fields.view(
+        "rope.view", [](State & s) -> auto& { return s.rope.view; });
+}
+
+void add_memory(Fields& fields) {
     fields.whole(
         "memory.length", 0, [](State & s) -> auto& { return s.memory.memory; });
+    fields.whole(
+        "memory.segment_tokens", 0, [](State & s) -> auto& { return s.memory.segment_tokens; });
+    fields.whole(
+        "memory.segment", 0, [](State & s) -> auto& { return s.memory.segment; });
     fields.whole(
         "memory.layer", 0, [](State & s) -> auto& { return s.memory.layer; });
     fields.whole(
@@ -143,12 +171,31 @@ void add_pages(Fields& fields) {
         "memory.cell", [](State & s) -> auto& { return s.memory.cell; });
     fields.flag(
         "memory.locked", [](State & s) -> auto& { return s.memory.locked; });
+    fields.word(
+        "memory.side", {"next-word", "cell", "channels"}, [](State & s) -> auto& { return s.memory.side; });
     fields.whole(
-        "memory.frame", 0, [](State & s) -> auto& { return s.memory.frame; });
-    fields.flag(
-        "memory.playing", [](State & s) -> auto& { return s.memory.playing; });
+        "memory.term", -1, [](State & s) -> auto& { return s.memory.term; });
+    fields.whole(
+        "memory.first_channel", 0, [](State & s) -> auto& { return s.memory.first_channel; });
+    fields.word(
+        "memory.strip", {"shift", "reach"}, [](State & s) -> auto& { return s.memory.strip; });
+    fields.word(
+        "memory.trick", {"transformer-xl", "xlnet"}, [](State & s) -> auto& { return s.memory.trick; });
+    add_film(
+        fields, "memory.film", [](State & s) -> auto& { return s.memory.film; });
+    fields.whole(
+        "memory.film_queries", 1, [](State & s) -> auto& { return s.memory.film_queries; });
+    fields.whole(
+        "memory.film_memory", 0, [](State & s) -> auto& { return s.memory.film_memory; });
+}
+
+void add_permutation(Fields& fields) {
     fields.whole(
         "permutation.sentence", 0, [](State & s) -> auto& { return s.permutation.sentence; });
+    fields.order(
+        "permutation.order", [](State & s) -> auto& { return s.permutation.order; });
+    fields.flag(
+        "permutation.segments", [](State & s) -> auto& { return s.permutation.segments; });
     fields.whole(
         "permutation.layer", 0, [](State & s) -> auto& { return s.permutation.layer; });
     fields.whole(
@@ -157,6 +204,18 @@ void add_pages(Fields& fields) {
         "permutation.card", -1, [](State & s) -> auto& { return s.permutation.card; });
     fields.whole(
         "permutation.row", -1, [](State & s) -> auto& { return s.permutation.row; });
+    fields.word(
+        "permutation.side", {"row", "cell", "channels"}, [](State & s) -> auto& { return s.permutation.side; });
+    fields.word(
+        "permutation.stream", {"content", "query"}, [](State & s) -> auto& { return s.permutation.stream; });
+    fields.cell(
+        "permutation.cell", [](State & s) -> auto& { return s.permutation.cell; });
+    fields.flag(
+        "permutation.locked", [](State & s) -> auto& { return s.permutation.locked; });
+    fields.whole(
+        "permutation.term", -1, [](State & s) -> auto& { return s.permutation.term; });
+    fields.whole(
+        "permutation.first_channel", 0, [](State & s) -> auto& { return s.permutation.first_channel; });
 }
 
 void add_text_page(Fields& fields) {
@@ -178,6 +237,13 @@ void add_text_page(Fields& fields) {
         "text_page.view", [](State & s) -> auto& { return s.text_page.view; });
     fields.flag(
         "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
+}
+
+void add_tour(Fields& fields) {
+    fields.whole(
+        "tour.step", -1, [](State & s) -> auto& { return s.tour.step; });
+    fields.text(
+        "tour.text", [](State & s) -> auto& { return s.tour.text; });
 }
 
 void add_compare(Fields& fields) {
@@ -214,6 +280,23 @@ void add_compare(Fields& fields) {
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }
 
+void add_conformance(Fields& fields) {
+    fields.text(
+        "conformance.report", [](State & s) -> auto& { return s.conformance.report; });
+    fields.text(
+        "conformance.dumps", [](State & s) -> auto& { return s.conformance.dumps; });
+    fields.whole(
+        "conformance.mistake", 1, [](State & s) -> auto& { return s.conformance.mistake; });
+    fields.text(
+        "conformance.dialect", [](State & s) -> auto& { return s.conformance.dialect; });
+    fields.text(
+        "conformance.case", [](State & s) -> auto& { return s.conformance.shown_case; });
+    fields.text(
+        "conformance.stage", [](State & s) -> auto& { return s.conformance.stage; });
+    fields.flag(
+        "conformance.only_failing", [](State & s) -> auto& { return s.conformance.only_failing; });
+}
+
 }  // namespace
 
 const std::vector<StateField>& state_fields() {
@@ -223,8 +306,12 @@ const std::vector<StateField>& state_fields() {
         add_attention(all);
         add_exhibits(all);
         add_pages(all);
+        add_memory(all);
+        add_permutation(all);
+        add_tour(all);
         add_text_page(all);
         add_compare(all);
+        add_conformance(all);
         return std::move(all.all);
     }();
     return fields;
