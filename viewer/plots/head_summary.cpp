@@ -79,16 +79,22 @@ std::array<std::vector<double>, 3> shares_by_distance(const HeadTerms& terms, co
 HeadSummary summarise_head(const HeadTerms& terms, const ConstView<float>& probs, const Mask& visible) {
     HeadSummary summary;
     summary.shares = term_shares(terms, visible);
-    int halvings = 0;
-    while ((std::max(probs.rows(), probs.cols()) >> halvings) > kPictureSide) ++halvings;
-    if (halvings == 0) {
+    const auto halvings = [](Index cells) {
+        int times = 0;
+        while (cells >> times > kPictureSide) ++times;
+        return times;
+    };
+    const Detail detail{halvings(probs.rows()), halvings(probs.cols())};
+    if (detail == Detail{}) {
         summary.picture = probs;
         summary.visible = visible;
         return summary;
     }
-    const CellLevel level = Pyramid(probs, visible, Pooling::largest).level({halvings, halvings});
+    Pyramid pyramid(SharedMatrix(probs), visible, Pooling::largest);
+    const CellLevel& level = pyramid.level(detail);
     summary.picture = level.values;
-    if (level.hidden.size() > 0) summary.visible = (level.hidden.array() == 0).cast<std::uint8_t>();
+    if (level.hidden.size() > 0)
+        summary.visible = level.hidden.unaryExpr([](std::uint8_t hidden) -> std::uint8_t { return hidden ? 0 : 1; });
     return summary;
 }
 
