@@ -94,8 +94,7 @@ void DecoderPage::draw_heads(Scene& scene, SideColumn& column) const {
     State& state = scene.state;
     const Tensor<float>& probs = *stage_of(*scene.answer, pass_of(state), "probs");
     const Index heads = std::min<Index>(probs.extent(1), 12), shown = head_that_looks(scene);
-    ui.text(column.left(), column.y(), "the mean is made of these heads; a click chooses one", ui.theme->muted,
-            Face::label);
+    ui.text(column.left(), column.y(), "the mean is made of these heads; click one", ui.theme->muted, Face::label);
     column.skip(18);
     float x = column.left(), width = column.width() / 6;
     for (Index h = 0; h < heads; ++h) {
