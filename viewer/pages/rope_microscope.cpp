@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "viewer/column_scroll.h"
 #include "viewer/lesson_links.h"
 #include "viewer/pages/rope.h"
 #include "viewer/plots/number_format.h"
@@ -34,8 +35,6 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
     RopeState& state = scene.state.rope;
     refresh(state);
     const Ui& ui = scene.ui;
-    const Touch mouse = ui.touch("microscope", room);
-    if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, scroll_);
     if (state.shown == 3)
@@ -48,8 +47,7 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
         draw_lesson_links(scene, column, room, {{"17", "Only n − m survives"}, {"18", "Long-term decay"}});
     else
         draw_lesson_links(scene, column, room, {{"19", "Two RoPE layouts"}});
-    const float over = column.y() + scroll_ - ui.px(8) - room.y1;
-    scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, over));
+    scroll_by_wheel(ui, room, scroll_, column.y() + scroll_ - ui.px(8) - room.y1);
 }
 
 void RopePage::draw_softmax_cell(Scene& scene, SideColumn& column) {
