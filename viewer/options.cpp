@@ -55,6 +55,8 @@ void add_options(CLI::App& app, Options& options) {
                    "what locus kit check --json or locus check --json printed: its first wrong "
                    "stage is opened")
         ->check(cli::not_empty());
+    app.add_option("--dumps", options.dumps, "a folder with a port's dumps: the conformance kit judges them")
+        ->check(cli::not_empty());
     app.add_option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
         ->allow_extra_args(false)
         ->check(cli::not_empty());
@@ -111,6 +113,11 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
     LOCUS_CHECK(options.compare.size() <= 2,
                 "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
+    LOCUS_CHECK(!options.dumps || (!options.report && options.compare.empty()),
+                "expected one of --dumps, --report and --compare, found several");
+    if (options.dumps && !options.page) state.page = "conformance";
+    state.conformance.dumps = options.dumps.value_or("");
+    state.conformance.report = options.report.value_or("");
     if ((options.report || options.stage || !options.compare.empty()) && !options.page) state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
