@@ -126,7 +126,7 @@ void DecoderPage::draw_cell_steps(Scene& scene, SideColumn& column) {
     for (int term = 0; term < 3; ++term) {
         const TermExplanation<float>& part = term_of(cell_, term);
         if (!part.active) continue;
-        column.bar(term_formula(*ui.theme, cell_, term),
+        column.bar(term_formula(term_colour(*ui.theme, term), cell_, term),
                    faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f),
                    std::abs(static_cast<double>(part.value)) / largest, fixed(part.value, 4));
         column.skip(25);
