@@ -81,7 +81,7 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
     column.skip(-4);
     list("with the mask decoder", mask.with_decoder, theme.c2p);
     list("last layer alone, same head", mask.last_layer, theme.muted);
-    list("I at the input, never trained so", mask.at_input, theme.accent);
+    list("I at the input instead", mask.at_input, theme.accent);
     column.skip(-8);
     column.rule();
 }

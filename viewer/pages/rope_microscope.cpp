@@ -100,7 +100,9 @@ void RopePage::draw_plane(const Scene& scene, SideColumn& column, std::size_t t)
          "channels " + std::to_string(plane.a) + ", " + std::to_string(plane.b), ui.theme->muted);
     line("q", pair(plane.q_a, plane.q_b) + " \u2192 " + pair(plane.q_a_rot, plane.q_b_rot), ui.theme->c2c);
     line("k", pair(plane.k_a, plane.k_b) + " \u2192 " + pair(plane.k_a_rot, plane.k_b_rot), ui.theme->c2p);
-    line("q\u00b7k", fixed(plane.product_a, 4) + " + " + fixed(plane.product_b, 4) + " = " + fixed(plane.step, 4),
+    line("q\u00b7k",
+         fixed(plane.product_a, 4) + (plane.product_b < 0 ? " \u2212 " : " + ") + fixed(std::abs(plane.product_b), 4) +
+             " = " + fixed(plane.step, 4),
          ui.theme->p2c);
     column.skip(8);
 }
