@@ -52,8 +52,6 @@ void RopePage::fit(RopeState& state) const {
     const Index tokens = exhibit().length();
     if (state.query >= tokens) state.m = state.query = tokens - 1;
     if (state.key >= tokens) state.n = state.key = tokens - 1;
-    below(state.query, tokens);
-    below(state.key, tokens);
     below(state.m, last_position() + 1);
     below(state.n, last_position() + 1);
     below(state.factor, 17);
