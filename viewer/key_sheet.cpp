@@ -32,14 +32,23 @@ constexpr Line kEverywhere[] = {
 constexpr Line kMouse[] = {
     {"click a cell", "lock it"},        {"click a token", "query row; with Shift: key column"},
     {"wheel", "zoom at the pointer"},   {"right button", "move a zoomed matrix"},
-    {"double click", "show all of it"},
+    {"double click", "show all of it; a token: [MASK] and back"},
 };
 // A line without a meaning is the name of a page.
 constexpr Line kPages[] = {
+    {"Start", ""},
+    {"Enter", "start the tour; next step, with Shift: back"},
     {"Positions", ""},
     {"x", "clamp or log buckets"},
     {"Attention", ""},
     {"Tab", "next term in the microscope"},
+    {"v  Enter", "head, all heads, stage; back to the head"},
+    {"q  w  e  r", "drop c2c, c2p, p2c; let the scale follow"},
+    {"x  s", "rows and columns; strength or share"},
+    {"drag", "select a rectangle"},
+    {"Ctrl click", "select a row or column by its label"},
+    {"p  c", "table of channels; copy as text"},
+    {"m  n  N", "mask the query; stage after, before"},
     {"Decoder", ""},
     {"i  I", "strength of I down, up"},
     {"e  c", "words, cell of a pass; copy the cell"},
@@ -73,6 +82,13 @@ constexpr Line kPages[] = {
     {"s  S", "stage after, before"},
     {"c  C", "case of the report after, before"},
     {"d", "dialect of B"},
+    {"Conformance", ""},
+    {"n  N", "next case that fails, the one before"},
+    {"c  C", "case after, before"},
+    {"s  S", "stage after, before"},
+    {"m  M", "mistake after, before"},
+    {"o  r", "only what fails; check again"},
+    {"Enter", "its numbers in Compare"},
 };
 
 }  // namespace

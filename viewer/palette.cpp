@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "viewer/rooms.h"
+#include "viewer/sentence_presets.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -30,13 +31,33 @@ std::vector<Command> fixed_commands() {
     commands.push_back({"theme dark", "t", [](State& s) { s.theme = ThemeName::dark; }});
     commands.push_back({"theme light", "t", [](State& s) { s.theme = ThemeName::light; }});
     commands.push_back({"fit the matrices", "f", [](State& s) { s.view = {}; }});
-    for (const char* text :
-         {"a new [MASK] opened beside the new [MASK].", "the capital of france is [MASK].", "발 없는 말이 천리 간다."})
+    for (const char* text : kSentencePresets)
         commands.push_back({std::string("sentence: ") + text, "", [text](State& s) {
                                 s.text = text;
                                 s.tokens.clear();
                                 s.mask.clear();
                             }});
+    const auto attention = [&](const std::string& name, const char* key, auto change) {
+        commands.push_back({"attention " + name, key, [change](State& s) {
+                                s.page = "attention";
+                                change(s.attention, s);
+                            }});
+    };
+    attention("one head", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::head; });
+    attention("all heads", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::all_heads; });
+    attention("any stage by name", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::stage; });
+    attention("drop content to content", "q", [](AttentionState& a, State&) { a.kept.c2c = false; });
+    attention("drop content to position", "w", [](AttentionState& a, State&) { a.kept.c2p = false; });
+    attention("drop position to content", "e", [](AttentionState& a, State&) { a.kept.p2c = false; });
+    attention("every term back", "q w e", [](AttentionState& a, State&) { a.kept = {}; });
+    attention("scale follows the terms or stays", "r",
+              [](AttentionState& a, State&) { a.scale_follows = !a.scale_follows; });
+    attention("exchange rows and columns", "x", [](AttentionState& a, State&) { a.transposed = !a.transposed; });
+    attention("strength or share by distance", "s", [](AttentionState& a, State&) { a.curve = 1 - a.curve; });
+    attention("clear the selection", "Esc", [](AttentionState& a, State&) { a.selection = {}; });
+    attention("table of channels", "p", [](AttentionState& a, State&) { a.table = !a.table; });
+    attention("copy the microscope as text", "c", [](AttentionState& a, State&) { a.copies = true; });
+    attention("every masked token back", "m", [](AttentionState&, State& s) { s.masked.clear(); });
     commands.push_back({"rope interleaved or half-split", "x", [](State& s) {
                             s.page = "rope";
                             s.rope.layout = 1 - s.rope.layout;
@@ -103,6 +124,9 @@ std::vector<Command> fixed_commands() {
                                 s.permutation = {};
                                 s.permutation.sentence = sentence;
                             }});
+    commands.push_back({"start the tour", "Enter", [](State& s) {
+                            go_to_step(s, 0, s.layer + 1, s.head + 1);  // what is shown now exists
+                        }});
     commands.push_back({"text counts or tf-idf", "x", [](State& s) {
                             s.page = "text";
                             s.text_page.weights = 1 - s.text_page.weights;

@@ -32,6 +32,8 @@ Mask visible_pairs(const ModelInput& input) {
     return visible;
 }
 
+}  // namespace
+
 std::string attention_stages(const DebertaConfig& config, Index layer) {
     std::string globs;
     std::vector<std::string> stems = {"q", "k", "c2c", "scores", "probs"};
@@ -41,8 +43,6 @@ std::string attention_stages(const DebertaConfig& config, Index layer) {
     globs.pop_back();
     return globs;
 }
-
-}  // namespace
 
 const Tensor<float>* Answer::stage(const std::string& stem) const {
     const Stage* found = trace.find("layer." + std::to_string(request.layer) + "." + stem);
@@ -68,6 +68,12 @@ void Session::check(const Request& request) const {
 }
 
 ModelInput Session::input_of(const Request& request) const {
+    ModelInput input = unmasked_input_of(request);
+    mask_tokens(input, request.masked);
+    return input;
+}
+
+ModelInput Session::unmasked_input_of(const Request& request) const {
     check(request);
     if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_, Family::deberta);
     cli::Request by_ids;
@@ -104,7 +110,9 @@ std::shared_ptr<const Answer> Session::answer(const Request& request, const Stop
 
 void Session::fill(Answer& answer) const {
     const Request& request = answer.request;
-    const ModelInput input = input_of(request);
+    const ModelInput written = unmasked_input_of(request);
+    ModelInput input = written;
+    mask_tokens(input, request.masked);
     answer.options = DebertaOptions::of(request.dialect);
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
@@ -114,8 +122,9 @@ void Session::fill(Answer& answer) const {
     else if (request.decoder)
         fill_decoder(answer, input);
     else
-        answer.trace = run(input, answer.options, attention_stages(config(), request.layer));
-    name_tokens(answer, input);
+        fill_attention(answer, input);
+    name_tokens(answer, written);
+    name_masked(answer, written);
 }
 
 void Session::name_tokens(Answer& answer, const ModelInput& input) const {
@@ -131,6 +140,7 @@ void Session::name_tokens(Answer& answer, const ModelInput& input) const {
         const bool special = !known.special.empty() ? known.special[at]
                                                     : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
         answer.labels.push_back(shown.empty() ? piece : shown);
+        answer.behind.emplace_back();
         answer.continues.push_back(tokenizer_ && !special && t > 0 && shown == piece && !answer.special.back());
         answer.special.push_back(special);
     }

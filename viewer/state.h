@@ -1,17 +1,22 @@
 #pragma once
 // Everything the screen remembers, in one place; the defaults are what a newcomer should see.
 #include <string>
+#include <vector>
 
 #include "core/models/dialect.h"
 #include "core/tensor.h"
+#include "viewer/attention_state.h"
 #include "viewer/compare_state.h"
+#include "viewer/conformance_state.h"
 #include "viewer/exhibit_choice.h"
 #include "viewer/film.h"
 #include "viewer/memory_state.h"
 #include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/recent.h"
 #include "viewer/text_page_state.h"
+#include "viewer/tour.h"
 
 namespace locus {
 
@@ -52,17 +57,19 @@ struct State {
     std::string wanted_model;       // what is to be opened next; nothing: this one stays
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
-    std::string tokens, mask;  // given instead of a text
+    std::string tokens, mask;   // given instead of a text
+    std::vector<Index> masked;  // tokens that [MASK] stands in for, without touching the text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
     float zoom = 1;              // of the whole screen
-    bool reduce_motion = false;  // nothing moves by itself
+    bool reduce_motion = false;  // nothing moves by itself: films only step
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
     bool locked = true;  // the pointer does not move the cell
     MatrixView view;
     int shown_term = -1;  // whose channels the microscope draws: 0 c2c, 1 c2p, 2 p2c; -1 the strongest
+    AttentionState attention;
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
@@ -74,6 +81,10 @@ struct State {
     PermutationState permutation;
     TextPageState text_page;
     CompareState compare;
+    ConformanceState conformance;
+
+    TourState tour;
+    Recent recent;
 
     bool editing = false;
     bool key_sheet = false;

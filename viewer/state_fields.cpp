@@ -1,164 +1,14 @@
 #include "viewer/state_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "core/check.h"
-#include "viewer/plots/token_cards.h"
+#include "viewer/state_field_kinds.h"
 
 namespace locus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& expected) {
-    throw Error(Fault::usage, name + " is \"" + value + "\", expected " + expected);
-}
-
-template <class Number>
-bool parse_number(std::string_view text, Number& number) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    return end.ec == std::errc{} && end.ptr == text.data() + text.size();
-}
-
-/// The shortest text that reads back as the same number.
-template <class Number>
-std::string number_text(Number number) {
-    char text[64];
-    return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts(1);
-    for (const char c : text)
-        if (c == ',')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    return parts;
-}
-
-/// Collects fields; `find` leads from a State to the member.
-class Fields {
-public:
-    template <class Find>
-    void text(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return find(const_cast<State&>(s)); },
-            [find](State& s, const std::string& value) { find(s) = value; });
-    }
-
-    /// Whole numbers from `low`.
-    template <class Find>
-    void whole(const std::string& name, Index low, Find find) {
-        add(
-            name, [find](const State& s) { return std::to_string(find(const_cast<State&>(s))); },
-            [name, low, find](State& s, const std::string& value) {
-                Index number = 0;
-                if (!parse_number(value, number) || number < low)
-                    refuse(name, value, "a whole number from " + std::to_string(low));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void real(const std::string& name, double low, double high, Find find) {
-        add(
-            name, [find](const State& s) { return number_text(find(const_cast<State&>(s))); },
-            [name, low, high, find](State& s, const std::string& value) {
-                double number = 0;
-                if (!parse_number(value, number) || !(number >= low && number <= high))
-                    refuse(name, value, "a number from " + number_text(low) + " to " + number_text(high));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void flag(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return std::string(find(const_cast<State&>(s)) ? "yes" : "no"); },
-            [name, find](State& s, const std::string& value) {
-                if (value != "yes" && value != "no") refuse(name, value, "yes or no");
-                find(s) = value == "yes";
-            });
-    }
-
-    /// One of several words, in the order of the values 0, 1, 2 ...
-    template <class Find>
-    void word(const std::string& name, std::vector<std::string> words, Find find) {
-        add(
-            name,
-            [words, find](const State& s) { return words.at(static_cast<std::size_t>(find(const_cast<State&>(s)))); },
-            [name, words, find](State& s, const std::string& value) {
-                const auto found = std::find(words.begin(), words.end(), value);
-                if (found == words.end()) {
-                    std::string expected = "one of";
-                    for (const std::string& word : words) expected += (word == words.front() ? " " : ", ") + word;
-                    refuse(name, value, expected);
-                }
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(found - words.begin());
-            });
-    }
-
-    template <class Find>
-    void cell(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const Cell& at = find(const_cast<State&>(s));
-                return std::to_string(at.i) + "," + std::to_string(at.j);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                Cell at;
-                if (parts.size() != 2 || !parse_number(parts[0], at.i) || !parse_number(parts[1], at.j) || at.i < 0 ||
-                    at.j < 0)
-                    refuse(name, value, "row and column: I,J");
-                find(s) = at;
-            });
-    }
-
-    /// Positions counted from 1 in the order of their prediction, "-" for none, nothing for the sentence's own.
-    template <class Find>
-    void order(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return find(const_cast<State&>(s)); },
-            [name, find](State& s, const std::string& value) {
-                try {
-                    cards_of_text(value, 0);
-                } catch (const Error& error) {
-                    throw Error(Fault::usage, name + ": " + error.what());
-                }
-                find(s) = value;
-            });
-    }
-
-    template <class Find>
-    void view(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const MatrixView& v = find(const_cast<State&>(s));
-                return number_text(v.first_i) + "," + number_text(v.first_j) + "," + number_text(v.extent);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                MatrixView v;
-                if (parts.size() != 3 || !parse_number(parts[0], v.first_i) || !parse_number(parts[1], v.first_j) ||
-                    !parse_number(parts[2], v.extent) || !(v.first_i >= 0 && v.first_j >= 0 && v.extent >= 0))
-                    refuse(name, value, "first row, first column and cells shown, 0 for all: I,J,N");
-                find(s) = v;
-            });
-    }
-
-    std::vector<StateField> all;
-
-private:
-    void add(const std::string& name, std::function<std::string(const State&)> get,
-             std::function<void(State&, const std::string&)> set) {
-        all.push_back({name, std::move(get), std::move(set)});
-    }
-};
+using state_field_kinds::Fields;
 
 void add_frame(Fields& fields) {
     // The one that is open, or will be.
@@ -188,10 +38,39 @@ void add_frame(Fields& fields) {
         "locked", [](State & s) -> auto& { return s.locked; });
     fields.view(
         "view", [](State & s) -> auto& { return s.view; });
-    fields.flag(
-        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
+    fields.numbers(
+        "masked", [](State & s) -> auto& { return s.masked; });
+}
+
+void add_attention(Fields& fields) {
+    fields.word(
+        "attention.picture", {"head", "heads", "stage"}, [](State & s) -> auto& { return s.attention.picture; });
+    fields.word(
+        "attention.curve", {"strength", "share"}, [](State & s) -> auto& { return s.attention.curve; });
+    fields.flag(
+        "attention.c2c", [](State & s) -> auto& { return s.attention.kept.c2c; });
+    fields.flag(
+        "attention.c2p", [](State & s) -> auto& { return s.attention.kept.c2p; });
+    fields.flag(
+        "attention.p2c", [](State & s) -> auto& { return s.attention.kept.p2c; });
+    fields.flag(
+        "attention.scale_follows", [](State & s) -> auto& { return s.attention.scale_follows; });
+    fields.flag(
+        "attention.transposed", [](State & s) -> auto& { return s.attention.transposed; });
+    fields.numbers(
+        "attention.rows", [](State & s) -> auto& { return s.attention.selection.rows; });
+    fields.numbers(
+        "attention.cols", [](State & s) -> auto& { return s.attention.selection.cols; });
+    fields.text(
+        "attention.stage", [](State & s) -> auto& { return s.attention.stage; });
+    fields.cell(
+        "attention.stage_cell", [](State & s) -> auto& { return s.attention.stage_cell; });
+    fields.flag(
+        "attention.table", [](State & s) -> auto& { return s.attention.table; });
+    fields.real(
+        "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
 }
 
 /// Where a film stands under its own name; whether it plays, and how fast, behind it.
@@ -360,6 +239,13 @@ void add_text_page(Fields& fields) {
         "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
 }
 
+void add_tour(Fields& fields) {
+    fields.whole(
+        "tour.step", -1, [](State & s) -> auto& { return s.tour.step; });
+    fields.text(
+        "tour.text", [](State & s) -> auto& { return s.tour.text; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -394,18 +280,38 @@ void add_compare(Fields& fields) {
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }
 
+void add_conformance(Fields& fields) {
+    fields.text(
+        "conformance.report", [](State & s) -> auto& { return s.conformance.report; });
+    fields.text(
+        "conformance.dumps", [](State & s) -> auto& { return s.conformance.dumps; });
+    fields.whole(
+        "conformance.mistake", 1, [](State & s) -> auto& { return s.conformance.mistake; });
+    fields.text(
+        "conformance.dialect", [](State & s) -> auto& { return s.conformance.dialect; });
+    fields.text(
+        "conformance.case", [](State & s) -> auto& { return s.conformance.shown_case; });
+    fields.text(
+        "conformance.stage", [](State & s) -> auto& { return s.conformance.stage; });
+    fields.flag(
+        "conformance.only_failing", [](State & s) -> auto& { return s.conformance.only_failing; });
+}
+
 }  // namespace
 
 const std::vector<StateField>& state_fields() {
     static const std::vector<StateField> fields = [] {
         Fields all;
         add_frame(all);
+        add_attention(all);
         add_exhibits(all);
         add_pages(all);
         add_memory(all);
         add_permutation(all);
+        add_tour(all);
         add_text_page(all);
         add_compare(all);
+        add_conformance(all);
         return std::move(all.all);
     }();
     return fields;

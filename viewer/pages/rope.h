@@ -1,6 +1,7 @@
 #pragma once
 // RoPE: every plane of a head as a dial, their products as steps of a walk, and the score over distance.
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,7 @@ private:
     RopeNumbers numbers_;
     RotaryExplanation<float> cell_;
     LinearExplanation<float> linear_;
+    std::optional<PictureVersion> head_version_;
     Heatmap head_;   // scores, probabilities or linear weights, [T,T]
     Answer labels_;  // the words beside its rows
     FilmClock clock_;

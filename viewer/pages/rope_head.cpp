@@ -107,13 +107,16 @@ void RopePage::draw_head(Scene& scene, const Rect& room) {
     const PictureVersion version{source_.serial(),
                                  (state.layer * shown.sizes().heads + state.head) * 4 + static_cast<Index>(state.shown),
                                  scene.state.theme};
-    if (state.shown == 1)
-        head_.show(version, shown.scores(state.layer, state.head), shown.visible(), MapKind::diverging);
-    else if (state.shown == 2)
-        head_.show(version, shown.attention(state.layer, state.head), shown.visible(), MapKind::sequential,
-                   ValueRange{0, 1});
-    else
-        head_.show(version, shown.linear_weights(state.layer, state.head), shown.visible(), MapKind::diverging);
+    if (head_version_ != version) {
+        const Index layer = state.layer, head = state.head;
+        if (state.shown == kLinear)
+            head_.show(version, shown.linear_weights(layer, head), shown.visible(), MapKind::diverging);
+        else if (state.shown == 1)
+            head_.show(version, shown.scores(layer, head), shown.visible(), MapKind::diverging);
+        else
+            head_.show(version, shown.attention(layer, head), shown.visible(), MapKind::sequential, ValueRange{0, 1});
+        head_version_ = version;
+    }
     if (labels_.serial != source_.serial()) {
         labels_.serial = source_.serial();
         labels_.labels = shown.words();
