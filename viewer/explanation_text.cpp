@@ -40,13 +40,6 @@ std::string softmax_lines(bool visible, float maximum, Index key, float shifted,
            line("row sum of exp", exact(denominator)) + line("probability", exact(probability));
 }
 
-std::string term(const std::string& name, const TermExplanation<float>& part) {
-    if (!part.active) return "";
-    const std::string row = part.row < 0 ? "" : ", row " + std::to_string(part.row) + " of the relative table";
-    return name + row + "\n" + products("left", "right", part.left, part.right, part.products, part.running) +
-           line(name, exact(part.value)) + "\n";
-}
-
 }  // namespace
 
 std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
@@ -82,17 +75,6 @@ std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& p
                 "\t" + exact(key.weight) + "\n";
     }
     return text + line("denominator", exact(cell.denominator)) + line("weight", exact(cell.weight));
-}
-
-std::string text_of(const CellExplanation<float>& cell, const ExplainedPair& pair, Index head_width) {
-    std::string text = heading(pair);
-    text += term("c2c", cell.c2c) + term("c2p", cell.c2p) + term("p2c", cell.p2c);
-    text += line("sum", exact(cell.sum)) +
-            line("square root of (" + std::to_string(cell.terms) + " * " + std::to_string(head_width) + ")",
-                 exact(cell.divisor)) +
-            line("score", exact(cell.score));
-    return text + softmax_lines(cell.visible, cell.row_maximum, cell.row_maximum_key, cell.shifted, cell.exponential,
-                                cell.denominator, cell.probability);
 }
 
 }  // namespace locus

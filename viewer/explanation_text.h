@@ -1,9 +1,8 @@
 #pragma once
-// A microscope's cell as text: what "copy as text" puts on the clipboard.  Every number is written so that it reads
-// back with the same bits.
+// A cell of rotary or of linear attention as text: what "copy as text" puts on the clipboard.  Every number is written
+// so that it reads back with the same bits.
 #include <string>
 
-#include "core/attention/microscope.h"
 #include "core/attention/microscope_linear.h"
 #include "core/attention/microscope_rotary.h"
 
@@ -22,7 +21,5 @@ std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& p
 /// words: one per key.
 std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& pair,
                     const std::vector<std::string>& words);
-/// One cell of disentangled attention, e.g. of a pass of the mask decoder.
-std::string text_of(const CellExplanation<float>& cell, const ExplainedPair& pair, Index head_width);
 
 }  // namespace locus

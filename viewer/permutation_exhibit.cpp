@@ -67,7 +67,7 @@ std::vector<TargetChance> chances_in(const PermutationRequest& request, const Ca
 }  // namespace
 
 PermutationExhibit::PermutationExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice)
-    : opened_(std::move(opened)) {
+    : opened_(std::move(opened)), built_in_(choice == ExhibitChoices().xlnet) {
     const ModelInput input = opened_->input_of(choice);
     tokens_ = input.tokens.values();
     words_ = opened_->words_of(input);
@@ -97,6 +97,7 @@ bool PermutationExhibit::is_mask(Index position) const {
 CardRow PermutationExhibit::usual_cards() const {
     const auto length = static_cast<Index>(words_.size());
     std::vector<Index> targets;
+    if (built_in_) targets = {3, 5};
     for (Index t = 0; t < length; ++t)
         if (is_mask(t)) targets.push_back(t);
     for (Index t = length - 1; t >= 0 && targets.empty(); --t)

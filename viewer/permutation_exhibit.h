@@ -30,7 +30,8 @@ public:
     bool is_mask(Index position) const;
     /// 0 up to the first <sep>, 1 behind it, ...; 2 for <cls>, as transformers numbers them.
     const std::vector<std::int64_t>& types() const { return types_; }
-    /// What is predicted until somebody chooses: every <mask>; else the two last words that hold a letter.
+    /// What is predicted until somebody chooses: every <mask>; else the two last words that hold a letter.  The
+    /// built-in sentence asks for france and paris.
     CardRow usual_cards() const;
 
 private:
@@ -38,6 +39,7 @@ private:
     std::vector<std::int64_t> tokens_, types_;
     std::vector<std::string> words_;
     std::int64_t mask_id_ = -1;
+    bool built_in_ = false;
 };
 
 /// What is to be computed.

@@ -6,8 +6,9 @@
 #include "core/positions/rope_scaling.h"
 #include "core/positions/rotary.h"
 #include "viewer/exhibits.h"
+#include "viewer/memory_exhibit.h"
+#include "viewer/permutation_exhibit.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/plots/token_cards.h"
 #include "viewer/text_page_state.h"
 #include "viewer/text_study.h"
 
@@ -40,13 +41,22 @@ void turn_hands(Previews& previews) {
     previews.after = turned(previews.before, frequencies.theta, kPosition);
 }
 
+Matrix<float> attention_with_memory() {
+    const ExhibitChoice choice = ExhibitChoices().transformer_xl;
+    MemoryRequest request;
+    request.exhibit = std::make_shared<const MemoryExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl), choice);
+    return MemoryAnswer::make(request)->stage(0, "probs", 0);
+}
+
 Matrix<float> permuted_attention() {
-    const PermutationExhibit exhibit;
-    const CardRow cards = {0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5};
-    StreamVisibility visible = visibility_of(cards);
-    for (const Index i : given_of(cards)) visible.query.row(i) = visible.content.row(i);
-    const PermutationAnswer answer = exhibit.answer(predicted_of(cards), visible.query);
-    return answer.trace.at("layer.3.probs").as<float>().matrix(0);
+    const ExhibitChoice choice = ExhibitChoices().xlnet;
+    PermutationRequest request;
+    request.exhibit = std::make_shared<const PermutationExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::xlnet), choice);
+    request.cards = request.exhibit->usual_cards();
+    request.layer = 3;
+    return PermutationAnswer::make(request)->stage(Stream::content, 3, "probs", 0);
 }
 
 Matrix<float> default_nearness() {
@@ -71,10 +81,7 @@ const std::vector<BundledModel>& bundled_models() {
 Previews make_previews() {
     Previews previews;
     attempt([&] { turn_hands(previews); });
-    attempt([&] {
-        const MemoryExhibit exhibit;
-        previews.memory = exhibit.answer(exhibit.longest_memory()).trace.at("layer.0.probs").as<float>().matrix(0);
-    });
+    attempt([&] { previews.memory = attention_with_memory(); });
     attempt([&] { previews.permuted = permuted_attention(); });
     attempt([&] { previews.nearness = default_nearness(); });
     for (const BundledModel& model : bundled_models()) {

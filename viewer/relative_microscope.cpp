@@ -36,8 +36,14 @@ ImU32 named_term_colour(const Theme& theme, RelativeScheme scheme, std::size_t t
 }
 
 void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplanation<float>& cell,
-                      RelativeScheme scheme, CellColumn choice) {
+                      RelativeScheme scheme, CellColumn choice, const std::string& place) {
     const std::vector<NamedTerm> terms = named_terms(cell, scheme);
+    for (const NamedTerm& named : terms)
+        ui.note((place + "/" + named.letter).c_str(), static_cast<double>(named.term->value));
+    ui.note((place + "/sum").c_str(), static_cast<double>(cell.sum));
+    ui.note((place + "/score").c_str(), static_cast<double>(cell.score));
+    ui.note((place + "/probability").c_str(), static_cast<double>(cell.softmax.probability));
+    ui.note((place + "/row").c_str(), static_cast<double>(cell.row));
     const std::size_t count = scheme == RelativeScheme::xlnet ? terms.size() : 4;
     double largest = 1e-9;
     for (std::size_t n = 0; n < count; ++n)

@@ -19,9 +19,10 @@ void draw_column_choice(const Ui& ui, SideColumn& column, const char* own, CellC
 /// Colours of named_terms.
 ImU32 named_term_colour(const Theme& theme, RelativeScheme scheme, std::size_t term);
 
-/// The terms as bars; a click shows the channels of one.
+/// The terms as bars; a click shows the channels of one.  Scripts read them and the rest of the cell as
+/// `place`/a, `place`/score, `place`/probability ...
 void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplanation<float>& cell,
-                      RelativeScheme scheme, CellColumn choice);
+                      RelativeScheme scheme, CellColumn choice, const std::string& place);
 
 /// Sum, scale, row maximum, exp, row sum, probability; `why` is said where the mask hides the pair.
 void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& cell, const std::string& why);

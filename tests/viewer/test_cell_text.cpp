@@ -69,6 +69,9 @@ TEST_CASE("table steps: the words name the numbers of the formula", "[view][atte
     const auto edge = table_steps({0, 4, 4, OffsetClamp::official}, 9);
     CHECK(edge[1].label == "clamped to \u22124 \u2026 3");
     CHECK(edge[2].value == 7);
+    const TableRule clamped{0, 4, 4, OffsetClamp::official};
+    CHECK(table_steps(clamped, 3)[1].label == "inside \u22124 \u2026 3: itself");
+    CHECK(table_steps(clamped, 4)[1].value == 3);  // the table has no row for its own span
 }
 
 TEST_CASE("cell text: every number reads back as the float32 it was", "[view][attention][law]") {

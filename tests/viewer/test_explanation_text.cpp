@@ -93,17 +93,3 @@ TEST_CASE("copied text: linear attention has both sums, key by key", "[viewer][l
         CHECK(std::stof(row[5]) == key.weight);
     }
 }
-
-TEST_CASE("copied text: a disentangled cell names its terms and rows", "[viewer][decoder][text]") {
-    const BucketLine line = BucketLine::clamped(5, 5, 3);
-    const HeadTensors<float> head{Matrix<float>::Random(5, 4), Matrix<float>::Random(5, 4), Matrix<float>::Random(6, 4),
-                                  Matrix<float>::Random(6, 4), Mask()};
-    const auto cell = explain_cell<float>(head, line, P2cIndex::official_ij, 3, 4, 1);
-    const std::string text = text_of(cell, kPair, 4);
-    CHECK(value_of(text, "c2c") == cell.c2c.value);
-    CHECK(value_of(text, "c2p") == cell.c2p.value);
-    CHECK(value_of(text, "p2c") == cell.p2c.value);
-    CHECK(value_of(text, "score") == cell.score);
-    CHECK(value_of(text, "probability") == cell.probability);
-    CHECK_THAT(text, Catch::Contains("c2p, row " + std::to_string(cell.c2p.row) + " of the relative table"));
-}

@@ -88,7 +88,7 @@ TEST_CASE("memory exhibit: every cell on the page is the trace's, to the last bi
 }
 
 TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transformer-xl]") {
-    const auto exhibit = story(choice_of("tom went to the market . lucy"));
+    const auto exhibit = story(choice_of("tom went to the market ."));  // behind <eos>
     const auto usual = ask({exhibit, 0, 1, 24, 0});
     CHECK(usual->segments == 2);
     CHECK(usual->length == 3);
@@ -108,12 +108,14 @@ TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transf
 }
 
 TEST_CASE("memory exhibit: one word, and six hundred", "[viewer][transformer-xl]") {
-    const auto one = ask({story(choice_of("tom")), 0, 1, 24, 0});
+    ExhibitChoice single = State().exhibits.transformer_xl;
+    single.tokens = "5";
+    const auto one = ask({story(single), 0, 1, 24, 0});
     CHECK(one->length == 1);
     CHECK(one->longest == 0);
     CHECK(explain_relative_cell<float>(one->head(0, 0), 0, 0).softmax.probability == 1);
     std::string words;
-    for (int n = 0; n < 600; ++n) words += n % 2 == 0 ? "tom " : "lucy ";
+    for (int n = 0; n < 599; ++n) words += n % 2 == 0 ? "tom " : "lucy ";
     const auto exhibit = story(choice_of(words));
     const auto last = ask({exhibit, 0, 24, 48, 0});
     CHECK(last->segments == 25);
@@ -146,9 +148,9 @@ TEST_CASE("memory exhibit: what cannot be shown is said in one sentence", "[view
 TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer][transformer-xl][microscope]") {
     const auto answer = ask({story(), 0, 1, 24, 0});
     const auto cell = explain_relative_cell<float>(answer->head(0, 0), 10, 18);
-    const std::string text = cell_text(cell, RelativeScheme::transformer_xl,
-                                       {"tiny-txl", "layer 0, head 0", "the", "bakery", ""},
-                                       shift_source(24, 48, 10, 18));
+    const std::string text =
+        cell_text(cell, RelativeScheme::transformer_xl, {"tiny-txl", "layer 0, head 0", "the", "bakery", ""},
+                  shift_source(24, 48, 10, 18));
     const auto number_behind = [&](const std::string& label) {
         const std::size_t at = text.find("\n" + label);
         REQUIRE(at != std::string::npos);
@@ -166,8 +168,8 @@ TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer
     CHECK(text.substr(text.size() - last.size() - 1, last.size()) == last);
     CHECK(std::strtof(last.c_str(), nullptr) == cell.bd.value);
     const auto hidden = explain_relative_cell<float>(answer->head(0, 0), 10, 40);
-    const std::string sentence = cell_text(hidden, RelativeScheme::transformer_xl,
-                                           {"tiny-txl", "", "the", "home", "it comes later"},
-                                           shift_source(24, 48, 10, 40));
+    const std::string sentence =
+        cell_text(hidden, RelativeScheme::transformer_xl, {"tiny-txl", "", "the", "home", "it comes later"},
+                  shift_source(24, 48, 10, 40));
     CHECK_THAT(sentence, Catch::Contains("hides this pair: it comes later") && Catch::Contains("no row of R"));
 }

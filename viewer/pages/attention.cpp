@@ -94,7 +94,7 @@ void AttentionPage::refresh(Scene& scene) {
     for (std::size_t n = 0; n < values.size(); ++n) {
         if (!present_[n]) continue;
         if (state.transposed) values[n].transposeInPlace();
-        heatmaps_[n].show(version, values[n], visible, n == 4 ? MapKind::sequential : MapKind::diverging,
+        heatmaps_[n].show(version, std::move(values[n]), visible, n == 4 ? MapKind::sequential : MapKind::diverging,
                           n == 4 ? std::optional(ValueRange{0, 1}) : std::nullopt);
     }
 }

@@ -87,6 +87,7 @@ private:
     // attention_stage.cpp
     void draw_stage(Scene& scene, const Rect& room);
     void draw_stage_names(Scene& scene, const Rect& room);
+    void refresh_stage(const Scene& scene, const Stage& stage);
     void draw_stage_matrix(Scene& scene, const Rect& room);
     void draw_stage_labels(const Scene& scene, const Rect& cells) const;
     void describe_stage(const Scene& scene, Cell cell) const;
@@ -107,6 +108,15 @@ private:
     std::uint64_t overview_revision_ = 0;
     std::vector<Heatmap> heads_;
 
+    /// What the picture of the stage depends on.
+    struct ShownStage {
+        std::uint64_t answer = 0;
+        std::string name;
+        Index head = 0;
+        ThemeName theme = ThemeName::dark;
+        bool operator==(const ShownStage&) const = default;
+    };
+    ShownStage shown_stage_;
     Heatmap stage_;
     StageSheets sheets_;
     Index pooled_ = 1;  // columns of the stage in one of the picture

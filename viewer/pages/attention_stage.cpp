@@ -93,6 +93,23 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
     }
 }
 
+void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
+    const Answer& answer = *scene.answer;
+    const ShownStage wanted{answer.serial, answer.shown_stage, scene.state.head, scene.state.theme};
+    if (shown_stage_ == wanted) return;
+    shown_stage_ = wanted;
+    sheets_ = sheets_of(stage);
+    const Index head = std::clamp<Index>(scene.state.head, 0, sheets_.heads - 1);
+    pooled_ = (sheets_.cols + kWidest - 1) / kWidest;
+    Matrix<float> sheet = pool_columns(sheet_of(stage, 0, head).cast<float>(), kWidest);
+    const bool pairs = sheets_.rows == answer.length() && sheet.cols() == answer.length() &&
+                       counts_tokens(sheets_.row_axis) && counts_tokens(sheets_.col_axis);
+    const bool probability = is_probability(stage.name);
+    stage_.show({++revision_, head, scene.state.theme}, std::move(sheet), pairs ? answer.visible : Mask(),
+                probability ? MapKind::sequential : MapKind::diverging,
+                probability ? std::optional(ValueRange{0, 1}) : std::nullopt, Pooling::largest);
+}
+
 void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const Answer& answer = *scene.answer;
@@ -104,17 +121,9 @@ void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {
         if (stage) ui.text(room.x0, y + ui.px(28), "this stage holds no values", ui.theme->muted);
         return;
     }
-    sheets_ = sheets_of(*stage);
+    refresh_stage(scene, *stage);
+    const Index rows = stage_.values().rows(), cols = stage_.values().cols();
     const Index head = std::clamp<Index>(state.head, 0, sheets_.heads - 1);
-    pooled_ = (sheets_.cols + kWidest - 1) / kWidest;
-    const Matrix<float> values = pool_columns(sheet_of(*stage, 0, head).cast<float>(), kWidest);
-    const bool pairs = sheets_.rows == answer.length() && values.cols() == answer.length() &&
-                       counts_tokens(sheets_.row_axis) && counts_tokens(sheets_.col_axis);
-    const std::size_t name = std::hash<std::string>{}(answer.shown_stage);
-    stage_.show({answer.serial ^ name, head, state.theme}, values, pairs ? answer.visible : Mask(),
-                is_probability(stage->name) ? MapKind::sequential : MapKind::diverging,
-                is_probability(stage->name) ? std::optional(ValueRange{0, 1}) : std::nullopt, Pooling::largest);
-
     const std::string title = stage->name + (sheets_.heads > 1 ? ", head " + std::to_string(head) : "");
     const float end = room.x0 + ui.text(room.x0, y, title, ui.theme->text, Face::title);
     ui.text_within(room.x1, y, room.x1 - end - ui.px(20), stage->formula, ui.theme->muted, Face::mono_small,
@@ -127,11 +136,11 @@ void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {
     cells.y1 = std::min(cells.y1, cells.y0 + std::max(static_cast<float>(sheets_.rows) * ui.px(48), ui.px(48)));
     MatrixView whole;
     bool clicked = false;
-    const auto cell = explore(ui, "stage", cells, values.rows(), values.cols(), whole, clicked);
+    const auto cell = explore(ui, "stage", cells, rows, cols, whole, clicked);
     if (cell && (!state.locked || clicked)) state.attention.stage_cell = *cell;
     if (cell && clicked) state.locked = true;
-    state.attention.stage_cell = {std::min(state.attention.stage_cell.i, values.rows() - 1),
-                                  std::min(state.attention.stage_cell.j, values.cols() - 1)};
+    state.attention.stage_cell = {std::min(state.attention.stage_cell.i, rows - 1),
+                                  std::min(state.attention.stage_cell.j, cols - 1)};
     stage_.draw(ui, cells);
     stage_.draw_crosshair(ui, cells, {}, state.attention.stage_cell);
     draw_stage_labels(scene, cells);

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "viewer/explanation_text.h"
 #include "viewer/microscope.h"
 #include "viewer/pages/decoder.h"
+#include "viewer/plots/cell_text.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/product_chart.h"
 #include "viewer/side_column.h"
@@ -61,12 +61,20 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
 
 std::string DecoderPage::explanation(const Scene& scene) {
     const CellExplanation<float>& cell = explain(scene);
-    const auto word = [&](Index t) { return scene.answer->labels[static_cast<std::size_t>(t)]; };
-    return text_of(cell,
-                   {scene.session.name() + ", mask decoder, pass " + std::to_string(pass_of(scene.state) + 1) +
-                        ", head " + std::to_string(head_that_looks(scene)),
-                    word(cell.i), word(cell.j), cell.i, cell.j},
-                   scene.session.config().attention_head_size);
+    const Answer& answer = *scene.answer;
+    const std::size_t pass = pass_of(scene.state);
+    const Index head = head_that_looks(scene);
+    CellText about;
+    about.where = scene.session.name() + ", mask decoder, pass " + std::to_string(pass + 1) + ", head " +
+                  std::to_string(head) + ", dialect " + to_string(scene.state.dialect);
+    about.tokens = answer.labels;
+    const auto scores = stage_of(answer, pass, "scores")->matrix(head);
+    for (Index j = 0; j < scores.cols(); ++j) {
+        about.scores.push_back(scores(cell.i, j));
+        if (answer.visible.size() > 0) about.visible.push_back(answer.visible(cell.i, j) != 0);
+    }
+    about.softmax_follows = !scene.session.config().talking_head;
+    return cell_text(cell, about);
 }
 
 void DecoderPage::draw_cell(Scene& scene, SideColumn& column) {
@@ -94,8 +102,7 @@ void DecoderPage::draw_heads(Scene& scene, SideColumn& column) const {
     State& state = scene.state;
     const Tensor<float>& probs = *stage_of(*scene.answer, pass_of(state), "probs");
     const Index heads = std::min<Index>(probs.extent(1), 12), shown = head_that_looks(scene);
-    ui.text(column.left(), column.y(), "the mean is made of these heads; a click chooses one", ui.theme->muted,
-            Face::label);
+    ui.text(column.left(), column.y(), "the mean is made of these heads; click one", ui.theme->muted, Face::label);
     column.skip(18);
     float x = column.left(), width = column.width() / 6;
     for (Index h = 0; h < heads; ++h) {
@@ -127,7 +134,7 @@ void DecoderPage::draw_cell_steps(Scene& scene, SideColumn& column) {
     for (int term = 0; term < 3; ++term) {
         const TermExplanation<float>& part = term_of(cell_, term);
         if (!part.active) continue;
-        column.bar(term_formula(*ui.theme, cell_, term),
+        column.bar(term_formula(term_colour(*ui.theme, term), cell_, term),
                    faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f),
                    std::abs(static_cast<double>(part.value)) / largest, fixed(part.value, 4));
         column.skip(25);

@@ -1,6 +1,7 @@
 // What the model would write, with the decoder and without; and the formula with the strength of I.
 #include <algorithm>
 
+#include "viewer/column_scroll.h"
 #include "viewer/formula_bar.h"
 #include "viewer/lesson_links.h"
 #include "viewer/pages/decoder.h"
@@ -13,8 +14,6 @@ void DecoderPage::draw_side(Scene& scene, const Rect& room) {
     if (!scene.answer) return;
     const Ui& ui = scene.ui;
     const DecoderAnswer& decoder = scene.answer->decoder;
-    const Touch mouse = ui.touch("words", room);
-    if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, scroll_);
     DecoderState& state = scene.state.decoder;
@@ -27,8 +26,7 @@ void DecoderPage::draw_side(Scene& scene, const Rect& room) {
     else
         draw_all_words(scene, column);
     draw_lesson_links(scene, column, room, {{"13", "Enhanced mask decoder"}, {"04", "Absolute position"}});
-    const float over = column.y() + scroll_ - ui.px(8) - room.y1;
-    scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, over));
+    scroll_by_wheel(ui, room, scroll_, column.y() + scroll_ - ui.px(8) - room.y1);
 }
 
 void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
@@ -87,7 +85,7 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
     column.skip(-4);
     list("with the mask decoder", mask.with_decoder, theme.c2p);
     list("last layer alone, same head", mask.last_layer, theme.muted);
-    list("I at the input, never trained so", mask.at_input, theme.accent);
+    list("I at the input instead", mask.at_input, theme.accent);
     column.skip(-8);
     column.rule();
 }

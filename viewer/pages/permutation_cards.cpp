@@ -38,7 +38,7 @@ void PermutationPage::draw_cards(Scene& scene, const Rect& room) {
     const float slots = static_cast<float>(row.size()) - 1;
     places.pitch = std::floor(std::min(ui.px(118), (room.width() - places.divider) / std::max(1.0f, slots)));
     const Rect lane{room.x0, room.y0 + ui.px(22), room.x1, room.y1};
-    const float narrowest = ui.px(52);
+    const float narrowest = ui.px(60);
     if (places.pitch < narrowest) {
         // Too many to lie side by side: the lane moves under the wheel, and opens at what is predicted.
         places.pitch = narrowest;

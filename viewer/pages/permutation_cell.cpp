@@ -70,7 +70,7 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ro
     column.heading("Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.stream == 0 ? "stream h" : "stream g");
     column.sentence(pair + ", " + direction(cell->distance) + ".");
-    draw_named_terms(ui, column, *cell, kScheme, column_of(state));
+    draw_named_terms(ui, column, *cell, kScheme, column_of(state), "permutation");
     const float x = column.left();
     if (ui.button("segment term", {x, column.y() - ui.px(11), x + ui.px(150), column.y() + ui.px(11)},
                   state.segments ? "without segments" : "with segments"))

@@ -34,6 +34,10 @@ void PermutationPage::fit(PermutationState& state) {
             scroll_ = -1;
         }
         fitted_ = exhibit().words();
+        // A cell of the query stream needs a target that looks.
+        const std::vector<Index> predicted = predicted_of(cards(state));
+        if (runs_model(state) && std::find(predicted.begin(), predicted.end(), state.cell.i) == predicted.end())
+            state.cell = {shown_row(state), 0};
     }
     const auto length = static_cast<Index>(words(state).size());
     const auto inside = [](Index& value, Index low, Index high) {

@@ -116,7 +116,7 @@ void PermutationPage::draw_streams(Scene& scene, const Rect& room) {
     const Index chosen = shown_row(state);
     const float names = ui.px(96);
     const std::vector<Index> nodes =
-        nodes_of(state, static_cast<std::size_t>(std::max(3.0f, (room.width() - names) / ui.px(52))));
+        nodes_of(state, static_cast<std::size_t>(std::max(3.0f, (room.width() - names) / ui.px(66))));
     const auto length = words(state).size();
     const std::string name = "\u201c" + word(state, chosen) + "\u201d";
     const float wide =

@@ -92,7 +92,11 @@ void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
         {"x", ui.theme->c2c, Face::formula},          low("z<t", ui.theme->c2c),     plain(" )")};
     if (runs_model(state) && !answer().chances.empty()) {
         double product = 1;
-        for (const TargetChance& chance : answer().chances) product *= chance.probability;
+        for (std::size_t step = 0; step < answer().chances.size(); ++step) {
+            const double chance = answer().chances[step].probability;
+            ui.note(("permutation/step " + std::to_string(step + 1)).c_str(), chance);
+            product *= chance;
+        }
         ui.note("permutation/product", product);
         line.push_back(plain(" = " + chance_text(product)));
     }

@@ -48,8 +48,10 @@ void RopePage::fit(RopeState& state) const {
     const auto below = [](Index& value, Index count) { value = std::clamp<Index>(value, 0, count - 1); };
     below(state.layer, sizes.layers);
     below(state.head, sizes.heads);
-    below(state.query, exhibit().length());
-    below(state.key, exhibit().length());
+    // A token that a shorter sentence no longer has gives way, and its position with it.
+    const Index tokens = exhibit().length();
+    if (state.query >= tokens) state.m = state.query = tokens - 1;
+    if (state.key >= tokens) state.n = state.key = tokens - 1;
     below(state.m, last_position() + 1);
     below(state.n, last_position() + 1);
     below(state.factor, 17);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "viewer/column_scroll.h"
 #include "viewer/lesson_links.h"
 #include "viewer/pages/rope.h"
 #include "viewer/plots/number_format.h"
@@ -34,8 +35,6 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
     RopeState& state = scene.state.rope;
     refresh(state);
     const Ui& ui = scene.ui;
-    const Touch mouse = ui.touch("microscope", room);
-    if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, scroll_);
     if (state.shown == 3)
@@ -48,8 +47,7 @@ void RopePage::draw_side(Scene& scene, const Rect& room) {
         draw_lesson_links(scene, column, room, {{"17", "Only n − m survives"}, {"18", "Long-term decay"}});
     else
         draw_lesson_links(scene, column, room, {{"19", "Two RoPE layouts"}});
-    const float over = column.y() + scroll_ - ui.px(8) - room.y1;
-    scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, over));
+    scroll_by_wheel(ui, room, scroll_, column.y() + scroll_ - ui.px(8) - room.y1);
 }
 
 void RopePage::draw_softmax_cell(Scene& scene, SideColumn& column) {
@@ -102,7 +100,10 @@ void RopePage::draw_plane(const Scene& scene, SideColumn& column, std::size_t t)
          "channels " + std::to_string(plane.a) + ", " + std::to_string(plane.b), ui.theme->muted);
     line("q", pair(plane.q_a, plane.q_b) + " \u2192 " + pair(plane.q_a_rot, plane.q_b_rot), ui.theme->c2c);
     line("k", pair(plane.k_a, plane.k_b) + " \u2192 " + pair(plane.k_a_rot, plane.k_b_rot), ui.theme->c2p);
-    line("q\u00b7k", pair(plane.product_a, plane.product_b) + " \u2192 " + fixed(plane.step, 4), ui.theme->p2c);
+    line("q\u00b7k",
+         fixed(plane.product_a, 4) + (plane.product_b < 0 ? " \u2212 " : " + ") + fixed(std::abs(plane.product_b), 4) +
+             " = " + fixed(plane.step, 4),
+         ui.theme->p2c);
     column.skip(8);
 }
 

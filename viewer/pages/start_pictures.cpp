@@ -13,7 +13,8 @@ bool StartPage::show_matrix(Scene& scene, const std::string& page, Heatmap& heat
     const ThemeName theme = state.theme;
     const auto picture = [&](const Matrix<float>& values, MapKind map) {
         if (values.size() == 0) return false;
-        heatmap.show({1, 0, theme}, values, {}, map, std::nullopt, Pooling::largest);
+        heatmap.show({1, 0, theme}, values, {}, map,
+                     map == MapKind::diverging ? std::nullopt : std::optional(ValueRange{0, 1}));
         return true;
     };
     if (page == "transformer-xl") return previews_ && picture(previews_->memory, MapKind::sequential);

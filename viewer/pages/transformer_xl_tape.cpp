@@ -17,7 +17,7 @@ void TransformerXlPage::draw_tape(Scene& scene, const Rect& room) {
     const SegmentTape tape = tape_of(room);
     const Rect words{room.x0, room.y1 - ui.px(66), room.x1, room.y1};
     const float edge = tape.edge(tape.longest - tape.memory), seam = tape.edge(tape.longest);
-    const bool reads_on = tape.longest > 0, legible = tape.pitch() >= ui.px(11);
+    const bool reads_on = tape.longest > 0, legible = tape.pitch() >= ui.px(9);
     ui.text(room.x0, room.y0 + ui.px(4),
             reads_on ? "read before, only its memory is left" : "the first segment: nothing was read before",
             ui.theme->muted, Face::label);
@@ -61,7 +61,7 @@ void TransformerXlPage::draw_tape_word(const Scene& scene, const SegmentTape& ta
     const Rect box{column.x0 + side, top, column.x1 - side, column.y1};
     if (query || chosen) ui.outline(box, query ? theme.accent : theme.c2p, 2, 3);
     const ImU32 ink = key < 0 ? faded(theme.muted, 0.45f) : query || chosen ? theme.text : faded(theme.text, 0.8f);
-    if (tape.pitch() >= ui.px(11))
+    if (tape.pitch() >= ui.px(9))
         ui.text_upwards(column.middle_x(), column.y1 - ui.px(5), ui.cut(word(n), ui.px(58), Face::label), ink,
                         Face::label);
     const Heatmap& probabilities = panels_[5];

@@ -77,8 +77,9 @@ void TransformerXlPage::draw_next_word(Scene& scene, SideColumn& column) {
     list(memory == 0 ? "without memory" : "with " + std::to_string(memory) + " remembered tokens", next_words_.with,
          ui.theme->accent);
     if (memory > 0) list("without memory", next_words_.without, ui.theme->muted);
+    ui.note("memory/loss", answer().loss);
+    ui.note("memory/loss without", answer().loss_without);
     if (!answer().next.empty()) {
-        ui.note("memory/loss", answer().loss);
         column.row("loss of the segment, nats", fixed(answer().loss, 3), true);
         if (memory > 0) column.row("without memory", fixed(answer().loss_without, 3));
     }
@@ -105,7 +106,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
                    state.locked ? "locked" : "");
     column.sentence("\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d, " +
                     direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
-    draw_named_terms(ui, column, *cell, kScheme, choice);
+    draw_named_terms(ui, column, *cell, kScheme, choice, "memory");
     if (brief_one) {
         column.row("\u00f7 \u221a" + std::to_string(exhibit().sizes().head_width),
                    fixed(static_cast<double>(cell->score), 4));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/pyramid.h"
 
 namespace locus {
 
@@ -79,14 +79,22 @@ std::array<std::vector<double>, 3> shares_by_distance(const HeadTerms& terms, co
 HeadSummary summarise_head(const HeadTerms& terms, const ConstView<float>& probs, const Mask& visible) {
     HeadSummary summary;
     summary.shares = term_shares(terms, visible);
-    for (CellLevel& level : pool_levels(probs, visible, Pooling::largest)) {
-        if (level.values.rows() > kPictureSide || level.values.cols() > kPictureSide) continue;
-        summary.picture = std::move(level.values);
-        if (level.hidden.size() > 0)
-            summary.visible =
-                level.hidden.unaryExpr([](std::uint8_t hidden) -> std::uint8_t { return hidden ? 0 : 1; });
-        break;
+    const auto halvings = [](Index cells) {
+        int times = 0;
+        while (cells >> times > kPictureSide) ++times;
+        return times;
+    };
+    const Detail detail{halvings(probs.rows()), halvings(probs.cols())};
+    if (detail == Detail{}) {
+        summary.picture = probs;
+        summary.visible = visible;
+        return summary;
     }
+    Pyramid pyramid(SharedMatrix(probs), visible, Pooling::largest);
+    const CellLevel& level = pyramid.level(detail);
+    summary.picture = level.values;
+    if (level.hidden.size() > 0)
+        summary.visible = level.hidden.unaryExpr([](std::uint8_t hidden) -> std::uint8_t { return hidden ? 0 : 1; });
     return summary;
 }
 

@@ -83,7 +83,7 @@ std::vector<FilmFrame> shift_film_xlnet(Index queries, Index memory) {
         return column < keys ? row * keys + column : -1;
     });
     FilmFrame causal = shift_film(queries, memory)[4];
-    causal.what = "not this: Transformer-XL's code in a text that is read both ways; no mask covers the right";
+    causal.what = "not this: the causal code, no mask covers the right";
     causal.goes_to.clear();
     film.push_back(std::move(causal));
     return film;
