@@ -1,5 +1,6 @@
 #pragma once
 // The frame: a list of calls.
+#include "viewer/export_sheet.h"
 #include "viewer/rooms.h"
 #include "viewer/worker.h"
 
@@ -23,8 +24,18 @@ public:
     Fault fault() const { return page_error_.empty() ? fault_ : Fault::unreadable; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
+    /// Writes a figure of what is on screen, or its numbers, and returns where.  Not before everything is on screen.
+    /// Throws Error(usage) for a region that the page does not have, Error(unreadable) that names file and reason.
+    std::filesystem::path export_file(ExportRequest request);
+    /// The model by the name that opens it again.
+    void opened_as(std::string model) { model_ = std::move(model); }
 
 private:
+    /// A frame that no window showed.
+    struct Aside {
+        Pixels pixels;
+        FrameLog log;
+    };
     Request wanted() const;
     void exchange_answers();
     Scene scene_for(Ui& ui, const Page& shown);
@@ -33,6 +44,15 @@ private:
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& sentence) const;
     Page& page();
+    void serve_exports();
+    std::vector<std::string> words_of_command() const;
+    Aside draw_aside(const PictureSetup& setup, float scale, const std::function<void(Ui&)>& draw);
+    void export_screen(const ExportRequest& request, const std::string& command);
+    void export_matrix(const ExportRequest& request, const std::string& command);
+    void export_numbers(const ExportRequest& request, const std::string& command);
+    void write_figure(const ExportRequest& request, const Aside& drawn, const Rect& part, float units,
+                      const std::string& title, const std::string& command);
+    NamedMatrix matrix_named(const std::string& region);
 
     Window& window_;
     State state_;
@@ -40,6 +60,9 @@ private:
     std::vector<std::unique_ptr<Page>> pages_;
     SentenceBar sentence_bar_;
     Palette palette_;
+    ExportSheet export_sheet_;
+    Rect room_;  // of the page, in the last frame
+    std::string model_;
     std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
@@ -53,6 +76,10 @@ private:
     const Session& session_;
     Worker<Request, Answer> worker_;  // last: its thread ends before what it reads
 };
+
+/// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
+/// scale builds the fonts anew.
+float fitting_scale(ImVec2 window, float wished);
 
 /// What a key does on every page.  Returns false for keys that mean nothing here.
 bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save);

@@ -19,7 +19,8 @@ void run_loop(Window& window, App& app, double seconds) {
     const auto left = [&] { return seconds - std::chrono::duration<double>(Clock::now() - start).count(); };
     int frames = 0;
     while (!window.should_close() && !app.wants_to_close() && left() > 0) {
-        const bool caret = app.state().editing || app.state().palette || app.state().film_runs();
+        const bool caret =
+            app.state().editing || app.state().palette || app.state().exports.open || app.state().film_runs();
         window.wait(frames > 0 ? 0 : std::min(left(), caret ? kCaret : kAsleep));
         if (window.take_activity()) frames = kFramesAfterInput;
         if (frames == 0 && !caret && app.settled()) continue;

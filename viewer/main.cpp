@@ -17,14 +17,18 @@ using namespace locus;
 void run_window(const Session& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, false});
     App app(window, session, std::move(state));
+    app.opened_as(options.model);
     run_loop(window, app);
 }
 
-void take_screenshot(const Session& session, State state, const Options& options) {
+void write_files(const Session& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
+    app.opened_as(options.model);
     settle(window, app);
-    app.save_picture(*options.screenshot);
+    check_kept(options, app.state());
+    if (options.screenshot) app.save_picture(*options.screenshot);
+    for (const ExportRequest& request : export_requests(options)) app.export_file(request);
 }
 
 }  // namespace
@@ -45,17 +49,18 @@ int main(int argc, char** argv) {
             return 0;
         }
         State state = state_of(options);
+        export_requests(options);  // refused before anything is opened
+        open_sources(options, state);
         if (options.list_fields) {
             for (const StateField& field : state_fields()) std::cout << field.name << '=' << field.get(state) << '\n';
             return 0;
         }
-        open_sources(options, state);
         const Session session(options.model);
         fit_to_model(options, session, state);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
-        else if (options.screenshot)
-            take_screenshot(session, std::move(state), options);
+        else if (options.screenshot || !options.exports.empty())
+            write_files(session, std::move(state), options);
         else
             run_window(session, std::move(state), options);
         return 0;

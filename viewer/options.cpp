@@ -23,6 +23,17 @@ bool parse_pair(const std::string& text, char separator, long& first, long& seco
     return b.ec == std::errc{} && b.ptr == end;
 }
 
+bool is_set(const Options& options, const std::string& field) {
+    return std::any_of(options.set.begin(), options.set.end(),
+                       [&](const std::string& set) { return set.starts_with(field + "="); });
+}
+
+void apply_sets(const Options& options, State& state) {
+    for (const std::string& set : options.set) set_field(state, set);
+    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
+    if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
+}
+
 std::string known_pages() {
     std::string names;
     for (const PageName& page : page_names()) names += (names.empty() ? "" : ", ") + std::string(page.name);
@@ -56,6 +67,15 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--export", options.exports,
+                   "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and leave; "
+                   "given as often as needed")
+        ->allow_extra_args(false)
+        ->check(cli::not_empty());
+    app.add_option("--region", options.regions, "what of it: page, screen, layer (numbers), or a matrix such as probs")
+        ->allow_extra_args(false);
+    app.add_option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4")->capture_default_str();
+    app.add_flag("--transparent", options.transparent, "no background in a .png or .svg");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -73,8 +93,6 @@ State state_of(Options& options) {
                 "--theme is \"" + *options.theme + "\", expected dark or light");
     if (options.theme == "light") state.theme = ThemeName::light;
     if (options.dialect) state.dialect = parse_dialect(*options.dialect);
-    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
-    if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
     LOCUS_CHECK(options.scale >= 0.5 && options.scale <= 4,
                 "--scale is " + std::to_string(options.scale) + ", expected 0.5 to 4");
     state.zoom = static_cast<float>(options.scale);
@@ -97,7 +115,7 @@ State state_of(Options& options) {
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
-    for (const std::string& set : options.set) set_field(state, set);
+    apply_sets(options, state);
     return state;
 }
 
@@ -106,22 +124,39 @@ void open_sources(const Options& options, State& state) {
     if (options.stage) compare.stage = *options.stage;
     if (options.report) {
         compare.open(std::make_shared<const CheckReport>(read_check_report(*options.report)));
+        if (is_set(options, "compare.shown_case")) {
+            State wished;
+            apply_sets(options, wished);
+            const std::size_t cases = compare.report->cases.size();
+            LOCUS_CHECK(wished.compare.shown_case < cases,
+                        "compare.shown_case is \"" + std::to_string(wished.compare.shown_case) + "\", expected 0 to " +
+                            std::to_string(cases - 1) + ", the cases of " + *options.report);
+            compare.open_case(wished.compare.shown_case);
+        }
         for (const std::string& file : {compare.a.file, compare.b.file})
             if (!compare.request().stage.empty())
                 require_stage(open_dump(file), compare.stage, "the report " + *options.report);
     }
-    if (options.compare.empty()) return;
-    compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
-    compare.b = {options.compare.back()};
+    if (!options.compare.empty()) {
+        compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
+        compare.b = {options.compare.back()};
+    }
     for (const std::string& file : options.compare) {
         const OpenedDump dump = open_dump(file);
         if (options.stage) require_stage(dump, compare.stage, "--stage");
     }
+    apply_sets(options, state);  // once more: they are said of what was opened
+    for (const char* place : {"sample", "head", "other_head", "cell", "locked"})
+        compare.keeps_place |= is_set(options, std::string("compare.") + place);
 }
 
 void fit_to_model(const Options& options, const Session& session, State& state) {
     const DebertaConfig& config = session.config();
-    const auto fit = [](const char* name, const std::optional<long>& wished, Index& value, Index count) {
+    const auto fit = [&](const char* name, const char* field, std::optional<long> wished, Index& value, Index count) {
+        if (is_set(options, field)) {
+            name = field;
+            wished = value;
+        }
         if (!wished) {
             value = std::min(value, count - 1);
             return;
@@ -132,12 +167,12 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
     };
     if (state.page == "compare" && !state.compare.has_files()) {
         Index layer = std::max<Index>(0, layer_of(state.compare.stage));
-        fit("--layer", options.layer, layer, config.num_hidden_layers);
+        fit("--layer", "compare.stage", options.layer, layer, config.num_hidden_layers);
         state.compare.stage = at_layer(state.compare.stage, layer);
-        fit("--head", options.head, state.compare.head, config.num_attention_heads);
+        fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
     }
-    fit("--layer", options.layer, state.layer, config.num_hidden_layers);
-    fit("--head", options.head, state.head, config.num_attention_heads);
+    fit("--layer", "layer", options.layer, state.layer, config.num_hidden_layers);
+    fit("--head", "head", options.head, state.head, config.num_attention_heads);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
     if (options.cell && state.compare.has_files()) {
@@ -150,7 +185,50 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
             "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
         state.cell = {i, j};
     }
+    LOCUS_CHECK(!is_set(options, "cell") || (state.cell.i < length && state.cell.j < length),
+                "cell is \"" + std::to_string(state.cell.i) + "," + std::to_string(state.cell.j) +
+                    "\", expected I,J with both from 0 to " + std::to_string(length - 1));
     state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};
+}
+
+std::vector<ExportRequest> export_requests(const Options& options) {
+    const std::size_t count = options.exports.size(), regions = options.regions.size();
+    LOCUS_CHECK(count > 0 || (regions == 0 && options.pixels == 1 && !options.transparent),
+                "--region, --pixels and --transparent go with --export");
+    LOCUS_CHECK(regions <= 1 || regions == count, "--region is given " + std::to_string(regions) +
+                                                      " times, expected once, or once for each of the " +
+                                                      std::to_string(count) + " files");
+    std::vector<ExportRequest> requests;
+    bool png = false, picture = false;
+    for (std::size_t n = 0; n < count; ++n) {
+        ExportRequest request{options.exports[n]};
+        if (regions > 0) request.region = options.regions[regions == 1 ? 0 : n];
+        const ExportFormat format = request.format();
+        png |= format == ExportFormat::png;
+        picture |= is_picture(format);
+        // What is said for all of them holds for those that it can hold for.
+        if (count == 1 || format == ExportFormat::png) request.pixels = options.pixels;
+        if (count == 1 || is_picture(format)) request.transparent = options.transparent;
+        check(request);
+        requests.push_back(std::move(request));
+    }
+    LOCUS_CHECK(count == 0 || png || options.pixels == 1, "--pixels goes with .png alone, and no --export is one");
+    LOCUS_CHECK(count == 0 || picture || !options.transparent,
+                "--transparent goes with .png and .svg, and no --export is one");
+    return requests;
+}
+
+void check_kept(const Options& options, const State& shown) {
+    State wished = shown;
+    for (const std::string& set : options.set) {
+        const StateField& field = state_field(set.substr(0, set.find('=')));
+        // A film turns its frames by itself.
+        if (field.name.ends_with(".frame") || field.name.ends_with(".playing") || field.name == "dialect") continue;
+        field.set(wished, set.substr(set.find('=') + 1));
+        LOCUS_CHECK(field.get(wished) == field.get(shown), field.name + " is \"" + field.get(wished) +
+                                                               "\", which the page does not have: it would show \"" +
+                                                               field.get(shown) + "\" instead");
+    }
 }
 
 }  // namespace locus

@@ -5,6 +5,7 @@
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
+#include "viewer/export_request.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
 
@@ -18,6 +19,7 @@ struct PositionsState {
     std::size_t kind = 1;  // 0 clamp, 1 log buckets
     Cell cell{18, 5};
     bool locked = false;
+    MatrixView view;
 };
 
 /// The RoPE page: the head of tiny-roformer that looks one token back, at a pair where it does.
@@ -66,6 +68,7 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    MatrixView decoder_view;
     PositionsState positions;
     RopeState rope;
     MemoryState memory;
@@ -75,6 +78,7 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    ExportChoice exports;
     /// True while something on screen moves by itself.
     bool film_runs() const { return page == "transformer-xl" && memory.playing; }
     std::string notice;  // one sentence for a while, e.g. where a screenshot went

@@ -178,6 +178,8 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.view(
+        "decoder.view", [](State & s) -> auto& { return s.decoder_view; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -190,6 +192,8 @@ void add_pages(Fields& fields) {
         "positions.cell", [](State & s) -> auto& { return s.positions.cell; });
     fields.flag(
         "positions.locked", [](State & s) -> auto& { return s.positions.locked; });
+    fields.view(
+        "positions.view", [](State & s) -> auto& { return s.positions.view; });
     fields.whole(
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(

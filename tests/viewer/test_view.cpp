@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
+#include "tests/viewer/view_program.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -17,21 +17,6 @@
 using namespace locus::test;
 
 namespace {
-
-bool has_virtual_display() { return std::system("command -v xvfb-run >/dev/null && command -v xauth >/dev/null") == 0; }
-
-/// Runs the viewer on a display nobody sees.  xvfb-run ends with a status of its own when its clean-up fails, so the
-/// viewer's is handed out through stderr.
-Outcome view(const std::vector<std::string>& arguments) {
-    Outcome outcome = run("locus-view", arguments,
-                          "xvfb-run -a -n $((200 + $$ % 5000)) -s '-screen 0 2560x1600x24' "
-                          "sh -c '\"$0\" \"$@\"; echo \"status $?\" >&2' ");
-    const std::size_t at = outcome.err.find("status ");
-    if (at == std::string::npos) return outcome;
-    outcome.status = std::atoi(outcome.err.c_str() + at + 7);
-    outcome.err.erase(at);
-    return outcome;
-}
 
 /// How many different colours a picture has; 0 if it cannot be read or has another size.
 std::size_t colours_of(const fs::path& file, int width, int height) {

@@ -52,6 +52,7 @@ public:
         if (const auto* cell = microscope_.explain(scene)) draw_score_formula(scene, bar, *cell);
     }
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
     void refresh(Scene& scene);
@@ -213,6 +214,27 @@ bool AttentionPage::press(Scene& scene, const KeyPress& press) {
         return true;
     }
     return move_cell(state.cell, state.locked, state.view, scene.answer->length(), press);
+}
+
+std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!scene.answer) return matrices;
+    const Answer& answer = *scene.answer;
+    const Index head = std::min(scene.state.head, scene.session.config().num_attention_heads - 1);
+    for (std::size_t n = 0; n < kPanels.size(); ++n) {
+        const std::string name = "layer." + std::to_string(answer.request.layer) + "." + kPanels[n].stem;
+        const Stage* stage = answer.trace.find(name);
+        if (!stage) continue;
+        NamedMatrix matrix = named_sheet(kPanels[n].stem, kPanels[n].title, *stage, 0, head);
+        matrix.rows = matrix.cols = answer.labels;
+        matrix.visible = answer.visible;
+        if (n == 4) {
+            matrix.map = MapKind::sequential;
+            matrix.range = ValueRange{0, 1};
+        }
+        matrices.push_back(std::move(matrix));
+    }
+    return matrices;
 }
 
 }  // namespace

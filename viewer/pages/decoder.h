@@ -17,6 +17,7 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
     void refresh(const Scene& scene);
@@ -31,7 +32,6 @@ private:
     std::array<Heatmap, 5> streams_;
     std::array<Heatmap, 2> passes_;             // attention [T,T], one head or the mean
     std::array<std::vector<double>, 2> moves_;  // how far pass 1 and 2 moved each token's query
-    MatrixView view_;
     float scroll_ = 0;
 };
 

@@ -187,6 +187,32 @@ bool PermutationPage::press(Scene& scene, const KeyPress& press) {
     }
 }
 
+std::vector<NamedMatrix> PermutationPage::numbers(const Scene& scene) {
+    const PermutationState& state = scene.state.permutation;
+    const std::vector<std::string>& words = sentence(state).words;
+    std::vector<NamedMatrix> matrices;
+    const auto add = [&](NamedMatrix matrix, std::vector<std::string> rows) {
+        matrix.rows = std::move(rows);
+        matrix.cols = words;
+        matrix.map = MapKind::sequential;
+        matrix.range = ValueRange{0, 1};
+        matrices.push_back(std::move(matrix));
+    };
+    const auto see = [](const Visibility& visible) { return Matrix<float>(visible.cast<float>()); };
+    if (visible_.content.size() == 0) return matrices;
+    add(named_matrix("content mask", "who sees whom, content stream", "content mask", see(visible_.content)), words);
+    add(named_matrix("query mask", "who sees whom, query stream", "query mask", see(visible_.query)), words);
+    if (state.sentence != 0 || !answer_) return matrices;
+    const std::string layer = "layer." + std::to_string(state.layer);
+    std::vector<std::string> targets;
+    for (const Index position : answer_->targets) targets.push_back(word(state, position));
+    if (const Stage* stage = answer_->trace.find(layer + ".probs"))
+        add(named_sheet("content", "content stream looks at", *stage, 0, state.head), words);
+    if (const Stage* stage = answer_->trace.find(layer + ".g.probs"); stage && !targets.empty())
+        add(named_sheet("query", "query stream looks at", *stage, 0, state.head), targets);
+    return matrices;
+}
+
 std::unique_ptr<Page> make_permutation_page() { return std::make_unique<PermutationPage>(); }
 
 }  // namespace locus

@@ -210,6 +210,31 @@ bool TransformerXlPage::press(Scene& scene, const KeyPress& press) {
     }
 }
 
+std::vector<NamedMatrix> TransformerXlPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!answer_) return matrices;
+    const MemoryState& state = scene.state.memory;
+    const std::string layer = "layer." + std::to_string(state.layer) + ".";
+    constexpr std::array<const char*, 6> kIds = {"a", "b", "scores", "c", "d", "probs"};
+    const Index longest = exhibit().longest_memory();
+    for (std::size_t n = 0; n < kIds.size(); ++n) {
+        const bool is_stage = n == 2 || n == 5;
+        NamedMatrix matrix =
+            is_stage ? named_sheet(kIds[n], kPanels[n].title, answer_->trace.at(layer + kIds[n]), 0, state.head)
+                     : named_matrix(kIds[n], kPanels[n].title, layer + "term." + kIds[n], panels_[n].values());
+        if (!is_stage) matrix.part = "head " + std::to_string(state.head);
+        matrix.visible = transformer_xl_mask(matrix.height(), state.memory, false, state.memory);
+        matrix.rows = exhibit().second();
+        for (Index j = 0; j < matrix.width(); ++j) matrix.cols.push_back(word(longest - state.memory + j));
+        if (n == 5) {
+            matrix.map = MapKind::sequential;
+            matrix.range = ValueRange{0, 1};
+        }
+        matrices.push_back(std::move(matrix));
+    }
+    return matrices;
+}
+
 std::unique_ptr<Page> make_transformer_xl_page() { return std::make_unique<TransformerXlPage>(); }
 
 }  // namespace locus
