@@ -24,6 +24,7 @@ public:
         state = still_of(state);
         state.editing = state.key_sheet = state.palette = state.exports.open = false;
         state.notice.clear();
+        state.refusal.clear();
     }
     ~StillState() { state_ = kept_; }
     StillState(const StillState&) = delete;
@@ -39,7 +40,7 @@ private:
 std::vector<std::string> App::words_of_command() const {
     const ImVec2 size = window_.size();
     const float density = window_.content_scale();
-    return command_words(state_, model_, static_cast<int>(std::lround(size.x / density)),
+    return command_words(state_, static_cast<int>(std::lround(size.x / density)),
                          static_cast<int>(std::lround(size.y / density)));
 }
 
@@ -57,7 +58,7 @@ void App::serve_exports() {
         const bool here = file.parent_path() == std::filesystem::current_path();
         state_.notice = "saved as " + (here ? file.filename().string() + " in the current folder" : file.string());
     } catch (const Error& error) {
-        state_.notice = error.what();
+        state_.refusal = error.what();
     }
 }
 
@@ -125,11 +126,14 @@ void App::export_screen(const ExportRequest& request, const std::string& command
     const float scale = fitting_scale(size, state_.zoom) * pixels;
     const PictureSetup setup{static_cast<int>(std::lround(size.x * pixels)),
                              static_cast<int>(std::lround(size.y * pixels)), pixels, request.transparent};
+    const Toasts toasts = std::exchange(toasts_, {});
     const Aside drawn = draw_aside(setup, scale, [&](Ui& ui) {
         Page& shown = page();
+        shown.follow(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
     });
+    toasts_ = toasts;
     const Rect all{0, 0, static_cast<float>(setup.width), static_cast<float>(setup.height)};
     write_figure(request, drawn, request.region == "page" ? room_ : all, scale,
                  std::string("Locus, page ") + page().title(), command);

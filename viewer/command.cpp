@@ -18,14 +18,15 @@ const std::map<std::string, std::string>& options_of_fields() {
     return options;
 }
 
-/// An option says no more than its field only where the program does not read more into it.
+/// An option says no more than its field only where the program does not read more into it: on other pages a text, a
+/// layer, a head or a cell are the page's own.
 bool option_is_plain(const State& state, const std::string& name, const std::string& value) {
-    const bool compares = state.page == "compare" || state.compare.has_files();
     if (value.empty()) return false;
+    if (name == "page" || name == "theme" || name == "zoom") return true;
+    if (name == "dialect") return state.dialect != Dialect::reference;
+    if ((state.page != "attention" && state.page != "decoder") || state.compare.has_files()) return false;
     if (name == "text") return state.tokens.empty();
-    if (name == "mask") return !state.tokens.empty();
-    if (name == "layer" || name == "head" || name == "cell") return !compares;
-    return name != "dialect" || state.dialect != Dialect::reference;
+    return name != "mask" || !state.tokens.empty();
 }
 
 /// What the program makes of the words that come before --set.
@@ -76,11 +77,11 @@ State still_of(const State& state) {
     return still;
 }
 
-std::vector<std::string> command_words(const State& moving, const std::string& model, int width, int height) {
+std::vector<std::string> command_words(const State& moving, int width, int height) {
     const State state = still_of(moving), opened = opened_by(state);
     const Options defaults;
     std::vector<std::string> words = {"locus", "view"}, sets;
-    if (model != defaults.model) words.push_back(model.starts_with('-') ? "./" + model : model);
+    if (state.model != State().model) words.push_back(state.model.starts_with('-') ? "./" + state.model : state.model);
     const auto add = [&](const std::string& option, const std::string& value) {
         if (value.starts_with('-'))
             words.push_back(option + "=" + value);
@@ -90,6 +91,7 @@ std::vector<std::string> command_words(const State& moving, const std::string& m
     if (state.compare.report) add("--report", state.compare.report->file.string());
     for (const StateField& field : state_fields()) {
         const std::string value = field.get(state);
+        if (field.name == "model") continue;
         // Beside files a place is always said, or the program would look for the worst one.
         const bool forced = field.name == "compare.cell" && state.compare.has_files();
         if (value == field.get(opened) && !forced) continue;

@@ -16,8 +16,8 @@ std::string shell_line(const std::vector<std::string>& words);
 State still_of(const State& state);
 
 /// "locus view ...": the program's words that lead from its defaults to this state, with options of their own where
-/// there are some and --set for the rest.  `model` as it was opened; width and height of the window in design pixels.
-std::vector<std::string> command_words(const State& state, const std::string& model, int width, int height);
+/// there are some and --set for the rest.  Width and height of the window in design pixels.
+std::vector<std::string> command_words(const State& state, int width, int height);
 
 /// "Locus 0.1.0"
 std::string program_version();

@@ -33,13 +33,16 @@ CellPicture cells_of(const ImageMark& image, ThemeName theme) {
     for (Index i = 0; i < y.count; ++i)
         for (Index j = 0; j < x.count; ++j) visible(i, j) = !heatmap.hidden(y.first + i, x.first + j);
     const Matrix<float> values = heatmap.values().block(y.first, x.first, y.count, x.count);
-    std::vector<CellLevel> levels = pool_levels(values, visible, Pooling::largest);
-    const auto fits = [](const CellLevel& level) {
-        return level.values.rows() <= kMostCells && level.values.cols() <= kMostCells;
-    };
-    const CellLevel& level = *std::find_if(levels.begin(), levels.end(), fits);
+    Pyramid pyramid{SharedMatrix(values), visible, Pooling::largest};
+    Detail detail;
+    while (y.count >> detail.rows > kMostCells) ++detail.rows;
+    while (x.count >> detail.cols > kMostCells) ++detail.cols;
+    const bool whole = detail == Detail{};
+    const Mask& hidden = whole ? pyramid.hidden() : pyramid.level(detail).hidden;
+    const Matrix<float> level = whole ? values : pyramid.level(detail).values;
     CellPicture picture;
-    picture.cells = paint(level, ColourMap::of_theme(heatmap.map(), theme), heatmap.range(), theme_of(theme).hidden);
+    picture.cells = paint(level, hidden, {0, 0, level.rows(), level.cols()}, ColourMap::of_theme(heatmap.map(), theme),
+                          heatmap.range(), theme_of(theme).hidden);
     const double per_x = picture.cells.width / static_cast<double>(x.count);
     const double per_y = picture.cells.height / static_cast<double>(y.count);
     picture.first_x = (image.uv_min.x * static_cast<double>(cols) - static_cast<double>(x.first)) * per_x;

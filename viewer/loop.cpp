@@ -8,7 +8,6 @@ namespace locus {
 namespace {
 
 constexpr int kFramesAfterInput = 3;  // Dear ImGui needs a frame to notice the pointer and one to answer it
-constexpr double kCaret = 0.25;       // seconds between frames while a caret blinks or a film runs
 constexpr double kAsleep = 3600;
 
 }  // namespace
@@ -19,11 +18,10 @@ void run_loop(Window& window, App& app, double seconds) {
     const auto left = [&] { return seconds - std::chrono::duration<double>(Clock::now() - start).count(); };
     int frames = 0;
     while (!window.should_close() && !app.wants_to_close() && left() > 0) {
-        const bool caret =
-            app.state().editing || app.state().palette || app.state().exports.open || app.state().film_runs();
-        window.wait(frames > 0 ? 0 : std::min(left(), caret ? kCaret : kAsleep));
+        const double rest = app.rest();
+        window.wait(frames > 0 ? 0 : std::min({left(), rest, kAsleep}));
         if (window.take_activity()) frames = kFramesAfterInput;
-        if (frames == 0 && !caret && app.settled()) continue;
+        if (frames == 0 && rest > kAsleep && app.settled()) continue;
         frames = std::max(0, frames - 1);
         app.draw_frame();
     }

@@ -6,7 +6,7 @@
 
 #include "core/attention/softmax.h"
 #include "core/trace.h"
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/colour_map.h"
 
 namespace locus {
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/cli/program.h"
+#include "viewer/exhibit_source.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state_fields.h"
@@ -43,7 +44,8 @@ std::string known_pages() {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("model", options.model, "model folder, or the name of a built-in one")->capture_default_str();
+    app.add_option("model", options.model, "model folder of any family, or the name of a built-in one")
+        ->capture_default_str();
     app.add_option("--text", options.text, "the sentence");
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
     app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
@@ -76,6 +78,11 @@ void add_options(CLI::App& app, Options& options) {
         ->allow_extra_args(false);
     app.add_option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4")->capture_default_str();
     app.add_flag("--transparent", options.transparent, "no background in a .png or .svg");
+    app.add_option("--script", options.script,
+                   "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
+                   "over the script's; status 1 where something else is seen than the script expects")
+        ->check(cli::not_empty());
+    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -104,6 +111,9 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
+    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
+    LOCUS_CHECK(!options.script || !options.screenshot,
+                "expected one of --script and --screenshot, found both; a script takes pictures itself");
     LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
     LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
     LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
@@ -117,6 +127,23 @@ State state_of(Options& options) {
     state.mask = options.mask.value_or("");
     apply_sets(options, state);
     return state;
+}
+
+std::string place_model(const Options& options, State& state) {
+    const std::string page = state.page;
+    const bool other_family = show_model(state, options.model);
+    if (options.page || page != State().page) state.page = page;
+    if (ExhibitChoice* choice = choice_of_page(state, state.page)) {
+        if (options.text) choice->text = *options.text;
+        if (options.tokens) choice->tokens = *options.tokens;
+        if (options.mask) choice->mask = *options.mask;
+        state.text = State().text;
+        state.tokens.clear();
+        state.mask.clear();
+    }
+    apply_sets(options, state);  // once more: they are said of the page that is shown
+    state.wanted_model.clear();
+    return other_family ? Options().model : options.model;
 }
 
 void open_sources(const Options& options, State& state) {
@@ -171,6 +198,12 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         state.compare.stage = at_layer(state.compare.stage, layer);
         fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
     }
+    if (state.page == "rope" && (options.layer || options.head)) {
+        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
+        fit("--layer", "rope.layer", options.layer, state.rope.layer, sizes.layers);
+        fit("--head", "rope.head", options.head, state.rope.head, sizes.heads);
+        return;
+    }
     fit("--layer", "layer", options.layer, state.layer, config.num_hidden_layers);
     fit("--head", "head", options.head, state.head, config.num_attention_heads);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
@@ -223,7 +256,9 @@ void check_kept(const Options& options, const State& shown) {
     for (const std::string& set : options.set) {
         const StateField& field = state_field(set.substr(0, set.find('=')));
         // A film turns its frames by itself.
-        if (field.name.ends_with(".frame") || field.name.ends_with(".playing") || field.name == "dialect") continue;
+        if (field.name.ends_with(".frame") || field.name.ends_with(".playing") || field.name == "dialect" ||
+            field.name == "model")
+            continue;
         field.set(wished, set.substr(set.find('=') + 1));
         LOCUS_CHECK(field.get(wished) == field.get(shown), field.name + " is \"" + field.get(wished) +
                                                                "\", which the page does not have: it would show \"" +

@@ -70,8 +70,9 @@ struct Answer {
 
 class Session {
 public:
-    /// Opens a folder or a built-in model.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
-    explicit Session(const std::string& model);
+    /// Opens a folder or a built-in model.  Answers are numbered from `first_serial` + 1, so that two sessions need not
+    /// share numbers.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
+    explicit Session(const std::string& model, std::uint64_t first_serial = 0);
 
     const std::string& name() const { return name_; }
     const DebertaConfig& config() const { return model_.config(); }
@@ -81,8 +82,9 @@ public:
     void check(const Request& request) const;
     /// Tokens of the request.  Throws Error(usage) for an empty text or a damaged list.
     ModelInput input_of(const Request& request) const;
-    /// Runs the model.  Never throws: a refusal becomes Answer::error.  One call at a time.
-    std::shared_ptr<const Answer> answer(const Request& request) const;
+    /// Runs the model.  Never throws: a refusal becomes Answer::error; nothing comes back once `stop` says yes.  One
+    /// call at a time.
+    std::shared_ptr<const Answer> answer(const Request& request, const StopAsked& stop = {}) const;
 
 private:
     void fill(Answer& answer) const;
@@ -94,6 +96,7 @@ private:
     std::vector<std::string> stage_names(const CompareSide& side, const ModelInput& input) const;
     const Trace& trace_of(const CompareSide& side, const std::string& stage, const ModelInput& input, Trace& own) const;
     const OpenedDump& dump(const std::string& file) const;
+    Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
     std::string name_;
     Checkpoint checkpoint_;
@@ -102,7 +105,8 @@ private:
     Deberta<float> model_;
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
-    mutable std::uint64_t serial_ = 0;
+    mutable std::uint64_t serial_;
+    mutable StopAsked stop_;  // of the call that is under way
 };
 
 }  // namespace locus

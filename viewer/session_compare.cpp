@@ -51,7 +51,7 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
     if (side.exact && !exact_) exact_.emplace(cli::open_deberta<double>(checkpoint_));
-    own = side.exact ? exact_->forward(input, options, wanted) : model_.forward(input, options, wanted);
+    own = side.exact ? exact_->forward(input, options, wanted, stop_) : model_.forward(input, options, wanted, stop_);
     return own;
 }
 

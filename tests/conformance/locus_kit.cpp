@@ -8,6 +8,7 @@
 #include "core/io/whole_file.h"
 #include "tests/conformance/kit_check.h"
 #include "tests/conformance/kit_export.h"
+#include "tests/conformance/kit_mistake.h"
 #include "tests/conformance/kit_stream.h"
 #include "tests/conformance/report_printers.h"
 
@@ -75,6 +76,30 @@ int run_check(const CLI::App& app, const Arguments& arguments) {
     return result.report.pass() ? 0 : 1;
 }
 
+void add_mistake(CLI::App& app, MistakeRequest& request) {
+    app.add_option("mistake", request.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+        ->check(cli::not_empty());
+    app.add_option("--model", request.input.model, "model folder, or the name of a built-in one")
+        ->check(cli::not_empty())
+        ->required();
+    app.add_option("--text", request.input.texts, "one or several texts")->allow_extra_args(false);
+    app.add_option("--tokens", request.input.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
+    app.add_option("--mask", request.input.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
+    app.add_option("--input", request.input.input_file, "a safetensors file, as in locus trace --input")
+        ->check(cli::not_empty());
+    app.add_option("--segment", request.input.segment,
+                   "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--stages", request.stages, "globs separated by commas; all stages if absent")
+        ->check(cli::not_empty());
+    app.add_option("--precision", request.precision, "of the dump: f32 or f64")->capture_default_str();
+    app.add_option("--dialect", request.dialect, "of everything but the mistake: reference, official, hf or paper")
+        ->capture_default_str();
+    app.add_option("--out", request.out, "write the dump to this safetensors file")->check(cli::not_empty());
+    app.add_flag("--list", request.list, "list what every mistake changes first with this model and input");
+    app.add_flag("--json", request.json, "print JSON");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,6 +108,7 @@ int main(int argc, char** argv) {
         "  locus kit export my-kit/\n"
         "  locus kit check my-kit/ dumps/ --family deberta\n"
         "  locus kit check my-kit/ --run \"python3 my_port.py\"\n"
+        "  locus kit mistake 7 --model tiny-v3 --text \"tom went to the bakery\" --out wrong.safetensors\n"
         "A dump holds any of the stages of a case: dumps/<id>.safetensors, dumps/<id>/dump.safetensors or\n"
         "dumps/<id>/<stage>.npy; a program writes frames name\\0dtype\\0shape\\0values.  What is not there is not "
         "reported,\n"
@@ -115,6 +141,13 @@ int main(int argc, char** argv) {
     checking->add_option("--junit", arguments.junit, "also write this JUnit file")->check(cli::not_empty());
     checking->add_option("--html", arguments.html, "also write this page")->check(cli::not_empty());
     checking->add_flag("--json", arguments.json, "print JSON");
-    return cli::run_program(app, argc, argv,
-                            [&] { return *exporting ? run_export(arguments.folder) : run_check(app, arguments); });
+    MistakeRequest mistake;
+    CLI::App* making = app.add_subcommand("mistake", "what a port that makes a mistake of the catalogue would dump");
+    add_mistake(*making, mistake);
+    return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+        for (std::string& text : mistake.input.texts) text = cli::readable_text(app, text);
+        if (*making) std::cout << run_mistake(mistake);
+        if (*making) return 0;
+        return *exporting ? run_export(arguments.folder) : run_check(app, arguments);
+    });
 }

@@ -1,0 +1,120 @@
+// The viewer runs other programs of this build: it waits for what they say, and never longer than it must.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "core/check.h"
+#include "viewer/program.h"
+
+namespace {
+
+using namespace locus;
+namespace fs = std::filesystem;
+using End = ProgramOutput::End;
+
+ProgramOutput shell(const std::string& line, const std::stop_token& stop = {}, double seconds = 20) {
+    return run_program("/bin/sh", {"-c", line}, stop, seconds);
+}
+
+double seconds_of(const std::function<void()>& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool runs(const std::string& process) { return fs::exists("/proc/" + process); }
+
+}  // namespace
+
+TEST_CASE("a program's two outputs and its status are kept apart", "[program]") {
+    const ProgramOutput output = shell("echo right; echo wrong >&2; exit 3");
+    CHECK(output.out == "right\n");
+    CHECK(output.err == "wrong\n");
+    CHECK(output.status == 3);
+    CHECK(output.end == End::itself);
+    CHECK_FALSE(output.succeeded());
+    CHECK(shell("true").succeeded());
+}
+
+TEST_CASE("words reach a program as they are, no shell reads them", "[program]") {
+    const std::string odd = "a b; rm -rf \"$HOME\" `date` $(date) '\n\xE2\x88\x92*";
+    CHECK(run_program("/usr/bin/printf", {"%s|%s", odd, ""}).out == odd + "|");
+}
+
+TEST_CASE("a program has no input", "[program]") { CHECK(run_program("/bin/cat", {}, {}, 20).out.empty()); }
+
+TEST_CASE("long outputs on both sides come whole", "[program]") {
+    const ProgramOutput output = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; printf end");
+    CHECK(output.out.size() == 3000003);
+    CHECK(output.err.size() == 2000000);
+    CHECK(output.out.ends_with("end"));
+}
+
+TEST_CASE("a program that does not end is killed after its time, with what it had started", "[program]") {
+    ProgramOutput output;
+    CHECK(seconds_of([&] { output = shell("sleep 60 & echo $!; wait", {}, 0.3); }) < 10);
+    CHECK(output.end == End::too_late);
+    const std::string sleeper = output.out.substr(0, output.out.find('\n'));
+    REQUIRE_FALSE(sleeper.empty());
+    for (int n = 0; n < 200 && runs(sleeper); ++n) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK_FALSE(runs(sleeper));
+}
+
+TEST_CASE("a program that closed its outputs is still waited for", "[program]") {
+    const ProgramOutput output = shell("exec >/dev/null 2>/dev/null; sleep 0.2; exit 5");
+    CHECK(output.status == 5);
+}
+
+TEST_CASE("a child that a program leaves behind does not hold the answer back", "[program]") {
+    ProgramOutput output;
+    CHECK(seconds_of([&] { output = shell("sleep 60 & echo done"); }) < 10);
+    CHECK(output.out == "done\n");
+    CHECK(output.succeeded());
+}
+
+TEST_CASE("a program can be stopped from another thread", "[program]") {
+    std::stop_source stop;
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        stop.request_stop();
+    });
+    ProgramOutput output;
+    CHECK(seconds_of([&] { output = shell("sleep 60", stop.get_token(), 30); }) < 10);
+    later.join();
+    CHECK(output.end == End::cancelled);
+    CHECK(output.trouble("locus-kit") == "locus-kit was stopped");
+}
+
+TEST_CASE("how a program failed is one sentence", "[program]") {
+    CHECK(shell("true").trouble("locus-kit").empty());
+    CHECK(shell("exit 4").trouble("locus-kit") == "locus-kit ended with status 4 and said nothing");
+    CHECK(shell("kill -SEGV $$").trouble("locus-kit") == "locus-kit was ended by signal 11 (Segmentation fault)");
+    CHECK(shell("kill -SEGV $$").status == 128 + 11);
+    CHECK(shell("echo a >&2; echo 'locus kit: no such mistake' >&2; exit 2").trouble("locus-kit") ==
+          "locus kit: no such mistake");
+    CHECK(shell("echo broken >&2; exit 2").trouble("locus-kit") == "locus-kit: broken");
+    CHECK(shell("sleep 9", {}, 0.05).trouble("locus-kit") == "locus-kit took too long and was stopped");
+}
+
+TEST_CASE("programs stand beside the running one; a missing one is named with its folder", "[program]") {
+    const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+    CHECK(sibling_program("locus-kit") == here / "locus-kit");
+    CHECK_THROWS_WITH(sibling_program("locus-nothing"),
+                      "this needs the program locus-nothing, expected it beside this "
+                      "one in " +
+                          here.string() + ", where it is not");
+    CHECK_THROWS_WITH(run_program("/no/such/program", {}),
+                      "/no/such/program: cannot be started (No such file or directory)");
+}
+
+TEST_CASE("two programs at once do not wait for each other's outputs", "[program]") {
+    double quick = 99;
+    std::thread slow([] { shell("sleep 2"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    quick = seconds_of([] { shell("echo quick"); });
+    CHECK(quick < 1.5);
+    slow.join();
+}

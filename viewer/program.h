@@ -1,0 +1,33 @@
+#pragma once
+// Another program of this build, run for what it says: its words are given one by one and no shell reads them.
+#include <filesystem>
+#include <limits>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace locus {
+
+struct ProgramOutput {
+    enum class End { itself, cancelled, too_late, too_long };
+    End end = End::itself;  // otherwise it was killed, with everything it had started
+    int status = 0;         // of its exit; 128 + the signal that ended it
+    std::string out, err;   // standard output and error, as far as they came
+
+    bool succeeded() const { return end == End::itself && status == 0; }
+    /// What went wrong in one sentence that begins with the program's name: its own last line on stderr where it wrote
+    /// one, else how it ended.  Empty where it succeeded.
+    std::string trouble(const std::string& name) const;
+};
+
+/// The program of that name in the folder of the running one, e.g. "locus-kit".
+/// Throws Error(unsupported) with one sentence where there is none.
+std::filesystem::path sibling_program(const std::string& name);
+
+/// Runs `file` with `arguments` and no input in a process group of its own, and waits until it has ended.  It is killed
+/// when `stop` is requested, after `seconds`, or when it has written more than 256 MiB.  Several threads may call this
+/// at once.  Throws Error(unreadable) if it cannot be started.
+ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
+                          const std::stop_token& stop = {}, double seconds = std::numeric_limits<double>::infinity());
+
+}  // namespace locus
