@@ -89,6 +89,19 @@ void write_picture(const std::filesystem::path& file, const Pixels& picture, con
     write_whole_file(file, [&](const ByteSink& sink) { sink(bytes.data(), bytes.size()); });
 }
 
+void divide_by_opacity(Pixels& picture) {
+    for (std::size_t at = 0; at < picture.rgba.size(); at += 4) {
+        const int alpha = picture.rgba[at + 3];
+        for (std::size_t n = 0; n < 3 && alpha > 0 && alpha < 255; ++n)
+            picture.rgba[at + n] =
+                static_cast<std::uint8_t>(std::min(255, (picture.rgba[at + n] * 255 + alpha / 2) / alpha));
+    }
+}
+
+void make_opaque(Pixels& picture) {
+    for (std::size_t alpha = 3; alpha < picture.rgba.size(); alpha += 4) picture.rgba[alpha] = 255;
+}
+
 Pixels cropped(const Pixels& picture, int x, int y, int width, int height) {
     const int left = std::clamp(x, 0, picture.width), top = std::clamp(y, 0, picture.height);
     Pixels part{

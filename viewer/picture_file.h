@@ -19,6 +19,10 @@ std::string png_bytes(const Pixels& picture, const PictureNotes& notes = {});
 /// Writes a PNG, as a whole or not at all.  Throws Error(unreadable) that names the file and the reason.
 void write_picture(const std::filesystem::path& file, const Pixels& picture, const PictureNotes& notes = {});
 
+/// Colours that came out multiplied with their opacity become what a PNG file holds.
+void divide_by_opacity(Pixels& picture);
+void make_opaque(Pixels& picture);
+
 /// The part of a picture from (x, y) on; what lies outside of it is left out.
 Pixels cropped(const Pixels& picture, int x, int y, int width, int height);
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "viewer/picture_file.h"
 
 namespace locus {
 
@@ -294,7 +295,7 @@ Pixels Window::Parts::pixels(int width, int height) const {
 
 Pixels Window::read_pixels() const {
     Pixels read = parts_->pixels(parts_->setup.width, parts_->setup.height);
-    for (std::size_t alpha = 3; alpha < read.rgba.size(); alpha += 4) read.rgba[alpha] = 255;
+    make_opaque(read);
     return read;
 }
 
@@ -310,14 +311,10 @@ void Window::begin_picture(const PictureSetup& setup) {
 
 Pixels Window::end_picture() {
     Pixels drawn = parts_->pixels(parts_->picture->width, parts_->picture->height);
-    // Colours came out multiplied with their opacity, which a PNG file does not want.
-    for (std::size_t at = 0; at < drawn.rgba.size(); at += 4) {
-        std::uint8_t& alpha = drawn.rgba[at + 3];
-        if (!parts_->picture->transparent) alpha = 255;
-        for (std::size_t n = 0; n < 3 && alpha > 0 && alpha < 255; ++n)
-            drawn.rgba[at + n] =
-                static_cast<std::uint8_t>(std::min(255, (drawn.rgba[at + n] * 255 + alpha / 2) / alpha));
-    }
+    if (parts_->picture->transparent)
+        divide_by_opacity(drawn);
+    else
+        make_opaque(drawn);
     glDeleteFramebuffers(1, &parts_->aside.name);
     glDeleteTextures(1, &parts_->aside.colour);
     parts_->aside = {};
@@ -374,11 +371,11 @@ void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
 
 void Window::resize(int width, int height) {
     if (!parts_->setup.headless) return glfwSetWindowSize(parts_->window, width, height);
-    glDeleteFramebuffers(1, &parts_->framebuffer);
-    glDeleteTextures(1, &parts_->colour);
+    glDeleteFramebuffers(1, &parts_->headless.name);
+    glDeleteTextures(1, &parts_->headless.colour);
     parts_->setup.width = width;
     parts_->setup.height = height;
-    parts_->make_framebuffer();
+    parts_->headless = Parts::make_framebuffer(width, height);
 }
 
 }  // namespace locus

@@ -11,7 +11,7 @@ using namespace locus;
 
 namespace {
 
-constexpr Corners kScreen{{0, 0}, {400, 300}};
+const Corners kScreen{{0, 0}, {400, 300}};
 
 template <class Shape>
 Mark mark(Shape shape, Corners clip = kScreen, ImU32 colour = IM_COL32(79, 143, 247, 255)) {
