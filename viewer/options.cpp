@@ -125,6 +125,12 @@ State state_of(Options& options) {
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
+    if (!has_own_head(state.page)) {  // others read these as their own; fit_to_model judges them
+        if (options.layer) state.layer = *options.layer;
+        if (options.head) state.head = *options.head;
+        long i = 0, j = 0;
+        if (options.cell && parse_pair(*options.cell, ',', i, j)) state.cell = {i, j};
+    }
     apply_sets(options, state);
     return state;
 }
