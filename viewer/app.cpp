@@ -4,6 +4,7 @@
 
 #include "viewer/exhibit_source.h"
 #include "viewer/picture_file.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -26,9 +27,17 @@ double App::now() const { return std::chrono::duration<double>(std::chrono::stea
 
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
+    if (state_.page == "start") request.decoder = session_->has_decoder();  // its pictures are of every page
+    request.masked = state_.masked;
+    if (state_.page == "attention") {
+        request.overview = state_.attention.picture == AttentionPicture::all_heads;
+        if (state_.attention.picture == AttentionPicture::stage)
+            request.stage = at_layer(state_.attention.stage, state_.layer);
+    }
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
+        request.at_input = state_.decoder.at_input;
         request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
     }
     if (state_.page == "compare") {
@@ -68,12 +77,16 @@ void App::exchange_models() {
     answer_.reset();
     asked_.reset();
     error_.clear();
+    state_.masked.clear();  // places among the tokens of another model
     state_.model = opened->model;
     state_.notice = fit_to_session(*session_, state_);
     if (state_.notice.empty()) state_.notice = "opened " + session_->name();
 }
 
 void App::exchange_answers() {
+    // Places of [MASK] belong to the text that they were chosen in.
+    if (asked_ && asked_->masked == state_.masked && (asked_->text != state_.text || asked_->tokens != state_.tokens))
+        state_.masked.clear();
     const Request request = wanted();
     if (asked_ != request) {
         asked_ = request;
@@ -118,9 +131,10 @@ bool App::stop_work() {
 }
 
 double App::rest() const {
-    constexpr double kCaret = 0.25, kClock = 0.1;  // seconds between frames
+    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
-    if (state_.editing || state_.palette || state_.exports.open || state_.film_runs()) rest = std::min(rest, kCaret);
+    if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
+    if (state_.film_runs()) rest = std::min(rest, kFilm);
     if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
     return rest;
 }
@@ -135,7 +149,7 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
     // The decoder's numbers and both sides of a comparison come with their own kinds of request: another page's answer
     // has none of them.
     const std::string name = shown.name();
-    const bool fits = answer_ && answer_->request.decoder == (name == "decoder") &&
+    const bool fits = answer_ && (answer_->request.decoder == (name == "decoder") || name == "start") &&
                       answer_->request.compare.has_value() == (name == "compare");
     return {ui, state_, *session_, fits ? answer_.get() : nullptr, worker_.busy() || opener_.busy()};
 }
@@ -235,8 +249,9 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().push_clip(side.min(), side.max());
         shown.draw_side(scene, side);
         ui.draw().pop_clip();
-        shown.draw_formula(scene, formula);
+        if (state_.tour.step < 0) shown.draw_formula(scene, formula);
     }
+    if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
     if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
         draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
                      page_error_.empty() ? error_ : page_error_);

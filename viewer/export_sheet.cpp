@@ -83,7 +83,7 @@ void ExportSheet::draw_row(Scene& scene, std::size_t row, float x, float y, floa
         ui.text(x, y, row == pixels ? "of PNG alone" : "of pictures alone", faded(ui.theme->muted, 0.6f));
     } else if (row == what) {
         auto at = static_cast<Index>(std::min(choice.region, regions_.size() - 1));
-        ui.stepper("region", x + ui.px(180), y, regions_[static_cast<std::size_t>(at)], at, 0,
+        ui.stepper("region", x + ui.px(150), y, regions_[static_cast<std::size_t>(at)], at, 0,
                    static_cast<Index>(regions_.size()) - 1);
         choice.region = static_cast<std::size_t>(at);
     } else if (row == format) {

@@ -48,9 +48,13 @@ bool press_with_ctrl(State& state, const KeyPress& press, bool& close) {
 void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing || state.exports.open)
         state.key_sheet = state.palette = state.editing = state.exports.open = false;
+    else if (state.tour.step >= 0)
+        end_tour(state);
+    else if (state.page == "attention" && !state.attention.selection.empty())
+        state.attention.selection = {};
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
-            false;
+        state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
+            state.text_page.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -108,6 +112,10 @@ bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& sa
     }
     if (press.key == Key::f12) {
         save = true;
+        return true;
+    }
+    if (press.key == Key::enter && state.tour.step >= 0 && !state.editing && !state.palette && !state.key_sheet) {
+        step_tour(scene, press.shift ? -1 : 1);
         return true;
     }
     if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press, close);

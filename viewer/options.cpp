@@ -24,6 +24,14 @@ bool parse_pair(const std::string& text, char separator, long& first, long& seco
     return b.ec == std::errc{} && b.ptr == end;
 }
 
+/// Row and column of a text of `length` tokens.
+Cell cell_of(const std::string& text, Index length) {
+    long i = 0, j = 0;
+    LOCUS_CHECK(parse_pair(text, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
+                "--cell is \"" + text + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+    return {i, j};
+}
+
 bool is_set(const Options& options, const std::string& field) {
     return std::any_of(options.set.begin(), options.set.end(),
                        [&](const std::string& set) { return set.starts_with(field + "="); });
@@ -57,6 +65,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--report", options.report,
                    "what locus kit check --json or locus check --json printed: its first wrong "
                    "stage is opened")
+        ->check(cli::not_empty());
+    app.add_option("--dumps", options.dumps, "a folder with a port's dumps: the conformance kit judges them")
         ->check(cli::not_empty());
     app.add_option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
         ->allow_extra_args(false)
@@ -121,6 +131,11 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
     LOCUS_CHECK(options.compare.size() <= 2,
                 "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
+    LOCUS_CHECK(!options.dumps || (!options.report && options.compare.empty()),
+                "expected one of --dumps, --report and --compare, found several");
+    if (options.dumps && !options.page) state.page = "conformance";
+    state.conformance.dumps = options.dumps.value_or("");
+    state.conformance.report = options.report.value_or("");
     if ((options.report || options.stage || !options.compare.empty()) && !options.page) state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
@@ -204,10 +219,15 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         state.compare.stage = at_layer(state.compare.stage, layer);
         fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
     }
-    if (state.page == "rope" && (options.layer || options.head)) {
-        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
-        fit("--layer", "rope.layer", options.layer, state.rope.layer, sizes.layers);
-        fit("--head", "rope.head", options.head, state.rope.head, sizes.heads);
+    if (state.page == "rope" && (options.layer || options.head || options.cell)) {
+        const ExhibitModel shown(state.exhibits.roformer.model, Family::roformer);
+        fit("--layer", "rope.layer", options.layer, state.rope.layer, shown.model().sizes().layers);
+        fit("--head", "rope.head", options.head, state.rope.head, shown.model().sizes().heads);
+        if (options.cell) {
+            const Cell cell = cell_of(*options.cell, shown.input_of(state.exhibits.roformer).length());
+            state.rope.query = state.rope.m = cell.i;
+            state.rope.key = state.rope.n = cell.j;
+        }
         return;
     }
     fit("--layer", "layer", options.layer, state.layer, config.num_hidden_layers);
@@ -219,10 +239,7 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
                     "--cell is \"" + *options.cell + "\", expected row and column: I,J");
         state.compare.wished = Cell{i, j};
     } else if (options.cell) {
-        LOCUS_CHECK(
-            parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
-            "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
-        state.cell = {i, j};
+        state.cell = cell_of(*options.cell, length);
     }
     LOCUS_CHECK(!is_set(options, "cell") || (state.cell.i < length && state.cell.j < length),
                 "cell is \"" + std::to_string(state.cell.i) + "," + std::to_string(state.cell.j) +
@@ -234,8 +251,8 @@ void check_kept(const Options& options, const State& shown) {
     State wished = shown;
     for (const std::string& set : options.set) {
         const StateField& field = state_field(set.substr(0, set.find('=')));
-        // A film turns its frames by itself.
-        if (field.name.ends_with(".frame") || field.name.ends_with(".playing") || field.name == "dialect" ||
+        // A film that plays moves on by itself.
+        if (field.name.ends_with(".playing") || is_set(options, field.name + ".playing") || field.name == "dialect" ||
             field.name == "model")
             continue;
         field.set(wished, set.substr(set.find('=') + 1));

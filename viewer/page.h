@@ -79,6 +79,7 @@ std::string size_line(Index layers, Index heads);
 /// [ ] , . for a page with a layer and a head of its own; false for other keys.
 bool step_head(const KeyPress& press, Index layers, Index heads, Index& layer, Index& head);
 
+std::unique_ptr<Page> make_start_page();
 std::unique_ptr<Page> make_positions_page();
 std::unique_ptr<Page> make_attention_page();
 std::unique_ptr<Page> make_decoder_page();
@@ -87,5 +88,6 @@ std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
 std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
+std::unique_ptr<Page> make_conformance_page();
 
 }  // namespace locus

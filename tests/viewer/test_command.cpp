@@ -109,9 +109,9 @@ TEST_CASE("command: what nobody changed is not in it", "[view][command]") {
 
 TEST_CASE("command: a film stands still in it", "[view][command]") {
     State state;
-    state.memory.playing = true;
-    state.memory.frame = 2;
-    CHECK(shell_line(command_words(state, 1280, 800)) == "locus view --set memory.frame=2");
+    state.memory.film.playing = true;
+    state.memory.film.at = 2;
+    CHECK(shell_line(command_words(state, 1280, 800)) == "locus view --set memory.film=2");
 }
 
 TEST_CASE("command: a report, its case, its stage and its cell come back", "[view][command][compare]") {

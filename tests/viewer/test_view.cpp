@@ -59,7 +59,7 @@ struct Report {
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ncompare\n");
+          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
@@ -101,7 +101,7 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
     }
     const TemporaryFolder folder;
     for (const std::string page :
-         {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "compare"})
+         {"start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =

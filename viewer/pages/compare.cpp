@@ -146,7 +146,7 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     const float controls = state.from_model() ? ui.px(98) : state.has_files() && state.report ? ui.px(6) : ui.px(98);
     layout.cells = layout.title + ui.px(14) + controls + header;
     const float below =
-        state.report ? std::min(stage_list_height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
+        state.report ? std::min(list_.height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
     const float by_width = (inside.width() - names - 2 * layout.gap) / 3;
     const float by_height = inside.y1 - layout.cells - ui.px(40) - below;
     const float side = std::floor(std::max(ui.px(60), std::min(by_width, by_height)));
@@ -161,6 +161,12 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     layout.gap += std::floor(wider);
     layout.left = inside.x0 + names + std::floor(std::max(0.0f, spare - 2 * wider) / 2);
     return layout;
+}
+
+void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
+    CompareState& state = scene.state.compare;
+    const std::string clicked = list_.draw(scene.ui, room, *state.reported(), state.stage);
+    if (!clicked.empty()) state.open_stage(clicked);
 }
 
 void ComparePage::draw(Scene& scene, const Rect& room) {

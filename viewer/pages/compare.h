@@ -10,6 +10,7 @@
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/side_column.h"
+#include "viewer/stage_list.h"
 
 namespace locus {
 
@@ -64,10 +65,8 @@ private:
     void describe(Scene& scene, Cell cell) const;
     void draw_profile(Scene& scene, const Rect& room) const;
     void draw_stage_list(Scene& scene, const Rect& room);
-    float stage_list_height(const Ui& ui, float width) const;
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
-    void draw_mistake(Scene& scene, SideColumn& column) const;
     void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
@@ -88,12 +87,13 @@ private:
     std::string where_;
     std::vector<std::string> row_words_, column_words_;  // empty: numbers
     std::vector<std::string> stages_;
-    std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
-    bool whole_numbers_ = false;                    // an index tensor
-    bool outdated_ = false;                         // the files are not those that the report judged
+    std::string placed_for_, made_for_;
+    bool whole_numbers_ = false;  // an index tensor
+    bool outdated_ = false;       // the files are not those that the report judged
     bool shows_tokens_ = true;
     Index row_seen_ = -1;  // State::cell.i when it was last looked at
-    float stage_scroll_ = 0, side_scroll_ = 0, list_height_ = 0, list_width_ = 0;
+    float side_scroll_ = 0;
+    StageList list_;
 };
 
 }  // namespace locus

@@ -78,9 +78,10 @@ void TextPage::explain_travel(Scene& scene, SideColumn& column) const {
         const bool chosen = move.move == scene.state.text_page.move;
         const std::string words = from.words[static_cast<std::size_t>(move.move.i)].text + " \u2192 " +
                                   to.words[static_cast<std::size_t>(move.move.j)].text;
-        column.row(
-            {{scene.ui.cut(words, scene.ui.px(136)), chosen ? scene.ui.theme->c2p : scene.ui.theme->muted}},
-            fixed(move.flow, 2) + "\u00d7" + fixed(move.distance, 2) + " = " + fixed(move.flow * move.distance, 3));
+        column.row({{scene.ui.cut(words, scene.ui.px(move.flow < 0.01 ? 118 : 136)),
+                     chosen ? scene.ui.theme->c2p : scene.ui.theme->muted}},
+                   fixed(move.flow, move.flow < 0.01 ? 4 : 2) + "\u00d7" + fixed(move.distance, 2) + " = " +
+                       fixed(move.flow * move.distance, 3));
     }
     if (all.size() > most) column.row("and " + std::to_string(all.size() - most) + " more", fixed(rest, 3));
     column.row(plan.relaxed ? "sum: relaxed distance" : "sum: word mover\u2019s distance",
