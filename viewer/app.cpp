@@ -8,17 +8,11 @@
 
 namespace locus {
 
-namespace {
-
-/// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
-/// scale builds the fonts anew.
 float fitting_scale(ImVec2 window, float wished) {
     constexpr float kNarrowest = 1200, kLowest = 770;  // design pixels
     const float largest = std::min(window.x / kNarrowest, window.y / kLowest);
     return largest >= wished ? wished : std::max(0.5f, std::floor(largest * 20) / 20);
 }
-
-}  // namespace
 
 App::App(Window& window, const Session& session, State state)
     : window_(window),
@@ -139,7 +133,7 @@ bool App::stop_work() {
 double App::rest() const {
     constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
-    if (state_.editing || state_.palette) rest = std::min(rest, kCaret);
+    if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
     if (state_.film_runs()) rest = std::min(rest, kFilm);
     if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
     return rest;
@@ -162,11 +156,15 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
 
 void App::take_keys(Ui& ui) {
     for (const KeyPress& press : window_.take_keys()) {
-        const bool above = state_.palette || state_.key_sheet || state_.editing;
+        const bool above = state_.palette || state_.key_sheet || state_.editing || state_.exports.open;
         if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) continue;
         if (state_.palette) palette_.press(press);
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
+        if (state_.exports.open) {
+            export_sheet_.press(scene, press);
+            if (press.key != Key::escape && !press.ctrl) continue;
+        }
         if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.ready())
             shown.press(scene, press);
     }
@@ -208,6 +206,7 @@ bool App::draw_frame() {
             state_.refusal = error.what();
         }
     }
+    serve_exports();
     return !settled() || fonts_.stale() || !state_.notice.empty() || !state_.refusal.empty();
 }
 
@@ -229,6 +228,7 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
     const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
     const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
+    room_ = room;
     panels_.clear();
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
@@ -270,7 +270,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
 
 void App::draw_overlays(Scene& scene, const Rect& screen) {
     if (!state_.palette) palette_.close(state_);
-    if (!state_.palette && !state_.key_sheet) return;
+    if (!state_.exports.open) export_sheet_.close();
+    if (!state_.palette && !state_.key_sheet && !state_.exports.open) return;
     // A window of its own, above: the rooms below no longer feel the mouse.
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({screen.width(), screen.height()});
@@ -279,6 +280,7 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
     if (state_.palette) palette_.draw(scene, screen);
+    if (state_.exports.open) export_sheet_.draw(scene, page(), screen);
     if (state_.key_sheet) {
         draw_key_sheet(scene, screen);
         if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;

@@ -24,6 +24,8 @@ constexpr Line kEverywhere[] = {
     {"t", "dark or light"},
     {"Ctrl +  Ctrl \u2212  Ctrl 0", "size of everything"},
     {"Ctrl P", "commands"},
+    {"Ctrl E", "export a figure or its numbers"},
+    {"Ctrl Shift C", "copy the command of this screen"},
     {"F12", "save a picture of this page"},
     {"Esc", "unlock, close"},
     {"?", "this sheet"},

@@ -22,6 +22,9 @@ struct Options {
     std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;
     double scale = 1;
+    std::vector<std::string> exports, regions;  // one region for all of them, or one for each
+    int pixels = 1;
+    bool transparent = false;
     bool list_pages = false, list_fields = false, bench = false;
     bool window = false;                  // a script is played in one
     std::optional<std::uint64_t> monkey;  // a seed
@@ -47,5 +50,11 @@ void open_sources(const Options& options, State& state);
 /// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
 /// wrote do not.
 void fit_to_model(const Options& options, const Session& session, State& state);
+
+/// What --export asks for.  Throws Error(usage) that names the value and what was expected.
+std::vector<ExportRequest> export_requests(const Options& options);
+
+/// Throws Error(usage) where the page could not keep what --set said: it was outside the model, or the sentence.
+void check_kept(const Options& options, const State& shown);
 
 }  // namespace locus

@@ -152,6 +152,8 @@ std::vector<Command> fixed_commands() {
                             s.compare = {};
                             s.compare.b = {"", Dialect::official, true};
                         }});
+    commands.push_back({"export a figure or numbers", "Ctrl E", [](State& s) { s.exports.open = true; }});
+    commands.push_back({"copy the command of this screen", "Ctrl Shift C", [](State& s) { s.exports.copies = true; }});
     commands.push_back({"keys", "?", [](State& s) { s.key_sheet = true; }});
     return commands;
 }

@@ -9,6 +9,7 @@
 #include "viewer/compare_state.h"
 #include "viewer/conformance_state.h"
 #include "viewer/exhibit_choice.h"
+#include "viewer/export_request.h"
 #include "viewer/film.h"
 #include "viewer/memory_state.h"
 #include "viewer/permutation_state.h"
@@ -28,6 +29,7 @@ struct PositionsState {
     std::size_t kind = 1;  // 0 clamp, 1 log buckets
     Cell cell{18, 5};
     bool locked = false;
+    MatrixView view;
 };
 
 /// The RoPE page: the head of tiny-roformer that looks one token back, at a pair where it does.
@@ -73,6 +75,7 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    MatrixView decoder_view;
     DecoderState decoder;
     ExhibitChoices exhibits;
     PositionsState positions;
@@ -89,6 +92,7 @@ struct State {
     bool editing = false;
     bool key_sheet = false;
     bool palette = false;
+    ExportChoice exports;
     /// True while something on screen moves by itself.
     bool film_runs() const {
         return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||

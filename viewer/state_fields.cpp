@@ -108,6 +108,8 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.view(
+        "decoder.view", [](State & s) -> auto& { return s.decoder_view; });
     fields.word(
         "decoder.side", {"words", "pass-1", "pass-2"}, [](State & s) -> auto& { return s.decoder.side; });
     fields.flag(
@@ -128,6 +130,8 @@ void add_pages(Fields& fields) {
         "positions.cell", [](State & s) -> auto& { return s.positions.cell; });
     fields.flag(
         "positions.locked", [](State & s) -> auto& { return s.positions.locked; });
+    fields.view(
+        "positions.view", [](State & s) -> auto& { return s.positions.view; });
     fields.whole(
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(

@@ -40,6 +40,13 @@ struct FlatPanel {
     ImU32 colour = 0;
 };
 
+/// A picture drawn aside: nothing of it is seen in the window.
+struct PictureSetup {
+    int width = 0, height = 0;  // in pixels
+    float density = 1;          // pixels per design pixel
+    bool transparent = false;   // no background, no panels
+};
+
 class Window {
 public:
     struct Parts;
@@ -73,6 +80,11 @@ public:
     void reload_fonts();
     /// The picture that was presented last.
     Pixels read_pixels() const;
+
+    /// Frames go into a picture instead, which the mouse does not touch, until end_picture returns what was presented
+    /// last.  Throws Error(unreadable) where the graphics driver cannot draw one as large.
+    void begin_picture(const PictureSetup& setup);
+    Pixels end_picture();
 
     /// Ends wait() from any thread.
     static void wake();

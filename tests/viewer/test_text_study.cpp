@@ -192,8 +192,8 @@ TEST_CASE("text page: no documents, no words and damaged text are refused in one
     CHECK_FALSE(study_of("caf\xc3")->trouble.empty());
     // Studies go on after a refusal.
     TextStudies studies;
-    CHECK_FALSE(studies.answer({""})->trouble.empty());
-    CHECK(studies.answer({"rain and snow"})->trouble.empty());
+    CHECK_FALSE(studies.answer({"", false, 2, {}})->trouble.empty());
+    CHECK(studies.answer({"rain and snow", false, 2, {}})->trouble.empty());
 }
 
 TEST_CASE("text page: a document of stop words alone is a row of zeros from which nothing travels",

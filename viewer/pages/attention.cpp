@@ -232,6 +232,32 @@ bool AttentionPage::press(Scene& scene, const KeyPress& press) {
     return moved;
 }
 
+std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!scene.answer) return matrices;
+    const Answer& answer = *scene.answer;
+    const Index head = std::min(scene.state.head, scene.session.config().num_attention_heads - 1);
+    for (std::size_t n = 0; n < kAttentionPanels.size(); ++n) {
+        const std::string name = "layer." + std::to_string(answer.request.layer) + "." + kAttentionPanels[n].stem;
+        const Stage* stage = answer.trace.find(name);
+        if (!stage) continue;
+        NamedMatrix matrix = named_sheet(kAttentionPanels[n].stem, kAttentionPanels[n].title, *stage, 0, head);
+        matrix.rows = matrix.cols = answer.labels;
+        matrix.visible = answer.visible;
+        if (n == 4) {
+            matrix.map = MapKind::sequential;
+            matrix.range = ValueRange{0, 1};
+        }
+        matrices.push_back(std::move(matrix));
+    }
+    const Stage* shown = answer.shown_stage.empty() ? nullptr : answer.trace.find(answer.shown_stage);
+    if (shown && !find_matrix(matrices, shown->name)) {
+        const Index heads = sheets_of(*shown).heads;
+        matrices.push_back(named_sheet(shown->name, shown->name, *shown, 0, std::min(head, heads - 1)));
+    }
+    return matrices;
+}
+
 std::unique_ptr<Page> make_attention_page() { return std::make_unique<AttentionPage>(); }
 
 }  // namespace locus

@@ -98,7 +98,7 @@ void DecoderPage::draw(Scene& scene, const Rect& room) {
     }
     refresh(scene);
     clock_.advance(scene.state.decoder.film, ImGui::GetTime(), kLastPart, kPartsPerSecond, scene.state.reduce_motion);
-    view_.clamp(scene.answer->length());
+    scene.state.decoder_view.clamp(scene.answer->length());
     const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
     const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
     const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
@@ -129,16 +129,16 @@ void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labe
                                     {"H", ui.theme->c2c, Face::mono_small}};
     ui.spans(cells.x1 - ui.spans_width(note), cells.y0 - ui.px(14), note);
     bool clicked = false;
-    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), view_, clicked);
+    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), state.decoder_view, clicked);
     if (cell && (clicked || !state.locked)) state.cell = *cell;
     if (clicked) {
         state.locked = true;
         state.decoder.side = static_cast<std::size_t>(pass) + 1;
     }
-    heatmap.draw(ui, cells, view_);
-    heatmap.draw_crosshair(ui, cells, view_, state.cell);
+    heatmap.draw(ui, cells, state.decoder_view);
+    heatmap.draw_crosshair(ui, cells, state.decoder_view, state.cell);
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
-    if (labels) draw_row_labels(ui, answer, cells, view_, state.cell.i);
+    if (labels) draw_row_labels(ui, answer, cells, state.decoder_view, state.cell.i);
     if (!cell) return;
     const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
     draw_tooltip(
@@ -158,10 +158,10 @@ void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) c
     for (const auto& moves : moves_)
         for (const double move : moves) largest = std::max(largest, move);
     const float length = rows.x1 - numbers - x0;
-    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, view_, scene.state.cell.i);
+    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, scene.state.cell.i);
     ui.draw().push_clip({room.x0, rows.y0}, {rows.x1 + 1, rows.y1});
     for (Index t = 0; t < answer.length(); ++t) {
-        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, view_, answer.length(), {t, 0});
+        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, answer.length(), {t, 0});
         if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
         const float thick = std::clamp(std::floor(row.height() * 0.3f), 1.0f, ui.px(6));
         for (std::size_t pass = 0; pass < 2; ++pass) {
@@ -201,7 +201,34 @@ bool DecoderPage::press(Scene& scene, const KeyPress& press) {
         return true;
     }
     if (press_film(state.decoder.film, kLastPart, press)) return true;
-    return move_cell(state.cell, state.locked, view_, scene.answer->length(), press);
+    return move_cell(state.cell, state.locked, state.decoder_view, scene.answer->length(), press);
+}
+
+std::vector<NamedMatrix> DecoderPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!scene.answer || !scene.answer->decoder.unavailable.empty()) return matrices;
+    const Answer& answer = *scene.answer;
+    const Index head = scene.state.decoder_head;
+    for (const int pass : {0, 1}) {
+        const std::string title = "pass " + std::to_string(pass + 1);
+        const Stage& stage = answer.trace.at("emd." + std::to_string(pass) + ".probs");
+        NamedMatrix matrix =
+            head >= 0 ? named_sheet(title, title + " attention", stage, 0, head)
+                      : named_matrix(title, title + " attention", stage.name, shown_attention(stage.as<float>(), head));
+        if (head < 0) matrix.part = "mean of heads";
+        matrix.rows = matrix.cols = answer.labels;
+        matrix.visible = answer.visible;
+        matrix.map = MapKind::sequential;
+        matrix.range = passes_[static_cast<std::size_t>(pass)].range();
+        matrices.push_back(std::move(matrix));
+    }
+    for (const char* name : {"emd.query.0", "emd.0.output", "emd.1.output", "mlm.transform"}) {
+        const Stage* stage = answer.trace.find(name);
+        if (!stage) continue;
+        matrices.push_back(named_sheet(name, name, *stage));
+        matrices.back().rows = answer.labels;
+    }
+    return matrices;
 }
 
 std::unique_ptr<Page> make_decoder_page() { return std::make_unique<DecoderPage>(); }

@@ -26,6 +26,7 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
     void refresh(const Scene& scene);
@@ -57,7 +58,6 @@ private:
     std::string explained_;  // what `cell_` was made for
     std::uint64_t serial_ = 0;
     FilmClock clock_;
-    MatrixView view_;
     float scroll_ = 0;
 };
 

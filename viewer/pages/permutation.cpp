@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "viewer/plots/number_format.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
@@ -225,6 +226,35 @@ bool PermutationPage::press(Scene& scene, const KeyPress& press) {
         default:
             return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
     }
+}
+
+std::vector<NamedMatrix> PermutationPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!ready() || visible_.content.size() == 0) return matrices;
+    const PermutationState& state = scene.state.permutation;
+    const auto add = [&](NamedMatrix matrix, std::vector<std::string> rows) {
+        matrix.rows = std::move(rows);
+        matrix.cols = words(state);
+        matrix.map = MapKind::sequential;
+        matrix.range = ValueRange{0, 1};
+        matrices.push_back(std::move(matrix));
+    };
+    const auto see = [](const Visibility& visible) { return Matrix<float>(visible.cast<float>()); };
+    add(named_matrix("content mask", "who sees whom, content stream", "content mask", see(visible_.content)),
+        words(state));
+    add(named_matrix("query mask", "who sees whom, query stream", "query mask", see(visible_.query)), words(state));
+    if (!runs_model(state)) return matrices;
+    const std::string layer = "layer." + std::to_string(state.layer);
+    std::vector<std::string> targets;
+    for (const TargetChance& chance : answer().chances) targets.push_back(word(state, chance.position));
+    if (const Stage* stage = answer().trace.find(layer + ".probs"))
+        add(named_sheet("content", "content stream looks at", *stage, 0, state.head), words(state));
+    const Stage* stage = answer().trace.find(layer + ".g.probs");
+    // Without a head no chances are told, and rows are counted.
+    if (stage && stage->size() > 0)
+        add(named_sheet("query", "query stream looks at", *stage, 0, state.head),
+            static_cast<Index>(targets.size()) == sheets_of(*stage).rows ? targets : std::vector<std::string>());
+    return matrices;
 }
 
 std::unique_ptr<Page> make_permutation_page() { return std::make_unique<PermutationPage>(); }

@@ -245,6 +245,26 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
     }
 }
 
+std::vector<NamedMatrix> RopePage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    const RopeNumbers& now = numbers_;
+    if (now.curve.empty()) return matrices;
+    const std::string layer = "layer." + std::to_string(scene.state.rope.layer) + ".";
+    const std::string head = "head " + std::to_string(scene.state.rope.head);
+    const auto add = [&](const char* id, const char* title, const std::string& stage, const RowVector<double>& row) {
+        matrices.push_back(named_matrix(id, title, stage, Matrix<double>(row)));
+        matrices.back().part = head;
+    };
+    add("query", "query before the turn", layer + "q", now.q);
+    add("key", "key before the turn", layer + "k", now.k);
+    add("scores", "score over m \u2212 n", "rope.scores",
+        Eigen::Map<const RowVector<double>>(now.curve.data(), static_cast<Index>(now.curve.size())));
+    for (Index offset = -kReach; offset <= kReach; ++offset) matrices.back().cols.push_back(std::to_string(offset));
+    add("bound", "the paper's bound B(r)", "rope.bound",
+        Eigen::Map<const RowVector<double>>(now.bound.data(), static_cast<Index>(now.bound.size())));
+    return matrices;
+}
+
 std::unique_ptr<Page> make_rope_page() { return std::make_unique<RopePage>(); }
 
 }  // namespace locus

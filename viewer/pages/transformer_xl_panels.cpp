@@ -107,4 +107,26 @@ void TransformerXlPage::describe(Scene& scene, std::size_t n, Cell under, Index 
              {{"click takes it apart", ui.theme->muted, Face::label}}});
 }
 
+std::vector<NamedMatrix> TransformerXlPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!ready() || panels_[0].empty()) return matrices;
+    const MemoryState& state = scene.state.memory;
+    const std::string layer = "layer." + std::to_string(state.layer) + ".";
+    constexpr std::array<const char*, 6> kIds = {"a", "b", "scores", "c", "d", "probs"};
+    for (std::size_t n = 0; n < kIds.size(); ++n) {
+        const Stage* stage = answer().trace.find(layer + kIds[n]);
+        NamedMatrix matrix = stage ? named_sheet(kIds[n], kPanels[n].title, *stage, 0, state.head)
+                                   : named_matrix(kIds[n], kPanels[n].title, layer + "term." + kIds[n],
+                                                  panels_[n].values(), Scheme::transformer_xl);
+        if (!stage) matrix.part = "head " + std::to_string(state.head);
+        matrix.visible = tensors_.mask;
+        for (Index i = 0; i < matrix.height(); ++i) matrix.rows.push_back(word(answer().longest + i));
+        for (Index j = 0; j < matrix.width(); ++j) matrix.cols.push_back(word(answer().longest - answer().memory + j));
+        matrix.map = panels_[n].map();
+        matrix.range = panels_[n].range();
+        matrices.push_back(std::move(matrix));
+    }
+    return matrices;
+}
+
 }  // namespace locus
