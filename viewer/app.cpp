@@ -57,8 +57,12 @@ void App::exchange_answers() {
 }
 
 bool App::settled() const {
+    for (const auto& each : pages_)
+        if (state_.page == each->name() && each->busy()) return false;
     return asked_ == wanted() && !worker_.busy() && (!error_.empty() || (answer_ && answer_->request == *asked_));
 }
+
+bool App::flashes() const { return ImGui::GetTime() < state_.flash_until; }
 
 Page& App::page() {
     for (const auto& page : pages_)
@@ -114,7 +118,7 @@ bool App::draw_frame() {
             state_.notice = error.what();
         }
     }
-    return !settled() || fonts_.stale();
+    return !settled() || fonts_.stale() || flashes();
 }
 
 void App::draw_rooms(Scene& scene, Page& shown) {

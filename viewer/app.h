@@ -9,11 +9,17 @@ class App {
 public:
     /// Draws into `window`; starts computing at once.
     App(Window& window, const Session& session, State state);
+    /// A program that works for the session is ended first.
+    ~App() { session_.stop(); }
+    App(const App&) = delete;
+    App& operator=(const App&) = delete;
 
     /// One picture.  Returns true while another should follow soon: an answer is on its way or characters were missing.
     bool draw_frame();
     /// True if what is on screen answers what the state asks for.
     bool settled() const;
+    /// True while changed cells still glow.
+    bool flashes() const;
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 

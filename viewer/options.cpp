@@ -49,6 +49,9 @@ void add_options(CLI::App& app, Options& options) {
         ->allow_extra_args(false)
         ->check(cli::not_empty());
     app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
+    app.add_option("--mistake", options.mistake,
+                   "compare the model with a port that makes this mistake of the catalogue: 7 or 7.2")
+        ->check(cli::not_empty());
     app.add_option("--theme", options.theme, "dark or light");
     app.add_option("--set", options.set,
                    "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
@@ -93,7 +96,13 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
     LOCUS_CHECK(options.compare.size() <= 2,
                 "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
-    if ((options.report || options.stage || !options.compare.empty()) && !options.page) state.page = "compare";
+    LOCUS_CHECK(!options.mistake || (!options.report && options.compare.empty()),
+                "expected one of --mistake, --report and --compare, found two");
+    LOCUS_CHECK(
+        !options.mistake || parse_mistake(*options.mistake),
+        "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    if ((options.report || options.stage || options.mistake || !options.compare.empty()) && !options.page)
+        state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
@@ -104,6 +113,13 @@ State state_of(Options& options) {
 void open_sources(const Options& options, State& state) {
     CompareState& compare = state.compare;
     if (options.stage) compare.stage = *options.stage;
+    if (options.mistake) {
+        entry_of(read_mistake_list(mistake_list_file()), parse_mistake(*options.mistake)->first);
+        compare.b = {};
+        compare.make_mistake(*options.mistake);
+        compare.zoo = true;
+        if (options.stage) compare.opens_first = false;
+    }
     if (options.report) {
         compare.open(std::make_shared<const CheckReport>(read_check_report(*options.report)));
         for (const std::string& file : {compare.a.file, compare.b.file})

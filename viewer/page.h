@@ -46,6 +46,8 @@ public:
     virtual void draw(Scene& scene, const Rect& room) = 0;
     virtual void draw_side(Scene& scene, const Rect& room) = 0;
     virtual void draw_formula(Scene& scene, const Rect& bar) = 0;
+    /// True while the page waits for work of its own beside the answer.
+    virtual bool busy() const { return false; }
     /// A key that the frame did not take; true if the page did.
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };

@@ -50,7 +50,9 @@ const Tensor<float>* Answer::stage(const std::string& stem) const {
 }
 
 Session::Session(const std::string& model)
-    : checkpoint_(open_checkpoint(resolve_model(model))), model_(cli::open_deberta<float>(checkpoint_)) {
+    : opened_as_(model),
+      checkpoint_(open_checkpoint(resolve_model(model))),
+      model_(cli::open_deberta<float>(checkpoint_)) {
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
     name_ = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     try {
@@ -101,7 +103,7 @@ void Session::fill(Answer& answer) const {
     answer.visible = visible_pairs(input);
     if (config().relative_attention) answer.line = model_.bucket_line(input.length(), answer.options);
     if (request.compare)
-        answer.compare = compare(*request.compare, input);
+        answer.compare = compare(request);
     else if (request.decoder)
         fill_decoder(answer, input);
     else

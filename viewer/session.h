@@ -2,13 +2,16 @@
 // The opened model, and what it answers: one trace per request.
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "core/text/tokenizer.h"
+#include "viewer/bug_zoo.h"
 #include "viewer/comparison.h"
 
 namespace locus {
@@ -74,6 +77,10 @@ public:
     explicit Session(const std::string& model);
 
     const std::string& name() const { return name_; }
+    /// The folder or name that it was opened by, as other programs take it.
+    const std::string& opened_as() const { return opened_as_; }
+    /// Ends a program that works for this session; what asked for it gets one sentence.  Any thread may call it.
+    void stop() const;
     const DebertaConfig& config() const { return model_.config(); }
     bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
 
@@ -89,19 +96,41 @@ private:
     void name_tokens(Answer& answer, const ModelInput& input) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
     std::vector<std::vector<Word>> best_words(const Trace& trace) const;
-    CompareAnswer compare(const CompareRequest& request, const ModelInput& input) const;
-    void fill_comparison(CompareAnswer& answer, const CompareRequest& request, const ModelInput& input) const;
-    std::vector<std::string> stage_names(const CompareSide& side, const ModelInput& input) const;
-    const Trace& trace_of(const CompareSide& side, const std::string& stage, const ModelInput& input, Trace& own) const;
+    CompareAnswer compare(const Request& request) const;
+    void fill_comparison(CompareAnswer& answer, const Request& request) const;
+    /// A side that is a pass: whose it is, and of what.
+    struct Pass {
+        const Session* session = nullptr;
+        Request request;
+        ModelInput input;
+        std::optional<SideMistake> mistake;
+    };
+    std::optional<Pass> pass_of(const CompareSide& side, const Request& request) const;
+    std::vector<std::string> stage_names(const CompareSide& side, const std::optional<Pass>& pass) const;
+    const Trace& trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
+                          Trace& own) const;
+    std::vector<std::string> words_of(const Pass& pass) const;
     const OpenedDump& dump(const std::string& file) const;
+    const Session& session_of(const std::string& model) const;
+    const MadeMistake& made(const ZooQuery& query, const CompareSide& side) const;
 
-    std::string name_;
+    std::string opened_as_, name_;
     Checkpoint checkpoint_;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::string no_tokenizer_;  // why there is none
     Deberta<float> model_;
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
+    struct KeptMistake {
+        ZooQuery query;
+        std::string mistake;
+        bool exact = false;
+        MadeMistake made;
+    };
+    mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
+    mutable std::list<std::pair<std::string, std::unique_ptr<Session>>> others_;  // models of single sides
+    mutable std::mutex stopping_;
+    mutable std::stop_source stop_;  // of the program that runs at present
     mutable std::uint64_t serial_ = 0;
 };
 

@@ -56,7 +56,8 @@ struct State {
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;  // of the whole screen
+    float zoom = 1;              // of the whole screen
+    bool reduce_motion = false;  // nothing fades or plays by itself
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -77,7 +78,8 @@ struct State {
     bool palette = false;
     /// True while something on screen moves by itself.
     bool film_runs() const { return page == "transformer-xl" && memory.playing; }
-    std::string notice;  // one sentence for a while, e.g. where a screenshot went
+    double flash_until = 0;  // seconds since the start: until then changed cells glow
+    std::string notice;      // one sentence for a while, e.g. where a screenshot went
 };
 
 }  // namespace locus
