@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "viewer/exhibit_source.h"
 #include "viewer/picture_file.h"
 
 namespace locus {
@@ -22,8 +23,12 @@ App::App(Window& window, const Session& session, State state)
     : window_(window),
       state_(std::move(state)),
       pages_(make_pages()),
-      session_(session),
-      worker_([&session](const Request& request) { return session.answer(request); }, Window::wake) {}
+      session_(std::shared_ptr<const void>(), &session),
+      opener_(Window::wake),
+      worker_([](const Job& job, const StopAsked& stop) { return job.session->answer(job.request, stop); },
+              Window::wake) {}
+
+double App::now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - born_).count(); }
 
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
@@ -40,11 +45,46 @@ Request App::wanted() const {
     return request;
 }
 
+void App::open_wanted() {
+    const std::string model = std::exchange(state_.wanted_model, {});
+    try {
+        if (show_model(state_, model)) {
+            state_.notice = "opened " + model + " on its page";
+            return;
+        }
+    } catch (const Error& error) {
+        state_.refusal = error.what();
+        return;
+    }
+    opening_ = model;
+    opener_.open(opening_);
+}
+
+void App::exchange_models() {
+    if (!state_.wanted_model.empty()) open_wanted();
+    const std::shared_ptr<const OpenedSession> opened = opener_.take();
+    if (!opened) return;
+    opening_.clear();
+    if (!opened->session) {
+        state_.refusal = opened->error;
+        return;
+    }
+    worker_.cancel();
+    session_ = opened->session;
+    answer_.reset();
+    asked_.reset();
+    error_.clear();
+    state_.model = opened->model;
+    state_.notice = fit_to_session(*session_, state_);
+    if (state_.notice.empty()) state_.notice = "opened " + session_->name();
+}
+
 void App::exchange_answers() {
     const Request request = wanted();
     if (asked_ != request) {
         asked_ = request;
-        worker_.submit(request);
+        stopped_ = false;
+        worker_.submit({session_, request});
     }
     const std::shared_ptr<const Answer> answer = worker_.take();
     if (!answer) return;
@@ -57,14 +97,44 @@ void App::exchange_answers() {
 }
 
 bool App::settled() const {
-    for (const auto& each : pages_)
-        if (state_.page == each->name() && each->busy()) return false;
-    return asked_ == wanted() && !worker_.busy() && (!error_.empty() || (answer_ && answer_->request == *asked_));
+    if (!state_.wanted_model.empty() || opener_.busy()) return false;
+    return page().settled(state_) && asked_ == wanted() && !worker_.busy() &&
+           (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
+}
+
+Progress App::progress() const {
+    constexpr double kWorthTelling = 0.3;
+    if (opener_.seconds() > kWorthTelling) return {"opening " + opening_ + " \u2026", opener_.seconds()};
+    if (worker_.seconds() > kWorthTelling) return {"computing \u2026", worker_.seconds()};
+    return {};
+}
+
+bool App::stop_work() {
+    if (progress().what.empty()) return false;
+    if (opener_.busy()) {
+        opener_.cancel();
+        state_.notice = "Stopped opening " + std::exchange(opening_, {}) + "; " + session_->name() + " stays open.";
+        return true;
+    }
+    worker_.cancel();
+    stopped_ = true;
+    state_.notice = answer_ ? "Stopped: the picture is the one before. Any change computes again."
+                            : "Stopped before there was a picture. Any change computes again.";
+    return true;
+}
+
+double App::rest() const {
+    constexpr double kCaret = 0.25, kClock = 0.1, kFlash = 0.03;  // seconds between frames
+    double rest = toasts_.next_change(now(), state_.reduce_motion);
+    if (state_.editing || state_.palette || state_.film_runs()) rest = std::min(rest, kCaret);
+    if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
+    if (flashes()) rest = std::min(rest, kFlash);
+    return rest;
 }
 
 bool App::flashes() const { return ImGui::GetTime() < state_.flash_until; }
 
-Page& App::page() {
+Page& App::page() const {
     for (const auto& page : pages_)
         if (state_.page == page->name()) return *page;
     return *pages_.front();
@@ -76,21 +146,27 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
     const std::string name = shown.name();
     const bool fits = answer_ && answer_->request.decoder == (name == "decoder") &&
                       answer_->request.compare.has_value() == (name == "compare");
-    return {ui, state_, session_, fits ? answer_.get() : nullptr, worker_.busy()};
+    return {ui, state_, *session_, fits ? answer_.get() : nullptr, worker_.busy() || opener_.busy()};
 }
 
 void App::take_keys(Ui& ui) {
     for (const KeyPress& press : window_.take_keys()) {
+        const bool above = state_.palette || state_.key_sheet || state_.editing;
+        if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) continue;
         if (state_.palette) palette_.press(press);
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
-        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.trouble().empty())
+        if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.ready())
             shown.press(scene, press);
     }
 }
 
 bool App::draw_frame() {
+    exchange_models();
     exchange_answers();
+    toasts_.add(std::exchange(state_.notice, {}), false, now());
+    toasts_.add(std::exchange(state_.refusal, {}), true, now());
+    toasts_.update(now());
     const float scale = fitting_scale(window_.size(), window_.content_scale() * state_.zoom);
     for (int attempt = 0; attempt < 3; ++attempt) {
         if (fonts_.update(scale)) window_.reload_fonts();
@@ -100,9 +176,12 @@ bool App::draw_frame() {
         styled_theme_ = state_.theme;
         window_.begin_frame();
         Ui ui(fonts_, theme_of(state_.theme), scale);
+        if (log_) log_->clear();
+        ui.log = log_;
         if (attempt == 0) take_keys(ui);
         // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
         Page& shown = page();
+        shown.follow(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
         if (!fonts_.stale() || attempt == 2) break;
@@ -115,10 +194,10 @@ bool App::draw_frame() {
             save_picture("locus-" + state_.page + ".png");
             state_.notice = "saved as locus-" + state_.page + ".png in the current folder";
         } catch (const Error& error) {
-            state_.notice = error.what();
+            state_.refusal = error.what();
         }
     }
-    return !settled() || fonts_.stale() || flashes();
+    return !settled() || fonts_.stale() || !state_.notice.empty() || !state_.refusal.empty() || flashes();
 }
 
 void App::draw_rooms(Scene& scene, Page& shown) {
@@ -143,11 +222,16 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
     page_error_ = shown.trouble();
-    const bool opens = page_error_.empty();
+    page_fault_ = shown.fault();
+    const bool opens = shown.ready(), edits = opens && !shown.shows_tokens() && state_.editing;
     draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), top);
     draw_rail(scene, rail, pages_);
-    const float free = opens ? shown.draw_bar(scene, sentence) : sentence.x1;
-    if (opens && shown.shows_tokens()) sentence_bar_.draw(scene, sentence, free);
+    // The box that edits a sentence takes the place of a page's own controls.
+    const float free = opens && !edits ? shown.draw_bar(scene, sentence) : sentence.x1;
+    if (edits || (opens && shown.shows_tokens()))
+        sentence_bar_.draw(scene, sentence, free);
+    else
+        sentence_bar_.rest();
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, room);
@@ -156,14 +240,19 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().pop_clip();
         shown.draw_formula(scene, formula);
     }
-    if (!opens || (shown.needs_answer() && !error_.empty()))
-        draw_message(ui, {room.x0, room.y0, size.x, size.y}, opens ? error_ : page_error_);
+    if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
+                     page_error_.empty() ? error_ : page_error_);
+    else if (!readable && stopped_)
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "Stopped",
+                     "There is no picture yet: any change computes again.");
     ui.hairline_across(0, size.x, top.y1 - ui.px(1));
     ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
     ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));
     ui.hairline_across(rail.x1, size.x, formula.y0);
     ui.hairline_down(side.x0, sentence.y1, formula.y0);
     ImGui::End();
+    draw_toasts(scene, {room.x0, room.y0, room.x1, room.y1}, toasts_, progress(), now());
     draw_overlays(scene, screen);
 }
 
@@ -185,12 +274,12 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     ImGui::End();
 }
 
-void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& sentence) const {
+void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& title, const std::string& sentence) const {
     // What was there before stays, but pale: it does not belong to the sentence above it.
     ui.fill(rooms, faded(ui.theme->background, 0.88f));
     const float x = rooms.x0 + ui.px(16), width = std::min(rooms.width() - ui.px(32), ui.px(640));
     ui.fill({x, rooms.y0 + ui.px(18), x + ui.px(2), rooms.y0 + ui.px(58)}, ui.theme->fault);
-    ui.text(x + ui.px(14), rooms.y0 + ui.px(26), "This cannot be drawn", ui.theme->fault, Face::title);
+    ui.text(x + ui.px(14), rooms.y0 + ui.px(26), title, ui.theme->fault, Face::title);
     ui.paragraph(x + ui.px(14), rooms.y0 + ui.px(38), width, sentence, ui.theme->text);
 }
 

@@ -1,10 +1,15 @@
 #include "viewer/bench.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "viewer/loop.h"
 #include "viewer/plots/heatmap.h"
@@ -16,8 +21,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr Index kCells = 2048;
+constexpr Index kCells = 4096;
 constexpr int kPanFrames = 120;
+constexpr int kKeystrokes = 15;
 constexpr double kIdleSeconds = 3;
 
 double milliseconds(Clock::time_point from) {
@@ -27,6 +33,50 @@ double milliseconds(Clock::time_point from) {
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
+}
+
+/// Since this process was started: its own clock begins when main does, after the libraries were loaded.
+double milliseconds_of_life() {
+    std::ifstream file("/proc/self/stat");
+    std::string stat((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 2)));
+    std::string skipped;
+    for (int n = 3; n < 22; ++n) fields >> skipped;
+    double started = 0;  // in ticks since the machine was
+    fields >> started;
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 -
+            started / static_cast<double>(sysconf(_SC_CLK_TCK))) *
+           1000;
+}
+
+/// Resident memory of this process, in MB.
+double megabytes() {
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+/// From a letter more in the sentence (or a token more in the list) to the finished picture.
+Json measure_keystrokes(Window& window, App& app) {
+    settle(window, app);
+    State& state = app.state();
+    const State before = state;
+    std::vector<double> times;
+    for (int n = 0; n < kKeystrokes; ++n) {
+        const bool even = n % 2 == 0;
+        if (state.tokens.empty())
+            state.text = even ? before.text + "a" : before.text;
+        else
+            state.tokens = even ? before.tokens + ",5" : before.tokens;
+        const auto start = Clock::now();
+        while (app.draw_frame()) window.wait(0.001);
+        times.push_back(milliseconds(start));
+    }
+    state = before;
+    settle(window, app);
+    return {{"median_ms", median(times)}, {"worst_ms", *std::max_element(times.begin(), times.end())}};
 }
 
 /// From the change of the head to the finished picture.
@@ -42,45 +92,57 @@ Json measure_head_change(Window& window, App& app, Index heads) {
     return {{"median_ms", median(times)}, {"worst_ms", *std::max_element(times.begin(), times.end())}};
 }
 
-/// Whole frames with one matrix as large as the window allows, moved a little in each.
-double pan_frames_per_second(Window& window, Fonts& fonts, const Heatmap& heatmap, double cells_shown, int width,
-                             int height) {
-    MatrixView view;
-    view.zoom(static_cast<double>(kCells) / cells_shown, 0, 0, kCells);
-    const auto start = Clock::now();
+/// Whole frames with one matrix as large as the window allows, moved a little in each, and zoomed by a factor.
+Json explore_frames(Window& window, Fonts& fonts, const Heatmap& heatmap, MatrixView view, double zoom, int width,
+                    int height) {
+    std::vector<double> times;
     for (int frame = 0; frame < kPanFrames; ++frame) {
+        const auto start = Clock::now();
         window.wait(0);
         window.begin_frame();
         Ui ui(fonts, theme_of(ThemeName::dark), 1);
         ui.list = ImGui::GetBackgroundDrawList();
         view.pan(-0.004, -0.004, kCells);
+        if (zoom != 1) view.zoom(zoom, 0.5, 0.5, kCells);
         const auto side = static_cast<float>(std::min(width, height) - 40);
         const Rect cells{20, 20, 20 + side, 20 + side};
         heatmap.draw(ui, cells, view);
         heatmap.draw_crosshair(ui, cells, view, {kCells / 2, kCells / 2});
         heatmap.draw_legend(ui, cells.x0, cells.y1 + 10);
         window.present(theme_of(ThemeName::dark).background);
+        times.push_back(milliseconds(start));
     }
-    return kPanFrames / (milliseconds(start) / 1000);
+    double sum = 0;
+    for (const double time : times) sum += time;
+    return {{"fps", 1000 * kPanFrames / sum}, {"worst_ms", *std::max_element(times.begin(), times.end())}};
 }
 
-Json measure_panning(Window& window, int width, int height) {
+Json measure_large_matrix(Window& window, int width, int height) {
     Fonts fonts;
     fonts.update(1);
     window.reload_fonts();
     std::srand(1);  // Eigen's Random draws from it: the same picture every time
-    const Matrix<float> values = Matrix<float>::Random(kCells, kCells);
+    Matrix<float> values = Matrix<float>::Random(kCells, kCells);
+    const double before = megabytes();
     Heatmap heatmap;
     const auto start = Clock::now();
-    heatmap.show({1, 0, ThemeName::dark}, values, {}, MapKind::diverging);
-    Json result = {{"cells", kCells}, {"upload_ms", milliseconds(start)}};
+    heatmap.show({1, 0, ThemeName::dark}, std::move(values), {}, MapKind::diverging);
+    Json result = {{"cells", kCells}, {"show_ms", milliseconds(start)}};
     double slowest = 1e9;
-    for (const double shown : {2048.0, 760.0, 190.0}) {
-        const double rate = pan_frames_per_second(window, fonts, heatmap, shown, width, height);
-        result["fps_showing_" + std::to_string(static_cast<int>(shown))] = rate;
-        slowest = std::min(slowest, rate);
-    }
+    const auto measure = [&](const std::string& name, double shown, double zoom) {
+        MatrixView view;
+        view.zoom(static_cast<double>(kCells) / shown, 0, 0, kCells);
+        result[name] = explore_frames(window, fonts, heatmap, view, zoom, width, height);
+        slowest = std::min(slowest, result[name]["fps"].get<double>());
+    };
+    measure("whole", kCells, 1);
+    measure("showing_1500", 1500, 1);
+    measure("showing_190", 190, 1);
+    measure("zooming_in", kCells, 1.05);
+    measure("zooming_out", 16, 1 / 1.05);
     result["fps_slowest"] = slowest;
+    result["matrix_mb"] = static_cast<double>(kCells * kCells) * sizeof(float) / 1e6;
+    result["memory_beside_it_mb"] = megabytes() - before;
     return result;
 }
 
@@ -113,9 +175,12 @@ std::string run_bench(const Session& session, const State& state, int width, int
         result["size"] = {width, height};
         {
             App app(window, session, state);
+            settle(window, app);
+            result["first_frame_ms"] = milliseconds_of_life();
+            result["keystroke"] = measure_keystrokes(window, app);
             result["head_change"] = measure_head_change(window, app, session.config().num_attention_heads);
         }
-        result["pan"] = measure_panning(window, width, height);
+        result["large_matrix"] = measure_large_matrix(window, width, height);
     }
     result["idle_percent_of_a_core"] = idle_percent(session, state, width, height);
     return result.dump(2);

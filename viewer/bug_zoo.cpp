@@ -54,9 +54,10 @@ std::vector<std::string> words_for(const ZooQuery& query) {
 }
 
 /// What the program printed.  Throws Error(unsupported).
-Json asked(const std::filesystem::path& program, std::vector<std::string> words, const std::stop_token& stop) {
+Json asked(const std::filesystem::path& program, std::vector<std::string> words, const StopAsked& stop) {
     words.insert(words.begin(), "mistake");
     const ProgramOutput output = run_program(program, words, stop, kPatience);
+    if (output.end == ProgramOutput::End::cancelled) throw Stopped();
     if (!output.succeeded()) throw Error(Fault::unsupported, output.trouble(kName));
     Json json = Json::parse(output.out, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) throw Error(Fault::unreadable, std::string(kName) + ": what it printed is no JSON");
@@ -125,7 +126,7 @@ const ZooMistake* ZooList::find(int number) const {
     return found == mistakes.end() ? nullptr : &*found;
 }
 
-ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const std::stop_token& stop) {
+ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const StopAsked& stop) {
     ZooList list;
     list.query = query;
     try {
@@ -140,6 +141,8 @@ ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& quer
         }
     } catch (const Error& error) {
         list.trouble = error.what();
+    } catch (const Stopped&) {
+        list.trouble = std::string(kName) + " was stopped";
     } catch (const Json::exception&) {
         list.trouble = std::string(kName) + ": its list of mistakes is not as expected";
     }
@@ -148,7 +151,7 @@ ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& quer
 }
 
 MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
-                         bool exact, const std::stop_token& stop) {
+                         bool exact, const StopAsked& stop) {
     const PassingFolder folder;
     const std::filesystem::path file = folder.path() / "mistake.safetensors";
     std::vector<std::string> words = words_for(query);

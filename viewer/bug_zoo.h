@@ -3,12 +3,12 @@
 // locus-kit, which is asked for them.
 #include <filesystem>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "core/io/mistake_list.h"
 #include "core/models/dialect.h"
+#include "core/stop.h"
 #include "core/trace.h"
 
 namespace locus {
@@ -62,12 +62,12 @@ struct MadeMistake {
 };
 
 /// Asks `program` (locus-kit) which mistakes change what.  Never throws: a refusal becomes ZooList::trouble.
-ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const std::stop_token& stop = {});
+ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const StopAsked& stop = {});
 
 /// Has `program` make the pass of a port with mistake "7" or "7.2", and reads it.  Its file stands in a folder of its
 /// own and is gone afterwards.  Throws Error(unsupported) with the program's own sentence, or how it ended.
 MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
-                         bool exact, const std::stop_token& stop = {});
+                         bool exact, const StopAsked& stop = {});
 
 /// "7.2" -> 7 and 2, "7" -> 7 and 0; nothing for anything else.
 std::optional<std::pair<int, int>> parse_mistake(const std::string& text);

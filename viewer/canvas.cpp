@@ -6,7 +6,7 @@ namespace locus {
 
 template <class Shape>
 void Canvas::note(Shape&& shape, ImU32 colour) {
-    if (log_) log_->marks.push_back({std::forward<Shape>(shape), colour, clip()});
+    if (log_) log_->marks.push_back({std::forward<Shape>(shape), colour, clip(), log_->scrolled > 0});
 }
 
 Corners Canvas::clip() const { return {list_.GetClipRectMin(), list_.GetClipRectMax()}; }
@@ -62,9 +62,10 @@ void Canvas::outline(ImVec2 min, ImVec2 max, ImU32 colour, float rounding, float
     note(RectMark{{min, max}, width, rounding, 0}, colour);
 }
 
-void Canvas::image(ImTextureID texture, ImVec2 min, ImVec2 max, ImVec2 uv_min, ImVec2 uv_max, const void* source) {
-    list_.AddImage(texture, min, max, uv_min, uv_max);
-    note(ImageMark{{min, max}, uv_min, uv_max, texture, source}, IM_COL32_WHITE);
+void Canvas::image(ImTextureID texture, ImVec2 min, ImVec2 max) { list_.AddImage(texture, min, max); }
+
+void Canvas::note_image(ImVec2 min, ImVec2 max, ImVec2 uv_min, ImVec2 uv_max, const void* source) {
+    note(ImageMark{{min, max}, uv_min, uv_max, source}, IM_COL32_WHITE);
 }
 
 void Canvas::text(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour, std::string_view text) {

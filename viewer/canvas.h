@@ -18,8 +18,11 @@ public:
     void triangle(ImVec2 a, ImVec2 b, ImVec2 c, ImU32 colour);
     void fill(ImVec2 min, ImVec2 max, ImU32 colour, float rounding = 0, ImDrawFlags corners = 0);
     void outline(ImVec2 min, ImVec2 max, ImU32 colour, float rounding, float width);
-    /// The whole texture between two places of it, both in 0 ... 1.  `source` as in ImageMark.
-    void image(ImTextureID texture, ImVec2 min, ImVec2 max, ImVec2 uv_min, ImVec2 uv_max, const void* source = nullptr);
+    /// A whole texture.  Not written down: note_image says what several of them show together.
+    void image(ImTextureID texture, ImVec2 min, ImVec2 max);
+    /// Draws nothing: writes down that the images inside the box are one picture, the part uv_min ... uv_max (in 0 ...
+    /// 1) of `source`.
+    void note_image(ImVec2 min, ImVec2 max, ImVec2 uv_min, ImVec2 uv_max, const void* source);
     /// `at` is the upper left corner of the level line.
     void text(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour, std::string_view text);
     /// Runs upwards from `at`, capitals centred on at.x.

@@ -16,11 +16,23 @@ Ui::Group::~Group() {
     if (log_) log_->groups.pop_back();
 }
 
+Ui::Scrolled::Scrolled(const Ui& ui) : log_(ui.log) {
+    if (log_) ++log_->scrolled;
+}
+
+Ui::Scrolled::~Scrolled() {
+    if (log_) --log_->scrolled;
+}
+
+void Ui::note(const char* id, double value) const {
+    if (log) log->values.push_back({log->full_id(id), value});
+}
+
 Touch Ui::touch(const char* id, const Rect& rect) const {
     Touch touch;
     touch.at = ImGui::GetIO().MousePos;
     if (rect.width() < 1 || rect.height() < 1) return touch;
-    if (log) log->items.push_back({log->full_id(id), {rect.min(), rect.max()}, draw().clip()});
+    if (log) log->items.push_back({log->full_id(id), {rect.min(), rect.max()}, draw().clip(), log->scrolled > 0});
     ImGui::SetCursorScreenPos(rect.min());
     touch.clicked = ImGui::InvisibleButton(id, {rect.width(), rect.height()});
     touch.hovered = ImGui::IsItemHovered();

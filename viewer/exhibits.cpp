@@ -7,14 +7,13 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/attention/rotary.h"
+
 namespace locus {
 
 namespace {
 
 /// Tokens of the examples, as each model's own tokenizer gives them.
-const std::vector<std::int64_t> kStoreTokens = {2, 40, 453, 4, 553, 324, 171, 453, 4, 17, 3};
-const std::vector<std::string> kStoreWords = {"[CLS]", "a",   "new",    "[MASK]", "opened", "beside",
-                                              "the",   "new", "[MASK]", ".",      "[SEP]"};
 const std::vector<std::int64_t> kCapitalTokens = {9, 120, 26, 445, 23, 559, 10, 4, 3};
 const std::vector<std::string> kCapitalWords = {"the", "capital", "of", "france", "is", "paris", ".", "<sep>", "<cls>"};
 constexpr const char* kStory =
@@ -54,21 +53,35 @@ std::unique_ptr<Model<float>> model_of(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-RotaryExhibit::RotaryExhibit() : opened_("tiny-roformer"), words_(kStoreWords) {
-    const auto model = model_of(opened_.checkpoint);
-    sizes_ = model->sizes();
-    ModelInput input;
-    input.tokens = one_text(kStoreTokens);
-    trace_ = model->forward({input}, Dialect::official, StageFilter("layer.*.q,layer.*.k,layer.*.probs"));
+RotaryExhibit::RotaryExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice)
+    : opened_(std::move(opened)) {
+    const ModelInput input = opened_->input_of(choice);
+    words_ = opened_->words_of(input);
+    trace_ = opened_->model().forward({input}, Dialect::official,
+                                      StageFilter("rotary.sin,rotary.cos,layer.*.q,layer.*.k,layer.*.v"));
+    angles_ = {trace_.at("rotary.sin").as<float>().rows(), trace_.at("rotary.cos").as<float>().rows()};
+    if (input.mask.empty()) return;
+    visible_.resize(length(), length());
+    for (Index i = 0; i < length(); ++i)
+        for (Index j = 0; j < length(); ++j)
+            visible_(i, j) = input.mask[input.mask.rank() == 3 ? i * length() + j : j] != 0;
+}
+
+Matrix<float> RotaryExhibit::rows(const char* stem, Index layer, Index head) const {
+    return trace_.at("layer." + std::to_string(layer) + "." + stem).as<float>().matrix(head);
 }
 
 RowVector<double> RotaryExhibit::row(const char* stem, Index layer, Index head, Index token) const {
-    const Stage& stage = trace_.at("layer." + std::to_string(layer) + "." + stem);
-    return stage.as<float>().matrix(head).row(token).cast<double>();
+    return rows(stem, layer, head).row(token).cast<double>();
+}
+
+Matrix<float> RotaryExhibit::scores(Index layer, Index head) const {
+    return rotary_scores<float>(rows("q", layer, head), rows("k", layer, head), angles_, angles_,
+                                RotaryLayout::interleaved);
 }
 
 Matrix<float> RotaryExhibit::attention(Index layer, Index head) const {
-    return trace_.at("layer." + std::to_string(layer) + ".probs").as<float>().matrix(head);
+    return masked_softmax<float>(scores(layer, head), visible_);
 }
 
 MemoryExhibit::MemoryExhibit() : opened_("tiny-txl") {

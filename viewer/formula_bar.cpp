@@ -33,10 +33,8 @@ void draw_score_formula(const Scene& scene, const Rect& bar, const CellExplanati
 void draw_bar_note(const Scene& scene, const Rect& bar, const std::string& sentence, float left_end) {
     const Ui& ui = scene.ui;
     const bool fault = scene.answer && !scene.answer->warnings.empty();
-    const std::string& text = !scene.state.notice.empty() ? scene.state.notice
-                              : fault                     ? scene.answer->warnings.front()
-                                                          : sentence;
-    const ImU32 colour = scene.state.notice.empty() && fault ? ui.theme->fault : ui.theme->muted;
+    const std::string& text = fault ? scene.answer->warnings.front() : sentence;
+    const ImU32 colour = fault ? ui.theme->fault : ui.theme->muted;
     const float right = bar.x1 - ui.px(16), room = right - left_end - ui.px(24);
     if (room > ui.px(120)) ui.text_within(right, bar.middle_y(), room, text, colour, Face::mono_small, Align::right);
 }

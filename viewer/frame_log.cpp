@@ -22,6 +22,8 @@ void FrameLog::clear() {
     marks.clear();
     items.clear();
     matrices.clear();
+    values.clear();
+    scrolled = 0;
     groups.clear();
 }
 
@@ -44,5 +46,7 @@ const Known* named(const std::vector<Known>& all, const std::string& id) {
 const Item* FrameLog::item(const std::string& id) const { return named(items, id); }
 
 const MatrixItem* FrameLog::matrix(const std::string& id) const { return named(matrices, id); }
+
+const NamedValue* FrameLog::value(const std::string& id) const { return named(values, id); }
 
 }  // namespace locus

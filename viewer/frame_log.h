@@ -57,20 +57,21 @@ struct TextMark {
 struct ImageMark {
     Corners box;
     ImVec2 uv_min, uv_max;
-    ImTextureID texture{};
     const void* source = nullptr;  // the Heatmap whose values these are, or nothing
 };
 
 struct Mark {
     std::variant<LineMark, CurveMark, CircleMark, SectorMark, PolygonMark, RectMark, TextMark, ImageMark> shape;
     ImU32 colour = 0;
-    Corners clip;  // what lies outside is not seen
+    Corners clip;           // what lies outside is not seen
+    bool scrolled = false;  // part of a list that the wheel moves
 };
 
 /// A place that reacts to the mouse, by the name that the code gives it.
 struct Item {
     std::string id;
     Corners box, clip;
+    bool scrolled = false;
 };
 
 /// One cell of a matrix on screen can be found by the matrix's name.
@@ -83,18 +84,27 @@ struct MatrixItem {
     ImVec2 centre_of(Index i, Index j) const;
 };
 
+/// A number on screen, as exact as it is known.
+struct NamedValue {
+    std::string id;
+    double value = 0;
+};
+
 struct FrameLog {
     std::vector<Mark> marks;
     std::vector<Item> items;
     std::vector<MatrixItem> matrices;
+    std::vector<NamedValue> values;
 
     std::vector<std::string> groups;  // around what is drawn at present
+    int scrolled = 0;                 // > 0: what is drawn at present may leave its clip, the wheel brings it back
 
     void clear();
     /// "layer/more": the name of a place inside the groups around it.
     std::string full_id(const std::string& id) const;
     const Item* item(const std::string& id) const;
     const MatrixItem* matrix(const std::string& id) const;
+    const NamedValue* value(const std::string& id) const;
 };
 
 }  // namespace locus

@@ -37,7 +37,6 @@ void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect
     while (kDialects[chosen] != scene.state.dialect) ++chosen;
     if (dialects) x = ui.choice("dialect", x, y, {"paper", "official", "hf"}, chosen);
     scene.state.dialect = kDialects[chosen];
-    if (scene.busy) ui.text(x + ui.px(12), y, "computing \u2026", ui.theme->muted, Face::label);
 
     float right = bar.x1 - ui.px(16);
     const auto command = [&](const char* id, const std::string& label, const std::string& key, bool& open) {

@@ -43,7 +43,8 @@ void escape(State& state) {
     if (state.key_sheet || state.palette || state.editing)
         state.key_sheet = state.palette = state.editing = false;
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = false;
+        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
+            false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -95,7 +96,6 @@ bool press_character(Scene& scene, char32_t character) {
 
 bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save) {
     State& state = scene.state;
-    state.notice.clear();
     if (press.key == Key::escape) {
         escape(state);
         return true;

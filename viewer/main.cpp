@@ -8,6 +8,7 @@
 #include "viewer/bench.h"
 #include "viewer/loop.h"
 #include "viewer/options.h"
+#include "viewer/script.h"
 #include "viewer/state_fields.h"
 
 namespace {
@@ -27,6 +28,23 @@ void take_screenshot(const Session& session, State state, const Options& options
     app.save_picture(*options.screenshot);
 }
 
+/// What the script says of the window and the model, unless the command line says it.
+void take_over(const CLI::App& app, const Script& script, Options& options) {
+    if (script.size && !options.size) options.size = script.size;
+    if (script.scale && app.count("--scale") == 0) options.scale = *script.scale;
+    if (script.model && app.count("model") == 0) options.model = *script.model;
+}
+
+/// Status 1 where something else is seen than the script expects.
+int run_script(const CLI::App& app, const Session& session, State state, const Options& options, const Script& script) {
+    Window window({"Locus", options.width, options.height, !options.window});
+    App viewer(window, session, std::move(state));
+    const auto print = [](const std::string& line) { std::cout << line << '\n'; };
+    const std::optional<std::string> mismatch = play_script(script, window, viewer, options.window, print);
+    if (mismatch) cli::say(app, *mismatch);
+    return mismatch ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -44,14 +62,22 @@ int main(int argc, char** argv) {
             for (const PageName& page : page_names()) std::cout << page.name << '\n';
             return 0;
         }
+        std::optional<Script> script;
+        if (options.script) {
+            script = read_script(*options.script);
+            take_over(app, *script, options);
+        }
         State state = state_of(options);
         if (options.list_fields) {
             for (const StateField& field : state_fields()) std::cout << field.name << '=' << field.get(state) << '\n';
             return 0;
         }
         open_sources(options, state);
-        const Session session(options.model);
+        if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
+        state.model = place_model(options, state);
+        const Session session(state.model);
         fit_to_model(options, session, state);
+        if (script) return run_script(app, session, std::move(state), options, *script);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
         else if (options.screenshot)

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/cli/program.h"
+#include "viewer/exhibit_source.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state_fields.h"
@@ -32,7 +33,8 @@ std::string known_pages() {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("model", options.model, "model folder, or the name of a built-in one")->capture_default_str();
+    app.add_option("model", options.model, "model folder of any family, or the name of a built-in one")
+        ->capture_default_str();
     app.add_option("--text", options.text, "the sentence");
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
     app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
@@ -59,6 +61,11 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--script", options.script,
+                   "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
+                   "over the script's; status 1 where something else is seen than the script expects")
+        ->check(cli::not_empty());
+    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -89,6 +96,9 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
+    LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
+    LOCUS_CHECK(!options.script || !options.screenshot,
+                "expected one of --script and --screenshot, found both; a script takes pictures itself");
     LOCUS_CHECK(!options.text || !options.tokens, "expected one of --text and --tokens, found both");
     LOCUS_CHECK(!options.mask || options.tokens, "--mask goes with --tokens only");
     LOCUS_CHECK(!options.tokens || !options.tokens->empty(), "--tokens is empty, expected ids such as 1,2,3");
@@ -108,6 +118,21 @@ State state_of(Options& options) {
     state.mask = options.mask.value_or("");
     for (const std::string& set : options.set) set_field(state, set);
     return state;
+}
+
+std::string place_model(const Options& options, State& state) {
+    const std::string page = state.page;
+    const bool other_family = show_model(state, options.model);
+    if (options.page || page != State().page) state.page = page;
+    if (ExhibitChoice* choice = choice_of_page(state, state.page)) {
+        if (options.text) choice->text = *options.text;
+        if (options.tokens) choice->tokens = *options.tokens;
+        if (options.mask) choice->mask = *options.mask;
+        state.text = State().text;
+        state.tokens.clear();
+        state.mask.clear();
+    }
+    return other_family ? Options().model : options.model;
 }
 
 void open_sources(const Options& options, State& state) {
@@ -151,6 +176,12 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         fit("--layer", options.layer, layer, config.num_hidden_layers);
         state.compare.stage = at_layer(state.compare.stage, layer);
         fit("--head", options.head, state.compare.head, config.num_attention_heads);
+    }
+    if (state.page == "rope" && (options.layer || options.head)) {
+        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
+        fit("--layer", options.layer, state.rope.layer, sizes.layers);
+        fit("--head", options.head, state.rope.head, sizes.heads);
+        return;
     }
     fit("--layer", options.layer, state.layer, config.num_hidden_layers);
     fit("--head", options.head, state.head, config.num_attention_heads);

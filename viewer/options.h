@@ -16,13 +16,14 @@ namespace locus {
 /// What the user wrote, as it was written.
 struct Options {
     std::string model = "tiny-v3";
-    std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot;
+    std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot, script;
     std::optional<std::string> report, stage, mistake;
     std::vector<std::string> set;      // NAME=VALUE of state_fields
     std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;
     double scale = 1;
     bool list_pages = false, list_fields = false, bench = false;
+    bool window = false;  // a script is played in one
     int width = 1280, height = 800;  // from `size`
 };
 
@@ -30,6 +31,11 @@ void add_options(CLI::App& app, Options& options);
 
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);
+
+/// Puts a model of another family on its page and turns there unless the user named a page; gives --text, --tokens and
+/// --mask to the family of the shown page.  Returns the DeBERTa to open: the user's or the built-in one.
+/// Throws as family_of_model.
+std::string place_model(const Options& options, State& state);
 
 /// Opens the report or the dumps that the user named.  Throws Error(unreadable) for a report or a dump that is missing
 /// or is something else, and for a dump without the stage that is asked for; each sentence names file and field.

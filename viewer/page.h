@@ -39,15 +39,20 @@ public:
     virtual ModelCard card(const Scene& scene);
     /// True if the dialects make a difference here.
     virtual bool has_dialects() const { return true; }
-    /// Opens what the page shows besides the answer; one sentence where that cannot be done.
+    /// Once a frame, before anything else: asks for what the page shows besides the answer.
+    virtual void follow(const State&) {}
+    /// Why that cannot be shown as it was asked for: one sentence, or nothing.
     virtual std::string trouble() { return {}; }
+    virtual Fault fault() const { return Fault::unreadable; }
+    /// True if there is something to draw, perhaps of a moment ago.
+    virtual bool ready() { return trouble().empty(); }
+    /// True if the page shows, or its trouble speaks of, what this state asks for.
+    virtual bool settled(const State&) const { return true; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
     virtual void draw(Scene& scene, const Rect& room) = 0;
     virtual void draw_side(Scene& scene, const Rect& room) = 0;
     virtual void draw_formula(Scene& scene, const Rect& bar) = 0;
-    /// True while the page waits for work of its own beside the answer.
-    virtual bool busy() const { return false; }
     /// A key that the frame did not take; true if the page did.
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };
@@ -76,6 +81,7 @@ std::unique_ptr<Page> make_decoder_page();
 std::unique_ptr<Page> make_rope_page();
 std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
+std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
 
 }  // namespace locus

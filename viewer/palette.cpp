@@ -56,6 +56,18 @@ std::vector<Command> fixed_commands() {
                                 s.permutation = {};
                                 s.permutation.sentence = sentence;
                             }});
+    commands.push_back({"text counts or tf-idf", "x", [](State& s) {
+                            s.page = "text";
+                            s.text_page.weights = 1 - s.text_page.weights;
+                        }});
+    commands.push_back({"text edit the documents", "Ctrl L", [](State& s) {
+                            s.page = "text";
+                            s.editing = true;
+                        }});
+    commands.push_back({"text with or without stop words", "w", [](State& s) {
+                            s.page = "text";
+                            s.text_page.stop_words = !s.text_page.stop_words;
+                        }});
     commands.push_back({"compare next worst cell", "n", [](State& s) {
                             s.page = "compare";
                             s.compare.jumps = true;

@@ -1,6 +1,7 @@
 #pragma once
 // The rooms around a page: top bar, rail, sentence bar, and what lies above all of them.
 #include "viewer/page.h"
+#include "viewer/toasts.h"
 
 namespace locus {
 
@@ -14,6 +15,8 @@ class SentenceBar {
 public:
     /// Between the bar's left end and `right`.
     void draw(Scene& scene, const Rect& bar, float right);
+    /// Instead of draw() where nothing of it is on screen: the next box takes the keyboard anew.
+    void rest() { focus_ = true; }
 
 private:
     void draw_chips(Scene& scene, const Rect& room);
@@ -37,6 +40,15 @@ private:
     std::size_t chosen_ = 0;
     bool open_ = false;
 };
+
+/// Work that has taken long enough to be spoken of.
+struct Progress {
+    std::string what;    // "opening tiny-v2"; empty: there is none
+    double seconds = 0;  // so far
+};
+
+/// Toasts and progress above the formula bar; a click closes a toast.  `now` in seconds, as the toasts count.
+void draw_toasts(Scene& scene, const Rect& rooms, Toasts& toasts, const Progress& progress, double now);
 
 /// Every key with what it does, over a dimmed screen; any key or click closes it.
 void draw_key_sheet(Scene& scene, const Rect& screen);

@@ -1,6 +1,7 @@
 // The sentence: chips to look at and choose from, a text box to write in.
 #include <algorithm>
 
+#include "viewer/exhibit_source.h"
 #include "viewer/rooms.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
@@ -94,7 +95,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
 
 void SentenceBar::draw_box(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
-    std::string& text = scene.state.tokens.empty() ? scene.state.text : scene.state.tokens;
+    std::string& text = edited_sentence(scene.state);
     ImGui::PushFont(ui.fonts->font(Face::ui));
     ImGui::SetCursorScreenPos({room.x0, room.middle_y() - ImGui::GetFrameHeight() / 2});
     ImGui::SetNextItemWidth(room.width());

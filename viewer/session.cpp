@@ -49,10 +49,11 @@ const Tensor<float>* Answer::stage(const std::string& stem) const {
     return found ? &found->as<float>() : nullptr;
 }
 
-Session::Session(const std::string& model)
+Session::Session(const std::string& model, std::uint64_t first_serial)
     : opened_as_(model),
       checkpoint_(open_checkpoint(resolve_model(model))),
-      model_(cli::open_deberta<float>(checkpoint_)) {
+      model_(cli::open_deberta<float>(checkpoint_)),
+      serial_(first_serial) {
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
     name_ = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
     try {
@@ -76,8 +77,13 @@ ModelInput Session::input_of(const Request& request) const {
     return cli::prepare_input(by_ids, checkpoint_.folder, Family::deberta, {"tokens", "mask"}).segments.front();
 }
 
-std::shared_ptr<const Answer> Session::answer(const Request& request) const {
+Trace Session::run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const {
+    return model_.forward(input, options, StageFilter(stages), stop_);
+}
+
+std::shared_ptr<const Answer> Session::answer(const Request& request, const StopAsked& stop) const {
     const auto start = std::chrono::steady_clock::now();
+    stop_ = stop;
     auto answer = std::make_shared<Answer>();
     answer->request = request;
     answer->serial = ++serial_;
@@ -87,6 +93,8 @@ std::shared_ptr<const Answer> Session::answer(const Request& request) const {
     } catch (const Error& error) {
         answer->error = error.what();
         answer->fault = error.fault();
+    } catch (const Stopped&) {
+        return nullptr;
     } catch (const std::bad_alloc&) {
         answer->error = "this text needs more memory than there is, expected a shorter one";
         answer->fault = Fault::unsupported;
@@ -107,7 +115,7 @@ void Session::fill(Answer& answer) const {
     else if (request.decoder)
         fill_decoder(answer, input);
     else
-        answer.trace = model_.forward(input, answer.options, StageFilter(attention_stages(config(), request.layer)));
+        answer.trace = run(input, answer.options, attention_stages(config(), request.layer));
     name_tokens(answer, input);
 }
 
@@ -154,7 +162,7 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
         if (model_.has_head()) stages += ",mlm.transform";
         if (has_words) stages += ",mlm.logits_at_positions";
     }
-    answer.trace = model_.forward(input, options, StageFilter(stages));
+    answer.trace = run(input, options, stages);
     if (decoder.unavailable.empty()) {
         const auto strength = static_cast<float>(answer.request.strength);
         decoder.absolute = model_.absolute_rows(input.length()) * strength;
@@ -163,7 +171,7 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
     }
     if (!has_words) return;
     options.decoder = MaskDecoder::none;
-    const auto alone = best_words(model_.forward(input, options, StageFilter("mlm.logits_at_positions")));
+    const auto alone = best_words(run(input, options, "mlm.logits_at_positions"));
     const auto with = decoder.unavailable.empty() ? best_words(answer.trace) : std::vector<std::vector<Word>>();
     for (std::size_t n = 0; n < alone.size(); ++n)
         decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],

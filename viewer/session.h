@@ -2,9 +2,7 @@
 // The opened model, and what it answers: one trace per request.
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -73,14 +71,13 @@ struct Answer {
 
 class Session {
 public:
-    /// Opens a folder or a built-in model.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
-    explicit Session(const std::string& model);
+    /// Opens a folder or a built-in model.  Answers are numbered from `first_serial` + 1, so that two sessions need not
+    /// share numbers.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
+    explicit Session(const std::string& model, std::uint64_t first_serial = 0);
 
     const std::string& name() const { return name_; }
     /// The folder or name that it was opened by, as other programs take it.
     const std::string& opened_as() const { return opened_as_; }
-    /// Ends a program that works for this session; what asked for it gets one sentence.  Any thread may call it.
-    void stop() const;
     const DebertaConfig& config() const { return model_.config(); }
     bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
 
@@ -88,8 +85,9 @@ public:
     void check(const Request& request) const;
     /// Tokens of the request.  Throws Error(usage) for an empty text or a damaged list.
     ModelInput input_of(const Request& request) const;
-    /// Runs the model.  Never throws: a refusal becomes Answer::error.  One call at a time.
-    std::shared_ptr<const Answer> answer(const Request& request) const;
+    /// Runs the model.  Never throws: a refusal becomes Answer::error; nothing comes back once `stop` says yes.  One
+    /// call at a time.
+    std::shared_ptr<const Answer> answer(const Request& request, const StopAsked& stop = {}) const;
 
 private:
     void fill(Answer& answer) const;
@@ -113,6 +111,7 @@ private:
     const OpenedDump& dump(const std::string& file) const;
     const Session& session_of(const std::string& model) const;
     const MadeMistake& made(const ZooQuery& query, const CompareSide& side) const;
+    Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
     std::string opened_as_, name_;
     Checkpoint checkpoint_;
@@ -129,9 +128,8 @@ private:
     };
     mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
     mutable std::list<std::pair<std::string, std::unique_ptr<Session>>> others_;  // models of single sides
-    mutable std::mutex stopping_;
-    mutable std::stop_source stop_;  // of the program that runs at present
-    mutable std::uint64_t serial_ = 0;
+    mutable std::uint64_t serial_;
+    mutable StopAsked stop_;  // of the call that is under way
 };
 
 }  // namespace locus

@@ -44,11 +44,6 @@ const OpenedDump& Session::dump(const std::string& file) const {
     return dumps_.emplace_back(std::move(opened));
 }
 
-void Session::stop() const {
-    const std::lock_guard lock(stopping_);
-    stop_.request_stop();
-}
-
 const Session& Session::session_of(const std::string& model) const {
     if (model.empty()) return *this;
     const auto known =
@@ -91,13 +86,7 @@ const MadeMistake& Session::made(const ZooQuery& query, const CompareSide& side)
     LOCUS_CHECK(parse_mistake(side.mistake),
                 "the mistake is \"" + printable(side.mistake) +
                     "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
-    std::stop_token stop;
-    {
-        const std::lock_guard lock(stopping_);
-        stop_ = {};
-        stop = stop_.get_token();
-    }
-    MadeMistake made = make_mistake(sibling_program("locus-kit"), query, side.mistake, side.exact, stop);
+    MadeMistake made = make_mistake(sibling_program("locus-kit"), query, side.mistake, side.exact, stop_);
     while (mistakes_.size() >= kKeptMistakes) mistakes_.pop_front();
     return mistakes_.emplace_back(KeptMistake{query, side.mistake, side.exact, std::move(made)}).made;
 }
@@ -117,8 +106,8 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
     if (side.exact && !session.exact_) session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
-    own = side.exact ? session.exact_->forward(pass->input, options, wanted)
-                     : session.model_.forward(pass->input, options, wanted);
+    own = side.exact ? session.exact_->forward(pass->input, options, wanted, stop_)
+                     : session.model_.forward(pass->input, options, wanted, stop_);
     return own;
 }
 

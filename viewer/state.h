@@ -5,8 +5,10 @@
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/compare_state.h"
+#include "viewer/exhibit_choice.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/text_page_state.h"
 
 namespace locus {
 
@@ -51,13 +53,15 @@ struct PermutationState {
 };
 
 struct State {
+    std::string model = "tiny-v3";  // what is open: a folder, or the name of a built-in one
+    std::string wanted_model;       // what is to be opened next; nothing: this one stays
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;  // given instead of a text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
     float zoom = 1;              // of the whole screen
-    bool reduce_motion = false;  // nothing fades or plays by itself
+    bool reduce_motion = false;  // nothing moves by itself
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};
@@ -67,10 +71,12 @@ struct State {
 
     Index decoder_head = -1;  // -1: mean of heads
     double strength = 1;
+    ExhibitChoices exhibits;
     PositionsState positions;
     RopeState rope;
     MemoryState memory;
     PermutationState permutation;
+    TextPageState text_page;
     CompareState compare;
 
     bool editing = false;
@@ -79,7 +85,8 @@ struct State {
     /// True while something on screen moves by itself.
     bool film_runs() const { return page == "transformer-xl" && memory.playing; }
     double flash_until = 0;  // seconds since the start: until then changed cells glow
-    std::string notice;      // one sentence for a while, e.g. where a screenshot went
+    std::string notice;      // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
+    std::string refusal;     // the same, where something was refused: it says why
 };
 
 }  // namespace locus

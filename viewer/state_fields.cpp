@@ -145,6 +145,9 @@ private:
 };
 
 void add_frame(Fields& fields) {
+    // The one that is open, or will be.
+    fields.text(
+        "model", [](State & s) -> auto& { return s.wanted_model.empty() ? s.model : s.wanted_model; });
     fields.text(
         "page", [](State & s) -> auto& { return s.page; });
     fields.text(
@@ -173,6 +176,25 @@ void add_frame(Fields& fields) {
         "view", [](State & s) -> auto& { return s.view; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
+}
+
+void add_exhibits(Fields& fields) {
+    const auto choice = [&](const std::string& name, auto find) {
+        fields.text(
+            name + ".model", [find](State & s) -> auto& { return find(s).model; });
+        fields.text(
+            name + ".text", [find](State & s) -> auto& { return find(s).text; });
+        fields.text(
+            name + ".tokens", [find](State & s) -> auto& { return find(s).tokens; });
+        fields.text(
+            name + ".mask", [find](State & s) -> auto& { return find(s).mask; });
+    };
+    choice(
+        "rope", [](State & s) -> auto& { return s.exhibits.roformer; });
+    choice(
+        "memory", [](State & s) -> auto& { return s.exhibits.transformer_xl; });
+    choice(
+        "permutation", [](State & s) -> auto& { return s.exhibits.xlnet; });
 }
 
 void add_pages(Fields& fields) {
@@ -240,6 +262,27 @@ void add_pages(Fields& fields) {
         "permutation.row", -1, [](State & s) -> auto& { return s.permutation.row; });
 }
 
+void add_text_page(Fields& fields) {
+    fields.text(
+        "text_page.documents", [](State & s) -> auto& { return s.text_page.documents; });
+    fields.word(
+        "text_page.weights", {"counts", "tf-idf"}, [](State & s) -> auto& { return s.text_page.weights; });
+    fields.flag(
+        "text_page.stop_words", [](State & s) -> auto& { return s.text_page.stop_words; });
+    fields.whole(
+        "text_page.topics", 1, [](State & s) -> auto& { return s.text_page.topics; });
+    fields.cell(
+        "text_page.weight", [](State & s) -> auto& { return s.text_page.weight; });
+    fields.cell(
+        "text_page.pair", [](State & s) -> auto& { return s.text_page.pair; });
+    fields.cell(
+        "text_page.move", [](State & s) -> auto& { return s.text_page.move; });
+    fields.view(
+        "text_page.view", [](State & s) -> auto& { return s.text_page.view; });
+    fields.flag(
+        "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
+}
+
 void add_compare(Fields& fields) {
     const auto side = [&](const std::string& name, auto find) {
         fields.text(
@@ -292,7 +335,9 @@ const std::vector<StateField>& state_fields() {
     static const std::vector<StateField> fields = [] {
         Fields all;
         add_frame(all);
+        add_exhibits(all);
         add_pages(all);
+        add_text_page(all);
         add_compare(all);
         return std::move(all.all);
     }();

@@ -68,24 +68,38 @@ float Ui::spans(float x, float y, const std::vector<Span>& line) const {
     return x - left;
 }
 
-float Ui::paragraph(float x, float y, float width, std::string_view text, ImU32 colour, Face face) const {
-    fonts->require(text);
-    const float pitch = std::floor(fonts->size(face) * 1.18f);
-    const float top = y;
+std::vector<std::string> Ui::wrapped(std::string_view text, float width, Face face) const {
+    std::vector<std::string> lines;
     std::string line;
     const auto flush = [&] {
-        this->text(x, y + pitch / 2, line, colour, face);
+        lines.push_back(line);
         line.clear();
-        y += pitch;
     };
     while (!text.empty()) {
         const std::size_t space = std::min(text.find(' '), text.size());
-        const std::string word(text.substr(0, space));
+        std::string word(text.substr(0, space));
         text.remove_prefix(std::min(space + 1, text.size()));
         if (!line.empty() && text_width(line + " " + word, face) > width) flush();
+        while (line.empty() && text_width(word, face) > width) {
+            std::string part = word;
+            while (part.size() > 1 && text_width(part, face) > width) drop_last(part);
+            if (part.empty() || part == word) break;
+            lines.push_back(part);
+            word.erase(0, part.size());
+        }
         line += line.empty() ? word : " " + word;
     }
     if (!line.empty()) flush();
+    return lines;
+}
+
+float Ui::paragraph(float x, float y, float width, std::string_view text, ImU32 colour, Face face) const {
+    const float pitch = std::floor(fonts->size(face) * 1.18f);
+    const float top = y;
+    for (const std::string& line : wrapped(text, width, face)) {
+        this->text(x, y + pitch / 2, line, colour, face);
+        y += pitch;
+    }
     return y - top;
 }
 

@@ -69,6 +69,8 @@ public:
     /// Several spans on the baseline of a line of `Face::ui` whose capitals are centred on y.  Returns their width.
     float spans(float x, float y, const std::vector<Span>& line) const;
     float spans_width(const std::vector<Span>& line) const;
+    /// Lines of at most `width`, broken between words, and inside a word that is wider.
+    std::vector<std::string> wrapped(std::string_view text, float width, Face face = Face::ui) const;
     /// Words wrapped to a width, from the top y down.  Returns the height.
     float paragraph(float x, float y, float width, std::string_view text, ImU32 colour, Face face = Face::ui) const;
     /// A line that runs upwards from (x, y), capitals centred on x.
@@ -90,6 +92,21 @@ public:
     private:
         FrameLog* log_;
     };
+
+    /// What is drawn meanwhile may stand outside its clip: the wheel or a drag brings it into sight.
+    class Scrolled {
+    public:
+        explicit Scrolled(const Ui& ui);
+        ~Scrolled();
+        Scrolled(const Scrolled&) = delete;
+        Scrolled& operator=(const Scrolled&) = delete;
+
+    private:
+        FrameLog* log_;
+    };
+
+    /// Gives a number on screen a name by which scripts read it: "microscope/sum".
+    void note(const char* id, double value) const;
 
     /// Reacts to the mouse; `id` is unique on screen, or in its group.
     Touch touch(const char* id, const Rect& rect) const;

@@ -7,6 +7,7 @@
 #include <backends/imgui_impl_opengl3.h>
 
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "core/check.h"
@@ -24,15 +25,13 @@ Texture& Texture::operator=(Texture&& other) noexcept {
     return *this;
 }
 
-void Texture::upload(const std::vector<Pixels>& levels) {
+void Texture::upload(const Pixels& pixels) {
     if (name_ == 0) glGenTextures(1, &name_);
     glBindTexture(GL_TEXTURE_2D, name_);
-    for (std::size_t n = 0; n < levels.size(); ++n)
-        glTexImage2D(GL_TEXTURE_2D, static_cast<GLint>(n), GL_RGBA8, levels[n].width, levels[n].height, 0, GL_RGBA,
-                     GL_UNSIGNED_BYTE, levels[n].rgba.data());
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, static_cast<GLint>(levels.size()) - 1);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, pixels.width, pixels.height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
+                 pixels.rgba.data());
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST_MIPMAP_NEAREST);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
 }
@@ -46,6 +45,11 @@ struct Window::Parts {
     std::vector<KeyPress> keys;
     std::atomic<bool> activity = true;
     unsigned framebuffer = 0, colour = 0;
+    // Of a script: where its pointer is, what it holds down.
+    std::optional<ImVec2> pointer;
+    bool held[2] = {};
+    bool plays_key = false;  // the key that arrives is in `keys` already
+    double frame_time = 0;
 
     void make_framebuffer();
     void listen();
@@ -55,15 +59,25 @@ namespace {
 
 Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
 
+constexpr std::pair<int, Key> kKeys[] = {{GLFW_KEY_LEFT, Key::left},
+                                         {GLFW_KEY_RIGHT, Key::right},
+                                         {GLFW_KEY_UP, Key::up},
+                                         {GLFW_KEY_DOWN, Key::down},
+                                         {GLFW_KEY_ESCAPE, Key::escape},
+                                         {GLFW_KEY_SPACE, Key::space},
+                                         {GLFW_KEY_ENTER, Key::enter},
+                                         {GLFW_KEY_KP_ENTER, Key::enter},
+                                         {GLFW_KEY_TAB, Key::tab},
+                                         {GLFW_KEY_F12, Key::f12},
+                                         {GLFW_KEY_HOME, Key::home},
+                                         {GLFW_KEY_END, Key::end},
+                                         {GLFW_KEY_BACKSPACE, Key::backspace},
+                                         {GLFW_KEY_DELETE, Key::remove}};
+
 /// Keys that are no characters, and characters together with ctrl, which arrive as no character.
 bool translate(int key, int scancode, int mods, KeyPress& press) {
     press.ctrl = (mods & GLFW_MOD_CONTROL) != 0;
     press.shift = (mods & GLFW_MOD_SHIFT) != 0;
-    constexpr std::pair<int, Key> kKeys[] = {{GLFW_KEY_LEFT, Key::left},      {GLFW_KEY_RIGHT, Key::right},
-                                             {GLFW_KEY_UP, Key::up},          {GLFW_KEY_DOWN, Key::down},
-                                             {GLFW_KEY_ESCAPE, Key::escape},  {GLFW_KEY_SPACE, Key::space},
-                                             {GLFW_KEY_ENTER, Key::enter},    {GLFW_KEY_F12, Key::f12},
-                                             {GLFW_KEY_KP_ENTER, Key::enter}, {GLFW_KEY_TAB, Key::tab}};
     for (const auto& [code, meaning] : kKeys)
         if (key == code) {
             press.key = meaning;
@@ -83,10 +97,12 @@ void Window::Parts::listen() {
     glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int scancode, int action, int mods) {
         parts_of(w)->activity = true;
         KeyPress press;
+        if (parts_of(w)->plays_key) return;
         if (action != GLFW_RELEASE && translate(key, scancode, mods, press)) parts_of(w)->keys.push_back(press);
     });
     glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) {
         parts_of(w)->activity = true;
+        if (parts_of(w)->plays_key) return;
         if (character != ' ') parts_of(w)->keys.push_back({Key::character, character, false, false});
     });
     glfwSetCursorPosCallback(window, [](GLFWwindow* w, double, double) { parts_of(w)->activity = true; });
@@ -184,8 +200,13 @@ ImVec2 Window::size() const {
 void Window::begin_frame() {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
+    ImGuiIO& io = ImGui::GetIO();
+    if (parts_->pointer) {
+        io.MousePos = *parts_->pointer;
+        for (int button = 0; button < 2; ++button) io.MouseDown[button] = parts_->held[button];
+    }
+    if (parts_->frame_time > 0) io.DeltaTime = static_cast<float>(parts_->frame_time);
     if (parts_->setup.headless) {
-        ImGuiIO& io = ImGui::GetIO();
         io.DisplaySize = size();
         io.DisplayFramebufferScale = {1, 1};
     }
@@ -245,5 +266,58 @@ Pixels Window::read_pixels() const {
 }
 
 void Window::wake() { glfwPostEmptyEvent(); }
+
+void Window::point_at(ImVec2 at) {
+    parts_->pointer = at;
+    parts_->activity = true;
+}
+
+void Window::hold_button(bool right, bool down) {
+    parts_->held[right ? 1 : 0] = down;
+    parts_->activity = true;
+}
+
+void Window::turn_wheel(float steps) { ImGui_ImplGlfw_ScrollCallback(parts_->window, 0, steps); }
+
+void Window::hold_modifiers(bool ctrl, bool shift, bool down) {
+    parts_->plays_key = true;
+    const auto send = [&](int key) {
+        ImGui_ImplGlfw_KeyCallback(parts_->window, key, 0, down ? GLFW_PRESS : GLFW_RELEASE, 0);
+    };
+    if (ctrl) send(GLFW_KEY_LEFT_CONTROL);
+    if (shift) send(GLFW_KEY_LEFT_SHIFT);
+    parts_->plays_key = false;
+}
+
+void Window::play_key(const KeyPress& press, bool down) {
+    const int action = down ? GLFW_PRESS : GLFW_RELEASE;
+    const int mods = (press.ctrl ? GLFW_MOD_CONTROL : 0) | (press.shift ? GLFW_MOD_SHIFT : 0);
+    const auto send = [&](int key) { ImGui_ImplGlfw_KeyCallback(parts_->window, key, 0, action, mods); };
+    hold_modifiers(press.ctrl, press.shift, down);
+    parts_->plays_key = true;
+    for (const auto& [code, meaning] : kKeys)
+        if (press.key == meaning && press.key != Key::character) {
+            send(code);
+            break;
+        }
+    const char32_t c = press.character, upper = c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
+    if (press.key == Key::character && ((upper >= 'A' && upper <= 'Z') || (upper >= '0' && upper <= '9')))
+        send(static_cast<int>(upper));  // GLFW numbers letters and digits as ASCII does
+    if (down && !press.ctrl && (press.key == Key::character || press.key == Key::space))
+        ImGui_ImplGlfw_CharCallback(parts_->window, press.key == Key::space ? U' ' : c);
+    parts_->plays_key = false;
+    if (down) parts_->keys.push_back(press);
+}
+
+void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
+
+void Window::resize(int width, int height) {
+    if (!parts_->setup.headless) return glfwSetWindowSize(parts_->window, width, height);
+    glDeleteFramebuffers(1, &parts_->framebuffer);
+    glDeleteTextures(1, &parts_->colour);
+    parts_->setup.width = width;
+    parts_->setup.height = height;
+    parts_->make_framebuffer();
+}
 
 }  // namespace locus

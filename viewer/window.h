@@ -6,18 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "viewer/key_press.h"
 #include "viewer/plots/heatmap_image.h"
 
 namespace locus {
-
-enum class Key { character, left, right, up, down, escape, space, enter, tab, f12 };
-
-/// One key as the keyboard's layout means it; `character` is set for Key::character, lower case together with ctrl.
-struct KeyPress {
-    Key key = Key::character;
-    char32_t character = 0;
-    bool ctrl = false, shift = false;
-};
 
 /// An image on the graphics card.  Needs a living Window.
 class Texture {
@@ -27,9 +19,8 @@ public:
     Texture(Texture&& other) noexcept;
     Texture& operator=(Texture&& other) noexcept;
 
-    /// Level 0 first, each further one half as large (rounded down): drawn when a pixel holds several texels.
-    /// Magnified texels stay sharp squares.
-    void upload(const std::vector<Pixels>& levels);
+    /// Texels stay sharp squares.
+    void upload(const Pixels& pixels);
     bool empty() const { return name_ == 0; }
     ImTextureID id() const;
 
@@ -85,6 +76,17 @@ public:
 
     /// Ends wait() from any thread.
     static void wake();
+
+    /// Somebody who plays a script: what follows arrives where real input does, with the next frame.
+    void point_at(ImVec2 at);
+    void hold_button(bool right, bool down);
+    void turn_wheel(float steps);
+    void hold_modifiers(bool ctrl, bool shift, bool down);
+    void play_key(const KeyPress& press, bool down);
+    /// Every later frame seems to take this long, whatever the clock says; 0: the clock again.
+    void set_frame_time(double seconds);
+    /// Of a picture without a window.
+    void resize(int width, int height);
 
 private:
     std::unique_ptr<Parts> parts_;

@@ -5,13 +5,6 @@
 
 namespace locus {
 
-namespace {
-
-template <class Scalar>
-std::vector<Scalar> to_vector(const ConstView<Scalar>& matrix, Index row) {
-    return {matrix.row(row).data(), matrix.row(row).data() + matrix.cols()};
-}
-
 template <class Scalar>
 TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scalar> right, Index row) {
     TermExplanation<Scalar> term;
@@ -25,6 +18,13 @@ TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scala
     term.left = std::move(left);
     term.right = std::move(right);
     return term;
+}
+
+namespace {
+
+template <class Scalar>
+std::vector<Scalar> to_vector(const ConstView<Scalar>& matrix, Index row) {
+    return {matrix.row(row).data(), matrix.row(row).data() + matrix.cols()};
 }
 
 /// The three terms of one cell and their scaled sum.
@@ -98,6 +98,8 @@ CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const Buck
     return cell;
 }
 
+template TermExplanation<float> explain_term<float>(std::vector<float>, std::vector<float>, Index);
+template TermExplanation<double> explain_term<double>(std::vector<double>, std::vector<double>, Index);
 template CellExplanation<float> explain_cell<float>(const HeadTensors<float>&, const BucketLine&, P2cIndex, int, Index,
                                                     Index);
 template CellExplanation<double> explain_cell<double>(const HeadTensors<double>&, const BucketLine&, P2cIndex, int,

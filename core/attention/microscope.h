@@ -19,6 +19,10 @@ struct TermExplanation {
     Scalar value = 0;
 };
 
+/// left [d] . right [d], channel by channel from 0: the order of products_of_rows.
+template <class Scalar>
+TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scalar> right, Index row);
+
 template <class Scalar>
 struct CellExplanation {
     Index i = 0, j = 0;

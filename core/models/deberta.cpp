@@ -173,8 +173,8 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
 }
 
 template <class Scalar>
-Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options,
-                               const StageFilter& wanted) const {
+Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
+                               const StopAsked& stop) const {
     check_input(input, config().vocab_size, config().type_vocab_size);
     const std::vector<std::string> names = stage_names(input, options);
     check_wanted(wanted, names);
@@ -196,6 +196,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         const std::string prefix = "layer." + std::to_string(layer);
         if (layer == config().num_hidden_layers - 1) last_input = hidden;
         if (!plan.layer[at]) continue;
+        give_up_if(stop);
         const bool convolves = layer == 0 && config().conv_kernel_size > 0;
         const bool output =
             plan.output[at] ||
@@ -209,6 +210,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         trace.add(prefix + ".output", next);
         hidden = std::move(next);
     }
+    give_up_if(stop);
     if (plan.decoder) hidden = deberta_decoder(pass, last_input, plan.head);
     if (has_head() && (plan.head || wanted.keeps("mlm.positions"))) deberta_head(pass, hidden);
     return trace;

@@ -8,6 +8,7 @@
 #include "core/models/deberta_config.h"
 #include "core/models/dialect.h"
 #include "core/models/model_input.h"
+#include "core/stop.h"
 #include "core/trace.h"
 #include "core/weights.h"
 
@@ -43,7 +44,9 @@ public:
     /// use and kept; position projections (k_r, q_r) are computed once per layer.
     /// Throws Error(usage) for a token id >= V, a mask of the wrong shape or a pattern that matches no stage, and
     /// Error(unsupported) for more tokens than the absolute table has rows where one is asked for.
-    Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {}) const;
+    /// `stop` is asked before every layer and ends the pass by throwing Stopped.
+    Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {},
+                  const StopAsked& stop = {}) const;
 
     /// One sentence per weight tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;

@@ -44,8 +44,10 @@ public:
     SegmentMemory<Scalar> run_segment(const ModelInput& input, const SegmentMemory<Scalar>& memory, Dialect dialect,
                                       Index layers, const std::string& prefix, Trace& trace) const;
 
-private:
+    /// Weights of one layer, read on first use: u, v and s explain the scores.
     const TransformerXlLayer<Scalar>& layer(Index l) const;
+
+private:
     Tensor<Scalar> embeddings(const ModelInput& input, const std::string& prefix, Trace& trace) const;
     Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory, const Matrix<Scalar>& r,
                              const std::string& prefix, Trace& trace) const;

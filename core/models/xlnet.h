@@ -56,9 +56,11 @@ public:
                                             const XlnetOptions& options, Index layers, const std::string& prefix,
                                             Trace& trace) const;
 
+    /// Weights of one layer, read on first use: u, v and s explain the scores.
+    const XlnetLayer<Scalar>& layer(Index l) const;
+
 private:
     struct Pass;
-    const XlnetLayer<Scalar>& layer(Index l) const;
     Pass prepare(const ModelInput& input, Index memory, const XlnetOptions& options) const;
     XlnetStreams<Scalar> run_layer(Index l, const XlnetStreams<Scalar>& x, const Tensor<Scalar>& memory,
                                    const Pass& pass, const std::string& prefix, Trace& trace) const;

@@ -1,6 +1,4 @@
 // The conformance kit: export, a whole check, and the diagnosis of one stage as large as real models have it.
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
 
@@ -13,6 +11,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"
 #include "tests/conformance/diagnosis.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::bench {
 
@@ -147,23 +146,17 @@ std::vector<Measure> diagnosis_times(const std::string& model_folder) {
 }  // namespace
 
 std::vector<Measure> bench_kit() {
-    const fs::path folder = fs::temp_directory_path() / ("locus-bench-kit-" + std::to_string(::getpid()));
+    const test::TemporaryFolder kept;
+    const fs::path& folder = kept.path();
     std::vector<Measure> measures;
-    try {
-        const std::string kit = (folder / "kit").string(), program = program_beside("locus-kit").string();
-        fs::create_directories(folder);
-        measures.push_back({"export", run_child({program, "export", kit}).seconds, "s", 3, false});
-        const ChildCost check = run_child({program, "check", kit, complete_dump(folder)});
-        measures.push_back({"check of the whole kit against a complete dump", check.seconds, "s", 2, false});
-        measures.push_back({"its peak resident memory", check.megabytes, "MB", 300, false});
-        write_v3_base_checkpoint(folder / "model", 1);
-        const std::vector<Measure> times = diagnosis_times((folder / "model").string());
-        measures.insert(measures.end(), times.begin(), times.end());
-    } catch (...) {
-        fs::remove_all(folder);
-        throw;
-    }
-    fs::remove_all(folder);
+    const std::string kit = (folder / "kit").string(), program = program_beside("locus-kit").string();
+    measures.push_back({"export", run_child({program, "export", kit}).seconds, "s", 3, false});
+    const ChildCost check = run_child({program, "check", kit, complete_dump(folder)});
+    measures.push_back({"check of the whole kit against a complete dump", check.seconds, "s", 2, false});
+    measures.push_back({"its peak resident memory", check.megabytes, "MB", 300, false});
+    write_v3_base_checkpoint(folder / "model", 1);
+    const std::vector<Measure> times = diagnosis_times((folder / "model").string());
+    measures.insert(measures.end(), times.begin(), times.end());
     return measures;
 }
 

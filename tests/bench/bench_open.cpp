@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <filesystem>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::bench {
 
@@ -24,7 +23,8 @@ double needed_megabytes() {
 }  // namespace
 
 std::vector<Measure> bench_open() {
-    const fs::path folder = fs::temp_directory_path() / ("locus-bench-" + std::to_string(::getpid()));
+    const test::TemporaryFolder kept;
+    const fs::path& folder = kept.path();
     write_v3_base_checkpoint(folder, 1);
     std::string tokens = "1";
     for (int n = 1; n < 32; ++n) tokens += "," + std::to_string(n * 3911 % 128000);
@@ -37,25 +37,16 @@ std::vector<Measure> bench_open() {
                                               "layer.0.c2c,layer.0.c2p,layer.0.p2c",
                                               "--out",
                                               (folder / "trace.safetensors").string()};
-    std::vector<Measure> measures;
-    try {
-        std::vector<double> seconds, megabytes;
-        for (int round = 0; round < 5; ++round) {  // the file was just written and lies in the page cache
-            const ChildCost cost = run_child(command);
-            seconds.push_back(cost.seconds);
-            megabytes.push_back(cost.megabytes);
-        }
-        measures = {
-            {"size of the file", static_cast<double>(fs::file_size(folder / "pytorch_model.bin")) / 1e6, "MB", 0, true},
+    std::vector<double> seconds, megabytes;
+    for (int round = 0; round < 5; ++round) {  // the file was just written and lies in the page cache
+        const ChildCost cost = run_child(command);
+        seconds.push_back(cost.seconds);
+        megabytes.push_back(cost.megabytes);
+    }
+    return {{"size of the file", static_cast<double>(fs::file_size(folder / "pytorch_model.bin")) / 1e6, "MB", 0, true},
             {"open, compute and write", median(seconds), "s", 1.5, false},
             {"tensors that layer 0 needs, float32", needed_megabytes(), "MB", 0, true},
             {"peak resident memory", median(megabytes), "MB", 1.2 * needed_megabytes() + 200, false}};
-    } catch (...) {
-        fs::remove_all(folder);
-        throw;
-    }
-    fs::remove_all(folder);
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -7,6 +5,7 @@
 #include "core/io/checkpoint.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::bench {
 
@@ -47,17 +46,11 @@ void report(std::vector<Measure>& measures, const std::string& name, const fs::p
 }  // namespace
 
 std::vector<Measure> bench_segments() {
-    const fs::path folder = fs::temp_directory_path() / ("locus-bench-" + std::to_string(::getpid()));
+    const test::TemporaryFolder folder;
     std::vector<Measure> measures;
-    try {
-        copy_with_memory(resolve_model("tiny-xlnet"), folder);
-        report(measures, "Transformer-XL", resolve_model("tiny-txl"), folder);
-        report(measures, "XLNet", folder, folder);
-    } catch (...) {
-        fs::remove_all(folder);
-        throw;
-    }
-    fs::remove_all(folder);
+    copy_with_memory(resolve_model("tiny-xlnet"), folder.path());
+    report(measures, "Transformer-XL", resolve_model("tiny-txl"), folder.path());
+    report(measures, "XLNet", folder.path(), folder.path());
     return measures;
 }
 

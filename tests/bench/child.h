@@ -10,8 +10,9 @@ struct ChildCost {
     double seconds = 0, megabytes = 0;  // peak resident memory
 };
 
-/// Runs a command to its end.  Throws Error(unreadable) if it does not end with status 0.
-ChildCost run_child(const std::vector<std::string>& command);
+/// Runs a command to its end; what it prints goes to `output`.  Throws Error(unreadable) if it does not end with status
+/// 0.
+ChildCost run_child(const std::vector<std::string>& command, const std::filesystem::path& output = "/dev/null");
 
 /// A program of this build, beside the one that runs.
 std::filesystem::path program_beside(const std::string& name);

@@ -11,8 +11,16 @@
 
 using namespace locus;
 
+namespace {
+
+RotaryExhibit rotary(const ExhibitChoice& choice = State().exhibits.roformer) {
+    return RotaryExhibit(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
+}
+
+}  // namespace
+
 TEST_CASE("exhibits: the rope page opens on a head that looks one token back", "[viewer][rope]") {
-    const RotaryExhibit exhibit;
+    const RotaryExhibit exhibit = rotary();
     const RopeState state;
     const Matrix<float> attention = exhibit.attention(state.layer, state.head);
     REQUIRE(attention.rows() == static_cast<Index>(exhibit.words().size()));
@@ -24,7 +32,7 @@ TEST_CASE("exhibits: the rope page opens on a head that looks one token back", "
 }
 
 TEST_CASE("exhibits: the vectors on the rope page, turned, give the model's attention", "[viewer][rope][law]") {
-    const RotaryExhibit exhibit;
+    const RotaryExhibit exhibit = rotary();
     const auto tokens = static_cast<Index>(exhibit.words().size());
     const Index width = exhibit.sizes().head_width;
     Matrix<double> q(tokens, width), k(tokens, width);

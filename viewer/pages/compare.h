@@ -20,16 +20,12 @@ namespace locus {
 class MistakeAsker {
 public:
     MistakeAsker();
-    ~MistakeAsker() { stop_.request_stop(); }
-    MistakeAsker(const MistakeAsker&) = delete;
-    MistakeAsker& operator=(const MistakeAsker&) = delete;
 
     /// nullptr until the answer is there.
     const ZooList* list_for(const ZooQuery& query);
     bool busy() const { return worker_.busy(); }
 
 private:
-    std::stop_source stop_;
     std::optional<ZooQuery> asked_;
     std::shared_ptr<const ZooList> list_;
     Worker<ZooQuery, ZooList> worker_;  // last: its thread ends before what it reads
@@ -47,7 +43,7 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
-    bool busy() const override;
+    bool settled(const State& state) const override;
 
 private:
     /// Where everything goes, decided once a frame.

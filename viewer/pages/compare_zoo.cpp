@@ -41,10 +41,10 @@ const char* mark_of(ZooEffect effect) {
 
 MistakeAsker::MistakeAsker()
     : worker_(
-          [this](const ZooQuery& query) {
+          [](const ZooQuery& query, const StopAsked& stop) {
               auto list = std::make_shared<ZooList>();
               try {
-                  *list = list_mistakes(sibling_program("locus-kit"), query, stop_.get_token());
+                  *list = list_mistakes(sibling_program("locus-kit"), query, stop);
               } catch (const Error& error) {
                   list->query = query;
                   list->trouble = error.what();
@@ -62,7 +62,7 @@ const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
     return list_ && list_->query == query ? list_.get() : nullptr;
 }
 
-bool ComparePage::busy() const { return asker_ && asker_->busy(); }
+bool ComparePage::settled(const State&) const { return !asker_ || !asker_->busy(); }
 
 const ZooList* ComparePage::zoo_list(const Scene& scene) {
     if (!asker_) asker_ = std::make_unique<MistakeAsker>();
@@ -148,11 +148,11 @@ void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) 
     const ZooMistake* known = list ? list->find(number) : nullptr;
     const std::string title = "mistake " + std::to_string(number);
     if (list && list->trouble.empty() && !known) {
-        scene.state.notice = title + " is one of other families than this model's";
+        scene.state.refusal = title + " is one of other families than this model's";
         return;
     }
     if (known && known->effect() == ZooEffect::impossible) {
-        scene.state.notice = title + " cannot be made here: it needs " + known->ways[known->best_way()].needs;
+        scene.state.refusal = title + " cannot be made here: it needs " + known->ways[known->best_way()].needs;
         return;
     }
     const std::size_t way = known ? known->best_way() : 0;

@@ -64,20 +64,18 @@ void DecoderPage::draw_formula(Scene& scene, const Rect& bar) {
     const std::string last = std::to_string(scene.session.config().num_hidden_layers - 1);
     const std::string factor = state.strength == 1 ? "" : fixed(state.strength, 2) + "\u00b7";
     const float x = bar.x0 + ui.px(16);
-    const float end =
-        x + ui.spans(x, bar.middle_y(),
-                     {part("q", theme.c2p), low("0", theme.c2p), part(" = ", theme.text), part("H", theme.c2c),
-                      part(" + " + factor, theme.text), part("I", theme.c2p), part(",  ", theme.text),
-                      part("q", theme.c2p), low("t+1", theme.c2p), part(" = layer", theme.text), low(last, theme.text),
-                      part("(Q = ", theme.text), part("q", theme.c2p), low("t", theme.c2p),
-                      part(", K = V = ", theme.text), part("H", theme.c2c), part(")", theme.text)});
+    ui.spans(x, bar.middle_y(),
+             {part("q", theme.c2p), low("0", theme.c2p), part(" = ", theme.text), part("H", theme.c2c),
+              part(" + " + factor, theme.text), part("I", theme.c2p), part(",  ", theme.text), part("q", theme.c2p),
+              low("t+1", theme.c2p), part(" = layer", theme.text), low(last, theme.text), part("(Q = ", theme.text),
+              part("q", theme.c2p), low("t", theme.c2p), part(", K = V = ", theme.text), part("H", theme.c2c),
+              part(")", theme.text)});
     const float right = bar.x1 - ui.px(16);
     ui.text(right, bar.middle_y(), fixed(state.strength, 2), theme.text, Face::mono, Align::right);
     const float slider = right - ui.px(46) - ui.px(140);
     ui.slider("strength", slider, bar.middle_y(), ui.px(140), state.strength, 0, 1, 0.01);
     const float label = slider - ui.px(10);
-    const float wide = ui.text(label, bar.middle_y(), "strength of I", theme.muted, Face::mono_small, Align::right);
-    if (!state.notice.empty()) draw_bar_note(scene, {bar.x0, bar.y0, label - wide, bar.y1}, "", end);
+    ui.text(label, bar.middle_y(), "strength of I", theme.muted, Face::mono_small, Align::right);
 }
 
 }  // namespace locus

@@ -14,6 +14,7 @@ const std::vector<PageName>& page_names() {
         {"transformer-xl", '5', "a segment that looks back into memory: four terms, and the shift that places them",
          true},
         {"permutation", '6', "any order of prediction, two streams, and who sees whom", true},
+        {"text", '7', "counting models: words and documents, how alike they are, and how far words must travel", true},
         {"compare", '8', "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
          true},
     };
@@ -28,6 +29,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_rope_page());
     pages.push_back(make_transformer_xl_page());
     pages.push_back(make_permutation_page());
+    pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
     return pages;
 }

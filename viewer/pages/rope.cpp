@@ -36,15 +36,27 @@ RotaryLayout layout_of(const RopeState& state) {
     return state.layout == 0 ? RotaryLayout::interleaved : RotaryLayout::half_split;
 }
 
-const RotaryExhibit& RopePage::exhibit() { return *exhibit_; }
-
 ModelCard RopePage::card(const Scene&) {
     const ModelSizes sizes = exhibit().sizes();
     return {exhibit().name(), size_line(sizes.layers, sizes.heads)};
 }
 
-void RopePage::refresh(const RopeState& state) {
-    std::string wanted;
+void RopePage::fit(RopeState& state) const {
+    const ModelSizes sizes = exhibit().sizes();
+    const auto below = [](Index& value, Index count) { value = std::clamp<Index>(value, 0, count - 1); };
+    below(state.layer, sizes.layers);
+    below(state.head, sizes.heads);
+    below(state.query, exhibit().length());
+    below(state.key, exhibit().length());
+    below(state.m, kLastPosition + 1);
+    below(state.n, kLastPosition + 1);
+    below(state.base, static_cast<Index>(std::size(kRopeBases)));
+    below(state.scaling, 5);
+}
+
+void RopePage::refresh(RopeState& state) {
+    fit(state);
+    std::string wanted = std::to_string(source_.serial()) + " ";
     for (const double value :
          {static_cast<double>(state.m), static_cast<double>(state.n), state.shift, static_cast<double>(state.query),
           static_cast<double>(state.key), static_cast<double>(state.layer), static_cast<double>(state.head),

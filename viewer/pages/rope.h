@@ -38,7 +38,11 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
-    std::string trouble() override { return exhibit_.trouble(); }
+    void follow(const State& state) override { source_.follow(state.exhibits.roformer); }
+    std::string trouble() override { return source_.trouble(); }
+    Fault fault() const override { return source_.fault(); }
+    bool ready() override { return source_.shown() != nullptr; }
+    bool settled(const State& state) const override { return source_.settled(state.exhibits.roformer); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
@@ -47,8 +51,9 @@ public:
     bool press(Scene& scene, const KeyPress& press) override;
 
 private:
-    const RotaryExhibit& exhibit();
-    void refresh(const RopeState& state);
+    const RotaryExhibit& exhibit() const { return *source_.shown(); }
+    void fit(RopeState& state) const;
+    void refresh(RopeState& state);
     void fill_curves(const RopeState& state);
     void draw_dials(Scene& scene, const Rect& room, bool query);
     void draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool query);
@@ -57,7 +62,7 @@ private:
     void draw_curves(Scene& scene, const Rect& room);
     void draw_vectors(Scene& scene, class SideColumn& column);
 
-    Opening<RotaryExhibit> exhibit_;
+    ExhibitSource<RotaryExhibit> source_{Window::wake};
     std::string made_for_;
     RopeNumbers numbers_;
     int plane_ = -1;       // under the pointer

@@ -97,7 +97,7 @@ void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
 
 void RopePage::draw_formula(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
-    const RopeState& state = scene.state.rope;
+    RopeState& state = scene.state.rope;
     refresh(state);
     const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
     const auto low = [&](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };

@@ -71,33 +71,25 @@ Rect Heatmap::place(const Rect& cells, const MatrixView& view, Cell cell) const 
     return cell_rect(cells, view, values_.rows(), values_.cols(), cell);
 }
 
-void Heatmap::show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
+void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, const Mask& visible, MapKind map,
                    std::optional<ValueRange> range, Pooling pooling) {
     if (version_ == version) return;
     version_ = version;
     values_ = values;
-    visible_ = visible;
     map_ = map;
     theme_ = version.theme;
-    range_ = range ? *range : symmetric_range(values, visible);
-    all_finite_ = values_.allFinite();
-    std::vector<Pixels> levels;
-    for (const CellLevel& level : pool_levels(values, visible, pooling))
-        levels.push_back(paint(level, ColourMap::of_theme(map, theme_), range_, theme_of(theme_).hidden));
-    texture_.upload(levels);
+    range_ = range ? *range : symmetric_range(values.values(), visible);
+    all_finite_ = values_.values().allFinite();
+    tiles_.show(Pyramid(values, visible, pooling), {map, theme_, range_});
 }
 
 void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) const {
     if (empty()) return;
-    ImVec2 from{0, 0}, to{1, 1};
-    if (!view.fits_all()) {
-        const Index all = std::max(values_.rows(), values_.cols());
-        const auto length = static_cast<double>(all);
-        const double side = view.shown(all);
-        from = {static_cast<float>(view.first_j / length), static_cast<float>(view.first_i / length)};
-        to = {static_cast<float>((view.first_j + side) / length), static_cast<float>((view.first_i + side) / length)};
-    }
-    ui.draw().image(texture_.id(), cells.min(), cells.max(), from, to, this);
+    tiles_.draw(ui, cells, view);
+    const Index longer = std::max(values_.rows(), values_.cols());
+    const auto share = [&](double place) { return static_cast<float>(place / static_cast<double>(longer)); };
+    ui.draw().note_image(cells.min(), cells.max(), {share(view.first_j), share(view.first_i)},
+                         {share(view.first_j + view.shown(longer)), share(view.first_i + view.shown(longer))}, this);
     ui.draw().push_clip(cells.min(), cells.max());
     draw_hatching(ui, cells, view);
     draw_crosses(ui, cells, view);
@@ -107,7 +99,7 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
 }
 
 void Heatmap::draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const {
-    if (visible_.size() == 0) return;
+    if (!masked()) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const float pitch = ui.px(6);
     // One stretch of hidden cells of a row at a time; lines run on across rows because they hang on the screen.
@@ -137,7 +129,7 @@ void Heatmap::draw_crosses(const Ui& ui, const Rect& cells, const MatrixView& vi
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     for (Index i = shown.first_i; i <= shown.last_i; ++i)
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
-            if (std::isfinite(values_(i, j)) || hidden(i, j)) continue;
+            if (std::isfinite(values()(i, j)) || hidden(i, j)) continue;
             const Rect cell = place(cells, view, {i, j});
             if (cell.width() < ui.px(4) || cell.height() < ui.px(4)) continue;
             const ImU32 ink = IM_COL32(15, 18, 24, 200);  // on magenta, in either theme
@@ -154,9 +146,9 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
             const Rect cell = place(cells, view, {i, j});
-            const bool on_dark = is_dark(map.of(values_(i, j), range_));
+            const bool on_dark = is_dark(map.of(values()(i, j), range_));
             const ImU32 ink = on_dark ? IM_COL32(231, 234, 241, 215) : IM_COL32(15, 18, 24, 215);
-            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values_(i, j), map_), ink, Face::mono_small,
+            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values()(i, j), map_), ink, Face::mono_small,
                     Align::centre);
         }
 }

@@ -2,6 +2,7 @@
 // A matrix on screen: one texture, a crosshair, values where there is room, and what the pointer is on.
 #include <optional>
 
+#include "viewer/plots/heatmap_tiles.h"
 #include "viewer/state.h"
 #include "viewer/ui.h"
 #include "viewer/window.h"
@@ -21,14 +22,15 @@ class Heatmap {
 public:
     /// Takes new values if the version changed.  visible [rows, cols] or empty.  Without a range the map is symmetric
     /// about 0 and as wide as the largest magnitude.
-    void show(const PictureVersion& version, const ConstView<float>& values, const Mask& visible, MapKind map,
-              std::optional<ValueRange> range = std::nullopt, Pooling pooling = Pooling::mean);
+    /// Where a pixel holds several cells it takes the one farthest from 0, unless another pooling is asked for.
+    void show(const PictureVersion& version, const SharedMatrix& values, const Mask& visible, MapKind map,
+              std::optional<ValueRange> range = std::nullopt, Pooling pooling = Pooling::largest);
 
     bool empty() const { return values_.size() == 0; }
-    const Matrix<float>& values() const { return values_; }
+    Eigen::Map<const Matrix<float>> values() const { return values_.values(); }
     const ValueRange& range() const { return range_; }
     MapKind map() const { return map_; }
-    bool hidden(Index i, Index j) const { return visible_.size() > 0 && !visible_(i, j); }
+    bool hidden(Index i, Index j) const { return masked() && tiles_.pyramid().hidden()(i, j) != 0; }
 
     /// The part of the matrix that the view shows, filling `cells`.
     void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
@@ -38,6 +40,7 @@ public:
     void draw_legend(const Ui& ui, float x, float y) const;
 
 private:
+    bool masked() const { return tiles_.pyramid().hidden().size() > 0; }
     Rect place(const Rect& cells, const MatrixView& view, Cell cell) const;
     bool writes_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
     void draw_hatching(const Ui& ui, const Rect& cells, const MatrixView& view) const;
@@ -45,13 +48,12 @@ private:
     void draw_values(const Ui& ui, const Rect& cells, const MatrixView& view) const;
 
     std::optional<PictureVersion> version_;
-    Matrix<float> values_;
-    Mask visible_;
+    SharedMatrix values_;
     ValueRange range_;
     MapKind map_ = MapKind::diverging;
     ThemeName theme_ = ThemeName::dark;
     bool all_finite_ = true;
-    Texture texture_;
+    mutable HeatmapTiles tiles_;  // made when they come into sight
 };
 
 /// Where a cell lies on screen.

@@ -1,5 +1,5 @@
 #pragma once
-// A matrix as pixels: one per cell, and smaller images of means for when a cell is smaller than a pixel.
+// A matrix as pixels, one per cell.
 #include <cstdint>
 #include <vector>
 
@@ -9,32 +9,20 @@
 
 namespace locus {
 
-/// A matrix at one level of detail; hidden cells hold no value.
-struct CellLevel {
-    Matrix<float> values;  // [rows, cols]
-    Mask hidden;           // [rows, cols], 1 = the mask hides every cell of this block; empty: nothing is hidden
-};
-
 /// RGBA, first row on top, 4 bytes a pixel.
 struct Pixels {
     int width = 0, height = 0;
     std::vector<std::uint8_t> rgba;
 };
 
-/// What a block of cells becomes when it is as small as one pixel.
-enum class Pooling {
-    mean,
-    largest,  // the value farthest from 0: no single bright cell is lost
+/// A part of a matrix or of a pooled level.
+struct CellBlock {
+    Index row = 0, col = 0, rows = 0, cols = 0;
 };
 
-/// Level 0 is the matrix itself, each further level has half the rows and columns (rounded down, at least 1), as mip
-/// levels do.  A pooled cell is the mean, or the largest, of the visible cells it covers; NaN anywhere among them stays
-/// NaN. values [rows, cols], visible [rows, cols] or empty.  Throws if the shapes differ or a side is 0.
-std::vector<CellLevel> pool_levels(const ConstView<float>& values, const Mask& visible,
-                                   Pooling pooling = Pooling::mean);
-
-/// One pixel per cell; hidden cells take `hidden`.
-Pixels paint(const CellLevel& level, const ColourMap& map, const ValueRange& range, Rgb hidden);
+/// One pixel per cell of the block; cells that are hidden (1 in `hidden`, [rows, cols] or empty) take `hidden_colour`.
+Pixels paint(const ConstView<float>& values, const Mask& hidden, const CellBlock& block, const ColourMap& map,
+             const ValueRange& range, Rgb hidden_colour);
 
 /// -m ... m, where m is the largest finite magnitude among visible cells (1 if there is none or all are 0).
 ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible);

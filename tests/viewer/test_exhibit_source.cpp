@@ -1,0 +1,119 @@
+// Which model and sentence the pages of the other families show, and what stands in the way.
+#include "viewer/exhibit_source.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/files.h"
+#include "viewer/exhibits.h"
+
+using namespace locus;
+
+namespace {
+
+using Source = ExhibitSource<RotaryExhibit>;
+
+/// Follows a choice until it is answered.
+void wait_for(Source& source, const ExhibitChoice& choice) {
+    for (int n = 0; n < 2000 && !source.settled(choice); ++n) {
+        source.follow(choice);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    REQUIRE(source.settled(choice));
+}
+
+}  // namespace
+
+TEST_CASE("exhibit source: a sentence is tokenised by the page's own model", "[viewer][rope]") {
+    Source source([] {});
+    ExhibitChoice choice = State().exhibits.roformer;
+    wait_for(source, choice);
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"[CLS]", "a", "new", "[MASK]", "opened", "beside", "the",
+                                                              "new", "[MASK]", ".", "[SEP]"});
+    const std::uint64_t first = source.serial();
+    choice.text = "the store";
+    wait_for(source, choice);
+    CHECK(source.shown()->words() == std::vector<std::string>{"[CLS]", "the", "store", "[SEP]"});
+    CHECK(source.serial() == first + 1);
+}
+
+TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture before it stays", "[viewer][rope]") {
+    Source source([] {});
+    const ExhibitChoice good = State().exhibits.roformer;
+    wait_for(source, good);
+    const auto refused = [&](const ExhibitChoice& choice, const std::string& words) {
+        wait_for(source, choice);
+        CHECK_THAT(source.trouble(), Catch::Contains(words));
+        REQUIRE(source.shown());
+        CHECK(source.shown()->length() == 11);
+    };
+    ExhibitChoice choice = good;
+    choice.text = "  \t ";
+    refused(choice, "the text is empty");
+    choice.text.clear();
+    for (int n = 0; n < 600; ++n) choice.text += "store ";
+    refused(choice, "602 tokens but the model's max_position_embeddings is 256");
+    choice = good;
+    choice.tokens = "2,7,x";
+    refused(choice, "whole numbers");
+    choice = good;
+    choice.model = "tiny-v3";
+    refused(choice, "family deberta, expected roformer");
+    choice.model = "nothing/of/the/kind";
+    refused(choice, "nothing/of/the/kind");
+    wait_for(source, good);
+    CHECK(source.trouble().empty());
+}
+
+TEST_CASE("exhibit source: one token is a sentence", "[viewer][rope]") {
+    Source source([] {});
+    ExhibitChoice choice = State().exhibits.roformer;
+    choice.tokens = "40";
+    wait_for(source, choice);
+    CHECK(source.trouble().empty());
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"a"});
+    CHECK(source.shown()->attention(0, 0)(0, 0) == 1);
+}
+
+TEST_CASE("exhibit source: without a tokenizer numbers are read, and a text says so", "[viewer][rope]") {
+    const TemporaryFolder folder;
+    for (const char* file : {"config.json", "pytorch_model.bin"})
+        std::filesystem::copy(resolve_model("tiny-roformer") / file, folder / file);
+    Source source([] {});
+    ExhibitChoice choice = State().exhibits.roformer;
+    choice.model = folder.path().string();
+    wait_for(source, choice);
+    CHECK_THAT(source.trouble(), Catch::Contains("--tokens"));
+    CHECK(source.fault() == Fault::unsupported);
+    choice.tokens = "2,40,453,3";
+    choice.mask = "1,1,1,0";
+    wait_for(source, choice);
+    CHECK(source.trouble().empty());
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"2", "40", "453", "3"});
+    CHECK(source.shown()->attention(1, 2)(1, 3) == 0);
+}
+
+TEST_CASE("exhibit source: a model goes to the page of its family", "[viewer]") {
+    State state;
+    CHECK_FALSE(show_model(state, "tiny-v3"));
+    CHECK(state.page == "attention");
+    for (const auto& [model, page] : {std::pair{"tiny-roformer", "rope"}, std::pair{"tiny-txl", "transformer-xl"},
+                                      std::pair{"tiny-xlnet", "permutation"}}) {
+        CHECK(show_model(state, model));
+        CHECK(state.page == page);
+        CHECK(choice_of_page(state, page)->model == model);
+        CHECK(&edited_sentence(state) == &choice_of_page(state, page)->text);
+    }
+    state.page = "decoder";
+    CHECK(&edited_sentence(state) == &state.text);
+    const TemporaryFolder folder;
+    std::filesystem::copy(resolve_model("tiny-roformer") / "pytorch_model.bin", folder / "pytorch_model.bin");
+    std::ofstream(folder / "config.json") << R"({"model_type": "gpt2"})";
+    CHECK_THROWS_WITH(show_model(state, folder.path().string()), Catch::Contains("gpt2"));
+    CHECK(state.page == "decoder");
+}

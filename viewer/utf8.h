@@ -1,0 +1,10 @@
+#pragma once
+// Text, character by character.
+#include <string_view>
+
+namespace locus {
+
+/// The next character of a UTF-8 text, which is shortened by it; U+FFFD for bytes that are none.
+char32_t take_character(std::string_view& text);
+
+}  // namespace locus
