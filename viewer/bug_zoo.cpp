@@ -155,9 +155,8 @@ MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& q
     const PassingFolder folder;
     const std::filesystem::path file = folder.path() / "mistake.safetensors";
     std::vector<std::string> words = words_for(query);
-    for (const std::string& word :
-         {mistake, std::string("--precision"), std::string(exact ? "f64" : "f32"), std::string("--out"), file.string()})
-        words.push_back(word);
+    words.insert(words.begin(), mistake);
+    words.insert(words.end(), {"--precision", exact ? "f64" : "f32", "--out", file.string()});
     MadeMistake made;
     try {
         const Json json = asked(program, std::move(words), stop);
