@@ -131,13 +131,16 @@ bool App::stop_work() {
 }
 
 double App::rest() const {
-    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30;  // seconds between frames
+    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30, kFlash = 0.03;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
     if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
     if (state_.film_runs()) rest = std::min(rest, kFilm);
     if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
+    if (flashes()) rest = std::min(rest, kFlash);
     return rest;
 }
+
+bool App::flashes() const { return ImGui::GetTime() < state_.flash_until; }
 
 Page& App::page() const {
     for (const auto& page : pages_)
@@ -207,7 +210,7 @@ bool App::draw_frame() {
         }
     }
     serve_exports();
-    return !settled() || fonts_.stale() || !state_.notice.empty() || !state_.refusal.empty();
+    return !settled() || fonts_.stale() || !state_.notice.empty() || !state_.refusal.empty() || flashes();
 }
 
 void App::draw_rooms(Scene& scene, Page& shown) {

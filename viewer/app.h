@@ -53,6 +53,8 @@ private:
     bool stop_work();
     Progress progress() const;
     double now() const;
+    /// True while changed cells still glow.
+    bool flashes() const;
     Scene scene_for(Ui& ui, const Page& shown);
     void take_keys(Ui& ui);
     void draw_rooms(Scene& scene, Page& shown);

@@ -83,7 +83,7 @@ constexpr Line kPages[] = {
     {"n", "next worst cell"},
     {"s  S", "stage after, before"},
     {"c  C", "case of the report after, before"},
-    {"d", "dialect of B"},
+    {"d  z", "dialect of B; the bug zoo"},
     {"Conformance", ""},
     {"n  N", "next case that fails, the one before"},
     {"c  C", "case after, before"},

@@ -123,7 +123,8 @@ bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& sa
         state.key_sheet = false;
         return true;
     }
-    if (state.editing || state.palette || state.exports.open) return true;  // the box reads the keyboard itself
+    if (state.editing || state.palette || state.exports.open || ImGui::GetIO().WantTextInput)
+        return true;  // the box reads the keyboard itself
     return press.key == Key::character && press_character(scene, press.character);
 }
 

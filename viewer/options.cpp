@@ -72,6 +72,9 @@ void add_options(CLI::App& app, Options& options) {
         ->allow_extra_args(false)
         ->check(cli::not_empty());
     app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
+    app.add_option("--mistake", options.mistake,
+                   "compare the model with a port that makes this mistake of the catalogue: 7 or 7.2")
+        ->check(cli::not_empty());
     app.add_option("--theme", options.theme, "dark or light");
     app.add_option("--set", options.set,
                    "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
@@ -135,12 +138,17 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
     LOCUS_CHECK(options.compare.size() <= 2,
                 "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
-    LOCUS_CHECK(!options.dumps || (!options.report && options.compare.empty()),
-                "expected one of --dumps, --report and --compare, found several");
+    const auto given = static_cast<int>(options.dumps.has_value()) + static_cast<int>(options.report.has_value()) +
+                       static_cast<int>(options.mistake.has_value()) + static_cast<int>(!options.compare.empty());
+    LOCUS_CHECK(given <= 1, "expected one of --dumps, --report, --mistake and --compare, found several");
+    LOCUS_CHECK(
+        !options.mistake || parse_mistake(*options.mistake),
+        "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
     if (options.dumps && !options.page) state.page = "conformance";
     state.conformance.dumps = options.dumps.value_or("");
     state.conformance.report = options.report.value_or("");
-    if ((options.report || options.stage || !options.compare.empty()) && !options.page) state.page = "compare";
+    if ((options.report || options.stage || options.mistake || !options.compare.empty()) && !options.page)
+        state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
@@ -174,6 +182,13 @@ std::string place_model(const Options& options, State& state) {
 void open_sources(const Options& options, State& state) {
     CompareState& compare = state.compare;
     if (options.stage) compare.stage = *options.stage;
+    if (options.mistake) {
+        entry_of(read_mistake_list(mistake_list_file()), parse_mistake(*options.mistake)->first);
+        compare.b = {};
+        compare.make_mistake(*options.mistake);
+        compare.zoo = true;
+        if (options.stage) compare.opens_first = false;
+    }
     if (options.report) {
         compare.open(std::make_shared<const CheckReport>(read_check_report(*options.report)));
         if (is_set(options, "compare.shown_case")) {

@@ -17,7 +17,7 @@ namespace locus {
 struct Options {
     std::string model = "tiny-v3";
     std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot, script;
-    std::optional<std::string> report, stage, dumps;
+    std::optional<std::string> report, stage, dumps, mistake;
     std::vector<std::string> set;      // NAME=VALUE of state_fields
     std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;

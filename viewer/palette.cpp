@@ -143,6 +143,10 @@ std::vector<Command> fixed_commands() {
                             s.page = "compare";
                             s.compare.jumps = true;
                         }});
+    commands.push_back({"bug zoo", "z", [](State& s) {
+                            s.page = "compare";
+                            s.compare.zoo = true;
+                        }});
     commands.push_back({"compare the code with the paper", "", [](State& s) {
                             s.page = "compare";
                             s.compare = {};

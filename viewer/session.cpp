@@ -50,7 +50,8 @@ const Tensor<float>* Answer::stage(const std::string& stem) const {
 }
 
 Session::Session(const std::string& model, std::uint64_t first_serial)
-    : checkpoint_(open_checkpoint(resolve_model(model))),
+    : opened_as_(model),
+      checkpoint_(open_checkpoint(resolve_model(model))),
       model_(cli::open_deberta<float>(checkpoint_)),
       serial_(first_serial) {
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
@@ -118,7 +119,7 @@ void Session::fill(Answer& answer) const {
     answer.visible = visible_pairs(input);
     if (config().relative_attention) answer.line = model_.bucket_line(input.length(), answer.options);
     if (request.compare)
-        answer.compare = compare(*request.compare, input);
+        answer.compare = compare(request);
     else if (request.decoder)
         fill_decoder(answer, input);
     else

@@ -9,6 +9,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "core/text/tokenizer.h"
+#include "viewer/bug_zoo.h"
 #include "viewer/comparison.h"
 #include "viewer/plots/head_summary.h"
 
@@ -94,6 +95,8 @@ public:
     explicit Session(const std::string& model, std::uint64_t first_serial = 0);
 
     const std::string& name() const { return name_; }
+    /// The folder or name that it was opened by, as other programs take it.
+    const std::string& opened_as() const { return opened_as_; }
     const DebertaConfig& config() const { return model_.config(); }
     /// True if there is a [MASK] that a token can be replaced by.
     bool can_mask() const { return tokenizer_ && tokenizer_->mask_id(); }
@@ -121,14 +124,26 @@ private:
     void fill_decoder(Answer& answer, const ModelInput& input) const;
     std::vector<std::vector<Word>> best_words(const Trace& trace) const;
     std::vector<std::vector<Word>> words_with_biased_input(const ModelInput& input, DebertaOptions options) const;
-    CompareAnswer compare(const CompareRequest& request, const ModelInput& input) const;
-    void fill_comparison(CompareAnswer& answer, const CompareRequest& request, const ModelInput& input) const;
-    std::vector<std::string> stage_names(const CompareSide& side, const ModelInput& input) const;
-    const Trace& trace_of(const CompareSide& side, const std::string& stage, const ModelInput& input, Trace& own) const;
+    CompareAnswer compare(const Request& request) const;
+    void fill_comparison(CompareAnswer& answer, const Request& request) const;
+    /// A side that is a pass: whose it is, and of what.
+    struct Pass {
+        const Session* session = nullptr;
+        Request request;
+        ModelInput input;
+        std::optional<SideMistake> mistake;
+    };
+    std::optional<Pass> pass_of(const CompareSide& side, const Request& request) const;
+    std::vector<std::string> stage_names(const CompareSide& side, const std::optional<Pass>& pass) const;
+    const Trace& trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
+                          Trace& own) const;
+    std::vector<std::string> words_of(const Pass& pass) const;
     const OpenedDump& dump(const std::string& file) const;
+    const Session& session_of(const std::string& model) const;
+    const MadeMistake& made(const ZooQuery& query, const CompareSide& side) const;
     Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
-    std::string name_;
+    std::string opened_as_, name_;
     Checkpoint checkpoint_;
     std::unique_ptr<Tokenizer> tokenizer_;
     std::string no_tokenizer_;  // why there is none
@@ -136,6 +151,14 @@ private:
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
     mutable std::optional<Deberta<float>> biased_;  // the same weights with I at the input, once it is asked for
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
+    struct KeptMistake {
+        ZooQuery query;
+        std::string mistake;
+        bool exact = false;
+        MadeMistake made;
+    };
+    mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
+    mutable std::list<std::pair<std::string, std::unique_ptr<Session>>> others_;  // models of single sides
     mutable std::uint64_t serial_;
     mutable StopAsked stop_;       // of the call that is under way
     mutable Request overview_of_;  // what overview_ answers; only what changes it is set

@@ -98,8 +98,9 @@ struct State {
         return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||
                (page == "decoder" && decoder.film.playing);
     }
-    std::string notice;   // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
-    std::string refusal;  // the same, where something was refused: it says why
+    double flash_until = 0;  // seconds since the start: until then changed cells glow
+    std::string notice;      // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it
+    std::string refusal;     // the same, where something was refused: it says why
 };
 
 }  // namespace locus

@@ -261,6 +261,14 @@ void add_compare(Fields& fields) {
             name + ".exact", [find](State & s) -> auto& { return find(s).exact; });
         fields.whole(
             name + ".layer", -1, [find](State & s) -> auto& { return find(s).layer; });
+        fields.text(
+            name + ".mistake", [find](State & s) -> auto& { return find(s).mistake; });
+        fields.text(
+            name + ".text", [find](State & s) -> auto& { return find(s).text; });
+        fields.text(
+            name + ".model", [find](State & s) -> auto& { return find(s).model; });
+        fields.word(
+            name + ".device", {"cpu", "cuda"}, [find](State & s) -> auto& { return find(s).gpu; });
     };
     side(
         "compare.a", [](State & s) -> auto& { return s.compare.a; });
@@ -280,6 +288,10 @@ void add_compare(Fields& fields) {
         "compare.cell", [](State & s) -> auto& { return s.compare.cell; });
     fields.flag(
         "compare.locked", [](State & s) -> auto& { return s.compare.locked; });
+    fields.flag(
+        "compare.zoo", [](State & s) -> auto& { return s.compare.zoo; });
+    fields.text(
+        "compare.zoo_typed", [](State & s) -> auto& { return s.compare.zoo_typed; });
     fields.whole(
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }

@@ -83,7 +83,10 @@ TEST_CASE("a program can be stopped from another thread", "[program]") {
         stop = true;
     });
     ProgramOutput output;
-    CHECK(seconds_of([&] { output = shell("sleep 60", [&] { return stop.load(); }, 30); }) < 10);
+    CHECK(seconds_of([&] {
+              output = shell(
+                  "sleep 60", [&] { return stop.load(); }, 30);
+          }) < 10);
     later.join();
     CHECK(output.end == End::cancelled);
     CHECK(output.trouble("locus-kit") == "locus-kit was stopped");

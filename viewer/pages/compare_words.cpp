@@ -19,9 +19,19 @@ bool is_p2c_of_paper(const CompareState& state) {
 
 }  // namespace
 
-void ComparePage::draw_side(Scene& scene, const Rect& room) {
+void ComparePage::draw_side(Scene& scene, const Rect& whole) {
     if (!scene.answer) return;
     const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    Rect room = whole;
+    if (!state.report) {
+        std::size_t shown = state.zoo ? 1 : 0;
+        ui.choice("column", whole.x0 + ui.px(16), whole.y0 + ui.px(24), {"numbers", "bug zoo"}, shown);
+        ui.text(whole.x1 - ui.px(16), whole.y0 + ui.px(24), "Z", ui.theme->muted, Face::mono_small, Align::right);
+        state.zoo = shown == 1;
+        room.y0 += ui.px(46);
+        if (state.zoo) return draw_zoo(scene, room);
+    }
     const Touch mouse = ui.touch("words", room);
     if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     SideColumn column(ui, room, side_scroll_);
