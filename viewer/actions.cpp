@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/page_actions.h"
 #include "viewer/page_names.h"
 
 namespace locus {
@@ -63,11 +64,24 @@ void next_theme(ActionScope& scope) {
 
 void escape(ActionScope& scope) {
     State& state = scope.state;
-    if (state.key_sheet || state.palette || state.editing)
-        state.key_sheet = state.palette = state.editing = false;
+    if (state.key_sheet || state.palette || state.editing || state.exports.open)
+        state.key_sheet = state.palette = state.editing = state.exports.open = false;
+    else if (state.tour.step >= 0)
+        end_tour(state);
+    else if (state.page == "attention" && !state.attention.selection.empty())
+        state.attention.selection = {};
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
-            false;
+        state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
+            state.text_page.locked = false;
+}
+
+/// Only while somebody tours.
+Run step_tour(Index by) {
+    return [by](ActionScope& scope) {
+        if (scope.state.tour.step < 0) return false;
+        go_to_step(scope.state, scope.state.tour.step + by, scope.layers, scope.heads);
+        return true;
+    };
 }
 
 void add_frame_actions(std::vector<NamedAction>& all) {
@@ -102,6 +116,12 @@ void add_frame_actions(std::vector<NamedAction>& all) {
         {"zoom.reset", "everything in its own size", "", "Ctrl 0", "", "size of everything", zoom_by(0)},
         {"palette", "commands", "", "Ctrl P", "", "commands by name",
          always([](ActionScope& scope) { scope.state.palette = !scope.state.palette; })},
+        {"export", "export a figure or its numbers", "", "Ctrl E", "", "",
+         always([](ActionScope& scope) { scope.state.exports.open = !scope.state.exports.open; })},
+        {"command.copy", "copy the command of this screen", "", "Ctrl Shift C", "", "",
+         always([](ActionScope& scope) { scope.state.exports.copies = true; })},
+        {"tour.next", "next step of the tour", "", "Enter", "", "while you tour: on, back", step_tour(1)},
+        {"tour.back", "previous step of the tour", "", "Shift Enter", "", "while you tour: on, back", step_tour(-1)},
         {"picture.save", "save a picture of this page", "", "F12", "", "",
          always([](ActionScope& scope) { scope.save = true; })},
         {"escape", "close, stop, unlock", "", "Esc", "", "", always(escape)},
@@ -114,58 +134,6 @@ void add_frame_actions(std::vector<NamedAction>& all) {
         {"quit", "quit", "", "Ctrl Q", "", "", always([](ActionScope& scope) { scope.close = true; })},
     };
     all.insert(all.end(), frame.begin(), frame.end());
-}
-
-/// The pages' own keys, which the pages read themselves.
-void add_page_actions(std::vector<NamedAction>& all) {
-    const auto page = [&](const std::string& name, const std::vector<std::vector<std::string>>& keys) {
-        for (const std::vector<std::string>& key : keys)
-            all.push_back({name + "." + key[0], key[1], name, key[2], "", key.size() > 3 ? key[3] : "", nullptr});
-    };
-    page("positions", {{"kind", "clamp or log buckets", "x"}});
-    page("attention", {{"term", "next term in the microscope", "Tab"}});
-    page("decoder", {{"weaker", "weaker absolute positions", "i", "strength of I down, up"},
-                     {"stronger", "stronger absolute positions", "I", "strength of I down, up"}});
-    page("rope", {{"query.less", "query one position back", "\u2190", "position of the query"},
-                  {"query.more", "query one position on", "\u2192", "position of the query"},
-                  {"key.more", "key one position on", "\u2191", "position of the key"},
-                  {"key.less", "key one position back", "\u2193", "position of the key"},
-                  {"shift.more", "shift both on", "s", "shift both forth, back"},
-                  {"shift.less", "shift both back", "S", "shift both forth, back"},
-                  {"layout", "interleaved or half-split", "x"},
-                  {"base", "next base", "b", "next base, next scaling"},
-                  {"scaling", "next scaling", "y", "next base, next scaling"}});
-    page("transformer-xl", {{"memory.less", "shorter memory", "m", "memory shorter, longer"},
-                            {"memory.more", "longer memory", "M", "memory shorter, longer"},
-                            {"play", "play or stop the film of the shift", "p"},
-                            {"frame.more", "next frame of the film", "n", "frame after, before"},
-                            {"frame.less", "previous frame of the film", "N", "frame after, before"}});
-    page("permutation", {{"card.less", "card before", "\u2190", "choose a card"},
-                         {"card.more", "card after", "\u2192", "choose a card"},
-                         {"card.earlier", "move the card forward", "Shift \u2190", "move the card"},
-                         {"card.later", "move the card back", "Shift \u2192", "move the card"},
-                         {"row.less", "explain the row above", "\u2191", "row that is explained"},
-                         {"row.more", "explain the row below", "\u2193", "row that is explained"},
-                         {"order", "next order", "o", "next order; the other way round"},
-                         {"reverse", "order the other way round", "r", "next order; the other way round"},
-                         {"sentence", "next sentence", "x"}});
-    page("text",
-         {{"weights", "counts or tf\u00b7idf", "x", "counts or tf\u00b7idf; stop words or not"},
-          {"stop", "with or without stop words", "w", "counts or tf\u00b7idf; stop words or not"},
-          {"documents.left", "compare with the document to the left", "\u2190", "other documents are compared"},
-          {"documents.up", "compare with the document above", "\u2191", "other documents are compared"},
-          {"documents.down", "compare with the document below", "\u2193", "other documents are compared"},
-          {"documents.right", "compare with the document to the right", "\u2192", "other documents are compared"},
-          {"word.less", "word before", ",", "word before, after"},
-          {"word.more", "word after", ".", "word before, after"},
-          {"topics.less", "fewer topics", "[", "fewer, more topics"},
-          {"topics.more", "more topics", "]", "fewer, more topics"}});
-    page("compare", {{"worst", "next worst cell", "n"},
-                     {"stage.more", "stage after", "s", "stage after, before"},
-                     {"stage.less", "stage before", "S", "stage after, before"},
-                     {"case.more", "next case of the report", "c", "case of the report after, before"},
-                     {"case.less", "previous case of the report", "C", "case of the report after, before"},
-                     {"dialect", "next dialect of B", "d"}});
 }
 
 bool is_key(const NamedAction& action, const KeyPress& press) {

@@ -27,17 +27,17 @@ void App::keep_settings(SettingsFile file) {
     std::string trouble;
     const Settings known = file.read(trouble);
     toasts_.add(trouble, true, now());
-    state_.recent_models = known.recent;
-    state_.recent_commands = known.commands;
-    remember(state_.recent_models, lasting_name(state_.model), kRecentModels);
+    state_.recent.models = known.recent;
+    state_.recent.commands = known.commands;
+    remember(state_.recent.models, lasting_name(state_.model), kRecentModels);
     place_ = known.window;
     keeper_.emplace(std::move(file), known);
 }
 
 Settings App::settings() const {
     Settings settings;
-    settings.recent = state_.recent_models;
-    settings.commands = state_.recent_commands;
+    settings.recent = state_.recent.models;
+    settings.commands = state_.recent.commands;
     settings.theme = kThemeNames[static_cast<std::size_t>(state_.theme)];
     settings.zoom = static_cast<double>(state_.zoom);
     settings.reduce_motion = state_.reduce_motion;

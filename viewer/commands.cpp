@@ -6,6 +6,7 @@
 
 #include "viewer/fuzzy.h"
 #include "viewer/page_names.h"
+#include "viewer/sentence_presets.h"
 
 namespace locus {
 
@@ -73,8 +74,7 @@ void add_values(std::vector<Command>& commands) {
     for (std::size_t n = 0; n < std::size(themes); ++n)
         add(std::string("theme.") + kThemeNames[n], themes[n], "t",
             [n](State& s) { s.theme = static_cast<ThemeName>(n); });
-    for (const char* text :
-         {"a new [MASK] opened beside the new [MASK].", "the capital of france is [MASK].", "발 없는 말이 천리 간다."})
+    for (const char* text : kSentencePresets)
         add(std::string("sentence.") + text, std::string("sentence: ") + text, "", [text](State& s) {
             s.text = text;
             s.tokens.clear();
@@ -98,8 +98,36 @@ void add_values(std::vector<Command>& commands) {
             });
 }
 
+/// Pages in a state that no single key leads to.
+void add_views(std::vector<Command>& commands) {
+    const auto add = [&](const std::string& page, const std::string& title, const std::string& key, Change change) {
+        commands.push_back({"view." + page + "." + title, page + ": " + title, key, nullptr,
+                            [page, change = std::move(change)](State& s) {
+                                s.page = page;
+                                change(s);
+                            }});
+    };
+    add("attention", "all heads", "v", [](State& s) { s.attention.picture = AttentionPicture::all_heads; });
+    add("attention", "any stage by name", "v", [](State& s) { s.attention.picture = AttentionPicture::stage; });
+    add("attention", "every term back", "q w e", [](State& s) { s.attention.kept = {}; });
+    add("attention", "clear the selection", "Esc", [](State& s) { s.attention.selection = {}; });
+    add("attention", "every masked token back", "m", [](State& s) { s.masked.clear(); });
+    constexpr std::pair<const char*, std::size_t> kRopeViews[] = {
+        {"walk", 0}, {"scores", 1}, {"probabilities", 2}, {"linear attention", 3}};
+    for (const auto& [name, shown] : kRopeViews)
+        add("rope", name, "w", [shown = shown](State& s) { s.rope.shown = shown; });
+    add("decoder", "add I at the input, or not", "", [](State& s) { s.decoder.at_input = !s.decoder.at_input; });
+    add("transformer-xl", "without memory", "m", [](State& s) { s.memory.memory = 0; });
+    add("transformer-xl", "the shift of xlnet", "x", [](State& s) {
+        s.memory.strip = 0;
+        s.memory.trick = 1;
+        s.memory.film.at = 5;
+    });
+    add("text", "edit the documents", "Ctrl L", [](State& s) { s.editing = true; });
+}
+
 void add_models(const State& state, std::vector<Command>& commands) {
-    std::vector<std::string> models = state.recent_models;
+    std::vector<std::string> models = state.recent.models;
     for (const char* built_in : {"tiny-v3", "tiny-roformer", "tiny-txl", "tiny-xlnet"})
         if (std::find(models.begin(), models.end(), built_in) == models.end()) models.emplace_back(built_in);
     for (const std::string& model : models)
@@ -128,6 +156,7 @@ std::vector<Command> find_commands(const State& state, const CommandScope& scope
     for (const NamedAction& action : actions())
         all.push_back({action.id, title_of(action), action.key, &action, nullptr});
     add_values(all);
+    add_views(all);
     add_models(state, all);
     if (!typed.empty()) {
         add_tokens(scope, all);
@@ -136,7 +165,7 @@ std::vector<Command> find_commands(const State& state, const CommandScope& scope
     std::vector<std::string> titles;
     for (const Command& command : all) titles.push_back(command.title);
     std::vector<std::size_t> first;
-    for (const std::string& id : state.recent_commands)
+    for (const std::string& id : state.recent.commands)
         for (std::size_t n = 0; n < all.size(); ++n)
             if (all[n].id == id && std::find(first.begin(), first.end(), n) == first.end()) first.push_back(n);
     for (const std::size_t n : fuzzy_order(titles, typed, first)) found.push_back(all[n]);

@@ -52,6 +52,19 @@ std::optional<Cell> CompareState::jump(const ConstView<double>& values_a, const 
     return jumped;
 }
 
+void CompareState::make_mistake(const std::string& mistake) {
+    if (mistake == b.mistake && from_model()) return;
+    if (!from_model()) {
+        a = {};
+        b = {};
+        report.reset();
+    }
+    b.mistake = mistake;
+    b.layer = -1;
+    opens_first = !mistake.empty();
+    jumped.reset();
+}
+
 void CompareState::step_layer(Index by, Index layers) {
     const Index layer = layer_of(stage);
     if (layer < 0) return;

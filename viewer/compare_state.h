@@ -20,13 +20,22 @@ struct CompareState {
     Cell cell;  // where rows and columns are not the tokens of the sentence on screen; there it is State::cell
     bool locked = false;
     std::optional<Cell> wished;                 // the cell to open on, instead of the worst one
+    bool keeps_place = false;                   // opened at a place that was asked for: none is chosen, once
     std::optional<Cell> jumped;                 // where the last jump to a bad cell went
     bool jumps = false;                         // to the next worst cell, as soon as it is drawn
     std::shared_ptr<const CheckReport> report;  // read beside the matrices; its dumps are then a and b
     std::size_t shown_case = 0;                 // of the report
 
+    bool zoo = false;          // the column at the right shows the mistakes
+    std::string zoo_typed;     // what they are searched for
+    bool opens_first = false;  // turns to the stage where the mistake begins, as soon as that is known
+
     bool has_files() const { return report || !a.file.empty() || !b.file.empty(); }
     bool from_model() const { return !report && a.file.empty() && b.file.empty(); }
+    /// True if a side is a pass of another sentence or model than those on screen.
+    bool has_own_words() const { return !(a.text.empty() && b.text.empty() && a.model.empty() && b.model.empty()); }
+    /// B becomes a port that makes this mistake, "7" or "7.2"; its first stage is opened.  "" makes none.
+    void make_mistake(const std::string& mistake);
     Index head_of_b() const { return other_head < 0 ? head : other_head; }
     /// nullptr without a report.
     const ReportedCase* reported() const;

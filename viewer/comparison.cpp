@@ -80,4 +80,15 @@ std::string nearest_stage(const std::string& wanted, const std::vector<std::stri
     return stages.empty() ? "" : stages.front();
 }
 
+std::vector<std::string> stages_without_tokens(const std::vector<std::string>& stages) {
+    std::vector<std::string> kept;
+    for (const std::string& name : stages) {
+        const auto described = describe_stage(name);
+        if (described && std::none_of(described->axes.begin(), described->axes.end(),
+                                      [](const std::string& axis) { return axis.starts_with('T') || axis == "N"; }))
+            kept.push_back(name);
+    }
+    return kept;
+}
+
 }  // namespace locus

@@ -2,6 +2,7 @@
 // Two sources of one stage: what is asked for, and what came of it.
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,12 @@ namespace locus {
 struct CompareSide {
     std::string file;  // a trace or dump; empty: the opened model, with ...
     Dialect dialect = Dialect::official;
-    bool exact = false;  // f64 instead of f32
-    Index layer = -1;    // another one than the stage names; -1: that one
+    bool exact = false;        // f64 instead of f32
+    Index layer = -1;          // another one than the stage names; -1: that one
+    std::string mistake = {};  // of the bug zoo, "7" or "7.2"; empty: none is made
+    std::string text = {};     // a sentence of its own; empty: the one on screen
+    std::string model = {};    // another folder or built-in model; empty: the opened one
+    bool gpu = false;          // on the graphics card
 
     bool operator==(const CompareSide&) const = default;
 };
@@ -28,6 +33,13 @@ struct CompareRequest {
     bool operator==(const CompareRequest&) const = default;
 };
 
+/// The mistake that a side makes.
+struct SideMistake {
+    int number = 0, way = 0;
+    std::string name, how, first;           // first: the stage where it begins; empty: it changes nothing here
+    Index wrong = 0, size = 0, stages = 0;  // cells of that stage; stages that differ in all
+};
+
 struct CompareAnswer {
     std::string trouble;              // why there is nothing to compare: one sentence, or empty
     Fault fault = Fault::unreadable;  // of the trouble
@@ -36,6 +48,8 @@ struct CompareAnswer {
     Stage a, b;
     double allowed = 0;                            // what rounding explains
     std::vector<std::vector<std::string>> tokens;  // per sample, where a dump says them; else empty
+    std::vector<std::string> words_a, words_b;     // tokens of the sides that are passes of a model
+    std::optional<SideMistake> mistake_a, mistake_b;
 };
 
 /// A dump with what its header says beside the stages.
@@ -60,5 +74,8 @@ std::vector<std::string> common_stages(const std::vector<std::string>& a, const 
 /// The wanted stage if it is among them, else the same stem of another layer, else the first matrix of scores, else the
 /// first.  Empty for an empty list.
 std::string nearest_stage(const std::string& wanted, const std::vector<std::string>& stages);
+
+/// Stages without an axis of tokens: those that two sentences of other length still have in one shape.
+std::vector<std::string> stages_without_tokens(const std::vector<std::string>& stages);
 
 }  // namespace locus

@@ -16,7 +16,7 @@ std::string sibling(const std::string& name, const std::string& part) {
     return dot == std::string::npos ? part : name.substr(0, dot + 1) + part;
 }
 
-/// Values of all fields, empty for those that move by themselves.
+/// Values of all fields, empty for cells that follow the pointer.
 std::vector<std::string> values_of(const State& state) {
     const std::vector<StateField>& fields = state_fields();
     const auto says = [&](const std::string& name, const std::string& value) {
@@ -27,8 +27,7 @@ std::vector<std::string> values_of(const State& state) {
     std::vector<std::string> values;
     for (const StateField& field : fields) {
         const bool hovers = ends_with_part(field.name, "cell") && says(sibling(field.name, "locked"), "no");
-        const bool plays = state.film_runs() && ends_with_part(field.name, "frame");
-        values.push_back(hovers || plays ? std::string() : field.get(state));
+        values.push_back(hovers ? std::string() : field.get(state));
     }
     return values;
 }
@@ -40,9 +39,7 @@ std::vector<std::size_t> differences(const std::vector<std::string>& a, const st
         if (a[n] != b[n] && !a[n].empty() && !b[n].empty()) changed.push_back(n);
     // A text that becomes empty has changed all the same.
     for (std::size_t n = 0; n < a.size(); ++n)
-        if (a[n].empty() != b[n].empty() && !ends_with_part(state_fields()[n].name, "cell") &&
-            !ends_with_part(state_fields()[n].name, "frame"))
-            changed.push_back(n);
+        if (a[n].empty() != b[n].empty() && !ends_with_part(state_fields()[n].name, "cell")) changed.push_back(n);
     return changed;
 }
 
@@ -53,10 +50,11 @@ State shown_again(const State& past, const State& present) {
     state.model = present.model;
     state.wanted_model = past.model == present.model ? std::string() : past.model;
     state.editing = false;
+    state.exports = present.exports;
+    state.flash_until = 0;
     state.palette = present.palette;
     state.key_sheet = present.key_sheet;
-    state.recent_models = present.recent_models;
-    state.recent_commands = present.recent_commands;
+    state.recent = present.recent;
     state.dropped = present.dropped;
     state.notice = present.notice;
     state.refusal = present.refusal;

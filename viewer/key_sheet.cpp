@@ -9,9 +9,13 @@ namespace {
 
 const std::vector<SheetLine>& mouse_lines() {
     static const std::vector<SheetLine> lines = {
-        {"click a cell", "lock it"},        {"click a token", "query row; with Shift: key column"},
-        {"wheel", "zoom at the pointer"},   {"right button", "move a zoomed matrix"},
-        {"double click", "show all of it"}, {"drop a file", "a model, text, dump or report"},
+        {"click a cell", "lock it"},
+        {"click a token", "query row; with Shift: key column"},
+        {"wheel", "zoom at the pointer"},
+        {"right button", "move a zoomed matrix"},
+        {"double click", "show all of it; a token: [MASK] and back"},
+        {"drag, Ctrl click", "a rectangle; a row or column by its label"},
+        {"drop a file", "a model, text, dump or report"},
     };
     return lines;
 }

@@ -19,7 +19,7 @@ bool App::perform(const NamedAction& action) {
 }
 
 void App::perform(const Command& command) {
-    if (!command.id.empty()) remember(state_.recent_commands, command.id, kRecentCommands);
+    if (!command.id.empty()) remember(state_.recent.commands, command.id, kRecentCommands);
     by_hand_ = true;
     if (command.change) command.change(state_);
     if (!command.action) return;
@@ -57,22 +57,25 @@ void App::take_keys(Ui& ui) {
 }
 
 void App::take_key(Ui& ui, const KeyPress& press) {
-    const bool above = state_.palette || state_.key_sheet || state_.editing;
-    if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) return;
-    if (state_.palette) palette_.press(press);
-    const NamedAction* action = action_of(press, state_.page);
+    const bool sheets = state_.palette || state_.key_sheet || state_.exports.open;
     const bool anywhere = press.key == Key::escape || press.key == Key::f12;
-    // The text box and the list read the keyboard themselves: letters, and undo of what is written.
-    const bool writes = state_.editing || state_.palette;
-    const bool of_box = action && (action->id == "undo" || action->id == "redo");
+    if (press.key == Key::escape && !sheets && !state_.editing && (stop_work() || toasts_.dismiss())) return;
+    if (state_.palette) palette_.press(press);
+    Page& shown = page();
+    Scene scene = scene_for(ui, shown);
+    if (state_.exports.open) export_sheet_.press(scene, press);
+    // A tour takes Enter for itself, whatever the page does with it.
+    const bool tours = state_.tour.step >= 0 && press.key == Key::enter;
+    const NamedAction* action = action_of(press, tours ? std::string() : state_.page);
+    // The text box and the list read the keyboard themselves: letters, and undo and copies of what is written.
+    const bool writes = state_.editing || state_.palette || state_.exports.open || ImGui::GetIO().WantTextInput;
+    const bool of_box = action && (action->id == "undo" || action->id == "redo" || !action->page.empty());
     if (writes && !anywhere && (!press.ctrl || of_box)) return;
     if (state_.key_sheet && !anywhere && !press.ctrl) {
         state_.key_sheet = false;
         return;
     }
     if (!action || perform(*action)) return;
-    Page& shown = page();
-    Scene scene = scene_for(ui, shown);
     if (shown.ready()) shown.press(scene, press);
 }
 

@@ -23,7 +23,7 @@ namespace locus {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr int kSlice = 20;  // milliseconds between two looks at the stop token and the clock
+constexpr int kSlice = 20;  // milliseconds between two questions whether to stop
 
 using Clock = std::chrono::steady_clock;
 
@@ -165,7 +165,7 @@ std::filesystem::path sibling_program(const std::string& name) {
 }
 
 ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                          const std::stop_token& stop, double seconds) {
+                          const StopAsked& stop, double seconds) {
     Pipe out, err;
     pid_t id = -1;
     const int trouble = out.good() && err.good() ? spawn(file, arguments, out, err, id) : errno;
@@ -178,7 +178,7 @@ ProgramOutput run_program(const std::filesystem::path& file, const std::vector<s
     const Clock::time_point start = Clock::now();
     ProgramOutput output;
     while (!child.has_ended()) {
-        if (stop.stop_requested()) {
+        if (stop && stop()) {
             output.end = ProgramOutput::End::cancelled;
         } else if (std::chrono::duration<double>(Clock::now() - start).count() >= seconds) {
             output.end = ProgramOutput::End::too_late;

@@ -2,9 +2,10 @@
 // Another program of this build, run for what it says: its words are given one by one and no shell reads them.
 #include <filesystem>
 #include <limits>
-#include <stop_token>
 #include <string>
 #include <vector>
+
+#include "core/stop.h"
 
 namespace locus {
 
@@ -25,9 +26,9 @@ struct ProgramOutput {
 std::filesystem::path sibling_program(const std::string& name);
 
 /// Runs `file` with `arguments` and no input in a process group of its own, and waits until it has ended.  It is killed
-/// when `stop` is requested, after `seconds`, or when it has written more than 256 MiB.  Several threads may call this
+/// when `stop` says yes, after `seconds`, or when it has written more than 256 MiB.  Several threads may call this
 /// at once.  Throws Error(unreadable) if it cannot be started.
 ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                          const std::stop_token& stop = {}, double seconds = std::numeric_limits<double>::infinity());
+                          const StopAsked& stop = {}, double seconds = std::numeric_limits<double>::infinity());
 
 }  // namespace locus

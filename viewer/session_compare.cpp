@@ -6,13 +6,14 @@
 #include "core/compare.h"
 #include "core/io/printable.h"
 #include "viewer/plots/stage_slice.h"
+#include "viewer/program.h"
 #include "viewer/session.h"
 
 namespace locus {
 
 namespace {
 
-constexpr std::size_t kKeptDumps = 4;
+constexpr std::size_t kKeptDumps = 4, kKeptMistakes = 4, kKeptModels = 2;
 
 double largest_magnitude(const Stage& stage) {
     double largest = 0;
@@ -21,7 +22,10 @@ double largest_magnitude(const Stage& stage) {
     return largest;
 }
 
-std::string in_words(const CompareSide& side) { return side.file.empty() ? "the opened model" : printable(side.file); }
+std::string in_words(const CompareSide& side) {
+    if (!side.file.empty()) return printable(side.file);
+    return side.model.empty() ? "the opened model" : printable(side.model);
+}
 
 }  // namespace
 
@@ -40,25 +44,88 @@ const OpenedDump& Session::dump(const std::string& file) const {
     return dumps_.emplace_back(std::move(opened));
 }
 
-std::vector<std::string> Session::stage_names(const CompareSide& side, const ModelInput& input) const {
-    if (!side.file.empty()) return dump(side.file).trace.names();
-    return model_.stage_names(input, DebertaOptions::of(side.dialect));
+const Session& Session::session_of(const std::string& model) const {
+    if (model.empty()) return *this;
+    const auto known =
+        std::find_if(others_.begin(), others_.end(), [&](const auto& one) { return one.first == model; });
+    if (known != others_.end()) return *known->second;
+    auto opened = std::make_unique<Session>(model);
+    while (others_.size() >= kKeptModels) others_.pop_front();
+    return *others_.emplace_back(model, std::move(opened)).second;
 }
 
-const Trace& Session::trace_of(const CompareSide& side, const std::string& stage, const ModelInput& input,
+std::optional<Session::Pass> Session::pass_of(const CompareSide& side, const Request& request) const {
+    if (!side.file.empty()) return std::nullopt;
+    if (side.gpu)
+        throw Error(Fault::unsupported,
+                    "whole models run on the CPU so far; the CUDA twins of the terms are compared by locus test cuda");
+    Pass pass;
+    pass.session = &session_of(side.model);
+    if (side.text.empty())
+        pass.request = {request.text, request.tokens, request.mask};
+    else
+        pass.request = {side.text, "", ""};
+    pass.request.dialect = side.dialect;
+    pass.input = pass.session->input_of(pass.request);
+    return pass;
+}
+
+std::vector<std::string> Session::stage_names(const CompareSide& side, const std::optional<Pass>& pass) const {
+    if (!pass) return dump(side.file).trace.names();
+    return pass->session->model_.stage_names(pass->input, DebertaOptions::of(side.dialect));
+}
+
+const MadeMistake& Session::made(const ZooQuery& query, const CompareSide& side) const {
+    const auto known = std::find_if(mistakes_.begin(), mistakes_.end(), [&](const KeptMistake& one) {
+        return one.query == query && one.mistake == side.mistake && one.exact == side.exact;
+    });
+    if (known != mistakes_.end()) {
+        mistakes_.splice(mistakes_.end(), mistakes_, known);
+        return mistakes_.back().made;
+    }
+    LOCUS_CHECK(parse_mistake(side.mistake),
+                "the mistake is \"" + printable(side.mistake) +
+                    "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    MadeMistake made = make_mistake(sibling_program("locus-kit"), query, side.mistake, side.exact, stop_);
+    while (mistakes_.size() >= kKeptMistakes) mistakes_.pop_front();
+    return mistakes_.emplace_back(KeptMistake{query, side.mistake, side.exact, std::move(made)}).made;
+}
+
+const Trace& Session::trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
                                Trace& own) const {
-    if (!side.file.empty()) return dump(side.file).trace;
+    if (!pass) return dump(side.file).trace;
+    const Session& session = *pass->session;
+    if (!side.mistake.empty()) {
+        const Request& request = pass->request;
+        const MadeMistake& wrong =
+            made({session.opened_as(), request.text, request.tokens, request.mask, side.dialect}, side);
+        pass->mistake = SideMistake{wrong.number, wrong.way,   wrong.name, wrong.how,
+                                    wrong.first,  wrong.wrong, wrong.size, wrong.stages};
+        return wrong.trace;
+    }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !exact_) exact_.emplace(cli::open_deberta<double>(checkpoint_));
-    own = side.exact ? exact_->forward(input, options, wanted, stop_) : model_.forward(input, options, wanted, stop_);
+    if (side.exact && !session.exact_) session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
+    own = side.exact ? session.exact_->forward(pass->input, options, wanted, stop_)
+                     : session.model_.forward(pass->input, options, wanted, stop_);
     return own;
 }
 
-void Session::fill_comparison(CompareAnswer& answer, const CompareRequest& request, const ModelInput& input) const {
+std::vector<std::string> Session::words_of(const Pass& pass) const {
+    Answer named;
+    named.request = pass.request;
+    pass.session->name_tokens(named, pass.input);
+    return named.labels;
+}
+
+void Session::fill_comparison(CompareAnswer& answer, const Request& asked) const {
+    const CompareRequest& request = *asked.compare;
     if (request.stage.empty()) return;
+    std::optional<Pass> pass_a = pass_of(request.a, asked), pass_b = pass_of(request.b, asked);
+    if (pass_a) answer.words_a = words_of(*pass_a);
+    if (pass_b) answer.words_b = words_of(*pass_b);
     answer.stages =
-        common_stages(stage_names(request.a, input), stage_names(request.b, input), request.a.layer, request.b.layer);
+        common_stages(stage_names(request.a, pass_a), stage_names(request.b, pass_b), request.a.layer, request.b.layer);
     answer.stage = nearest_stage(request.stage, answer.stages);
     if (request.exactly) answer.stage = request.stage;
     for (const CompareSide* side : {&request.a, &request.b})
@@ -69,9 +136,19 @@ void Session::fill_comparison(CompareAnswer& answer, const CompareRequest& reque
         }
     LOCUS_CHECK(!answer.stage.empty(),
                 in_words(request.a) + " and " + in_words(request.b) + " have no stage in common");
+    if (pass_a && pass_b && pass_a->input.length() != pass_b->input.length()) {
+        answer.stages = stages_without_tokens(answer.stages);
+        if (std::find(answer.stages.begin(), answer.stages.end(), answer.stage) == answer.stages.end())
+            throw Error(Fault::usage, "A has " + std::to_string(pass_a->input.length()) + " tokens and B " +
+                                          std::to_string(pass_b->input.length()) + ", and " + answer.stage +
+                                          " has a cell for each: only stages of one shape can be subtracted" +
+                                          (answer.stages.empty() ? "" : ", such as " + answer.stages.back()));
+    }
     Trace own_a, own_b;
-    const Trace& a = trace_of(request.a, answer.stage, input, own_a);
-    const Trace& b = trace_of(request.b, answer.stage, input, own_b);
+    const Trace& a = trace_of(request.a, answer.stage, pass_a, own_a);
+    const Trace& b = trace_of(request.b, answer.stage, pass_b, own_b);
+    if (pass_a) answer.mistake_a = pass_a->mistake;
+    if (pass_b) answer.mistake_b = pass_b->mistake;
     answer.a = a.at(at_layer(answer.stage, request.a.layer));
     answer.b = b.at(at_layer(answer.stage, request.b.layer));
     if (answer.a.shape() != answer.b.shape())
@@ -85,10 +162,10 @@ void Session::fill_comparison(CompareAnswer& answer, const CompareRequest& reque
     answer.allowed = tolerance.absolute + tolerance.relative * largest_magnitude(answer.a);
 }
 
-CompareAnswer Session::compare(const CompareRequest& request, const ModelInput& input) const {
+CompareAnswer Session::compare(const Request& request) const {
     CompareAnswer answer;
     try {
-        fill_comparison(answer, request, input);
+        fill_comparison(answer, request);
     } catch (const Error& error) {
         answer.trouble = error.what();
         answer.fault = error.fault();

@@ -164,7 +164,8 @@ std::string run_mistake(const MistakeRequest& request) {
     parse_dialect(request.dialect);
     LOCUS_CHECK(request.precision == "f32" || request.precision == "f64",
                 "--precision is \"" + request.precision + "\", expected f32 or f64");
-    LOCUS_CHECK(request.list == request.mistake.empty(), "expected either the number of a mistake or --list");
+    LOCUS_CHECK(request.list == request.mistake.empty(),
+                "expected either the number of a mistake, before --text, or --list");
     if (!request.list) return make(request, MistakeChoice::parse(request.mistake));
     LOCUS_CHECK(request.out.empty() && request.stages.empty(), "--list goes without --out and --stages");
     const Json list = list_of(request);

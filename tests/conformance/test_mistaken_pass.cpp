@@ -253,7 +253,7 @@ TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "
     refused({"22", model, "tiny-v3", text, "a", out, file}, 4, "cannot be made");
     refused({"7", model, "no-such-folder", text, "a", out, file}, 3, "no-such-folder");
     refused({"7", model, "tiny-v3", out, file}, 2, "expected");
-    refused({model, "tiny-v3", text, "a"}, 2, "expected either the number of a mistake or --list");
+    refused({model, "tiny-v3", text, "a"}, 2, "expected either the number of a mistake, before --text, or --list");
     refused({"--list", model, "tiny-v3", text, "a", out, file}, 2, "--list goes without --out");
     refused({"7", model, "tiny-v3", text, "a", "--stages", "layer.99.q", out, file}, 2, "layer.99.q matches no stage");
     refused({"7", model, "tiny-v3", text, "a", "--dialect", "french"}, 2, "dialect is \"french\"");

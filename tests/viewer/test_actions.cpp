@@ -100,13 +100,13 @@ TEST_CASE("palette: finds actions, pages, tokens, heads, cells, models, sentence
     CHECK(titles(state, kScope, "layer 9 head 0").empty());
     CHECK(titles(state, kScope, "go 9,9").empty());
     CHECK(titles(state, kScope, "zzzz").empty());
-    state.recent_models = {"/models/mine"};
+    state.recent.models = {"/models/mine"};
     CHECK(titles(state, kScope, "open mine").front() == "open model /models/mine");
 }
 
 TEST_CASE("palette: what was used last comes first while nothing is typed", "[viewer][desk]") {
     State state;
-    state.recent_commands = {"theme.light", "page.rope", "no longer there"};
+    state.recent.commands = {"theme.light", "page.rope", "no longer there"};
     const std::vector<std::string> all = titles(state, kScope, "");
     CHECK(all[0] == "theme light");
     CHECK(all[1] == "page rope");

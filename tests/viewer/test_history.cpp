@@ -61,12 +61,12 @@ TEST_CASE("undo: hovering, films and what follows by itself are no steps", "[vie
         screen.later();
     }
     screen.state.page = "transformer-xl";
-    screen.state.memory.playing = true;
+    screen.state.memory.film.playing = true;
     screen.see();
     screen.later();
     for (Index n = 0; n < 5; ++n) {
-        screen.state.memory.frame = n;
-        screen.see();
+        screen.state.memory.film.at = static_cast<double>(n);
+        screen.see(false);
         screen.later();
     }
     screen.state.layer = 1;  // a clamp: nobody touched anything
@@ -124,10 +124,10 @@ TEST_CASE("undo: keeps a bounded number of steps, and a model that was open is w
     screen = {};
     screen.later();
     screen.state.model = "/other";
-    screen.state.recent_models = {"/other"};
+    screen.state.recent.models = {"/other"};
     screen.see();
     REQUIRE(screen.undo());
     CHECK(screen.state.model == "/other");
     CHECK(screen.state.wanted_model == "tiny-v3");
-    CHECK(screen.state.recent_models.size() == 1);
+    CHECK(screen.state.recent.models.size() == 1);
 }

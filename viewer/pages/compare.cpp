@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/plots/number_format.h"
 
@@ -13,7 +14,8 @@ bool ComparePage::ready(const Scene& scene) const {
 }
 
 bool ComparePage::shares_cursor(const State& state) const {
-    return state.compare.from_model() && sheets_.row_axis == "Tq" && sheets_.col_axis == "Tk";
+    return state.compare.from_model() && !state.compare.has_own_words() && sheets_.row_axis == "Tq" &&
+           sheets_.col_axis == "Tk";
 }
 
 Cell& ComparePage::cursor(State& state) const { return shares_cursor(state) ? state.cell : state.compare.cell; }
@@ -28,7 +30,7 @@ Cell ComparePage::kept_inside(Cell cell) const {
 void ComparePage::share_row(Scene& scene) {
     State& state = scene.state;
     if (shares_cursor(state) || !shows_tokens_ || !counts_tokens(sheets_.row_axis)) return;
-    if (sheets_.rows != scene.answer->length()) return;
+    if (sheets_.rows != scene.answer->length() || state.compare.has_own_words()) return;
     if (row_seen_ >= 0 && state.cell.i != row_seen_) state.compare.cell.i = state.cell.i;
     state.cell.i = row_seen_ = state.compare.cell.i;
 }
@@ -41,6 +43,11 @@ void ComparePage::refresh(Scene& scene) {
     // An answer that is a moment old must not undo what was chosen since.
     if (scene.answer->request.compare == state.request()) {
         state.stage = answer.stage;
+        const auto& mistake = answer.mistake_b;
+        if (state.opens_first && mistake) {
+            state.opens_first = false;
+            if (!mistake->first.empty() && mistake->first != state.stage) state.open_stage(mistake->first);
+        }
         choose_place(scene);
     }
     state.sample = std::clamp<Index>(state.sample, 0, sheets_.samples - 1);
@@ -55,6 +62,30 @@ void ComparePage::refresh(Scene& scene) {
     made_for_ = made;
     measure(scene, head, other);
     show_matrices(scene, version);
+    glow(scene);
+}
+
+/// Cells that a switch has changed light up once: those of one side where its dialect was turned, those of B that
+/// differ from A where it has just begun to make a mistake.
+void ComparePage::glow(Scene& scene) {
+    State& state = scene.state;
+    const CompareState& compare = state.compare;
+    const CompareAnswer& answer = scene.answer->compare;
+    const double now = ImGui::GetTime();
+    bool begins = false;
+    const std::string mistake = compare.b.mistake;
+    for (std::size_t side = 0; side < 2; ++side) {
+        const CompareSide& source = side == 0 ? compare.a : compare.b;
+        const Index head = side == 0 ? compare.head : compare.head_of_b();
+        const std::string place = answer.stage + " " + std::to_string(head) + " " + std::to_string(source.layer) + " " +
+                                  scene.answer->request.text + source.text + source.model + source.file;
+        const std::string setting = std::string(to_string(source.dialect)) + " " + source.mistake;
+        begins = glows_[side].follow(place, setting, side == 0 ? a_ : b_, allowed_, now) || begins;
+    }
+    const bool shown = answer.mistake_b && answer.stage == answer.mistake_b->first && !compare.opens_first;
+    if (shown && glowed_for_ != mistake) begins = glows_[1].flash(a_, b_, allowed_, now) || begins;
+    if (shown || mistake.empty()) glowed_for_ = mistake;
+    if (begins && !state.reduce_motion) state.flash_until = now + ChangedCells::kFade;
 }
 
 void ComparePage::measure(const Scene& scene, Index head, Index other) {
@@ -99,7 +130,7 @@ void ComparePage::choose_place(Scene& scene) {
                               (state.report ? std::to_string(state.shown_case) : "");
     if (placed_for_ == place) return;
     placed_for_ = place;
-    if (state.from_model()) return;
+    if (std::exchange(state.keeps_place, false) || state.from_model()) return;
     const ReportedStage* reported = state.report ? state.reported()->find(answer.stage) : nullptr;
     StagePlace at;
     const auto named = reported ? place_of(answer.a, reported->index) : std::nullopt;
@@ -142,10 +173,9 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     layout.gap = ui.px(18);
     layout.headline = inside.y0 + ui.px(10);
     layout.title = layout.headline + ui.px(34);
-    const float controls = state.from_model() ? ui.px(98) : state.has_files() && state.report ? ui.px(6) : ui.px(98);
-    layout.cells = layout.title + ui.px(14) + controls + header;
+    layout.cells = layout.title + ui.px(20) + header;
     const float below =
-        state.report ? std::min(stage_list_height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
+        state.report ? std::min(list_.height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
     const float by_width = (inside.width() - names - 2 * layout.gap) / 3;
     const float by_height = inside.y1 - layout.cells - ui.px(40) - below;
     const float side = std::floor(std::max(ui.px(60), std::min(by_width, by_height)));
@@ -162,10 +192,17 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     return layout;
 }
 
-void ComparePage::draw(Scene& scene, const Rect& room) {
+void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
+    CompareState& state = scene.state.compare;
+    const std::string clicked = list_.draw(scene.ui, room, *state.reported(), state.stage);
+    if (!clicked.empty()) state.open_stage(clicked);
+}
+
+void ComparePage::draw(Scene& scene, const Rect& whole) {
     if (!scene.answer) return;
     const Ui& ui = scene.ui;
     State& state = scene.state;
+    const Rect room{whole.x0, whole.y0 + draw_sides(scene, whole), whole.x1, whole.y1};
     const Rect inside = room.inset(ui.px(16), ui.px(10));
     draw_headline(scene, room);
     if (!ready(scene)) {
@@ -204,6 +241,10 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
             return true;
         }
         if (press.character == 'c' || press.character == 'C') return turn(press.character == 'c' ? 1 : -1);
+        if (press.character == 'z' && !state.report) {
+            state.zoo = !state.zoo;
+            return true;
+        }
         if (press.character == 'd' && state.b.file.empty()) {
             state.b.dialect = state.b.dialect == Dialect::paper      ? Dialect::official
                               : state.b.dialect == Dialect::official ? Dialect::hf
@@ -225,6 +266,24 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
         return true;
     }
     return move_cell(cursor(scene.state), locked(scene.state), state.view, sheets_.rows, sheets_.cols, press);
+}
+
+std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!ready(scene) || a_.size() == 0) return matrices;
+    const CompareState& state = scene.state.compare;
+    const CompareAnswer& answer = scene.answer->compare;
+    const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, sheets_.heads - 1); };
+    matrices.push_back(named_sheet("A", "A", answer.a, state.sample, inside(state.head)));
+    matrices.push_back(named_sheet("B", "B", answer.b, state.sample, inside(state.head_of_b())));
+    matrices.push_back(named_matrix("A-B", "A \u2212 B", answer.stage, Matrix<double>(a_ - b_)));
+    for (std::size_t n = 0; n < matrices.size(); ++n) {
+        matrices[n].rows = row_words_;
+        matrices[n].cols = column_words_;
+        matrices[n].map = heatmaps_[n].map();
+        matrices[n].range = heatmaps_[n].range();
+    }
+    return matrices;
 }
 
 std::unique_ptr<Page> make_compare_page() { return std::make_unique<ComparePage>(); }

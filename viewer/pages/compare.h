@@ -5,13 +5,32 @@
 #include <string>
 #include <vector>
 
+#include "viewer/bug_zoo.h"
 #include "viewer/page.h"
+#include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/side_column.h"
+#include "viewer/stage_list.h"
+#include "viewer/worker.h"
 
 namespace locus {
+
+/// Asks in the background which mistakes change what; a program that still works is ended with it.
+class MistakeAsker {
+public:
+    MistakeAsker();
+
+    /// nullptr until the answer is there.
+    const ZooList* list_for(const ZooQuery& query);
+    bool busy() const { return worker_.busy(); }
+
+private:
+    std::optional<ZooQuery> asked_;
+    std::shared_ptr<const ZooList> list_;
+    Worker<ZooQuery, ZooList> worker_;  // last: its thread ends before what it reads
+};
 
 class ComparePage : public Page {
 public:
@@ -25,6 +44,8 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    bool settled(const State& state) const override;
 
 private:
     /// Where everything goes, decided once a frame.
@@ -55,7 +76,13 @@ private:
     Layout arrange(const Scene& scene, const Rect& room) const;
     void draw_headline(const Scene& scene, const Rect& room) const;
     void draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side);
-    void draw_model_controls(Scene& scene, const Rect& cells, float y, std::size_t side);
+    float draw_sides(Scene& scene, const Rect& room);
+    void draw_side_line(Scene& scene, const Rect& room, float y, std::size_t side);
+    void draw_model_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    void draw_sentence_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    void draw_formula_picker(Scene& scene, float x, float y, float width, std::size_t side);
+    void draw_number_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    float draw_place(Scene& scene, float right, float y, std::size_t side);
     void draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const;
     void draw_panel(Scene& scene, const Layout& layout, std::size_t n, std::optional<Cell>& pointed);
     void draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const;
@@ -63,10 +90,15 @@ private:
     void describe(Scene& scene, Cell cell) const;
     void draw_profile(Scene& scene, const Rect& room) const;
     void draw_stage_list(Scene& scene, const Rect& room);
-    float stage_list_height(const Ui& ui, float width) const;
+
+    const ZooList* zoo_list(const Scene& scene);
+    void draw_zoo(Scene& scene, const Rect& room);
+    void draw_zoo_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups, const ZooList* list);
+    void draw_zoo_card(Scene& scene, const Rect& room, const ZooList* list);
+    void choose_mistake(Scene& scene, int number, const ZooList* list);
+    void glow(Scene& scene);
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
-    void draw_mistake(Scene& scene, SideColumn& column) const;
     void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
@@ -87,12 +119,18 @@ private:
     std::string where_;
     std::vector<std::string> row_words_, column_words_;  // empty: numbers
     std::vector<std::string> stages_;
-    std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
-    bool whole_numbers_ = false;                    // an index tensor
-    bool outdated_ = false;                         // the files are not those that the report judged
+    std::string placed_for_, made_for_;
+    bool whole_numbers_ = false;  // an index tensor
+    bool outdated_ = false;       // the files are not those that the report judged
     bool shows_tokens_ = true;
-    Index row_seen_ = -1;  // State::cell.i when it was last looked at
-    float stage_scroll_ = 0, side_scroll_ = 0, list_height_ = 0, list_width_ = 0;
+    Index row_seen_ = -1;                // State::cell.i when it was last looked at
+    std::array<ChangedCells, 2> glows_;  // of A and B
+    std::string glowed_for_;             // the mistake that B last lit up for
+    std::unique_ptr<MistakeAsker> asker_;
+    std::string typed_;  // in an open popup
+    int hovered_mistake_ = 0, followed_mistake_ = 0;
+    float zoo_scroll_ = 0, side_scroll_ = 0;
+    StageList list_;
 };
 
 }  // namespace locus

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/compare.h"
+#include "viewer/plots/glow.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
 
@@ -23,6 +24,7 @@ void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, 
         chosen = *cell;
     }
     heatmaps_[n].draw(ui, cells, view);
+    if (n < 2 && !state.reduce_motion) draw_glow(ui, cells, view, glows_[n], ImGui::GetTime());
     heatmaps_[n].draw_crosshair(ui, cells, view, chosen);
     if (n == 0) draw_row_names(scene, cells, chosen.i);
     draw_column_names(scene, cells, chosen.j);

@@ -6,12 +6,28 @@
 
 namespace locus {
 
+namespace {
+
+/// "cat / dog" where two sentences of one length differ.
+std::vector<std::string> words_of_both(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    if (a.size() != b.size()) return {};
+    std::vector<std::string> words = a;
+    for (std::size_t n = 0; n < a.size(); ++n)
+        if (a[n] != b[n]) words[n] += " / " + b[n];
+    return words;
+}
+
+}  // namespace
+
 void ComparePage::name_axes(const Scene& scene) {
     const CompareState& state = scene.state.compare;
     const auto sample = static_cast<std::size_t>(state.sample);
     std::vector<std::string> words;
-    if (state.from_model())
+    const CompareAnswer& compared = scene.answer->compare;
+    if (state.from_model() && !state.has_own_words())
         words = scene.answer->labels;
+    else if (state.from_model())
+        words = words_of_both(compared.words_a, compared.words_b);
     else if (sample < scene.answer->compare.tokens.size())
         words = scene.answer->compare.tokens[sample];
     else if (state.report)

@@ -10,15 +10,14 @@ namespace locus {
 
 namespace {
 
-constexpr Dialect kDialects[] = {Dialect::paper, Dialect::official, Dialect::hf};
-
 std::string file_name(const std::string& file) { return std::filesystem::path(file).filename().string(); }
 
 std::string source_in_words(const CompareState& state, std::size_t side) {
     const CompareSide& source = side == 0 ? state.a : state.b;
     if (state.report) return side == 0 ? "reference" : "your port";
     if (!source.file.empty()) return file_name(source.file);
-    return std::string(to_string(source.dialect)) + (source.exact ? ", f64" : ", f32");
+    const std::string formulas = source.mistake.empty() ? to_string(source.dialect) : "mistake " + source.mistake;
+    return formulas + (source.exact ? ", f64" : ", f32");
 }
 
 std::string capital(std::string sentence) {
@@ -130,6 +129,8 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& room) const {
     std::string line;
     if (outdated_)
         line = "These are not the values that the report judged: a file was written since. Check again.";
+    else if (scene.answer->compare.mistake_b && scene.answer->compare.mistake_b->first.empty())
+        line = "Mistake " + state.b.mistake + " changes nothing with this model and sentence.";
     else if (here_.largest == 0 && here_.not_finite == 0)
         line = "A and B are equal here, to the last bit.";
     else if (here_.outside == 0)
@@ -149,50 +150,12 @@ void ComparePage::draw_source(Scene& scene, const Rect& cells, const Layout& lay
     const std::string words = source_in_words(state, side) + (names_file ? " \u00b7 " + file_name(source.file) : "");
     ui.text_within(cells.x1, layout.title, cells.x1 - end - ui.px(10), words, ui.theme->muted, Face::mono_small,
                    Align::right);
-    if (source.file.empty()) draw_model_controls(scene, cells, layout.title + ui.px(28), side);
-}
-
-void ComparePage::draw_model_controls(Scene& scene, const Rect& cells, float y, std::size_t side) {
-    const Ui& ui = scene.ui;
-    CompareState& state = scene.state.compare;
-    CompareSide& source = side == 0 ? state.a : state.b;
-    const Ui::Group group(ui, side == 0 ? "of A" : "of B");
-    std::size_t dialect = 0, precision = source.exact ? 1 : 0;
-    while (dialect < 2 && kDialects[dialect] != source.dialect) ++dialect;
-    ui.choice("dialect", cells.x0, y, {"paper", "official", "hf"}, dialect);
-    source.dialect = kDialects[dialect];
-    ui.choice("precision", cells.x0, y + ui.px(32), {"f32", "f64"}, precision);
-    source.exact = precision == 1;
-    const Index layers = scene.session.config().num_hidden_layers, first = layer_of(state.stage);
-    Index layer = source.layer < 0 ? first : source.layer;
-    Index head = std::min(side == 0 ? state.head : state.head_of_b(), sheets_.heads - 1);
-    const Index layer_before = layer, head_before = head;
-    const float right = cells.x0 + ui.px(206), low = y + ui.px(64);
-    if (first >= 0 && sheets_.heads > 1)
-        ui.layer_and_head(right, low, layers, layer, sheets_.heads, head);
-    else if (first >= 0)
-        ui.text(ui.stepper("layer", right, low, std::to_string(layer), layer, 0, layers - 1) - ui.px(6), low, "layer",
-                ui.theme->muted, Face::ui, Align::right);
-    if (layer != layer_before && side == 0) state.stage = at_layer(state.stage, layer);
-    if (layer != layer_before && side == 1) source.layer = layer == first ? -1 : layer;
-    if (head != head_before && side == 0) state.head = head;
-    if (head != head_before && side == 1) state.other_head = head == state.head ? -1 : head;
 }
 
 void ComparePage::draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const {
     const Ui& ui = scene.ui;
     ui.text(cells.x0, layout.title, "A \u2212 B", ui.theme->text, Face::title);
     ui.text(cells.x1, layout.title, "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
-    if (scene.state.compare.report) return;
-    float y = layout.title + ui.px(28);
-    const auto line = [&](const std::string& label, const std::string& value) {
-        ui.text(cells.x0, y, label, ui.theme->muted);
-        ui.text(cells.x1, y, value, ui.theme->text, Face::mono, Align::right);
-        y += ui.px(23);
-    };
-    line("cells outside", grouped(here_.outside) + " of " + grouped(here_.cells));
-    line("largest", brief(here_.largest));
-    line("rounding explains", brief(allowed_));
 }
 
 }  // namespace locus

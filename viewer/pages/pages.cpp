@@ -7,6 +7,7 @@ namespace locus {
 
 std::vector<std::unique_ptr<Page>> make_pages() {
     std::vector<std::unique_ptr<Page>> pages;
+    pages.push_back(make_start_page());
     pages.push_back(make_positions_page());
     pages.push_back(make_attention_page());
     pages.push_back(make_decoder_page());
@@ -15,6 +16,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_permutation_page());
     pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
+    pages.push_back(make_conformance_page());
     return pages;
 }
 
