@@ -4,20 +4,15 @@
 
 #include "viewer/exhibit_source.h"
 #include "viewer/picture_file.h"
+#include "viewer/plots/stage_slice.h"
 
 namespace locus {
 
-namespace {
-
-/// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
-/// scale builds the fonts anew.
 float fitting_scale(ImVec2 window, float wished) {
     constexpr float kNarrowest = 1200, kLowest = 770;  // design pixels
     const float largest = std::min(window.x / kNarrowest, window.y / kLowest);
     return largest >= wished ? wished : std::max(0.5f, std::floor(largest * 20) / 20);
 }
-
-}  // namespace
 
 App::App(Window& window, const Session& session, State state)
     : window_(window),
@@ -32,9 +27,17 @@ double App::now() const { return std::chrono::duration<double>(std::chrono::stea
 
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
+    if (state_.page == "start") request.decoder = session_->has_decoder();  // its pictures are of every page
+    request.masked = state_.masked;
+    if (state_.page == "attention") {
+        request.overview = state_.attention.picture == AttentionPicture::all_heads;
+        if (state_.attention.picture == AttentionPicture::stage)
+            request.stage = at_layer(state_.attention.stage, state_.layer);
+    }
     if (state_.page == "decoder") {
         request.decoder = true;
         request.strength = state_.strength;
+        request.at_input = state_.decoder.at_input;
         request.layer = 0;  // its pictures do not depend on the layer, so turning it costs nothing here
     }
     if (state_.page == "compare") {
@@ -74,12 +77,16 @@ void App::exchange_models() {
     answer_.reset();
     asked_.reset();
     error_.clear();
+    state_.masked.clear();  // places among the tokens of another model
     state_.model = opened->model;
     state_.notice = fit_to_session(*session_, state_);
     if (state_.notice.empty()) state_.notice = "opened " + session_->name();
 }
 
 void App::exchange_answers() {
+    // Places of [MASK] belong to the text that they were chosen in.
+    if (asked_ && asked_->masked == state_.masked && (asked_->text != state_.text || asked_->tokens != state_.tokens))
+        state_.masked.clear();
     const Request request = wanted();
     if (asked_ != request) {
         asked_ = request;
@@ -124,9 +131,10 @@ bool App::stop_work() {
 }
 
 double App::rest() const {
-    constexpr double kCaret = 0.25, kClock = 0.1, kFlash = 0.03;  // seconds between frames
+    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30, kFlash = 0.03;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
-    if (state_.editing || state_.palette || state_.film_runs()) rest = std::min(rest, kCaret);
+    if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
+    if (state_.film_runs()) rest = std::min(rest, kFilm);
     if (worker_.busy() || opener_.busy()) rest = std::min(rest, kClock);
     if (flashes()) rest = std::min(rest, kFlash);
     return rest;
@@ -144,18 +152,22 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
     // The decoder's numbers and both sides of a comparison come with their own kinds of request: another page's answer
     // has none of them.
     const std::string name = shown.name();
-    const bool fits = answer_ && answer_->request.decoder == (name == "decoder") &&
+    const bool fits = answer_ && (answer_->request.decoder == (name == "decoder") || name == "start") &&
                       answer_->request.compare.has_value() == (name == "compare");
     return {ui, state_, *session_, fits ? answer_.get() : nullptr, worker_.busy() || opener_.busy()};
 }
 
 void App::take_keys(Ui& ui) {
     for (const KeyPress& press : window_.take_keys()) {
-        const bool above = state_.palette || state_.key_sheet || state_.editing;
+        const bool above = state_.palette || state_.key_sheet || state_.editing || state_.exports.open;
         if (press.key == Key::escape && !above && (stop_work() || toasts_.dismiss())) continue;
         if (state_.palette) palette_.press(press);
         Page& shown = page();
         Scene scene = scene_for(ui, shown);
+        if (state_.exports.open) {
+            export_sheet_.press(scene, press);
+            if (press.key != Key::escape && !press.ctrl) continue;
+        }
         if (!press_common_key(scene, press, close_, save_) && !state_.editing && shown.ready())
             shown.press(scene, press);
     }
@@ -197,6 +209,7 @@ bool App::draw_frame() {
             state_.refusal = error.what();
         }
     }
+    serve_exports();
     return !settled() || fonts_.stale() || !state_.notice.empty() || !state_.refusal.empty() || flashes();
 }
 
@@ -218,6 +231,7 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
     const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
     const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
+    room_ = room;
     panels_.clear();
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
@@ -238,8 +252,9 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         ui.draw().push_clip(side.min(), side.max());
         shown.draw_side(scene, side);
         ui.draw().pop_clip();
-        shown.draw_formula(scene, formula);
+        if (state_.tour.step < 0) shown.draw_formula(scene, formula);
     }
+    if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
     if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
         draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
                      page_error_.empty() ? error_ : page_error_);
@@ -258,7 +273,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
 
 void App::draw_overlays(Scene& scene, const Rect& screen) {
     if (!state_.palette) palette_.close(state_);
-    if (!state_.palette && !state_.key_sheet) return;
+    if (!state_.exports.open) export_sheet_.close();
+    if (!state_.palette && !state_.key_sheet && !state_.exports.open) return;
     // A window of its own, above: the rooms below no longer feel the mouse.
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({screen.width(), screen.height()});
@@ -267,6 +283,7 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
     if (state_.palette) palette_.draw(scene, screen);
+    if (state_.exports.open) export_sheet_.draw(scene, page(), screen);
     if (state_.key_sheet) {
         draw_key_sheet(scene, screen);
         if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;

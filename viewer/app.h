@@ -1,5 +1,6 @@
 #pragma once
 // The frame: a list of calls.
+#include "viewer/export_sheet.h"
 #include "viewer/model_opener.h"
 #include "viewer/rooms.h"
 #include "viewer/worker.h"
@@ -29,8 +30,16 @@ public:
     Fault fault() const { return page_error_.empty() ? fault_ : page_fault_; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
+    /// Writes a figure of what is on screen, or its numbers, and returns where.  Not before everything is on screen.
+    /// Throws Error(usage) for a region that the page does not have, Error(unreadable) that names file and reason.
+    std::filesystem::path export_file(ExportRequest request);
 
 private:
+    /// A frame that no window showed.
+    struct Aside {
+        Pixels pixels;
+        FrameLog log;
+    };
     /// A request goes to the model that was open when it was made.
     struct Job {
         std::shared_ptr<const Session> session;
@@ -52,6 +61,15 @@ private:
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& title, const std::string& sentence) const;
     Page& page() const;
+    void serve_exports();
+    std::vector<std::string> words_of_command() const;
+    Aside draw_aside(const PictureSetup& setup, float scale, const std::function<void(Ui&)>& draw);
+    void export_screen(const ExportRequest& request, const std::string& command);
+    void export_matrix(const ExportRequest& request, const std::string& command);
+    void export_numbers(const ExportRequest& request, const std::string& command);
+    void write_figure(const ExportRequest& request, const Aside& drawn, const Rect& part, float units,
+                      const std::string& title, const std::string& command);
+    NamedMatrix matrix_named(const std::string& region);
 
     Window& window_;
     State state_;
@@ -59,6 +77,8 @@ private:
     std::vector<std::unique_ptr<Page>> pages_;
     SentenceBar sentence_bar_;
     Palette palette_;
+    ExportSheet export_sheet_;
+    Rect room_;  // of the page, in the last frame
     std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
@@ -78,6 +98,10 @@ private:
     ModelOpener opener_;
     Worker<Job, Answer> worker_;  // last: its thread ends before what it reads
 };
+
+/// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
+/// scale builds the fonts anew.
+float fitting_scale(ImVec2 window, float wished);
 
 /// What a key does on every page.  Returns false for keys that mean nothing here.
 bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& save);

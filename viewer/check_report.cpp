@@ -121,6 +121,7 @@ ReportedMistake read_mistake(const Node& node) {
 ReportedCase read_case(const Node& node) {
     ReportedCase one;
     one.id = node.text_or_nothing("id");
+    one.family = node.text_or_nothing("family");
     one.verdict = node.find("verdict") ? node.text("verdict") : node.truth("pass") ? "pass" : "fail";
     one.refusal = node.text_or_nothing("refusal");
     one.waiver = node.text_or_nothing("waiver");

@@ -32,6 +32,7 @@ struct ReportedMistake {
 
 struct ReportedCase {
     std::string id;                              // empty for a pair of files
+    std::string family;                          // as the kit spells it; empty for a pair of files
     std::string verdict;                         // "pass", "fail", "not reported", "waived"
     std::string refusal, waiver;                 // one sentence, or empty
     std::filesystem::path reference, candidate;  // dumps; empty where the report names none

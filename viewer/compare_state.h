@@ -20,6 +20,7 @@ struct CompareState {
     Cell cell;  // where rows and columns are not the tokens of the sentence on screen; there it is State::cell
     bool locked = false;
     std::optional<Cell> wished;                 // the cell to open on, instead of the worst one
+    bool keeps_place = false;                   // opened at a place that was asked for: none is chosen, once
     std::optional<Cell> jumped;                 // where the last jump to a bad cell went
     bool jumps = false;                         // to the next worst cell, as soon as it is drawn
     std::shared_ptr<const CheckReport> report;  // read beside the matrices; its dumps are then a and b

@@ -18,7 +18,7 @@ struct ExhibitChoices {
     ExhibitChoice roformer{"tiny-roformer", "a new [MASK] opened beside the new [MASK].", "", ""};
     ExhibitChoice transformer_xl{
         "tiny-txl",
-        "<eos> tom went to the bakery with a letter . lucy was at the museum . at the bakery , tom bought some cheese "
+        "tom went to the bakery with a letter . lucy was at the museum . at the bakery , tom bought some cheese "
         ". the cheese was for lucy . then tom left the bakery and carried the cheese home . lucy asked tom about the "
         "letter .",
         "", ""};

@@ -78,6 +78,8 @@ public:
     }
     /// The newest that could be made; nullptr before the first.
     const Exhibit* shown() const { return shown_.get(); }
+    /// The same for who runs it on a thread of its own.
+    const std::shared_ptr<const Exhibit>& share() const { return shown_; }
     /// Changes whenever shown() does, from 1.
     std::uint64_t serial() const { return serial_; }
     /// Why the newest choice cannot be shown: one sentence, or nothing.

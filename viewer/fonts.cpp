@@ -11,15 +11,6 @@ namespace locus {
 
 namespace {
 
-struct FaceSize {
-    char family;  // i Inter, s semibold, m mono, b mono semibold
-    float em;
-};
-
-constexpr FaceSize kFaces[] = {{'i', 14},    {'s', 13},    {'s', 16}, {'i', 12}, {'i', 10.5f},
-                               {'m', 12.5f}, {'b', 12.5f}, {'m', 11}, {'m', 10}, {'m', 14}};
-static_assert(std::size(kFaces) == static_cast<std::size_t>(Face::count));
-
 std::unique_ptr<MappedFile> first_of(std::initializer_list<const char*> paths) {
     for (const char* path : paths) {
         std::error_code error;

@@ -10,23 +10,9 @@
 #include <vector>
 
 #include "core/io/mapped_file.h"
+#include "viewer/faces.h"
 
 namespace locus {
-
-/// A role on screen; sizes are em heights in design pixels.
-enum class Face {
-    ui,           // Inter 14
-    title,        // Inter semibold 13
-    brand,        // Inter semibold 16
-    label,        // Inter 12: row labels
-    tiny,         // Inter 10.5: subscripts of ui
-    mono,         // JetBrains Mono 12.5: every number
-    mono_strong,  // the same, semibold: a result
-    mono_small,   // JetBrains Mono 11: subtitles, legends, axes
-    mono_tiny,    // JetBrains Mono 10: subscripts of formula
-    formula,      // JetBrains Mono 14
-    count
-};
 
 class Fonts {
 public:

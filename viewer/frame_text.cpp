@@ -10,7 +10,7 @@ namespace {
 /// True if `next` goes on where `before` ended.
 bool follows(const TextMark& before, const TextMark& next) {
     return !before.upwards && !next.upwards && std::abs(next.box.min.x - before.box.max.x) < 2 &&
-           std::abs(next.baseline.y - before.baseline.y) < before.size * 0.6f;
+           std::abs(next.baseline.y - before.baseline.y) < before.size;
 }
 
 }  // namespace

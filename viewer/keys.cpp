@@ -13,8 +13,14 @@ void zoom_everything(State& state, float factor) {
     state.zoom = factor == 0 ? 1.0f : std::clamp(std::round(state.zoom * factor * 20) / 20, 0.5f, 4.0f);
 }
 
-bool press_with_ctrl(State& state, char32_t character, bool& close) {
-    switch (character) {
+bool press_with_ctrl(State& state, const KeyPress& press, bool& close) {
+    switch (press.character) {
+        case 'c':
+            state.exports.copies |= press.shift;
+            return press.shift;
+        case 'e':
+            state.exports.open = !state.exports.open;
+            return true;
         case 'l':
             state.editing = !state.editing;
             return true;
@@ -40,11 +46,15 @@ bool press_with_ctrl(State& state, char32_t character, bool& close) {
 }
 
 void escape(State& state) {
-    if (state.key_sheet || state.palette || state.editing)
-        state.key_sheet = state.palette = state.editing = false;
+    if (state.key_sheet || state.palette || state.editing || state.exports.open)
+        state.key_sheet = state.palette = state.editing = state.exports.open = false;
+    else if (state.tour.step >= 0)
+        end_tour(state);
+    else if (state.page == "attention" && !state.attention.selection.empty())
+        state.attention.selection = {};
     else
-        state.locked = state.positions.locked = state.memory.locked = state.compare.locked = state.text_page.locked =
-            false;
+        state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
+            state.text_page.locked = false;
 }
 
 bool press_character(Scene& scene, char32_t character) {
@@ -104,12 +114,16 @@ bool press_common_key(Scene& scene, const KeyPress& press, bool& close, bool& sa
         save = true;
         return true;
     }
-    if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press.character, close);
+    if (press.key == Key::enter && state.tour.step >= 0 && !state.editing && !state.palette && !state.key_sheet) {
+        step_tour(scene, press.shift ? -1 : 1);
+        return true;
+    }
+    if (press.ctrl && press.key == Key::character) return press_with_ctrl(state, press, close);
     if (state.key_sheet) {
         state.key_sheet = false;
         return true;
     }
-    if (state.editing || state.palette || ImGui::GetIO().WantTextInput)
+    if (state.editing || state.palette || state.exports.open || ImGui::GetIO().WantTextInput)
         return true;  // the box reads the keyboard itself
     return press.key == Key::character && press_character(scene, press.character);
 }

@@ -7,6 +7,7 @@
 #include "viewer/app.h"
 #include "viewer/bench.h"
 #include "viewer/loop.h"
+#include "viewer/monkey.h"
 #include "viewer/options.h"
 #include "viewer/script.h"
 #include "viewer/state_fields.h"
@@ -21,11 +22,13 @@ void run_window(const Session& session, State state, const Options& options) {
     run_loop(window, app);
 }
 
-void take_screenshot(const Session& session, State state, const Options& options) {
+void write_files(const Session& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
-    app.save_picture(*options.screenshot);
+    check_kept(options, app.state());
+    if (options.screenshot) app.save_picture(*options.screenshot);
+    for (const ExportRequest& request : export_requests(options)) app.export_file(request);
 }
 
 /// What the script says of the window and the model, unless the command line says it.
@@ -43,6 +46,17 @@ int run_script(const CLI::App& app, const Session& session, State state, const O
     const std::optional<std::string> mismatch = play_script(script, window, viewer, options.window, print);
     if (mismatch) cli::say(app, *mismatch);
     return mismatch ? 1 : 0;
+}
+
+/// Status 1 where something was wrong.
+int run_monkey(const CLI::App& app, const Session& session, State state, const Options& options) {
+    Window window({"Locus", options.width, options.height, true});
+    App viewer(window, session, std::move(state));
+    const MonkeyReport report =
+        let_monkey_play({*options.monkey, options.actions, options.monkey_pages}, window, viewer);
+    std::cout << report.summary << '\n';
+    if (report.fault) cli::say(app, *report.fault);
+    return report.fault ? 1 : 0;
 }
 
 }  // namespace
@@ -68,20 +82,22 @@ int main(int argc, char** argv) {
             take_over(app, *script, options);
         }
         State state = state_of(options);
+        export_requests(options);  // refused before anything is opened
+        open_sources(options, state);
+        if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
+        state.model = place_model(options, state);
         if (options.list_fields) {
             for (const StateField& field : state_fields()) std::cout << field.name << '=' << field.get(state) << '\n';
             return 0;
         }
-        open_sources(options, state);
-        if (!state.wanted_model.empty()) options.model = std::exchange(state.wanted_model, {});
-        state.model = place_model(options, state);
         const Session session(state.model);
         fit_to_model(options, session, state);
         if (script) return run_script(app, session, std::move(state), options, *script);
+        if (options.monkey) return run_monkey(app, session, std::move(state), options);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
-        else if (options.screenshot)
-            take_screenshot(session, std::move(state), options);
+        else if (options.screenshot || !options.exports.empty())
+            write_files(session, std::move(state), options);
         else
             run_window(session, std::move(state), options);
         return 0;

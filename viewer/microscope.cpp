@@ -5,7 +5,6 @@
 
 #include "viewer/lesson_links.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/side_column.h"
 
 namespace locus {
 
@@ -21,10 +20,15 @@ float chip(const Ui& ui, float x, float y, const std::string& label, ImU32 outli
     return box.x1;
 }
 
+bool is_shown(const CellExplanation<float>& cell, int term) {
+    return term_of(cell, term).active && is_kept(cell, term);
+}
+
 int strongest_term(const CellExplanation<float>& cell) {
     int best = 0;
     for (int term = 1; term < 3; ++term)
-        if (term_of(cell, term).active && std::abs(term_of(cell, term).value) > std::abs(term_of(cell, best).value))
+        if (is_shown(cell, term) &&
+            (!is_kept(cell, best) || std::abs(term_of(cell, term).value) > std::abs(term_of(cell, best).value)))
             best = term;
     return best;
 }
@@ -36,14 +40,18 @@ Matrix<float> head_of(const Tensor<float>* stage, Index head) {
 
 }  // namespace
 
-const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int term) {
-    return term == 0 ? cell.c2c : term == 1 ? cell.c2p : cell.p2c;
+KeptTerms kept_terms(const Scene& scene) {
+    return scene.session.config().talking_head ? KeptTerms{} : scene.state.attention.kept;
+}
+
+TermScale term_scale(const Scene& scene) {
+    return {scene.answer ? scene.answer->divisor_terms : 1, scene.state.attention.scale_follows,
+            scene.session.config().attention_head_size};
 }
 
 ImU32 term_colour(const Theme& theme, int term) { return term == 0 ? theme.c2c : term == 1 ? theme.c2p : theme.p2c; }
 
-std::vector<Span> term_formula(const Theme& theme, const CellExplanation<float>& cell, int term) {
-    const ImU32 colour = term_colour(theme, term);
+std::vector<Span> term_formula(ImU32 colour, const CellExplanation<float>& cell, int term) {
     const auto base = [&](const char* text) { return Span{text, colour}; };
     const auto low = [&](const std::string& text) { return Span{text, colour, Face::tiny, -4}; };
     const auto high = [&](const char* text) { return Span{text, colour, Face::tiny, 5}; };
@@ -65,36 +73,24 @@ const CellExplanation<float>* Microscope::explain(const Scene& scene) {
         cell_.reset();
     }
     const Cell at{std::min(scene.state.cell.i, answer.length() - 1), std::min(scene.state.cell.j, answer.length() - 1)};
-    if (cell_ && cell_->i == at.i && cell_->j == at.j) return &*cell_;
+    const KeptTerms kept = kept_terms(scene);
+    const int terms = divisor_terms_left(scene.session.config().terms, kept, term_scale(scene));
+    if (cell_ && cell_->i == at.i && cell_->j == at.j && cell_->kept == kept && cell_->terms == terms) return &*cell_;
     // Without relative positions no row is looked up; any line of the right size serves.
     const BucketLine line = answer.line ? *answer.line : BucketLine::clamped(answer.length(), answer.length(), 1);
-    cell_ = explain_cell<float>(tensors_, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
+    cell_ = explain_cell<float>(tensors_, line, answer.options.p2c_index, terms, at.i, at.j, kept);
     return &*cell_;
 }
 
-void Microscope::draw(Scene& scene, const Rect& room) {
+void Microscope::draw(Scene& scene, SideColumn& column, const Rect& room, const std::optional<DrawnRow>& drawn) {
     const CellExplanation<float>* cell = explain(scene);
     if (!cell) return;
     const Ui& ui = scene.ui;
-    const Answer& answer = *scene.answer;
-    SideColumn column(ui, room);
     const std::string place = "(" + std::to_string(cell->i) + ", " + std::to_string(cell->j) + ")";
+    note_cell(ui, *cell);
     column.heading("Why is this cell " + fixed(cell->probability, 3) + "?",
                    scene.state.locked ? "locked " + place : place);
-    const float pair = column.width() * 0.34f;
-    const std::string& query = answer.labels[static_cast<std::size_t>(cell->i)];
-    const std::string& key = answer.labels[static_cast<std::size_t>(cell->j)];
-    float x = chip(ui, column.left(), column.y(), query, ui.theme->accent, pair) + ui.px(4);
-    x += ui.text(x, column.y(), "looks at", ui.theme->muted) + ui.px(4);
-    x = chip(ui, x, column.y(), key, ui.theme->c2p, pair) + ui.px(5);
-    const std::string way = direction(cell->offset);
-    // The direction follows on the same line where it fits and gets its own where it does not.
-    if (x + ui.text_width(way) > column.right()) {
-        column.skip(24);
-        x = column.left();
-    }
-    ui.text(x, column.y(), way, ui.theme->muted);
-    column.skip(30);
+    draw_pair(scene, column);
     draw_terms(scene, column);
     column.rule();
     draw_steps(scene, column);
@@ -106,18 +102,38 @@ void Microscope::draw(Scene& scene, const Rect& room) {
                        : scene.state.shown_term >= 0 && term_of(*cell, scene.state.shown_term).active
                            ? scene.state.shown_term
                            : strongest_term(*cell);
-    draw_channels(scene, column, chosen);
+    draw_channels(scene, column, room, chosen);
     for (int term = 0; term < 3; ++term)  // a tall window has room for the others too
-        if (term != chosen && term_of(*cell, term).active && column.y() + ui.px(150) < room.y1)
-            draw_channels(scene, column, term);
-    draw_lesson_links(scene, column, room, {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
+        if (!scene.state.attention.table && term != chosen && is_shown(*cell, term) &&
+            column.y() + ui.px(180) < room.y1)
+            draw_channels(scene, column, room, term);
+    draw_copy(scene, column, drawn);
+    draw_lesson_links(scene, column, {room.x0, room.y0, room.x1, room.y1 + ui.px(200)},
+                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
+}
+
+void Microscope::draw_pair(const Scene& scene, SideColumn& column) const {
+    const Ui& ui = scene.ui;
+    const float widest = column.width() * 0.34f;
+    const auto token = [&](Index t) -> const std::string& { return scene.answer->labels[static_cast<std::size_t>(t)]; };
+    float x = chip(ui, column.left(), column.y(), token(cell_->i), ui.theme->accent, widest) + ui.px(4);
+    x += ui.text(x, column.y(), "looks at", ui.theme->muted) + ui.px(4);
+    x = chip(ui, x, column.y(), token(cell_->j), ui.theme->c2p, widest) + ui.px(5);
+    const std::string way = direction(cell_->offset);
+    // The direction follows on the same line where it fits and gets its own where it does not.
+    if (x + ui.text_width(way) > column.right()) {
+        column.skip(24);
+        x = column.left();
+    }
+    ui.text(x, column.y(), way, ui.theme->muted);
+    column.skip(30);
 }
 
 void Microscope::draw_terms(Scene& scene, SideColumn& column) {
     const Ui& ui = scene.ui;
     double largest = 0;
     for (int term = 0; term < 3; ++term)
-        if (term_of(*cell_, term).active)
+        if (is_shown(*cell_, term))
             largest = std::max(largest, std::abs(static_cast<double>(term_of(*cell_, term).value)));
     hovered_term_ = -1;
     for (int term = 0; term < 3; ++term) {
@@ -128,10 +144,18 @@ void Microscope::draw_terms(Scene& scene, SideColumn& column) {
         const Touch mouse = ui.touch(id.c_str(), line);
         if (mouse.hovered) hovered_term_ = term;
         if (mouse.clicked) scene.state.shown_term = scene.state.shown_term == term ? -1 : term;
-        // What pulls the score down is drawn paler; the sign stands in the number.
-        const ImU32 colour = faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f);
-        const double share = largest > 0 ? std::abs(static_cast<double>(part.value)) / largest : 0;
-        column.bar(term_formula(*ui.theme, *cell_, term), colour, share, fixed(part.value, 4));
+        if (is_kept(*cell_, term)) {
+            // What pulls the score down is drawn paler; the sign stands in the number.
+            const ImU32 colour = faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f);
+            const double share = largest > 0 ? std::abs(static_cast<double>(part.value)) / largest : 0;
+            column.bar(term_formula(term_colour(*ui.theme, term), *cell_, term), colour, share, fixed(part.value, 4));
+        } else {
+            ui.spans(column.left(), column.y(), term_formula(ui.theme->muted, *cell_, term));
+            ui.text(column.left() + ui.px(78), column.y(), "dropped", ui.theme->muted);
+            const float width =
+                ui.text(column.right(), column.y(), fixed(part.value, 4), ui.theme->muted, Face::mono, Align::right);
+            ui.fill({column.right() - width, column.y(), column.right(), column.y() + ui.px(1)}, ui.theme->muted);
+        }
         column.skip(27);
     }
     column.skip(-3);
@@ -163,64 +187,23 @@ void Microscope::draw_row(Scene& scene, SideColumn& column) const {
         return;
     }
     const Ui& ui = scene.ui;
-    const DebertaConfig& config = scene.session.config();
-    const Index span = scene.answer->line->span(), half = span / 2;
     column.heading("Which table row?", "\u03b4(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")");
-    column.row("i \u2212 j", whole(cell.offset));
-    const Index size = std::abs(cell.offset);
-    if (config.position_buckets == 0)
-        column.row(size < span ? "clamp (|i\u2212j| < " + std::to_string(span) + ": itself)"
-                               : "clamped at the edge of \u00b1" + std::to_string(span),
-                   whole(cell.bucket));
-    else
-        column.row(size <= half ? "bucket (|i\u2212j| \u2264 " + std::to_string(half) + ": itself)"
-                                : "bucket (logarithm beyond " + std::to_string(half) + ")",
-                   whole(cell.bucket));
-    column.row("+ span " + std::to_string(span) + " \u2192 row", whole(cell.bucket + span));
-    if (cell.p2c.active && cell.p2c.row != cell.bucket + span)
+    const TableRule rule = TableRule::of(scene.session.config(), scene.answer->options.offset_clamp);
+    Index row = 0;
+    for (const TableStep& step : table_steps(rule, cell.offset)) {
+        if (!step.why.empty()) {
+            ui.text_within(column.left(), column.y(), column.width(), step.why, ui.theme->muted);
+            column.skip(23);
+        }
+        const Face face = step.why.empty() ? Face::ui : Face::mono_small;
+        column.row(std::vector<Span>{{step.label, ui.theme->muted, face}}, whole(step.value));
+        row = step.value;
+    }
+    if (cell.p2c.active && cell.p2c.row != row)
         column.row({{"k", ui.theme->p2c},
                     {"j", ui.theme->p2c, Face::tiny, -4},
                     {" uses \u03b4(j, i) \u2192 row", ui.theme->muted}},
                    whole(cell.p2c.row));
-}
-
-void Microscope::draw_channels(Scene& scene, SideColumn& column, int term) const {
-    const Ui& ui = scene.ui;
-    const std::vector<float>& products = term_of(*cell_, term).products;
-    const ImU32 text = ui.theme->text;
-    const char* names[][2] = {{"q \u00b7 k", ""}, {"q \u00b7 k", "r"}, {"k \u00b7 q", "r"}};
-    column.heading({{names[term][0], text, Face::title},
-                    {names[term][1], text, Face::tiny, 5},
-                    {", channel by channel", text, Face::title}},
-                   std::to_string(products.size()) + " products");
-    double low = 0, high = 0;
-    for (const float product : products)
-        if (std::isfinite(product)) {
-            low = std::min(low, static_cast<double>(product));
-            high = std::max(high, static_cast<double>(product));
-        }
-    const Rect chart{column.left(), column.y() - ui.px(9), column.right(), column.y() + ui.px(51)};
-    const Touch mouse = ui.touch(("channels " + std::to_string(term)).c_str(), chart);
-    const double reach = high > low ? high - low : 1;
-    const auto y = [&](double value) { return chart.y1 - static_cast<float>((value - low) / reach) * chart.height(); };
-    const auto count = static_cast<float>(products.size());
-    for (std::size_t c = 0; c < products.size(); ++c) {
-        const auto n = static_cast<float>(c);
-        const Rect slot{chart.x0 + chart.width() * n / count, chart.y0, chart.x0 + chart.width() * (n + 1) / count,
-                        chart.y1};
-        const bool under = mouse.hovered && slot.holds(mouse.at);
-        const ImU32 colour = under ? text : products[c] >= 0 ? term_colour(*ui.theme, term) : ui.theme->muted;
-        const float gap = slot.width() > ui.px(4) ? ui.px(1) : 0;
-        const float top = std::floor(y(std::max(0.0f, products[c]))),
-                    bottom = std::floor(y(std::min(0.0f, products[c])));
-        ui.fill({std::floor(slot.x0), top, std::floor(slot.x1) - gap, std::max(bottom, top + ui.px(1))}, colour);
-        if (under)
-            ui.text(chart.x1, chart.y1 + ui.px(12),
-                    "channel " + std::to_string(c) + "   " + fixed(term_of(*cell_, term).left[c], 4) + " \u00b7 " +
-                        fixed(term_of(*cell_, term).right[c], 4) + " = " + fixed(products[c], 4),
-                    ui.theme->muted, Face::mono_small, Align::right);
-    }
-    column.skip(84);
 }
 
 }  // namespace locus

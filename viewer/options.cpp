@@ -24,6 +24,25 @@ bool parse_pair(const std::string& text, char separator, long& first, long& seco
     return b.ec == std::errc{} && b.ptr == end;
 }
 
+/// Row and column of a text of `length` tokens.
+Cell cell_of(const std::string& text, Index length) {
+    long i = 0, j = 0;
+    LOCUS_CHECK(parse_pair(text, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
+                "--cell is \"" + text + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
+    return {i, j};
+}
+
+bool is_set(const Options& options, const std::string& field) {
+    return std::any_of(options.set.begin(), options.set.end(),
+                       [&](const std::string& set) { return set.starts_with(field + "="); });
+}
+
+void apply_sets(const Options& options, State& state) {
+    for (const std::string& set : options.set) set_field(state, set);
+    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
+    if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
+}
+
 std::string known_pages() {
     std::string names;
     for (const PageName& page : page_names()) names += (names.empty() ? "" : ", ") + std::string(page.name);
@@ -47,6 +66,8 @@ void add_options(CLI::App& app, Options& options) {
                    "what locus kit check --json or locus check --json printed: its first wrong "
                    "stage is opened")
         ->check(cli::not_empty());
+    app.add_option("--dumps", options.dumps, "a folder with a port's dumps: the conformance kit judges them")
+        ->check(cli::not_empty());
     app.add_option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
         ->allow_extra_args(false)
         ->check(cli::not_empty());
@@ -61,11 +82,24 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
     app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--export", options.exports,
+                   "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and leave; "
+                   "given as often as needed")
+        ->allow_extra_args(false)
+        ->check(cli::not_empty());
+    app.add_option("--region", options.regions, "what of it: page, screen, layer (numbers), or a matrix such as probs")
+        ->allow_extra_args(false);
+    app.add_option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4")->capture_default_str();
+    app.add_flag("--transparent", options.transparent, "no background in a .png or .svg");
     app.add_option("--script", options.script,
                    "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
                    "over the script's; status 1 where something else is seen than the script expects")
         ->check(cli::not_empty());
     app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
+    // For the tests: random input instead of a user.
+    app.add_option("--monkey", options.monkey, "seed")->group("");
+    app.add_option("--actions", options.actions, "of --monkey")->group("");
+    app.add_option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder")->delimiter(',')->group("");
     app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
     app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
     app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
@@ -83,8 +117,6 @@ State state_of(Options& options) {
                 "--theme is \"" + *options.theme + "\", expected dark or light");
     if (options.theme == "light") state.theme = ThemeName::light;
     if (options.dialect) state.dialect = parse_dialect(*options.dialect);
-    // For DeBERTa, the only family with a choice on screen, the reference is the official code.
-    if (state.dialect == Dialect::reference) state.dialect = Dialect::official;
     LOCUS_CHECK(options.scale >= 0.5 && options.scale <= 4,
                 "--scale is " + std::to_string(options.scale) + ", expected 0.5 to 4");
     state.zoom = static_cast<float>(options.scale);
@@ -106,17 +138,27 @@ State state_of(Options& options) {
     LOCUS_CHECK(!options.report || !options.stage, "--stage goes without --report, which names the stage itself");
     LOCUS_CHECK(options.compare.size() <= 2,
                 "--compare is given " + std::to_string(options.compare.size()) + " times, expected at most twice");
-    LOCUS_CHECK(!options.mistake || (!options.report && options.compare.empty()),
-                "expected one of --mistake, --report and --compare, found two");
+    const auto given = static_cast<int>(options.dumps.has_value()) + static_cast<int>(options.report.has_value()) +
+                       static_cast<int>(options.mistake.has_value()) + static_cast<int>(!options.compare.empty());
+    LOCUS_CHECK(given <= 1, "expected one of --dumps, --report, --mistake and --compare, found several");
     LOCUS_CHECK(
         !options.mistake || parse_mistake(*options.mistake),
         "--mistake is \"" + *options.mistake + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    if (options.dumps && !options.page) state.page = "conformance";
+    state.conformance.dumps = options.dumps.value_or("");
+    state.conformance.report = options.report.value_or("");
     if ((options.report || options.stage || options.mistake || !options.compare.empty()) && !options.page)
         state.page = "compare";
     if (options.text) state.text = *options.text;
     state.tokens = options.tokens.value_or("");
     state.mask = options.mask.value_or("");
-    for (const std::string& set : options.set) set_field(state, set);
+    if (!has_own_head(state.page)) {  // others read these as their own; fit_to_model judges them
+        if (options.layer) state.layer = *options.layer;
+        if (options.head) state.head = *options.head;
+        long i = 0, j = 0;
+        if (options.cell && parse_pair(*options.cell, ',', i, j)) state.cell = {i, j};
+    }
+    apply_sets(options, state);
     return state;
 }
 
@@ -132,6 +174,8 @@ std::string place_model(const Options& options, State& state) {
         state.tokens.clear();
         state.mask.clear();
     }
+    apply_sets(options, state);  // once more: they are said of the page that is shown
+    state.wanted_model.clear();
     return other_family ? Options().model : options.model;
 }
 
@@ -147,22 +191,39 @@ void open_sources(const Options& options, State& state) {
     }
     if (options.report) {
         compare.open(std::make_shared<const CheckReport>(read_check_report(*options.report)));
+        if (is_set(options, "compare.shown_case")) {
+            State wished;
+            apply_sets(options, wished);
+            const std::size_t cases = compare.report->cases.size();
+            LOCUS_CHECK(wished.compare.shown_case < cases,
+                        "compare.shown_case is \"" + std::to_string(wished.compare.shown_case) + "\", expected 0 to " +
+                            std::to_string(cases - 1) + ", the cases of " + *options.report);
+            compare.open_case(wished.compare.shown_case);
+        }
         for (const std::string& file : {compare.a.file, compare.b.file})
             if (!compare.request().stage.empty())
                 require_stage(open_dump(file), compare.stage, "the report " + *options.report);
     }
-    if (options.compare.empty()) return;
-    compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
-    compare.b = {options.compare.back()};
+    if (!options.compare.empty()) {
+        compare.a = options.compare.size() == 2 ? CompareSide{options.compare[0]} : CompareSide{};
+        compare.b = {options.compare.back()};
+    }
     for (const std::string& file : options.compare) {
         const OpenedDump dump = open_dump(file);
         if (options.stage) require_stage(dump, compare.stage, "--stage");
     }
+    apply_sets(options, state);  // once more: they are said of what was opened
+    for (const char* place : {"sample", "head", "other_head", "cell", "locked"})
+        compare.keeps_place |= is_set(options, std::string("compare.") + place);
 }
 
 void fit_to_model(const Options& options, const Session& session, State& state) {
     const DebertaConfig& config = session.config();
-    const auto fit = [](const char* name, const std::optional<long>& wished, Index& value, Index count) {
+    const auto fit = [&](const char* name, const char* field, std::optional<long> wished, Index& value, Index count) {
+        if (is_set(options, field)) {
+            name = field;
+            wished = value;
+        }
         if (!wished) {
             value = std::min(value, count - 1);
             return;
@@ -173,18 +234,23 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
     };
     if (state.page == "compare" && !state.compare.has_files()) {
         Index layer = std::max<Index>(0, layer_of(state.compare.stage));
-        fit("--layer", options.layer, layer, config.num_hidden_layers);
+        fit("--layer", "compare.stage", options.layer, layer, config.num_hidden_layers);
         state.compare.stage = at_layer(state.compare.stage, layer);
-        fit("--head", options.head, state.compare.head, config.num_attention_heads);
+        fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
     }
-    if (state.page == "rope" && (options.layer || options.head)) {
-        const ModelSizes sizes = ExhibitModel(state.exhibits.roformer.model, Family::roformer).model().sizes();
-        fit("--layer", options.layer, state.rope.layer, sizes.layers);
-        fit("--head", options.head, state.rope.head, sizes.heads);
+    if (state.page == "rope" && (options.layer || options.head || options.cell)) {
+        const ExhibitModel shown(state.exhibits.roformer.model, Family::roformer);
+        fit("--layer", "rope.layer", options.layer, state.rope.layer, shown.model().sizes().layers);
+        fit("--head", "rope.head", options.head, state.rope.head, shown.model().sizes().heads);
+        if (options.cell) {
+            const Cell cell = cell_of(*options.cell, shown.input_of(state.exhibits.roformer).length());
+            state.rope.query = state.rope.m = cell.i;
+            state.rope.key = state.rope.n = cell.j;
+        }
         return;
     }
-    fit("--layer", options.layer, state.layer, config.num_hidden_layers);
-    fit("--head", options.head, state.head, config.num_attention_heads);
+    fit("--layer", "layer", options.layer, state.layer, config.num_hidden_layers);
+    fit("--head", "head", options.head, state.head, config.num_attention_heads);
     const Index length = session.input_of({state.text, state.tokens, state.mask}).length();
     long i = 0, j = 0;
     if (options.cell && state.compare.has_files()) {
@@ -192,12 +258,27 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
                     "--cell is \"" + *options.cell + "\", expected row and column: I,J");
         state.compare.wished = Cell{i, j};
     } else if (options.cell) {
-        LOCUS_CHECK(
-            parse_pair(*options.cell, ',', i, j) && i >= 0 && j >= 0 && i < length && j < length,
-            "--cell is \"" + *options.cell + "\", expected I,J with both from 0 to " + std::to_string(length - 1));
-        state.cell = {i, j};
+        state.cell = cell_of(*options.cell, length);
     }
+    LOCUS_CHECK(!is_set(options, "cell") || (state.cell.i < length && state.cell.j < length),
+                "cell is \"" + std::to_string(state.cell.i) + "," + std::to_string(state.cell.j) +
+                    "\", expected I,J with both from 0 to " + std::to_string(length - 1));
     state.cell = {std::min(state.cell.i, length - 1), std::min(state.cell.j, length - 1)};
+}
+
+void check_kept(const Options& options, const State& shown) {
+    State wished = shown;
+    for (const std::string& set : options.set) {
+        const StateField& field = state_field(set.substr(0, set.find('=')));
+        // A film that plays moves on by itself.
+        if (field.name.ends_with(".playing") || is_set(options, field.name + ".playing") || field.name == "dialect" ||
+            field.name == "model")
+            continue;
+        field.set(wished, set.substr(set.find('=') + 1));
+        LOCUS_CHECK(field.get(wished) == field.get(shown), field.name + " is \"" + field.get(wished) +
+                                                               "\", which the page does not have: it would show \"" +
+                                                               field.get(shown) + "\" instead");
+    }
 }
 
 }  // namespace locus

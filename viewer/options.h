@@ -17,13 +17,19 @@ namespace locus {
 struct Options {
     std::string model = "tiny-v3";
     std::optional<std::string> text, tokens, mask, page, cell, theme, size, dialect, screenshot, script;
-    std::optional<std::string> report, stage, mistake;
+    std::optional<std::string> report, stage, dumps, mistake;
     std::vector<std::string> set;      // NAME=VALUE of state_fields
     std::vector<std::string> compare;  // one dump against the model, or two against each other
     std::optional<long> layer, head;
     double scale = 1;
+    std::vector<std::string> exports, regions;  // one region for all of them, or one for each
+    int pixels = 1;
+    bool transparent = false;
     bool list_pages = false, list_fields = false, bench = false;
-    bool window = false;  // a script is played in one
+    bool window = false;                  // a script is played in one
+    std::optional<std::uint64_t> monkey;  // a seed
+    long actions = 10000;
+    std::vector<std::string> monkey_pages;
     int width = 1280, height = 800;  // from `size`
 };
 
@@ -44,5 +50,11 @@ void open_sources(const Options& options, State& state);
 /// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
 /// wrote do not.
 void fit_to_model(const Options& options, const Session& session, State& state);
+
+/// What --export asks for.  Throws Error(usage) that names the value and what was expected.
+std::vector<ExportRequest> export_requests(const Options& options);
+
+/// Throws Error(usage) where the page could not keep what --set said: it was outside the model, or the sentence.
+void check_kept(const Options& options, const State& shown);
 
 }  // namespace locus

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "viewer/named_matrix.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
 #include "viewer/ui.h"
@@ -53,6 +54,9 @@ public:
     virtual void draw(Scene& scene, const Rect& room) = 0;
     virtual void draw_side(Scene& scene, const Rect& room) = 0;
     virtual void draw_formula(Scene& scene, const Rect& bar) = 0;
+    /// The matrices of the last frame, whole even where they are zoomed: what can be exported by name.  A stage of the
+    /// answer keeps its name and its bits.
+    virtual std::vector<NamedMatrix> numbers(const Scene&) { return {}; }
     /// A key that the frame did not take; true if the page did.
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };
@@ -75,6 +79,7 @@ std::string size_line(Index layers, Index heads);
 /// [ ] , . for a page with a layer and a head of its own; false for other keys.
 bool step_head(const KeyPress& press, Index layers, Index heads, Index& layer, Index& head);
 
+std::unique_ptr<Page> make_start_page();
 std::unique_ptr<Page> make_positions_page();
 std::unique_ptr<Page> make_attention_page();
 std::unique_ptr<Page> make_decoder_page();
@@ -83,5 +88,6 @@ std::unique_ptr<Page> make_transformer_xl_page();
 std::unique_ptr<Page> make_permutation_page();
 std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
+std::unique_ptr<Page> make_conformance_page();
 
 }  // namespace locus

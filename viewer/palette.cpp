@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "viewer/rooms.h"
+#include "viewer/sentence_presets.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -30,25 +31,92 @@ std::vector<Command> fixed_commands() {
     commands.push_back({"theme dark", "t", [](State& s) { s.theme = ThemeName::dark; }});
     commands.push_back({"theme light", "t", [](State& s) { s.theme = ThemeName::light; }});
     commands.push_back({"fit the matrices", "f", [](State& s) { s.view = {}; }});
-    for (const char* text :
-         {"a new [MASK] opened beside the new [MASK].", "the capital of france is [MASK].", "발 없는 말이 천리 간다."})
+    for (const char* text : kSentencePresets)
         commands.push_back({std::string("sentence: ") + text, "", [text](State& s) {
                                 s.text = text;
                                 s.tokens.clear();
                                 s.mask.clear();
                             }});
+    const auto attention = [&](const std::string& name, const char* key, auto change) {
+        commands.push_back({"attention " + name, key, [change](State& s) {
+                                s.page = "attention";
+                                change(s.attention, s);
+                            }});
+    };
+    attention("one head", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::head; });
+    attention("all heads", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::all_heads; });
+    attention("any stage by name", "v", [](AttentionState& a, State&) { a.picture = AttentionPicture::stage; });
+    attention("drop content to content", "q", [](AttentionState& a, State&) { a.kept.c2c = false; });
+    attention("drop content to position", "w", [](AttentionState& a, State&) { a.kept.c2p = false; });
+    attention("drop position to content", "e", [](AttentionState& a, State&) { a.kept.p2c = false; });
+    attention("every term back", "q w e", [](AttentionState& a, State&) { a.kept = {}; });
+    attention("scale follows the terms or stays", "r",
+              [](AttentionState& a, State&) { a.scale_follows = !a.scale_follows; });
+    attention("exchange rows and columns", "x", [](AttentionState& a, State&) { a.transposed = !a.transposed; });
+    attention("strength or share by distance", "s", [](AttentionState& a, State&) { a.curve = 1 - a.curve; });
+    attention("clear the selection", "Esc", [](AttentionState& a, State&) { a.selection = {}; });
+    attention("table of channels", "p", [](AttentionState& a, State&) { a.table = !a.table; });
+    attention("copy the microscope as text", "c", [](AttentionState& a, State&) { a.copies = true; });
+    attention("every masked token back", "m", [](AttentionState&, State& s) { s.masked.clear(); });
     commands.push_back({"rope interleaved or half-split", "x", [](State& s) {
                             s.page = "rope";
                             s.rope.layout = 1 - s.rope.layout;
                         }});
+    constexpr std::pair<const char*, std::size_t> kRopeViews[] = {
+        {"rope walk", 0}, {"rope scores", 1}, {"rope probabilities", 2}, {"rope linear attention", 3}};
+    for (const auto& [name, shown] : kRopeViews)
+        commands.push_back({name, "w", [shown = shown](State& s) {
+                                s.page = "rope";
+                                s.rope.shown = shown;
+                            }});
+    commands.push_back({"rope play the shift", "p", [](State& s) {
+                            s.page = "rope";
+                            s.rope.shift = {0, true, s.rope.shift.speed};
+                        }});
+    commands.push_back({"decoder play the passes", "p", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.film = {0, true, s.decoder.film.speed};
+                        }});
+    commands.push_back({"decoder explain a cell", "e", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.side = 1;
+                        }});
+    commands.push_back({"decoder add I at the input", "", [](State& s) {
+                            s.page = "decoder";
+                            s.decoder.at_input = !s.decoder.at_input;
+                        }});
+    commands.push_back({"reduce motion, or not", "", [](State& s) { s.reduce_motion = !s.reduce_motion; }});
     commands.push_back({"transformer-xl without memory", "m", [](State& s) {
                             s.page = "transformer-xl";
                             s.memory.memory = 0;
                         }});
     commands.push_back({"transformer-xl play the shift", "p", [](State& s) {
                             s.page = "transformer-xl";
-                            s.memory.frame = 0;
-                            s.memory.playing = true;
+                            s.memory.strip = 0;
+                            s.memory.film.at = 0;
+                            s.memory.film.playing = true;
+                        }});
+    commands.push_back({"transformer-xl the shift of xlnet", "x", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 0;
+                            s.memory.trick = 1;
+                            s.memory.film.at = 5;
+                        }});
+    commands.push_back({"transformer-xl how far back every layer knows", "e", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.strip = 1;
+                        }});
+    commands.push_back({"transformer-xl take the cell apart", "w", [](State& s) {
+                            s.page = "transformer-xl";
+                            s.memory.side = 1;
+                        }});
+    commands.push_back({"permutation take the cell apart", "w", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.side = 1;
+                        }});
+    commands.push_back({"permutation with or without the segment term", "g", [](State& s) {
+                            s.page = "permutation";
+                            s.permutation.segments = !s.permutation.segments;
                         }});
     for (const std::size_t sentence : {0, 1, 2})
         commands.push_back({"permutation sentence " + std::to_string(sentence + 1), "x", [sentence](State& s) {
@@ -56,6 +124,9 @@ std::vector<Command> fixed_commands() {
                                 s.permutation = {};
                                 s.permutation.sentence = sentence;
                             }});
+    commands.push_back({"start the tour", "Enter", [](State& s) {
+                            go_to_step(s, 0, s.layer + 1, s.head + 1);  // what is shown now exists
+                        }});
     commands.push_back({"text counts or tf-idf", "x", [](State& s) {
                             s.page = "text";
                             s.text_page.weights = 1 - s.text_page.weights;
@@ -85,6 +156,8 @@ std::vector<Command> fixed_commands() {
                             s.compare = {};
                             s.compare.b = {"", Dialect::official, true};
                         }});
+    commands.push_back({"export a figure or numbers", "Ctrl E", [](State& s) { s.exports.open = true; }});
+    commands.push_back({"copy the command of this screen", "Ctrl Shift C", [](State& s) { s.exports.copies = true; }});
     commands.push_back({"keys", "?", [](State& s) { s.key_sheet = true; }});
     return commands;
 }

@@ -23,7 +23,7 @@ namespace locus {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr int kSlice = 20;  // milliseconds between two looks at the stop token and the clock
+constexpr int kSlice = 20;  // milliseconds between two questions whether to stop
 
 using Clock = std::chrono::steady_clock;
 

@@ -27,6 +27,11 @@ private:
     bool focus_ = true;  // the box takes the keyboard when it opens
 };
 
+/// The sentence of the tour with its controls, in place of the formula.
+void draw_tour_strip(Scene& scene, const Rect& bar);
+/// One step forth or back.
+void step_tour(Scene& scene, Index by);
+
 /// Commands by name, over everything.
 class Palette {
 public:

@@ -113,7 +113,7 @@ ImVec2 Player::at(const TextPlace& place) const {
 }
 
 void Player::act(const PrintAction& action) {
-    Json all = action.what == "texts" ? Json::array() : Json::object();
+    Json all = action.what == "texts" || action.what == "faults" ? Json::array() : Json::object();
     const FrameLog& seen = hands_.seen();
     const auto corners = [](const Corners& box) { return Json{box.min.x, box.min.y, box.max.x, box.max.y}; };
     if (action.what == "values")
@@ -127,6 +127,7 @@ void Player::act(const PrintAction& action) {
             all[matrix.id] = {{"rows", matrix.rows}, {"cols", matrix.cols}, {"box", corners(matrix.box)}};
     if (action.what == "texts")
         for (const SeenLine& line : seen_lines(seen)) all.push_back(line.text);
+    if (action.what == "faults") all = layout_faults(seen, window_.size());
     print_(Json{{action.what, all}}.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

@@ -156,9 +156,9 @@ Action resize(Fields& fields) {
 }
 
 Action print(Fields& fields) {
-    const std::string expected = "values, fields, texts, items or matrices";
+    const std::string expected = "values, fields, texts, items, matrices or faults";
     const std::string what = fields.text("print", expected);
-    for (const char* known : {"values", "fields", "texts", "items", "matrices"})
+    for (const char* known : {"values", "fields", "texts", "items", "matrices", "faults"})
         if (what == known) return PrintAction{what};
     fields.refuse("print", what, expected);
 }

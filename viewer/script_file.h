@@ -64,7 +64,7 @@ struct ScreenshotAction {
     std::filesystem::path file;
 };
 struct PrintAction {
-    std::string what;  // values, fields, texts, items or matrices
+    std::string what;  // values, fields, texts, items, matrices or faults
 };
 struct FieldAssertion {
     std::string name, is;

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "viewer/exhibit_source.h"
+#include "viewer/plots/line_plot.h"
 #include "viewer/rooms.h"
+#include "viewer/strokes.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -25,6 +27,17 @@ std::vector<Chip> lay_out(const Ui& ui, const Answer& answer) {
         x = chips.back().x1;
     }
     return chips;
+}
+
+/// Puts [MASK] in place of a token, or takes it away again.
+void mask_or_restore(Scene& scene, Index at) {
+    const bool masked = std::binary_search(scene.state.masked.begin(), scene.state.masked.end(), at);
+    if (!scene.session.can_mask())
+        scene.state.notice = "this folder has no tokenizer that knows a [MASK]";
+    else if (!masked && scene.answer->labels[static_cast<std::size_t>(at)] == "[MASK]")
+        scene.state.notice = "this [MASK] is written in the sentence";
+    else
+        toggle(scene.state.masked, at);
 }
 
 }  // namespace
@@ -69,7 +82,12 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
         const auto at = static_cast<Index>(t);
         const bool under = mouse.hovered && box.holds(mouse.at);
         on_chip = on_chip || under;
-        if (under && mouse.clicked) {
+        if (under && mouse.double_clicked) {
+            mask_or_restore(scene, at);
+        } else if (under && mouse.clicked && ImGui::GetIO().KeyCtrl && state.page == "attention") {
+            Selection& selection = state.attention.selection;
+            toggle(ImGui::GetIO().KeyShift ? selection.cols : selection.rows, at);
+        } else if (under && mouse.clicked) {
             (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = at;
             state.locked = true;
             followed_ = state.cell;
@@ -81,6 +99,11 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
             ui.outline(box, theme.c2p, 2, 5);
         else if (under)
             ui.outline(box, theme.line, 1, 5);
+        if (!scene.answer->behind[t].empty())
+            draw_dashed(ui, {{box.x0 + ui.px(4), box.y1}, {box.x1 - ui.px(4), box.y1}}, theme.muted, ui.px(2), 3);
+        if (under && !scene.answer->behind[t].empty())
+            draw_tooltip(ui, {{{"[MASK] stands for ", theme.muted}, {scene.answer->behind[t], theme.text}},
+                              {{"double click brings it back", theme.muted, Face::label}}});
         ui.text(box.middle_x(), box.middle_y(), scene.answer->labels[t],
                 scene.answer->special[t] ? theme.muted : theme.text, Face::ui, Align::centre);
     }

@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-constexpr Index kWords = 5;
+constexpr Index kWords = 10;
 
 /// n of sqrt(n d), as the dialect counts (spec 2.4).
 int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
@@ -32,6 +32,8 @@ Mask visible_pairs(const ModelInput& input) {
     return visible;
 }
 
+}  // namespace
+
 std::string attention_stages(const DebertaConfig& config, Index layer) {
     std::string globs;
     std::vector<std::string> stems = {"q", "k", "c2c", "scores", "probs"};
@@ -41,8 +43,6 @@ std::string attention_stages(const DebertaConfig& config, Index layer) {
     globs.pop_back();
     return globs;
 }
-
-}  // namespace
 
 const Tensor<float>* Answer::stage(const std::string& stem) const {
     const Stage* found = trace.find("layer." + std::to_string(request.layer) + "." + stem);
@@ -69,6 +69,12 @@ void Session::check(const Request& request) const {
 }
 
 ModelInput Session::input_of(const Request& request) const {
+    ModelInput input = unmasked_input_of(request);
+    mask_tokens(input, request.masked);
+    return input;
+}
+
+ModelInput Session::unmasked_input_of(const Request& request) const {
     check(request);
     if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_, Family::deberta);
     cli::Request by_ids;
@@ -105,7 +111,9 @@ std::shared_ptr<const Answer> Session::answer(const Request& request, const Stop
 
 void Session::fill(Answer& answer) const {
     const Request& request = answer.request;
-    const ModelInput input = input_of(request);
+    const ModelInput written = unmasked_input_of(request);
+    ModelInput input = written;
+    mask_tokens(input, request.masked);
     answer.options = DebertaOptions::of(request.dialect);
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
@@ -115,8 +123,9 @@ void Session::fill(Answer& answer) const {
     else if (request.decoder)
         fill_decoder(answer, input);
     else
-        answer.trace = run(input, answer.options, attention_stages(config(), request.layer));
-    name_tokens(answer, input);
+        fill_attention(answer, input);
+    name_tokens(answer, written);
+    name_masked(answer, written);
 }
 
 void Session::name_tokens(Answer& answer, const ModelInput& input) const {
@@ -132,6 +141,7 @@ void Session::name_tokens(Answer& answer, const ModelInput& input) const {
         const bool special = !known.special.empty() ? known.special[at]
                                                     : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
         answer.labels.push_back(shown.empty() ? piece : shown);
+        answer.behind.emplace_back();
         answer.continues.push_back(tokenizer_ && !special && t > 0 && shown == piece && !answer.special.back());
         answer.special.push_back(special);
     }
@@ -157,8 +167,11 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
         // Hugging Face never runs it; this page shows what is missed.
         options.decoder = MaskDecoder::official;
         options.absolute_strength = answer.request.strength;
-        stages +=
-            ",emd.query.0,emd.?.probs,emd.?.output,layer." + std::to_string(config().num_hidden_layers - 2) + ".output";
+        for (const char* stem : {"q", "k"}) stages += std::string(",emd.?.") + stem;
+        if (config().terms.c2p) stages += ",emd.?.k_r";
+        if (config().terms.p2c) stages += ",emd.?.q_r";
+        stages += ",emd.query.0,emd.?.scores,emd.?.probs,emd.?.output,layer." +
+                  std::to_string(config().num_hidden_layers - 2) + ".output";
         if (model_.has_head()) stages += ",mlm.transform";
         if (has_words) stages += ",mlm.logits_at_positions";
     }
@@ -173,9 +186,21 @@ void Session::fill_decoder(Answer& answer, const ModelInput& input) const {
     options.decoder = MaskDecoder::none;
     const auto alone = best_words(run(input, options, "mlm.logits_at_positions"));
     const auto with = decoder.unavailable.empty() ? best_words(answer.trace) : std::vector<std::vector<Word>>();
+    const auto biased = answer.request.at_input && decoder.unavailable.empty() ? words_with_biased_input(input, options)
+                                                                               : std::vector<std::vector<Word>>();
     for (std::size_t n = 0; n < alone.size(); ++n)
         decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],
-                                 with.empty() ? std::vector<Word>() : with[n], alone[n]});
+                                 with.empty() ? std::vector<Word>() : with[n], alone[n],
+                                 biased.empty() ? std::vector<Word>() : biased[n]});
+}
+
+std::vector<std::vector<Word>> Session::words_with_biased_input(const ModelInput& input, DebertaOptions options) const {
+    if (!biased_) {
+        DebertaConfig config = model_.config();
+        config.position_biased_input = true;
+        biased_.emplace(config, checkpoint_.weights);
+    }
+    return best_words(biased_->forward(input, options, StageFilter("mlm.logits_at_positions")));
 }
 
 std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {
@@ -194,7 +219,7 @@ std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {
             const Index id = order[static_cast<std::size_t>(at)];
             const std::string piece = tokenizer_ ? tokenizer_->piece(id) : std::to_string(id);
             const std::string shown = display_piece(piece);
-            words.push_back({shown.empty() ? piece : shown, std::exp(logits(n, id) - largest) / sum});
+            words.push_back({shown.empty() ? piece : shown, std::exp(logits(n, id) - largest) / sum, logits(n, id)});
         }
     }
     return all;

@@ -11,8 +11,12 @@
 #include "core/text/tokenizer.h"
 #include "viewer/bug_zoo.h"
 #include "viewer/comparison.h"
+#include "viewer/plots/head_summary.h"
 
 namespace locus {
+
+/// Globs of the stages of a layer that a head is explained by.
+std::string attention_stages(const DebertaConfig& config, Index layer);
 
 /// What the screen wants to know.  Everything that changes a number is in here, and nothing else.
 struct Request {
@@ -22,20 +26,24 @@ struct Request {
     Index layer = 0;
     bool decoder = false;                                  // also the mask decoder and the words
     double strength = 1;                                   // of I in the decoder's query
+    bool at_input = false;                                 // also the words with I at the input instead, as in BERT
     std::optional<CompareRequest> compare = std::nullopt;  // nothing else but these two sides
+    std::vector<Index> masked = {};  // tokens replaced by [MASK]; those that the text does not have are left out
+    bool overview = false;           // also every head of every layer, in short
+    std::string stage = {};          // also this one, or the nearest that the model has
 
     bool operator==(const Request&) const = default;
 };
 
 struct Word {
     std::string piece;
-    double probability = 0;
+    double probability = 0, logit = 0;
 };
 
 /// The best words for one [MASK].
 struct MaskWords {
     Index position = 0;
-    std::vector<Word> with_decoder, last_layer;
+    std::vector<Word> with_decoder, last_layer, at_input;
 };
 
 struct DecoderAnswer {
@@ -43,6 +51,13 @@ struct DecoderAnswer {
     Matrix<float> absolute, hidden;  // I times its strength and H, [T,D]
     std::vector<MaskWords> masks;
     std::string no_words;  // one sentence where there is no head or no [MASK]
+};
+
+/// Every head of every layer: heads of layer 0 first.
+struct Overview {
+    Index layers = 0, heads = 0;
+    std::vector<HeadSummary> all;
+    const HeadSummary& at(Index layer, Index head) const { return all[static_cast<std::size_t>(layer * heads + head)]; }
 };
 
 struct Answer {
@@ -55,9 +70,13 @@ struct Answer {
     std::vector<std::string> labels;  // one per token, as a person reads it
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
     std::vector<bool> continues;      // goes on with the word of the token before
-    Mask visible;                     // [T,T] or empty: everything
-    Trace trace;                      // layer.{l}.*; with the decoder also emd.* and mlm.*
-    std::optional<BucketLine> line;   // none in a model without relative positions
+    std::vector<std::string> behind;  // what [MASK] stands in for at request; empty elsewhere
+    std::vector<std::string> stages;  // names that Request::stage may ask for
+    std::string shown_stage;          // the one that came; empty where none was asked for
+    std::shared_ptr<const Overview> overview;
+    Mask visible;                    // [T,T] or empty: everything
+    Trace trace;                     // layer.{l}.*; with the decoder also emd.* and mlm.*
+    std::optional<BucketLine> line;  // none in a model without relative positions
     DebertaOptions options;
     int divisor_terms = 1;  // n of sqrt(n d)
     DecoderAnswer decoder;
@@ -79,6 +98,8 @@ public:
     /// The folder or name that it was opened by, as other programs take it.
     const std::string& opened_as() const { return opened_as_; }
     const DebertaConfig& config() const { return model_.config(); }
+    /// True if there is a [MASK] that a token can be replaced by.
+    bool can_mask() const { return tokenizer_ && tokenizer_->mask_id(); }
     bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
 
     /// Throws Error(unsupported) where a text is asked for and the folder has no tokenizer.
@@ -92,8 +113,17 @@ public:
 private:
     void fill(Answer& answer) const;
     void name_tokens(Answer& answer, const ModelInput& input) const;
+    void fill_attention(Answer& answer, const ModelInput& input) const;
+    std::shared_ptr<const Overview> overview(const ModelInput& input, const DebertaOptions& options,
+                                             const Mask& visible) const;
+    std::shared_ptr<const Overview> known_overview(const Request& request, const ModelInput& input,
+                                                   const Answer& answer) const;
+    ModelInput unmasked_input_of(const Request& request) const;
+    void name_masked(Answer& answer, const ModelInput& written) const;
+    void mask_tokens(ModelInput& input, const std::vector<Index>& positions) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
     std::vector<std::vector<Word>> best_words(const Trace& trace) const;
+    std::vector<std::vector<Word>> words_with_biased_input(const ModelInput& input, DebertaOptions options) const;
     CompareAnswer compare(const Request& request) const;
     void fill_comparison(CompareAnswer& answer, const Request& request) const;
     /// A side that is a pass: whose it is, and of what.
@@ -119,6 +149,7 @@ private:
     std::string no_tokenizer_;  // why there is none
     Deberta<float> model_;
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
+    mutable std::optional<Deberta<float>> biased_;  // the same weights with I at the input, once it is asked for
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
     struct KeptMistake {
         ZooQuery query;
@@ -129,7 +160,9 @@ private:
     mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
     mutable std::list<std::pair<std::string, std::unique_ptr<Session>>> others_;  // models of single sides
     mutable std::uint64_t serial_;
-    mutable StopAsked stop_;  // of the call that is under way
+    mutable StopAsked stop_;       // of the call that is under way
+    mutable Request overview_of_;  // what overview_ answers; only what changes it is set
+    mutable std::shared_ptr<const Overview> overview_;
 };
 
 }  // namespace locus

@@ -1,148 +1,14 @@
 #include "viewer/state_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
-#include "core/check.h"
+#include "viewer/state_field_kinds.h"
 
 namespace locus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& expected) {
-    throw Error(Fault::usage, name + " is \"" + value + "\", expected " + expected);
-}
-
-template <class Number>
-bool parse_number(std::string_view text, Number& number) {
-    const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-    return end.ec == std::errc{} && end.ptr == text.data() + text.size();
-}
-
-/// The shortest text that reads back as the same number.
-template <class Number>
-std::string number_text(Number number) {
-    char text[64];
-    return {text, std::to_chars(text, text + sizeof text, number).ptr};
-}
-
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> parts(1);
-    for (const char c : text)
-        if (c == ',')
-            parts.emplace_back();
-        else
-            parts.back() += c;
-    return parts;
-}
-
-/// Collects fields; `find` leads from a State to the member.
-class Fields {
-public:
-    template <class Find>
-    void text(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return find(const_cast<State&>(s)); },
-            [find](State& s, const std::string& value) { find(s) = value; });
-    }
-
-    /// Whole numbers from `low`.
-    template <class Find>
-    void whole(const std::string& name, Index low, Find find) {
-        add(
-            name, [find](const State& s) { return std::to_string(find(const_cast<State&>(s))); },
-            [name, low, find](State& s, const std::string& value) {
-                Index number = 0;
-                if (!parse_number(value, number) || number < low)
-                    refuse(name, value, "a whole number from " + std::to_string(low));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void real(const std::string& name, double low, double high, Find find) {
-        add(
-            name, [find](const State& s) { return number_text(find(const_cast<State&>(s))); },
-            [name, low, high, find](State& s, const std::string& value) {
-                double number = 0;
-                if (!parse_number(value, number) || !(number >= low && number <= high))
-                    refuse(name, value, "a number from " + number_text(low) + " to " + number_text(high));
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(number);
-            });
-    }
-
-    template <class Find>
-    void flag(const std::string& name, Find find) {
-        add(
-            name, [find](const State& s) { return std::string(find(const_cast<State&>(s)) ? "yes" : "no"); },
-            [name, find](State& s, const std::string& value) {
-                if (value != "yes" && value != "no") refuse(name, value, "yes or no");
-                find(s) = value == "yes";
-            });
-    }
-
-    /// One of several words, in the order of the values 0, 1, 2 ...
-    template <class Find>
-    void word(const std::string& name, std::vector<std::string> words, Find find) {
-        add(
-            name,
-            [words, find](const State& s) { return words.at(static_cast<std::size_t>(find(const_cast<State&>(s)))); },
-            [name, words, find](State& s, const std::string& value) {
-                const auto found = std::find(words.begin(), words.end(), value);
-                if (found == words.end()) {
-                    std::string expected = "one of";
-                    for (const std::string& word : words) expected += (word == words.front() ? " " : ", ") + word;
-                    refuse(name, value, expected);
-                }
-                find(s) = static_cast<std::remove_reference_t<decltype(find(s))>>(found - words.begin());
-            });
-    }
-
-    template <class Find>
-    void cell(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const Cell& at = find(const_cast<State&>(s));
-                return std::to_string(at.i) + "," + std::to_string(at.j);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                Cell at;
-                if (parts.size() != 2 || !parse_number(parts[0], at.i) || !parse_number(parts[1], at.j) || at.i < 0 ||
-                    at.j < 0)
-                    refuse(name, value, "row and column: I,J");
-                find(s) = at;
-            });
-    }
-
-    template <class Find>
-    void view(const std::string& name, Find find) {
-        add(
-            name,
-            [find](const State& s) {
-                const MatrixView& v = find(const_cast<State&>(s));
-                return number_text(v.first_i) + "," + number_text(v.first_j) + "," + number_text(v.extent);
-            },
-            [name, find](State& s, const std::string& value) {
-                const std::vector<std::string> parts = split(value);
-                MatrixView v;
-                if (parts.size() != 3 || !parse_number(parts[0], v.first_i) || !parse_number(parts[1], v.first_j) ||
-                    !parse_number(parts[2], v.extent) || !(v.first_i >= 0 && v.first_j >= 0 && v.extent >= 0))
-                    refuse(name, value, "first row, first column and cells shown, 0 for all: I,J,N");
-                find(s) = v;
-            });
-    }
-
-    std::vector<StateField> all;
-
-private:
-    void add(const std::string& name, std::function<std::string(const State&)> get,
-             std::function<void(State&, const std::string&)> set) {
-        all.push_back({name, std::move(get), std::move(set)});
-    }
-};
+using state_field_kinds::Fields;
 
 void add_frame(Fields& fields) {
     // The one that is open, or will be.
@@ -162,8 +28,6 @@ void add_frame(Fields& fields) {
         "theme", {"dark", "light"}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
-    fields.flag(
-        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(
@@ -176,6 +40,48 @@ void add_frame(Fields& fields) {
         "view", [](State & s) -> auto& { return s.view; });
     fields.whole(
         "term", -1, [](State & s) -> auto& { return s.shown_term; });
+    fields.numbers(
+        "masked", [](State & s) -> auto& { return s.masked; });
+}
+
+void add_attention(Fields& fields) {
+    fields.word(
+        "attention.picture", {"head", "heads", "stage"}, [](State & s) -> auto& { return s.attention.picture; });
+    fields.word(
+        "attention.curve", {"strength", "share"}, [](State & s) -> auto& { return s.attention.curve; });
+    fields.flag(
+        "attention.c2c", [](State & s) -> auto& { return s.attention.kept.c2c; });
+    fields.flag(
+        "attention.c2p", [](State & s) -> auto& { return s.attention.kept.c2p; });
+    fields.flag(
+        "attention.p2c", [](State & s) -> auto& { return s.attention.kept.p2c; });
+    fields.flag(
+        "attention.scale_follows", [](State & s) -> auto& { return s.attention.scale_follows; });
+    fields.flag(
+        "attention.transposed", [](State & s) -> auto& { return s.attention.transposed; });
+    fields.numbers(
+        "attention.rows", [](State & s) -> auto& { return s.attention.selection.rows; });
+    fields.numbers(
+        "attention.cols", [](State & s) -> auto& { return s.attention.selection.cols; });
+    fields.text(
+        "attention.stage", [](State & s) -> auto& { return s.attention.stage; });
+    fields.cell(
+        "attention.stage_cell", [](State & s) -> auto& { return s.attention.stage_cell; });
+    fields.flag(
+        "attention.table", [](State & s) -> auto& { return s.attention.table; });
+    fields.real(
+        "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
+}
+
+/// Where a film stands under its own name; whether it plays, and how fast, behind it.
+template <class Find>
+void add_film(Fields& fields, const std::string& name, Find find) {
+    fields.real(
+        name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
+    fields.flag(
+        name + ".playing", [find](State & s) -> auto& { return find(s).playing; });
+    fields.real(
+        name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
 }
 
 void add_exhibits(Fields& fields) {
@@ -202,6 +108,16 @@ void add_pages(Fields& fields) {
         "decoder.head", -1, [](State & s) -> auto& { return s.decoder_head; });
     fields.real(
         "decoder.strength", 0, 1, [](State & s) -> auto& { return s.strength; });
+    fields.view(
+        "decoder.view", [](State & s) -> auto& { return s.decoder_view; });
+    fields.word(
+        "decoder.side", {"words", "pass-1", "pass-2"}, [](State & s) -> auto& { return s.decoder.side; });
+    fields.flag(
+        "decoder.ten", [](State & s) -> auto& { return s.decoder.ten; });
+    fields.flag(
+        "decoder.at_input", [](State & s) -> auto& { return s.decoder.at_input; });
+    add_film(
+        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.film; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -214,12 +130,14 @@ void add_pages(Fields& fields) {
         "positions.cell", [](State & s) -> auto& { return s.positions.cell; });
     fields.flag(
         "positions.locked", [](State & s) -> auto& { return s.positions.locked; });
+    fields.view(
+        "positions.view", [](State & s) -> auto& { return s.positions.view; });
     fields.whole(
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(
         "rope.n", 0, [](State & s) -> auto& { return s.rope.n; });
-    fields.real(
-        "rope.shift", 0, 65536, [](State & s) -> auto& { return s.rope.shift; });
+    add_film(
+        fields, "rope.shift", [](State & s) -> auto& { return s.rope.shift; });
     fields.whole(
         "rope.query", 0, [](State & s) -> auto& { return s.rope.query; });
     fields.whole(
@@ -236,8 +154,19 @@ void add_pages(Fields& fields) {
         "rope.scaling", 0, [](State & s) -> auto& { return s.rope.scaling; });
     fields.whole(
         "rope.factor", 1, [](State & s) -> auto& { return s.rope.factor; });
+    fields.word(
+        "rope.shown", {"walk", "scores", "probabilities", "linear"}, [](State & s) -> auto& { return s.rope.shown; });
+    fields.view(
+        "rope.view", [](State & s) -> auto& { return s.rope.view; });
+}
+
+void add_memory(Fields& fields) {
     fields.whole(
         "memory.length", 0, [](State & s) -> auto& { return s.memory.memory; });
+    fields.whole(
+        "memory.segment_tokens", 0, [](State & s) -> auto& { return s.memory.segment_tokens; });
+    fields.whole(
+        "memory.segment", 0, [](State & s) -> auto& { return s.memory.segment; });
     fields.whole(
         "memory.layer", 0, [](State & s) -> auto& { return s.memory.layer; });
     fields.whole(
@@ -246,12 +175,31 @@ void add_pages(Fields& fields) {
         "memory.cell", [](State & s) -> auto& { return s.memory.cell; });
     fields.flag(
         "memory.locked", [](State & s) -> auto& { return s.memory.locked; });
+    fields.word(
+        "memory.side", {"next-word", "cell", "channels"}, [](State & s) -> auto& { return s.memory.side; });
     fields.whole(
-        "memory.frame", 0, [](State & s) -> auto& { return s.memory.frame; });
-    fields.flag(
-        "memory.playing", [](State & s) -> auto& { return s.memory.playing; });
+        "memory.term", -1, [](State & s) -> auto& { return s.memory.term; });
+    fields.whole(
+        "memory.first_channel", 0, [](State & s) -> auto& { return s.memory.first_channel; });
+    fields.word(
+        "memory.strip", {"shift", "reach"}, [](State & s) -> auto& { return s.memory.strip; });
+    fields.word(
+        "memory.trick", {"transformer-xl", "xlnet"}, [](State & s) -> auto& { return s.memory.trick; });
+    add_film(
+        fields, "memory.film", [](State & s) -> auto& { return s.memory.film; });
+    fields.whole(
+        "memory.film_queries", 1, [](State & s) -> auto& { return s.memory.film_queries; });
+    fields.whole(
+        "memory.film_memory", 0, [](State & s) -> auto& { return s.memory.film_memory; });
+}
+
+void add_permutation(Fields& fields) {
     fields.whole(
         "permutation.sentence", 0, [](State & s) -> auto& { return s.permutation.sentence; });
+    fields.order(
+        "permutation.order", [](State & s) -> auto& { return s.permutation.order; });
+    fields.flag(
+        "permutation.segments", [](State & s) -> auto& { return s.permutation.segments; });
     fields.whole(
         "permutation.layer", 0, [](State & s) -> auto& { return s.permutation.layer; });
     fields.whole(
@@ -260,6 +208,18 @@ void add_pages(Fields& fields) {
         "permutation.card", -1, [](State & s) -> auto& { return s.permutation.card; });
     fields.whole(
         "permutation.row", -1, [](State & s) -> auto& { return s.permutation.row; });
+    fields.word(
+        "permutation.side", {"row", "cell", "channels"}, [](State & s) -> auto& { return s.permutation.side; });
+    fields.word(
+        "permutation.stream", {"content", "query"}, [](State & s) -> auto& { return s.permutation.stream; });
+    fields.cell(
+        "permutation.cell", [](State & s) -> auto& { return s.permutation.cell; });
+    fields.flag(
+        "permutation.locked", [](State & s) -> auto& { return s.permutation.locked; });
+    fields.whole(
+        "permutation.term", -1, [](State & s) -> auto& { return s.permutation.term; });
+    fields.whole(
+        "permutation.first_channel", 0, [](State & s) -> auto& { return s.permutation.first_channel; });
 }
 
 void add_text_page(Fields& fields) {
@@ -281,6 +241,13 @@ void add_text_page(Fields& fields) {
         "text_page.view", [](State & s) -> auto& { return s.text_page.view; });
     fields.flag(
         "text_page.locked", [](State & s) -> auto& { return s.text_page.locked; });
+}
+
+void add_tour(Fields& fields) {
+    fields.whole(
+        "tour.step", -1, [](State & s) -> auto& { return s.tour.step; });
+    fields.text(
+        "tour.text", [](State & s) -> auto& { return s.tour.text; });
 }
 
 void add_compare(Fields& fields) {
@@ -329,16 +296,38 @@ void add_compare(Fields& fields) {
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }
 
+void add_conformance(Fields& fields) {
+    fields.text(
+        "conformance.report", [](State & s) -> auto& { return s.conformance.report; });
+    fields.text(
+        "conformance.dumps", [](State & s) -> auto& { return s.conformance.dumps; });
+    fields.whole(
+        "conformance.mistake", 1, [](State & s) -> auto& { return s.conformance.mistake; });
+    fields.text(
+        "conformance.dialect", [](State & s) -> auto& { return s.conformance.dialect; });
+    fields.text(
+        "conformance.case", [](State & s) -> auto& { return s.conformance.shown_case; });
+    fields.text(
+        "conformance.stage", [](State & s) -> auto& { return s.conformance.stage; });
+    fields.flag(
+        "conformance.only_failing", [](State & s) -> auto& { return s.conformance.only_failing; });
+}
+
 }  // namespace
 
 const std::vector<StateField>& state_fields() {
     static const std::vector<StateField> fields = [] {
         Fields all;
         add_frame(all);
+        add_attention(all);
         add_exhibits(all);
         add_pages(all);
+        add_memory(all);
+        add_permutation(all);
+        add_tour(all);
         add_text_page(all);
         add_compare(all);
+        add_conformance(all);
         return std::move(all.all);
     }();
     return fields;

@@ -17,7 +17,7 @@ struct TextPageState {
     std::size_t weights = 0;  // 0 counts, 1 tf-idf
     bool stop_words = false;  // counted like any other word
     Index topics = 2;         // of the latent semantics
-    Cell weight{4, 9};        // document and word
+    Cell weight{4, 14};       // document and word
     Cell pair{0, 1};          // two documents
     Cell move{0, 0};          // a word of the first, a word of the second
     MatrixView view;          // onto the matrix of documents and words

@@ -6,11 +6,14 @@
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cfloat>
 #include <optional>
 #include <utility>
 
 #include "core/check.h"
+#include "viewer/picture_file.h"
 
 namespace locus {
 
@@ -44,14 +47,23 @@ struct Window::Parts {
     WindowSetup setup;
     std::vector<KeyPress> keys;
     std::atomic<bool> activity = true;
-    unsigned framebuffer = 0, colour = 0;
+    struct Framebuffer {
+        unsigned name = 0, colour = 0;
+    };
+    Framebuffer headless;
+    std::optional<PictureSetup> picture;  // that is drawn instead
+    Framebuffer aside;                    // what it is drawn into
     // Of a script: where its pointer is, what it holds down.
     std::optional<ImVec2> pointer;
     bool held[2] = {};
     bool plays_key = false;  // the key that arrives is in `keys` already
     double frame_time = 0;
+    int paint_every = 1, frames = 0;
 
-    void make_framebuffer();
+    static Framebuffer make_framebuffer(int width, int height);
+    /// Draws into something that is no window.
+    bool off_screen() const { return setup.headless || picture; }
+    Pixels pixels(int width, int height) const;
     void listen();
 };
 
@@ -115,17 +127,19 @@ void Window::Parts::listen() {
     glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) { parts_of(w)->activity = true; });
 }
 
-void Window::Parts::make_framebuffer() {
-    glGenTextures(1, &colour);
-    glBindTexture(GL_TEXTURE_2D, colour);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, setup.width, setup.height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+Window::Parts::Framebuffer Window::Parts::make_framebuffer(int width, int height) {
+    Framebuffer made;
+    glGenTextures(1, &made.colour);
+    glBindTexture(GL_TEXTURE_2D, made.colour);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
     glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-    glGenFramebuffers(1, &framebuffer);
-    glBindFramebuffer(GL_FRAMEBUFFER, framebuffer);
-    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, colour, 0);
+    glGenFramebuffers(1, &made.name);
+    glBindFramebuffer(GL_FRAMEBUFFER, made.name);
+    glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, made.colour, 0);
     if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
-        throw Error(Fault::unreadable, "the graphics driver cannot draw a picture of " + std::to_string(setup.width) +
-                                           " x " + std::to_string(setup.height) + " pixels");
+        throw Error(Fault::unreadable, "the graphics driver cannot draw a picture of " + std::to_string(width) + " x " +
+                                           std::to_string(height) + " pixels");
+    return made;
 }
 
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
@@ -149,7 +163,7 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     glfwMakeContextCurrent(parts_->window);
     glfwSwapInterval(setup.headless ? 0 : 1);
     if (!setup.headless) glfwSetWindowSizeLimits(parts_->window, 800, 600, GLFW_DONT_CARE, GLFW_DONT_CARE);
-    if (setup.headless) parts_->make_framebuffer();
+    if (setup.headless) parts_->headless = Parts::make_framebuffer(setup.width, setup.height);
     parts_->listen();
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
@@ -181,6 +195,7 @@ std::vector<KeyPress> Window::take_keys() { return std::exchange(parts_->keys, {
 std::string Window::renderer() const { return reinterpret_cast<const char*>(glGetString(GL_RENDERER)); }
 
 float Window::content_scale() const {
+    if (parts_->picture) return parts_->picture->density;
     if (parts_->setup.headless) return 1;
     float x = 1, y = 1;
     glfwGetWindowContentScale(parts_->window, &x, &y);
@@ -192,6 +207,8 @@ float Window::content_scale() const {
 }
 
 ImVec2 Window::size() const {
+    if (parts_->picture)
+        return {static_cast<float>(parts_->picture->width), static_cast<float>(parts_->picture->height)};
     int width = parts_->setup.width, height = parts_->setup.height;
     if (!parts_->setup.headless) glfwGetWindowSize(parts_->window, &width, &height);
     return {static_cast<float>(width), static_cast<float>(height)};
@@ -206,9 +223,16 @@ void Window::begin_frame() {
         for (int button = 0; button < 2; ++button) io.MouseDown[button] = parts_->held[button];
     }
     if (parts_->frame_time > 0) io.DeltaTime = static_cast<float>(parts_->frame_time);
-    if (parts_->setup.headless) {
+    if (parts_->off_screen()) {
         io.DisplaySize = size();
         io.DisplayFramebufferScale = {1, 1};
+    }
+    if (parts_->picture) {
+        io.MousePos = {-FLT_MAX, -FLT_MAX};
+        io.MouseWheel = 0;
+#if IMGUI_VERSION_NUM >= 18700
+        io.AddMousePosEvent(-FLT_MAX, -FLT_MAX);
+#endif
     }
     ImGui::NewFrame();
 }
@@ -224,45 +248,81 @@ void Window::reload_fonts() {
 
 void Window::present(ImU32 background, const std::vector<FlatPanel>& panels) {
     ImGui::Render();
+    if (parts_->frames++ % parts_->paint_every != 0) return;
+    const std::optional<PictureSetup>& picture = parts_->picture;
     int& width = parts_->setup.width;
     int& height = parts_->setup.height;
-    if (!parts_->setup.headless) glfwGetFramebufferSize(parts_->window, &width, &height);
-    const auto clear = [](ImU32 rgba) {
+    if (!parts_->off_screen()) glfwGetFramebufferSize(parts_->window, &width, &height);
+    const bool transparent = picture && picture->transparent;
+    const auto clear = [&](ImU32 rgba) {
         const ImVec4 colour = ImGui::ColorConvertU32ToFloat4(rgba);
-        glClearColor(colour.x, colour.y, colour.z, 1);
+        if (transparent)
+            glClearColor(0, 0, 0, 0);
+        else
+            glClearColor(colour.x, colour.y, colour.z, 1);
         glClear(GL_COLOR_BUFFER_BIT);
     };
-    glViewport(0, 0, width, height);
+    const int pixels_high = picture ? picture->height : height;
+    glViewport(0, 0, picture ? picture->width : width, pixels_high);
     clear(background);
     glEnable(GL_SCISSOR_TEST);
     const ImVec2 density = ImGui::GetIO().DisplayFramebufferScale;
     for (const FlatPanel& panel : panels) {
         const auto x0 = static_cast<int>(panel.min.x * density.x), x1 = static_cast<int>(panel.max.x * density.x);
         const auto y0 = static_cast<int>(panel.min.y * density.y), y1 = static_cast<int>(panel.max.y * density.y);
-        glScissor(x0, height - y1, x1 - x0, y1 - y0);
+        glScissor(x0, pixels_high - y1, x1 - x0, y1 - y0);
         clear(panel.colour);
     }
     glDisable(GL_SCISSOR_TEST);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-    if (parts_->setup.headless)
+    if (parts_->off_screen())
         glFinish();
     else
         glfwSwapBuffers(parts_->window);
 }
 
-Pixels Window::read_pixels() const {
-    Pixels picture{parts_->setup.width, parts_->setup.height, {}};
-    const std::size_t stride = static_cast<std::size_t>(picture.width) * 4;
-    std::vector<std::uint8_t> upside_down(stride * static_cast<std::size_t>(picture.height));
-    if (!parts_->setup.headless) glReadBuffer(GL_FRONT);
+Pixels Window::Parts::pixels(int width, int height) const {
+    Pixels read{width, height, {}};
+    const std::size_t stride = static_cast<std::size_t>(width) * 4;
+    std::vector<std::uint8_t> upside_down(stride * static_cast<std::size_t>(height));
+    if (!off_screen()) glReadBuffer(GL_FRONT);
     glPixelStorei(GL_PACK_ALIGNMENT, 4);
-    glReadPixels(0, 0, picture.width, picture.height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
-    for (int y = picture.height - 1; y >= 0; --y) {
+    glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
+    for (int y = height - 1; y >= 0; --y) {
         const auto row = upside_down.begin() + static_cast<std::ptrdiff_t>(stride) * y;
-        picture.rgba.insert(picture.rgba.end(), row, row + static_cast<std::ptrdiff_t>(stride));
+        read.rgba.insert(read.rgba.end(), row, row + static_cast<std::ptrdiff_t>(stride));
     }
-    for (std::size_t alpha = 3; alpha < picture.rgba.size(); alpha += 4) picture.rgba[alpha] = 255;
-    return picture;
+    return read;
+}
+
+Pixels Window::read_pixels() const {
+    Pixels read = parts_->pixels(parts_->setup.width, parts_->setup.height);
+    make_opaque(read);
+    return read;
+}
+
+void Window::begin_picture(const PictureSetup& setup) {
+    try {
+        parts_->aside = Parts::make_framebuffer(setup.width, setup.height);
+    } catch (const Error&) {
+        glBindFramebuffer(GL_FRAMEBUFFER, parts_->headless.name);
+        throw;
+    }
+    parts_->picture = setup;
+}
+
+Pixels Window::end_picture() {
+    Pixels drawn = parts_->pixels(parts_->picture->width, parts_->picture->height);
+    if (parts_->picture->transparent)
+        divide_by_opacity(drawn);
+    else
+        make_opaque(drawn);
+    glDeleteFramebuffers(1, &parts_->aside.name);
+    glDeleteTextures(1, &parts_->aside.colour);
+    parts_->aside = {};
+    parts_->picture.reset();
+    glBindFramebuffer(GL_FRAMEBUFFER, parts_->headless.name);
+    return drawn;
 }
 
 void Window::wake() { glfwPostEmptyEvent(); }
@@ -311,13 +371,15 @@ void Window::play_key(const KeyPress& press, bool down) {
 
 void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
 
+void Window::paint_every(int frames) { parts_->paint_every = frames; }
+
 void Window::resize(int width, int height) {
     if (!parts_->setup.headless) return glfwSetWindowSize(parts_->window, width, height);
-    glDeleteFramebuffers(1, &parts_->framebuffer);
-    glDeleteTextures(1, &parts_->colour);
+    glDeleteFramebuffers(1, &parts_->headless.name);
+    glDeleteTextures(1, &parts_->headless.colour);
     parts_->setup.width = width;
     parts_->setup.height = height;
-    parts_->make_framebuffer();
+    parts_->headless = Parts::make_framebuffer(width, height);
 }
 
 }  // namespace locus

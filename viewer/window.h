@@ -40,6 +40,13 @@ struct FlatPanel {
     ImU32 colour = 0;
 };
 
+/// A picture drawn aside: nothing of it is seen in the window.
+struct PictureSetup {
+    int width = 0, height = 0;  // in pixels
+    float density = 1;          // pixels per design pixel
+    bool transparent = false;   // no background, no panels
+};
+
 class Window {
 public:
     struct Parts;
@@ -74,6 +81,11 @@ public:
     /// The picture that was presented last.
     Pixels read_pixels() const;
 
+    /// Frames go into a picture instead, which the mouse does not touch, until end_picture returns what was presented
+    /// last.  Throws Error(unreadable) where the graphics driver cannot draw one as large.
+    void begin_picture(const PictureSetup& setup);
+    Pixels end_picture();
+
     /// Ends wait() from any thread.
     static void wake();
 
@@ -85,6 +97,8 @@ public:
     void play_key(const KeyPress& press, bool down);
     /// Every later frame seems to take this long, whatever the clock says; 0: the clock again.
     void set_frame_time(double seconds);
+    /// Of so many frames only one is painted: the others are made and given up.
+    void paint_every(int frames);
     /// Of a picture without a window.
     void resize(int width, int height);
 

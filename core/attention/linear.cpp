@@ -44,18 +44,18 @@ Features<Scalar> features_of(const ConstView<Scalar>& q, const ConstView<Scalar>
 }
 
 template <class Scalar>
-Scalar at_least(Scalar denominator) {
-    // Written so that NaN stays NaN.
-    return denominator < Scalar(kSmallestDenominator) ? Scalar(kSmallestDenominator) : denominator;
-}
-
-template <class Scalar>
 void check_values(const ConstView<Scalar>& k, const ConstView<Scalar>& v) {
     LOCUS_CHECK(k.rows() == v.rows(), "linear attention: " + std::to_string(k.rows()) + " keys but " +
                                           std::to_string(v.rows()) + " values, expected as many");
 }
 
 }  // namespace
+
+template <class Scalar>
+Scalar linear_denominator(Scalar sum) {
+    // Written so that NaN stays NaN.
+    return sum < Scalar(kSmallestDenominator) ? Scalar(kSmallestDenominator) : sum;
+}
 
 template <class Scalar>
 Matrix<Scalar> positive_features(const ConstView<Scalar>& x) {
@@ -71,7 +71,9 @@ Matrix<Scalar> linear_attention_weights(const ConstView<Scalar>& q, const ConstV
     const Matrix<Scalar> positive = products_of_rows<Scalar>(f.q_z, f.k_z);
     for (Index i = 0; i < weights.rows(); ++i) {
         const Index seen = causal ? i + 1 : weights.cols();
-        weights.row(i).head(seen) /= at_least<Scalar>(positive.row(i).head(seen).sum());
+        Scalar sum = 0;  // key after key, so that a reader can replay it
+        for (Index j = 0; j < seen; ++j) sum += positive(i, j);
+        weights.row(i).head(seen) /= linear_denominator<Scalar>(sum);
         weights.row(i).tail(weights.cols() - seen).setZero();
     }
     return weights;
@@ -86,7 +88,7 @@ Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scal
     const Matrix<Scalar> kv = f.k.transpose() * v;      // [d, d_v]
     const RowVector<Scalar> z = f.k_z.colwise().sum();  // [d]
     Matrix<Scalar> context = f.q * kv;                  // [T, d_v]
-    for (Index i = 0; i < context.rows(); ++i) context.row(i) /= at_least<Scalar>(f.q_z.row(i).dot(z));
+    for (Index i = 0; i < context.rows(); ++i) context.row(i) /= linear_denominator<Scalar>(f.q_z.row(i).dot(z));
     return context;
 }
 
@@ -103,11 +105,13 @@ Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstVi
         kv.noalias() += f.k.row(i).transpose() * v.row(i);
         z += f.k_z.row(i);
         context.row(i).noalias() = f.q.row(i) * kv;
-        context.row(i) /= at_least<Scalar>(f.q_z.row(i).dot(z));
+        context.row(i) /= linear_denominator<Scalar>(f.q_z.row(i).dot(z));
     }
     return context;
 }
 
+template float linear_denominator<float>(float);
+template double linear_denominator<double>(double);
 template Matrix<float> positive_features<float>(const ConstView<float>&);
 template Matrix<double> positive_features<double>(const ConstView<double>&);
 template Matrix<float> linear_attention_weights<float>(const ConstView<float>&, const ConstView<float>&,

@@ -18,6 +18,10 @@ enum class LinearForm {
 template <class Scalar>
 Matrix<Scalar> positive_features(const ConstView<Scalar>& x);
 
+/// What weights are divided by: the sum itself, at least 1e-6; NaN stays NaN.
+template <class Scalar>
+Scalar linear_denominator(Scalar sum);
+
 /// The weights that the two fast forms never write down:
 /// numerator(i,j) = f(q_i) . f(k_j) with f as `form` says, denominator(i) = sum over j of phi(q_i) . phi(k_j) (seed:
 /// the numerators themselves), at least 1e-6.  No 1/sqrt(d).  q, k [T,d], visible [T] (0 = padding) or empty

@@ -30,23 +30,24 @@ std::vector<Scalar> to_vector(const ConstView<Scalar>& matrix, Index row) {
 /// The three terms of one cell and their scaled sum.
 template <class Scalar>
 CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
-                                      int divisor_terms, Index i, Index j) {
+                                      int divisor_terms, Index i, Index j, KeptTerms kept) {
     CellExplanation<Scalar> cell;
+    cell.kept = kept;
     cell.i = i;
     cell.j = j;
     cell.offset = i - j;
     cell.bucket = line.row(i, j) - line.span();
     cell.c2c = explain_term<Scalar>(to_vector<Scalar>(head.q, i), to_vector<Scalar>(head.k, j), -1);
-    cell.sum = cell.c2c.value;
+    cell.sum = kept.c2c ? cell.c2c.value : Scalar(0);
     if (head.k_r.size() > 0) {
         const Index row = line.row(i, j);
         cell.c2p = explain_term<Scalar>(to_vector<Scalar>(head.q, i), to_vector<Scalar>(head.k_r, row), row);
-        cell.sum += cell.c2p.value;
+        if (kept.c2p) cell.sum += cell.c2p.value;
     }
     if (head.q_r.size() > 0) {
         const Index row = p2c_index == P2cIndex::official_ij ? line.row(i, j) : line.row(j, i);
         cell.p2c = explain_term<Scalar>(to_vector<Scalar>(head.k, j), to_vector<Scalar>(head.q_r, row), row);
-        cell.sum += cell.p2c.value;
+        if (kept.p2c) cell.sum += cell.p2c.value;
     }
     cell.terms = divisor_terms;
     cell.divisor = score_divisor<Scalar>(divisor_terms, head.q.cols());
@@ -73,16 +74,16 @@ void check_head(const HeadTensors<Scalar>& head, const BucketLine& line, Index i
 
 template <class Scalar>
 CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
-                                     int divisor_terms, Index i, Index j) {
+                                     int divisor_terms, Index i, Index j, KeptTerms kept) {
     check_head(head, line, i, j);
-    CellExplanation<Scalar> cell = explain_score<Scalar>(head, line, p2c_index, divisor_terms, i, j);
+    CellExplanation<Scalar> cell = explain_score<Scalar>(head, line, p2c_index, divisor_terms, i, j, kept);
     const auto visible = [&](Index key) { return head.mask.size() == 0 || head.mask(i, key) != 0; };
     cell.visible = visible(j);
 
     std::vector<Scalar> scores;
     cell.row_maximum = -std::numeric_limits<Scalar>::infinity();
     for (Index key = 0; key < line.keys(); ++key) {
-        scores.push_back(explain_score<Scalar>(head, line, p2c_index, divisor_terms, i, key).score);
+        scores.push_back(explain_score<Scalar>(head, line, p2c_index, divisor_terms, i, key, kept).score);
         if (visible(key) && !(scores.back() <= cell.row_maximum)) {
             cell.row_maximum = scores.back();
             cell.row_maximum_key = key;
@@ -101,8 +102,8 @@ CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const Buck
 template TermExplanation<float> explain_term<float>(std::vector<float>, std::vector<float>, Index);
 template TermExplanation<double> explain_term<double>(std::vector<double>, std::vector<double>, Index);
 template CellExplanation<float> explain_cell<float>(const HeadTensors<float>&, const BucketLine&, P2cIndex, int, Index,
-                                                    Index);
+                                                    Index, KeptTerms);
 template CellExplanation<double> explain_cell<double>(const HeadTensors<double>&, const BucketLine&, P2cIndex, int,
-                                                      Index, Index);
+                                                      Index, Index, KeptTerms);
 
 }  // namespace locus

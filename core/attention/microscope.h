@@ -23,13 +23,22 @@ struct TermExplanation {
 template <class Scalar>
 TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scalar> right, Index row);
 
+/// Which terms enter the sum of an experiment; a dropped one is still explained.
+struct KeptTerms {
+    bool c2c = true, c2p = true, p2c = true;
+
+    bool all() const { return c2c && c2p && p2c; }
+    bool operator==(const KeptTerms&) const = default;
+};
+
 template <class Scalar>
 struct CellExplanation {
     Index i = 0, j = 0;
     Index offset = 0;  // i - j
     Index bucket = 0;  // row - span, what the offset became
     TermExplanation<Scalar> c2c, c2p, p2c;
-    Scalar sum = 0;          // c2c + c2p + p2c
+    KeptTerms kept;          // of the sum
+    Scalar sum = 0;          // c2c + c2p + p2c, of those that are kept
     int terms = 0;           // n
     Scalar divisor = 1;      // sqrt(n d)
     Scalar score = 0;        // sum / divisor
@@ -55,6 +64,6 @@ struct HeadTensors {
 /// otherwise).
 template <class Scalar>
 CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
-                                     int divisor_terms, Index i, Index j);
+                                     int divisor_terms, Index i, Index j, KeptTerms kept = {});
 
 }  // namespace locus

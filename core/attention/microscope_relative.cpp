@@ -105,12 +105,13 @@ RelativeCellExplanation<Scalar> explain_score(const RelativeHeadTensors<Scalar>&
 }  // namespace
 
 template <class Scalar>
-SoftmaxSteps<Scalar> explain_softmax(const std::vector<Scalar>& scores, const std::vector<std::uint8_t>& visible,
-                                     Index j, MaskedRow masked_row) {
+RelativeSoftmax<Scalar> explain_relative_softmax(const std::vector<Scalar>& scores,
+                                                 const std::vector<std::uint8_t>& visible, Index j,
+                                                 MaskedRow masked_row) {
     LOCUS_CHECK(scores.size() == visible.size() && j >= 0 && j < static_cast<Index>(scores.size()),
-                "explain_softmax: key " + std::to_string(j) + " of " + std::to_string(scores.size()) +
+                "explain_relative_softmax: key " + std::to_string(j) + " of " + std::to_string(scores.size()) +
                     " scores and a mask of " + std::to_string(visible.size()));
-    SoftmaxSteps<Scalar> steps;
+    RelativeSoftmax<Scalar> steps;
     const auto at = static_cast<std::size_t>(j);
     steps.visible = visible[at] != 0;
     steps.row_maximum = -std::numeric_limits<Scalar>::infinity();
@@ -144,7 +145,7 @@ RelativeCellExplanation<Scalar> explain_relative_cell(const RelativeHeadTensors<
     for (Index key = 0; key < head.k.rows(); ++key) scores.push_back(score_of(head, i, key));
     const std::vector<std::uint8_t> visible(head.mask.row(i).data(), head.mask.row(i).data() + head.mask.cols());
     RelativeCellExplanation<Scalar> cell = explain_score(head, i, j);
-    cell.softmax = explain_softmax(scores, visible, j, head.masked_row);
+    cell.softmax = explain_relative_softmax(scores, visible, j, head.masked_row);
     return cell;
 }
 
@@ -176,10 +177,10 @@ ShiftSource shift_source_xlnet(Index queries, Index rows, Index keys, Index i, I
     return source_at(queries + i * (rows - 1) + j, rows, 0);
 }
 
-template SoftmaxSteps<float> explain_softmax<float>(const std::vector<float>&, const std::vector<std::uint8_t>&, Index,
-                                                    MaskedRow);
-template SoftmaxSteps<double> explain_softmax<double>(const std::vector<double>&, const std::vector<std::uint8_t>&,
-                                                      Index, MaskedRow);
+template RelativeSoftmax<float> explain_relative_softmax<float>(const std::vector<float>&,
+                                                                const std::vector<std::uint8_t>&, Index, MaskedRow);
+template RelativeSoftmax<double> explain_relative_softmax<double>(const std::vector<double>&,
+                                                                  const std::vector<std::uint8_t>&, Index, MaskedRow);
 template RelativeCellExplanation<float> explain_relative_cell<float>(const RelativeHeadTensors<float>&, Index, Index);
 template RelativeCellExplanation<double> explain_relative_cell<double>(const RelativeHeadTensors<double>&, Index,
                                                                        Index);

@@ -33,7 +33,7 @@ struct RelativeHeadTensors {
 
 /// From a score to a probability, over the visible keys of one row.
 template <class Scalar>
-struct SoftmaxSteps {
+struct RelativeSoftmax {
     bool visible = true;        // false: the mask hides the pair
     bool sees_nothing = false;  // the query has no visible key at all: the probability is what the code makes of that
     Scalar row_maximum = 0;
@@ -46,8 +46,9 @@ struct SoftmaxSteps {
 
 /// scores [K] of one row, visible [K] of 0 and 1; the bits of masked_softmax.
 template <class Scalar>
-SoftmaxSteps<Scalar> explain_softmax(const std::vector<Scalar>& scores, const std::vector<std::uint8_t>& visible,
-                                     Index j, MaskedRow masked_row);
+RelativeSoftmax<Scalar> explain_relative_softmax(const std::vector<Scalar>& scores,
+                                                 const std::vector<std::uint8_t>& visible, Index j,
+                                                 MaskedRow masked_row);
 
 template <class Scalar>
 struct RelativeCellExplanation {
@@ -64,7 +65,7 @@ struct RelativeCellExplanation {
     Scalar sum = 0;         // ac + counted_bd + ef
     Scalar divisor = 1;     // sqrt(d)
     Scalar score = 0;
-    SoftmaxSteps<Scalar> softmax;
+    RelativeSoftmax<Scalar> softmax;
 };
 
 /// Replays cell (i, j); ac, bd, ef, score and probability have exactly the bits of the stages, a b c d those of

@@ -9,6 +9,7 @@
 #include "tests/conformance/kit_check.h"
 #include "tests/conformance/kit_export.h"
 #include "tests/conformance/kit_mistake.h"
+#include "tests/conformance/kit_rehearse.h"
 #include "tests/conformance/kit_stream.h"
 #include "tests/conformance/report_printers.h"
 
@@ -19,7 +20,7 @@ using namespace locus::conformance;
 namespace fs = std::filesystem;
 
 struct Arguments {
-    std::string folder, kit, dumps, command, family, dialect, waivers, junit, html;
+    std::string folder, kit, dumps, mistake, command, family, dialect, waivers, junit, html;
     double timeout = kPatience;
     bool json = false;
 };
@@ -32,6 +33,13 @@ int run_export(const std::string& folder) {
     const ExportSummary summary = export_kit(folder, LOCUS_TESTS);
     std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
               << " kB; README.md says what to do with them\n";
+    return 0;
+}
+
+int run_rehearsal(const Arguments& arguments) {
+    const Rehearsal done = rehearse(open_kit(arguments.kit), MistakeChoice::parse(arguments.mistake), arguments.dumps);
+    std::cout << arguments.dumps << ": mistake " << done.number << "." << done.way << " changes " << done.wrong.size()
+              << " cases" << (done.wrong.empty() ? "" : ", the first is " + done.wrong.front()) << '\n';
     return 0;
 }
 
@@ -141,6 +149,13 @@ int main(int argc, char** argv) {
     checking->add_option("--junit", arguments.junit, "also write this JUnit file")->check(cli::not_empty());
     checking->add_option("--html", arguments.html, "also write this page")->check(cli::not_empty());
     checking->add_flag("--json", arguments.json, "print JSON");
+    CLI::App* rehearsing =
+        app.add_subcommand("rehearse", "writes the dumps of a port that has everything right but one mistake");
+    rehearsing->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
+    rehearsing->add_option("dumps", arguments.dumps, "a new or empty folder")->required()->check(cli::not_empty());
+    rehearsing->add_option("--mistake", arguments.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+        ->required()
+        ->check(cli::not_empty());
     MistakeRequest mistake;
     CLI::App* making = app.add_subcommand("mistake", "what a port that makes a mistake of the catalogue would dump");
     add_mistake(*making, mistake);
@@ -148,6 +163,7 @@ int main(int argc, char** argv) {
         for (std::string& text : mistake.input.texts) text = cli::readable_text(app, text);
         if (*making) std::cout << run_mistake(mistake);
         if (*making) return 0;
+        if (*rehearsing) return run_rehearsal(arguments);
         return *exporting ? run_export(arguments.folder) : run_check(app, arguments);
     });
 }

@@ -44,7 +44,7 @@ ChangedStage change_of(const Trace& right, const Stage& stage, const Tensor<doub
 
 /// Formulas by which the dialect of the right pass differs from the right ones; they stand behind those of a mistake.
 std::vector<Formula> formulas_of_dialect(const RightPass& right) {
-    if (right.model->family != Family::deberta || right.dialect != Dialect::paper) return {};
+    if (!right.model || right.model->family != Family::deberta || right.dialect != Dialect::paper) return {};
     return mistake_of(1).variants.front().formulas;  // the paper's p2c is the code's first mistake
 }
 
@@ -88,10 +88,13 @@ public:
         evidence_.model = right.model;
         evidence_.segments = right.segments;
         evidence_.dialect = right.dialect;
+        evidence_.family = right.family;
+        evidence_.formulas = right.formulas;
     }
     Port(const Port&) = delete;
 
     void take(const Stage& stage) {
+        if (right_.given.count(stage.name)) return keep(stage);
         const auto [scope, stem] = scope_and_stem(stage.name);
         Replay& replay = replay_of(scope);
         const bool touched = replay.touches(stem);

@@ -1,6 +1,8 @@
 #pragma once
 // A whole forward pass of a port that makes one mistake of the catalogue: what its dump would hold.
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,10 @@ struct RightPass {
     std::vector<ModelInput> segments;
     Dialect dialect = Dialect::reference;
     Trace trace;
+    // Where there is no model:
+    std::optional<Family> family = std::nullopt;
+    const std::vector<Formula>* formulas = nullptr;  // the right ones, where no family has them
+    std::set<std::string> given = {};                // stages that the port is handed, and does not compute
 
     /// Runs the model.  Throws what Model::forward throws.
     static RightPass of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect);

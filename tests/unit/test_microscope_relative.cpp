@@ -180,7 +180,7 @@ TEST_CASE("relative microscope: what does not fit is refused with its name", "[m
     refuses([](auto& h) { h.positions = {0, -1}; }, "not used");
     refuses([](auto& h) { h.mask = Mask::Ones(2, 2); }, "mask of [2, 2]");
     refuses([](auto& h) { h.segments = Matrix<float>::Random(3, 4); }, "segment table of [3, 4]");
-    CHECK_THROWS_WITH(explain_softmax<float>({1, 2}, {1, 1}, 2, MaskedRow::zero), Catch::Contains("key 2"));
+    CHECK_THROWS_WITH(explain_relative_softmax<float>({1, 2}, {1, 1}, 2, MaskedRow::zero), Catch::Contains("key 2"));
 }
 
 TEST_CASE("relative microscope: the shift read backwards finds the number's place",

@@ -6,10 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/files.h"
+#include "tests/temporary_folder.h"
 #include "viewer/exhibits.h"
 
 using namespace locus;
+using locus::test::TemporaryFolder;
 
 namespace {
 

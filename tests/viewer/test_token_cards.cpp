@@ -97,3 +97,40 @@ TEST_CASE("cards: the slot under the pointer is the slot that is drawn there", "
     CHECK(places.slot_at(cards, -100) == 0);
     CHECK(places.slot_at(cards, 1000) == 3);
 }
+
+TEST_CASE("cards: an order written as on screen reads back as itself", "[viewer][xlnet]") {
+    const CardRow cards = cards_of_text("4 6", 9);
+    CHECK(cards == CardRow{0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5});
+    CHECK(order_text(cards) == "4 6");
+    CHECK(cards_of_text("4 12 6", 9) == cards);  // beyond the sentence
+    CHECK(cards_of_text("-", 2) == CardRow{0, 1, kDivider});
+    CHECK(order_text(cards_of_text("-", 2)) == "-");
+    CHECK_THROWS_WITH(cards_of_text("4 six", 9), Catch::Contains("\"six\""));
+    CHECK_THROWS_WITH(cards_of_text("0", 9), Catch::Contains("counted from 1"));
+    CHECK_THROWS_WITH(cards_of_text("4 4", 9), Catch::Contains("twice"));
+}
+
+TEST_CASE("cards: a click predicts a given card last, and gives a predicted one", "[viewer][xlnet]") {
+    const CardRow cards = cards_of_text("4 6", 9);
+    CHECK(order_text(toggled(cards, 1)) == "4 6 2");
+    CHECK(order_text(toggled(cards, 3)) == "6");
+    CHECK(given_of(toggled(cards, 3)) == std::vector<Index>{0, 1, 2, 3, 4, 6, 7, 8});
+    for (Index position = 0; position < 9; ++position)
+        CHECK(order_text(toggled(toggled(toggled(cards, position), position), position)) ==
+              order_text(toggled(cards, position)));
+}
+
+TEST_CASE("cards: two orders with the same words before ask for different places, and only g can tell",
+          "[viewer][xlnet][law]") {
+    const CardRow cards = cards_of_order({2, 1, 3, 0});  // 3 2 4 1
+    CHECK_FALSE(same_prefix(cards, 0).has_value());
+    const auto other = same_prefix(cards, 3);
+    REQUIRE(other.has_value());
+    CHECK(order_text(*other) == "3 2 1 4");
+    const StreamVisibility one = visibility_of(cards), two = visibility_of(*other);
+    // The words that were predicted before: the same ones, with the same view.
+    for (const Index before : {2, 1}) CHECK(one.content.row(before) == two.content.row(before));
+    // What the target may look at is the same set; which target it is, is not.
+    CHECK(one.query.row(3) == two.query.row(0));
+    CHECK_FALSE(same_prefix(cards_of_text("4 6", 9), 0).has_value());
+}

@@ -1,50 +1,24 @@
 // The viewer as a program: options, refusals, and a picture of every page.
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <set>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wsign-compare"
-#define STB_IMAGE_STATIC
-#define STB_IMAGE_IMPLEMENTATION
-#include <stb/stb_image.h>
-#pragma GCC diagnostic pop
+#include "tests/viewer/read_picture.h"
+#include "tests/viewer/run_view.h"
 
 using namespace locus::test;
 
 namespace {
 
-bool has_virtual_display() { return std::system("command -v xvfb-run >/dev/null && command -v xauth >/dev/null") == 0; }
-
-/// Runs the viewer on a display nobody sees.  xvfb-run ends with a status of its own when its clean-up fails, so the
-/// viewer's is handed out through stderr.
-Outcome view(const std::vector<std::string>& arguments) {
-    Outcome outcome = run("locus-view", arguments,
-                          "xvfb-run -a -n $((200 + $$ % 5000)) -s '-screen 0 2560x1600x24' "
-                          "sh -c '\"$0\" \"$@\"; echo \"status $?\" >&2' ");
-    const std::size_t at = outcome.err.find("status ");
-    if (at == std::string::npos) return outcome;
-    outcome.status = std::atoi(outcome.err.c_str() + at + 7);
-    outcome.err.erase(at);
-    return outcome;
-}
-
 /// How many different colours a picture has; 0 if it cannot be read or has another size.
 std::size_t colours_of(const fs::path& file, int width, int height) {
-    int found_width = 0, found_height = 0, channels = 0;
-    unsigned char* pixels = stbi_load(file.c_str(), &found_width, &found_height, &channels, 4);
-    if (!pixels) return 0;
-    std::vector<std::uint32_t> colours(
-        reinterpret_cast<std::uint32_t*>(pixels),
-        reinterpret_cast<std::uint32_t*>(pixels) + static_cast<std::ptrdiff_t>(found_width) * found_height);
-    stbi_image_free(pixels);
-    if (found_width != width || found_height != height) return 0;
-    std::sort(colours.begin(), colours.end());
-    return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+    const Picture picture = read_picture(file);
+    if (picture.width != width || picture.height != height) return 0;
+    std::set<std::uint32_t> colours;
+    for (std::size_t n = 0; n < picture.rgb.size(); n += 3)
+        colours.insert(picture.rgb[n] | picture.rgb[n + 1] << 8u | picture.rgb[n + 2] << 16u);
+    return colours.size();
 }
 
 /// Two dumps that differ in one cell, and what a check would say of them.
@@ -74,7 +48,7 @@ struct Report {
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "positions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ncompare\n");
+          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
@@ -116,7 +90,7 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
     }
     const TemporaryFolder folder;
     for (const std::string page :
-         {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "compare"})
+         {"start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/plots/number_format.h"
 
@@ -129,7 +130,7 @@ void ComparePage::choose_place(Scene& scene) {
                               (state.report ? std::to_string(state.shown_case) : "");
     if (placed_for_ == place) return;
     placed_for_ = place;
-    if (state.from_model()) return;
+    if (std::exchange(state.keeps_place, false) || state.from_model()) return;
     const ReportedStage* reported = state.report ? state.reported()->find(answer.stage) : nullptr;
     StagePlace at;
     const auto named = reported ? place_of(answer.a, reported->index) : std::nullopt;
@@ -174,7 +175,7 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     layout.title = layout.headline + ui.px(34);
     layout.cells = layout.title + ui.px(20) + header;
     const float below =
-        state.report ? std::min(stage_list_height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
+        state.report ? std::min(list_.height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
     const float by_width = (inside.width() - names - 2 * layout.gap) / 3;
     const float by_height = inside.y1 - layout.cells - ui.px(40) - below;
     const float side = std::floor(std::max(ui.px(60), std::min(by_width, by_height)));
@@ -189,6 +190,12 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     layout.gap += std::floor(wider);
     layout.left = inside.x0 + names + std::floor(std::max(0.0f, spare - 2 * wider) / 2);
     return layout;
+}
+
+void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
+    CompareState& state = scene.state.compare;
+    const std::string clicked = list_.draw(scene.ui, room, *state.reported(), state.stage);
+    if (!clicked.empty()) state.open_stage(clicked);
 }
 
 void ComparePage::draw(Scene& scene, const Rect& whole) {
@@ -259,6 +266,24 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
         return true;
     }
     return move_cell(cursor(scene.state), locked(scene.state), state.view, sheets_.rows, sheets_.cols, press);
+}
+
+std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!ready(scene) || a_.size() == 0) return matrices;
+    const CompareState& state = scene.state.compare;
+    const CompareAnswer& answer = scene.answer->compare;
+    const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, sheets_.heads - 1); };
+    matrices.push_back(named_sheet("A", "A", answer.a, state.sample, inside(state.head)));
+    matrices.push_back(named_sheet("B", "B", answer.b, state.sample, inside(state.head_of_b())));
+    matrices.push_back(named_matrix("A-B", "A \u2212 B", answer.stage, Matrix<double>(a_ - b_)));
+    for (std::size_t n = 0; n < matrices.size(); ++n) {
+        matrices[n].rows = row_words_;
+        matrices[n].cols = column_words_;
+        matrices[n].map = heatmaps_[n].map();
+        matrices[n].range = heatmaps_[n].range();
+    }
+    return matrices;
 }
 
 std::unique_ptr<Page> make_compare_page() { return std::make_unique<ComparePage>(); }

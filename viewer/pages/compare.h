@@ -12,6 +12,7 @@
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/side_column.h"
+#include "viewer/stage_list.h"
 #include "viewer/worker.h"
 
 namespace locus {
@@ -43,6 +44,7 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool settled(const State& state) const override;
 
 private:
@@ -88,7 +90,6 @@ private:
     void describe(Scene& scene, Cell cell) const;
     void draw_profile(Scene& scene, const Rect& room) const;
     void draw_stage_list(Scene& scene, const Rect& room);
-    float stage_list_height(const Ui& ui, float width) const;
 
     const ZooList* zoo_list(const Scene& scene);
     void draw_zoo(Scene& scene, const Rect& room);
@@ -98,7 +99,6 @@ private:
     void glow(Scene& scene);
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
-    void draw_mistake(Scene& scene, SideColumn& column) const;
     void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
@@ -119,9 +119,9 @@ private:
     std::string where_;
     std::vector<std::string> row_words_, column_words_;  // empty: numbers
     std::vector<std::string> stages_;
-    std::string placed_for_, made_for_, followed_;  // followed_: the stage last scrolled into sight
-    bool whole_numbers_ = false;                    // an index tensor
-    bool outdated_ = false;                         // the files are not those that the report judged
+    std::string placed_for_, made_for_;
+    bool whole_numbers_ = false;  // an index tensor
+    bool outdated_ = false;       // the files are not those that the report judged
     bool shows_tokens_ = true;
     Index row_seen_ = -1;                // State::cell.i when it was last looked at
     std::array<ChangedCells, 2> glows_;  // of A and B
@@ -129,8 +129,8 @@ private:
     std::unique_ptr<MistakeAsker> asker_;
     std::string typed_;  // in an open popup
     int hovered_mistake_ = 0, followed_mistake_ = 0;
-    float zoo_scroll_ = 0;
-    float stage_scroll_ = 0, side_scroll_ = 0, list_height_ = 0, list_width_ = 0;
+    float zoo_scroll_ = 0, side_scroll_ = 0;
+    StageList list_;
 };
 
 }  // namespace locus

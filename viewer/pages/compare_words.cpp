@@ -6,20 +6,11 @@
 #include "viewer/lesson_links.h"
 #include "viewer/pages/compare.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/report_words.h"
 
 namespace locus {
 
 namespace {
-
-std::string joined(const std::vector<Index>& index) {
-    std::string text;
-    for (const Index at : index) text += (text.empty() ? "[" : ", ") + std::to_string(at);
-    return text.empty() ? text : text + "]";
-}
-
-const char* in_words(StageState state) {
-    return state == StageState::pass ? "passes" : state == StageState::fail ? "fails" : "not reported";
-}
 
 bool is_p2c_of_paper(const CompareState& state) {
     const bool paper_a = state.a.dialect == Dialect::paper, paper_b = state.b.dialect == Dialect::paper;
@@ -72,53 +63,7 @@ void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect&
 
 void ComparePage::draw_report_words(Scene& scene, SideColumn& column) const {
     const CompareState& state = scene.state.compare;
-    const ReportedCase& one = *state.reported();
-    if (state.report->pass) column.sentence("This report passes: nothing that the port reported is wrong.", false);
-    for (std::size_t n = 0; n < state.report->errors.size() && n < 2; ++n)
-        column.sentence(state.report->errors[n], false);
-    const ReportedStage* stage = one.find(state.stage);
-    if (!stage) return;
-    column.heading(scene.ui.cut(stage->name, column.width() * 0.62f, Face::title), in_words(stage->state));
-    const bool first = stage->name == one.first;
-    if (stage->state == StageState::fail) {
-        column.sentence((first ? "The first wrong stage: " : "") + stage->reason + ".", false);
-        if (!stage->index.empty()) column.row("worst cell", joined(stage->index));
-        column.row("allowed", brief(stage->allowed));
-    } else if (stage->state == StageState::pass) {
-        column.row("worst cell", joined(stage->index));
-        column.row("allowed", brief(stage->allowed));
-    } else {
-        column.sentence("The port's dump does not hold this stage. That is no failure.");
-    }
-    column.rule();
-    if (first) draw_mistake(scene, column);
-}
-
-void ComparePage::draw_mistake(Scene& scene, SideColumn& column) const {
-    const ReportedCase& one = *scene.state.compare.reported();
-    if (one.mistake) {
-        const ReportedMistake& mistake = *one.mistake;
-        column.heading("This is mistake " + std::to_string(mistake.number), "residual " + brief(mistake.residual));
-        column.sentence(mistake.name + (mistake.how.empty() ? "" : " (" + mistake.how + ")") + ".", false);
-        if (mistake.runner_up)
-            column.row(*mistake.runner_up == 0 ? "next best: the right formula"
-                                               : "next best: mistake " + std::to_string(*mistake.runner_up),
-                       (mistake.runner_up_is_bound ? "at least " : "") + brief(mistake.runner_up_residual));
-        if (!mistake.betrays.empty()) column.sentence("What betrays it: " + mistake.betrays + ".");
-        if (!mistake.lesson.empty() && column.link("Lesson " + mistake.lesson)) {
-            const std::string command = "./locus lesson " + std::to_string(std::stoi(mistake.lesson));
-            ImGui::SetClipboardText(command.c_str());
-            scene.state.notice = "copied: " + command;
-        }
-    } else {
-        column.heading("No known mistake fits");
-        column.sentence(one.pattern.empty() ? "No mistake of the catalogue explains these values." : one.pattern + ".",
-                        false);
-    }
-    std::string more;
-    for (const std::string& name : one.would_narrow) more += (more.empty() ? "" : " and ") + name;
-    if (!more.empty()) column.sentence("Report " + more + " too: that narrows it down most.");
-    column.rule();
+    draw_report_verdict(scene, column, *state.report, *state.reported(), state.stage);
 }
 
 void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
@@ -127,6 +72,9 @@ void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
     const std::string place = "(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")";
     column.heading("This cell", locked(scene.state) ? "locked " + place : place);
     column.sentence(place_in_words(cell), false);
+    scene.ui.note("compare/a", a);
+    scene.ui.note("compare/b", b);
+    scene.ui.note("compare/difference", a - b);
     column.row("A", value_text(a));
     column.row("B", value_text(b));
     column.row("A \u2212 B", value_text(a - b), true);
@@ -141,6 +89,11 @@ void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
                    !many                ? ""
                    : sheets_.heads == 1 ? "sample " + std::to_string(state.sample)
                                         : "head " + std::to_string(std::min(state.head, sheets_.heads - 1)));
+    scene.ui.note("compare/largest", here_.largest);
+    scene.ui.note("compare/mean", here_.mean);
+    scene.ui.note("compare/p99", here_.p99);
+    scene.ui.note("compare/cosine", here_.cosine);
+    scene.ui.note("compare/outside", static_cast<double>(here_.outside));
     column.row("largest", value_text(here_.largest));
     column.row("mean", value_text(here_.mean));
     column.row("99 % are below (p99)", value_text(here_.p99));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/film_controls.h"
 #include "viewer/formula_bar.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/matrix_labels.h"
@@ -14,6 +15,7 @@ namespace locus {
 namespace {
 
 constexpr Index kStreamColumns = 32;
+constexpr double kPartsPerSecond = 0.5;
 
 /// Mean over heads, or one of them: [1,H,T,T] -> [T,T].
 Matrix<float> shown_attention(const Tensor<float>& probs, Index head) {
@@ -21,6 +23,17 @@ Matrix<float> shown_attention(const Tensor<float>& probs, Index head) {
     Matrix<float> mean = probs.matrix(0);
     for (Index h = 1; h < probs.extent(1); ++h) mean += probs.matrix(h);
     return mean / static_cast<float>(probs.extent(1));
+}
+
+PartStatistics statistics_of(const ConstView<float>& values) {
+    PartStatistics part{0, 0, 0, 0, values.rows(), values.cols()};
+    if (values.size() == 0) return part;
+    const Matrix<double> exact = values.cast<double>();
+    part.mean = exact.mean();
+    part.deviation = std::sqrt((exact.array() - part.mean).square().mean());
+    part.smallest = exact.minCoeff();
+    part.largest = exact.maxCoeff();
+    return part;
 }
 
 std::vector<double> distances(const ConstView<float>& from, const ConstView<float>& to) {
@@ -45,15 +58,19 @@ void DecoderPage::refresh(const Scene& scene) {
     const Answer& answer = *scene.answer;
     const Index head = scene.state.decoder_head;
     const PictureVersion stream{answer.serial, 0, scene.state.theme}, attention{answer.serial, head, scene.state.theme};
+    const bool fresh = serial_ != answer.serial;
+    serial_ = answer.serial;
     const auto rows = [&](const char* stage) { return answer.trace.at(stage).as<float>().rows(); };
     const auto show = [&](std::size_t n, const ConstView<float>& values) {
         streams_[n].show(stream, pool_columns(values, kStreamColumns), {}, MapKind::diverging);
+        if (fresh) statistics_[n] = statistics_of(values);
     };
     show(0, answer.decoder.absolute);
     show(1, answer.decoder.hidden);
     show(2, rows("emd.0.output"));
     show(3, rows("emd.1.output"));
     if (answer.trace.find("mlm.transform")) show(4, rows("mlm.transform"));
+    if (fresh) statistics_[5] = statistics_of(rows("emd.query.0"));
     float largest = 0;
     std::array<Matrix<float>, 2> shown;
     for (std::size_t pass = 0; pass < 2; ++pass) {
@@ -80,7 +97,8 @@ void DecoderPage::draw(Scene& scene, const Rect& room) {
         return;
     }
     refresh(scene);
-    view_.clamp(scene.answer->length());
+    clock_.advance(scene.state.decoder.film, ImGui::GetTime(), kLastPart, kPartsPerSecond, scene.state.reduce_motion);
+    scene.state.decoder_view.clamp(scene.answer->length());
     const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
     const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
     const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
@@ -111,13 +129,16 @@ void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labe
                                     {"H", ui.theme->c2c, Face::mono_small}};
     ui.spans(cells.x1 - ui.spans_width(note), cells.y0 - ui.px(14), note);
     bool clicked = false;
-    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), view_, clicked);
+    const auto cell = explore(ui, pass == 0 ? "pass 1" : "pass 2", cells, answer.length(), state.decoder_view, clicked);
     if (cell && (clicked || !state.locked)) state.cell = *cell;
-    if (clicked) state.locked = true;
-    heatmap.draw(ui, cells, view_);
-    heatmap.draw_crosshair(ui, cells, view_, state.cell);
+    if (clicked) {
+        state.locked = true;
+        state.decoder.side = static_cast<std::size_t>(pass) + 1;
+    }
+    heatmap.draw(ui, cells, state.decoder_view);
+    heatmap.draw_crosshair(ui, cells, state.decoder_view, state.cell);
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
-    if (labels) draw_row_labels(ui, answer, cells, view_, state.cell.i);
+    if (labels) draw_row_labels(ui, answer, cells, state.decoder_view, state.cell.i);
     if (!cell) return;
     const auto token = [&](Index t) { return answer.labels[static_cast<std::size_t>(t)]; };
     draw_tooltip(
@@ -137,10 +158,10 @@ void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) c
     for (const auto& moves : moves_)
         for (const double move : moves) largest = std::max(largest, move);
     const float length = rows.x1 - numbers - x0;
-    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, view_, scene.state.cell.i);
+    draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, scene.state.cell.i);
     ui.draw().push_clip({room.x0, rows.y0}, {rows.x1 + 1, rows.y1});
     for (Index t = 0; t < answer.length(); ++t) {
-        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, view_, answer.length(), {t, 0});
+        const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, answer.length(), {t, 0});
         if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
         const float thick = std::clamp(std::floor(row.height() * 0.3f), 1.0f, ui.px(6));
         for (std::size_t pass = 0; pass < 2; ++pass) {
@@ -170,7 +191,44 @@ bool DecoderPage::press(Scene& scene, const KeyPress& press) {
         state.strength = std::clamp(state.strength + (press.character == 'i' ? -0.1 : 0.1), 0.0, 1.0);
         return true;
     }
-    return move_cell(state.cell, state.locked, view_, scene.answer->length(), press);
+    if (press.character == 'e') {
+        state.decoder.side = (state.decoder.side + 1) % 3;
+        return true;
+    }
+    if (press.character == 'c' && state.decoder.side > 0 && scene.answer->decoder.unavailable.empty()) {
+        ImGui::SetClipboardText(explanation(scene).c_str());
+        state.notice = "copied: every number of this cell";
+        return true;
+    }
+    if (press_film(state.decoder.film, kLastPart, press)) return true;
+    return move_cell(state.cell, state.locked, state.decoder_view, scene.answer->length(), press);
+}
+
+std::vector<NamedMatrix> DecoderPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!scene.answer || !scene.answer->decoder.unavailable.empty()) return matrices;
+    const Answer& answer = *scene.answer;
+    const Index head = scene.state.decoder_head;
+    for (const int pass : {0, 1}) {
+        const std::string title = "pass " + std::to_string(pass + 1);
+        const Stage& stage = answer.trace.at("emd." + std::to_string(pass) + ".probs");
+        NamedMatrix matrix =
+            head >= 0 ? named_sheet(title, title + " attention", stage, 0, head)
+                      : named_matrix(title, title + " attention", stage.name, shown_attention(stage.as<float>(), head));
+        if (head < 0) matrix.part = "mean of heads";
+        matrix.rows = matrix.cols = answer.labels;
+        matrix.visible = answer.visible;
+        matrix.map = MapKind::sequential;
+        matrix.range = passes_[static_cast<std::size_t>(pass)].range();
+        matrices.push_back(std::move(matrix));
+    }
+    for (const char* name : {"emd.query.0", "emd.0.output", "emd.1.output", "mlm.transform"}) {
+        const Stage* stage = answer.trace.find(name);
+        if (!stage) continue;
+        matrices.push_back(named_sheet(name, name, *stage));
+        matrices.back().rows = answer.labels;
+    }
+    return matrices;
 }
 
 std::unique_ptr<Page> make_decoder_page() { return std::make_unique<DecoderPage>(); }

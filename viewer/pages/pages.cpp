@@ -7,6 +7,7 @@ namespace locus {
 
 const std::vector<PageName>& page_names() {
     static const std::vector<PageName> names = {
+        {"start", '0', "where to begin: every page as a small live picture, sentences, models, a tour"},
         {"positions", '1', "from the offset of two tokens to a row of the relative table"},
         {"attention", '2', "one head, every term by itself, and why a cell is what it is"},
         {"decoder", '3', "absolute positions enter the query; the words behind every [MASK]"},
@@ -17,12 +18,14 @@ const std::vector<PageName>& page_names() {
         {"text", '7', "counting models: words and documents, how alike they are, and how far words must travel", true},
         {"compare", '8', "one stage of two sources, cell by cell: dialects, layers, heads, precisions, dumps of a port",
          true},
+        {"conformance", '9', "which cases of the kit a port passes, its first wrong stage, and the mistake behind it", true},
     };
     return names;
 }
 
 std::vector<std::unique_ptr<Page>> make_pages() {
     std::vector<std::unique_ptr<Page>> pages;
+    pages.push_back(make_start_page());
     pages.push_back(make_positions_page());
     pages.push_back(make_attention_page());
     pages.push_back(make_decoder_page());
@@ -31,6 +34,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_permutation_page());
     pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
+    pages.push_back(make_conformance_page());
     return pages;
 }
 

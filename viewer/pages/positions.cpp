@@ -96,7 +96,25 @@ bool PositionsPage::press(Scene& scene, const KeyPress& press) {
         state.kind = 1 - state.kind;
         return true;
     }
-    return move_cell(state.cell, state.locked, view_, static_cast<Index>(state.length), press);
+    return move_cell(state.cell, state.locked, state.view, static_cast<Index>(state.length), press);
+}
+
+std::vector<NamedMatrix> PositionsPage::numbers(const Scene& scene) {
+    if (!line_) return {};
+    const auto length = static_cast<Index>(scene.state.positions.length);
+    const auto matrix_of = [&](const char* id, const char* title, const char* stage, auto number) {
+        IndexTensor values({length, length});
+        for (Index n = 0; n < values.size(); ++n) values[n] = number(n / length, n % length);
+        NamedMatrix matrix = named_matrix(id, title, stage, Matrix<float>(0, 0));
+        matrix.stage.values = std::move(values);
+        return matrix;
+    };
+    std::vector<NamedMatrix> matrices = {
+        matrix_of("offsets", "how far is j from i?", "offsets", [](Index i, Index j) { return i - j; }),
+        matrix_of("rows", "which row of the table?", "relative.index",
+                  [&](Index i, Index j) { return line_->row(i, j); })};
+    matrices[1].range = rows_.range();
+    return matrices;
 }
 
 std::unique_ptr<Page> make_positions_page() { return std::make_unique<PositionsPage>(); }

@@ -24,6 +24,7 @@ public:
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
     void refresh(Scene& scene);
@@ -40,7 +41,6 @@ private:
     std::uint64_t version_ = 0;
     std::optional<BucketLine> line_;
     Heatmap offsets_, rows_;
-    MatrixView view_;
 };
 
 /// The dialect decides what happens beyond the farthest offset, as it does in a model.

@@ -21,17 +21,17 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
             Align::right);
     bool clicked = false;
     const auto length = static_cast<Index>(state.length);
-    const std::optional<Cell> cell = explore(ui, which == 0 ? "offsets" : "rows", cells, length, view_, clicked);
-    view_.clamp(length);
+    const std::optional<Cell> cell = explore(ui, which == 0 ? "offsets" : "rows", cells, length, state.view, clicked);
+    state.view.clamp(length);
     if (cell) pointed = cell;
     if (cell && clicked) {
         state.locked = !(state.locked && state.cell == *cell);
         state.cell = *cell;
     }
-    heatmap.draw(ui, cells, view_);
+    heatmap.draw(ui, cells, state.view);
     draw_diagonal(scene, cells);
     if (which == 1) draw_edge(scene, cells);
-    heatmap.draw_crosshair(ui, cells, view_, state.cell);
+    heatmap.draw_crosshair(ui, cells, state.view, state.cell);
     draw_numbers(scene, cells);
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
     if (which == 1)
@@ -47,17 +47,17 @@ void PositionsPage::draw_numbers(const Scene& scene, const Rect& cells) const {
     const Ui& ui = scene.ui;
     const PositionsState& state = scene.state.positions;
     const auto length = static_cast<Index>(state.length);
-    const double side = view_.shown(length);
+    const double side = state.view.shown(length);
     const auto fit = static_cast<int>(cells.width() / ui.px(36));
     const auto ticks = [&](double first) { return whole_ticks(std::ceil(first), std::floor(first + side - 1), fit); };
-    for (const double tick : ticks(view_.first_i)) {
-        const Rect row = cell_rect(cells, view_, length, {static_cast<Index>(tick), 0});
+    for (const double tick : ticks(state.view.first_i)) {
+        const Rect row = cell_rect(cells, state.view, length, {static_cast<Index>(tick), 0});
         ui.text(cells.x0 - ui.px(6), row.middle_y(), whole(static_cast<Index>(tick)),
                 static_cast<Index>(tick) == state.cell.i ? ui.theme->text : ui.theme->muted, Face::mono_small,
                 Align::right);
     }
-    for (const double tick : ticks(view_.first_j)) {
-        const Rect column = cell_rect(cells, view_, length, {0, static_cast<Index>(tick)});
+    for (const double tick : ticks(state.view.first_j)) {
+        const Rect column = cell_rect(cells, state.view, length, {0, static_cast<Index>(tick)});
         ui.text(column.middle_x(), cells.y0 - ui.px(9), whole(static_cast<Index>(tick)),
                 static_cast<Index>(tick) == state.cell.j ? ui.theme->text : ui.theme->muted, Face::mono_small,
                 Align::centre);
@@ -74,7 +74,7 @@ void PositionsPage::draw_diagonal(const Scene& scene, const Rect& cells) const {
         for (Index j = 0; j < length; ++j) {
             if (line_->row(i, j) != row) continue;
             const bool same_offset = i - j == offset;  // the others only share the row
-            ui.fill(cell_rect(cells, view_, length, {i, j}), faded(ui.theme->text, same_offset ? 0.45f : 0.16f));
+            ui.fill(cell_rect(cells, state.view, length, {i, j}), faded(ui.theme->text, same_offset ? 0.45f : 0.16f));
         }
     ui.draw().pop_clip();
 }
@@ -92,7 +92,7 @@ void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
             for (Index j = 0; j < length; ++j) {
                 const ImU32 colour = halo ? ui.theme->background : ui.theme->p2p;
                 const float width = halo ? ui.px(2) : ui.px(1);
-                const Rect cell = cell_rect(cells, view_, length, {i, j});
+                const Rect cell = cell_rect(cells, state.view, length, {i, j});
                 if (j > 0 && is_edge(i, j) != is_edge(i, j - 1))
                     ui.fill({cell.x0 - width, cell.y0 - width, cell.x0 + width, cell.y1 + width}, colour);
                 if (i > 0 && is_edge(i, j) != is_edge(i - 1, j))

@@ -47,6 +47,11 @@ void PositionsPage::draw_side(Scene& scene, const Rect& room) {
             ++sharing;
             pairs += length - std::abs(o);
         }
+    const auto note = [&](const char* id, Index value) { scene.ui.note(id, static_cast<double>(value)); };
+    note("positions/offset", offset);
+    note("positions/row", row);
+    note("positions/sharing", sharing);
+    note("positions/pairs", pairs);
     column.heading("Who shares row " + std::to_string(row) + "?", "of " + std::to_string(2 * span));
     column.row("offsets", std::to_string(sharing));
     column.row("pairs of tokens", std::to_string(pairs));

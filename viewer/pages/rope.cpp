@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "core/positions/rope_decay.h"
+#include "viewer/film_controls.h"
 #include "viewer/plots/number_format.h"
 
 namespace locus {
 
 namespace {
 
+constexpr double kPositionsPerSecond = 4;
 constexpr Index kTrainedLength = 64;  // tokens of the texts that tiny-roformer was trained on
 
 double dot(const std::vector<Point>& steps) {
@@ -46,10 +48,13 @@ void RopePage::fit(RopeState& state) const {
     const auto below = [](Index& value, Index count) { value = std::clamp<Index>(value, 0, count - 1); };
     below(state.layer, sizes.layers);
     below(state.head, sizes.heads);
-    below(state.query, exhibit().length());
-    below(state.key, exhibit().length());
-    below(state.m, kLastPosition + 1);
-    below(state.n, kLastPosition + 1);
+    // A token that a shorter sentence no longer has gives way, and its position with it.
+    const Index tokens = exhibit().length();
+    if (state.query >= tokens) state.m = state.query = tokens - 1;
+    if (state.key >= tokens) state.n = state.key = tokens - 1;
+    below(state.m, last_position() + 1);
+    below(state.n, last_position() + 1);
+    below(state.factor, 17);
     below(state.base, static_cast<Index>(std::size(kRopeBases)));
     below(state.scaling, 5);
 }
@@ -58,7 +63,7 @@ void RopePage::refresh(RopeState& state) {
     fit(state);
     std::string wanted = std::to_string(source_.serial()) + " ";
     for (const double value :
-         {static_cast<double>(state.m), static_cast<double>(state.n), state.shift, static_cast<double>(state.query),
+         {static_cast<double>(state.m), static_cast<double>(state.n), state.shift.at, static_cast<double>(state.query),
           static_cast<double>(state.key), static_cast<double>(state.layer), static_cast<double>(state.head),
           static_cast<double>(state.layout), static_cast<double>(state.base), static_cast<double>(state.scaling),
           static_cast<double>(state.factor)})
@@ -70,7 +75,7 @@ void RopePage::refresh(RopeState& state) {
     now.k = exhibit().key(state.layer, state.head, state.key);
     RopeOptions options{kRopeBases[state.base], static_cast<RopeScaling>(state.scaling),
                         static_cast<double>(state.factor), kTrainedLength};
-    now.frequencies = rope_frequencies(now.q.size(), options, kLastPosition + 1);
+    now.frequencies = rope_frequencies(now.q.size(), options, last_position() + 1);
     const auto& [theta, factor] = now.frequencies;
     const RotaryLayout layout = layout_of(state);
     const auto m = static_cast<double>(state.m), n = static_cast<double>(state.n);
@@ -81,13 +86,13 @@ void RopePage::refresh(RopeState& state) {
     };
     now.q_before = hands_of(now.q, layout);
     now.k_before = hands_of(now.k, layout);
-    now.q_after = turned(now.q_before, theta, m + state.shift, factor);
-    now.k_after = turned(now.k_before, theta, n + state.shift, factor);
+    now.q_after = turned(now.q_before, theta, m + state.shift.at, factor);
+    now.k_after = turned(now.k_before, theta, n + state.shift.at, factor);
     now.steps = product_steps(now.q_after, now.k_after);
     now.corners = head_to_tail(now.steps);
     now.score = dot(now.steps);
     now.unshifted = dot(steps_at(now.q, now.k, layout, m, n));
-    now.shifts = {state.shift == 0 ? 1 : static_cast<Index>(state.shift), 100};
+    now.shifts = {std::max<Index>(1, static_cast<Index>(state.shift.at)), 100};
     now.difference = now.float32_difference = 0;
     for (std::size_t at = 0; at < now.shifts.size(); ++at) {
         const Index t = now.shifts[at];
@@ -106,6 +111,7 @@ void RopePage::refresh(RopeState& state) {
     }
     now.permuted = dot(steps_at(q_ordered, k_ordered, RotaryLayout::half_split, m, n));
     fill_curves(state);
+    explain(state);
 }
 
 void RopePage::fill_curves(const RopeState& state) {
@@ -148,13 +154,13 @@ float RopePage::draw_bar(Scene& scene, const Rect& bar) {
         x += width + ui.px(14);
     };
     const ImU32 muted = ui.theme->muted;
-    stepper("m", "query position m", std::to_string(state.m), state.m, 0, kLastPosition, ui.theme->c2c);
-    stepper("n", "key position n", std::to_string(state.n), state.n, 0, kLastPosition, ui.theme->c2p);
-    x += ui.text(x, y, "shift both by t", muted) + ui.px(7);
-    ui.slider("shift", x, y, ui.px(76), state.shift, 0, 200, 1);
-    ui.text(x + ui.px(76) + ui.px(30), y, std::to_string(static_cast<Index>(state.shift)), ui.theme->text, Face::mono,
-            Align::right);
-    x += ui.px(76) + ui.px(44);
+    stepper("m", "query position m", std::to_string(state.m), state.m, 0, last_position(), ui.theme->c2c);
+    stepper("n", "key position n", std::to_string(state.n), state.n, 0, last_position(), ui.theme->c2p);
+    x += ui.text(x, y, "shift t", muted) + ui.px(7);
+    const bool whole_shift = state.shift.at == std::floor(state.shift.at);
+    x = draw_film_controls(ui, "shift", x, y, ui.px(56), state.shift, kLastShift,
+                           fixed(state.shift.at, whole_shift ? 0 : 1), scene.state.reduce_motion) +
+        ui.px(12);
     stepper("base", "base", grouped(static_cast<std::int64_t>(kRopeBases[state.base])), state.base, 0,
             static_cast<Index>(std::size(kRopeBases)) - 1, muted);
     stepper("scaling", "scaling", to_string(static_cast<RopeScaling>(state.scaling)), state.scaling, 0, 4, muted);
@@ -164,6 +170,8 @@ float RopePage::draw_bar(Scene& scene, const Rect& bar) {
 
 void RopePage::draw(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
+    clock_.advance(scene.state.rope.shift, ImGui::GetTime(), kLastShift, kPositionsPerSecond,
+                   scene.state.reduce_motion);
     refresh(scene.state.rope);
     const Rect inside = room.inset(ui.px(16), ui.px(12));
     const float curves = std::max(ui.px(176), inside.height() * 0.27f), gap = ui.px(18);
@@ -173,7 +181,7 @@ void RopePage::draw(Scene& scene, const Rect& room) {
     draw_dials(scene, {inside.x0, inside.y0, middle, inside.y0 + half - ui.px(12)}, true);
     draw_dials(scene, {inside.x0, inside.y0 + half, middle, inside.y0 + 2 * half - ui.px(12)}, false);
     const float wires = ui.px(112);
-    draw_walk(scene, {middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)});
+    draw_middle(scene, {middle + gap, inside.y0, inside.x1, below - wires - ui.px(16)});
     draw_wires(scene, {middle + gap, below - wires - ui.px(2), inside.x1, below - ui.px(14)});
     draw_curves(scene, {inside.x0, below, inside.x1, inside.y1});
     plane_ = next_plane_;
@@ -181,10 +189,20 @@ void RopePage::draw(Scene& scene, const Rect& room) {
 
 bool RopePage::press(Scene& scene, const KeyPress& press) {
     RopeState& state = scene.state.rope;
-    const auto step = [](Index& value, Index by) {
-        value = std::clamp<Index>(value + by, 0, kLastPosition);
+    const auto step = [this](Index& value, Index by) {
+        value = std::clamp<Index>(value + by, 0, last_position());
         return true;
     };
+    const bool matrix = state.shown > 0;
+    if (matrix) {
+        Cell cell{state.query, state.key};
+        bool locked = true;
+        if (move_cell(cell, locked, state.view, exhibit().length(), press)) {
+            choose(state, cell);
+            return true;
+        }
+    }
+    if (press_film(state.shift, kLastShift, press)) return true;
     switch (press.key) {
         case Key::left:
             return step(state.m, -1);
@@ -201,10 +219,17 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
     }
     switch (press.character) {
         case 's':
-            state.shift = std::min(state.shift + 1, 200.0);
+            step_film(state.shift, 1, kLastShift);
             return true;
         case 'S':
-            state.shift = std::max(state.shift - 1, 0.0);
+            step_film(state.shift, -1, kLastShift);
+            return true;
+        case 'w':
+            state.shown = (state.shown + 1) % 4;
+            return true;
+        case 'c':
+            ImGui::SetClipboardText(explanation(state).c_str());
+            scene.state.notice = "copied: every number of this cell";
             return true;
         case 'x':
             state.layout = 1 - state.layout;
@@ -218,6 +243,26 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
         default:
             return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
     }
+}
+
+std::vector<NamedMatrix> RopePage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    const RopeNumbers& now = numbers_;
+    if (now.curve.empty()) return matrices;
+    const std::string layer = "layer." + std::to_string(scene.state.rope.layer) + ".";
+    const std::string head = "head " + std::to_string(scene.state.rope.head);
+    const auto add = [&](const char* id, const char* title, const std::string& stage, const RowVector<double>& row) {
+        matrices.push_back(named_matrix(id, title, stage, Matrix<double>(row)));
+        matrices.back().part = head;
+    };
+    add("query", "query before the turn", layer + "q", now.q);
+    add("key", "key before the turn", layer + "k", now.k);
+    add("scores", "score over m \u2212 n", "rope.scores",
+        Eigen::Map<const RowVector<double>>(now.curve.data(), static_cast<Index>(now.curve.size())));
+    for (Index offset = -kReach; offset <= kReach; ++offset) matrices.back().cols.push_back(std::to_string(offset));
+    add("bound", "the paper's bound B(r)", "rope.bound",
+        Eigen::Map<const RowVector<double>>(now.bound.data(), static_cast<Index>(now.bound.size())));
+    return matrices;
 }
 
 std::unique_ptr<Page> make_rope_page() { return std::make_unique<RopePage>(); }

@@ -77,8 +77,8 @@ void RopePage::draw_curves(Scene& scene, const Rect& room) {
     if (std::abs(distance) <= kReach) plot.marked_x = static_cast<double>(distance);
     const auto under = draw_line_plot(ui, "curve", {left.x0, left.y0, left.x1, left.y1}, plot);
     if (under && ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
-        state.m = std::clamp<Index>(state.n + static_cast<Index>(*under), 0, kLastPosition);
-        state.n = std::clamp<Index>(state.m - static_cast<Index>(*under), 0, kLastPosition);
+        state.m = std::clamp<Index>(state.n + static_cast<Index>(*under), 0, last_position());
+        state.n = std::clamp<Index>(state.m - static_cast<Index>(*under), 0, last_position());
     }
     const float below = room.y1 - ui.px(5);
     ui.text(left.x0 + ui.px(34), below, "key to the right \u2190 m \u2212 n \u2192 key to the left", ui.theme->muted,

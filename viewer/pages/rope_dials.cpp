@@ -43,8 +43,8 @@ void RopePage::draw_dials(Scene& scene, const Rect& room, bool query) {
     const Ui& ui = scene.ui;
     const RopeState& state = scene.state.rope;
     const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
-    const auto t = static_cast<Index>(state.shift);
-    const std::string position = std::to_string((query ? state.m : state.n) + t);
+    const double at = static_cast<double>(query ? state.m : state.n) + state.shift.at;
+    const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
     ui.text(room.x0, room.y0 + ui.px(8), (query ? "query, turned by " : "key, turned by ") + position + "\u00b7\u03b8",
             colour, Face::title);
     ui.text(room.x1, room.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
@@ -78,13 +78,13 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
     if (mouse.held && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
         const double pointed = std::atan2(centre.y - mouse.at.y, mouse.at.x - centre.x);
         Index& position = query ? state.m : state.n;
-        position = position_at_angle(std::atan2(before[plane].y, before[plane].x) + state.shift * theta, pointed, theta,
-                                     position, kLastPosition);
+        position = position_at_angle(std::atan2(before[plane].y, before[plane].x) + state.shift.at * theta, pointed,
+                                     theta, position, last_position());
     }
     const bool marked = plane_ == static_cast<int>(plane);
     const double scale = radius * 0.94 / longest(before);
     const double from = std::atan2(before[plane].y, before[plane].x);
-    const double turn = (static_cast<double>(query ? state.m : state.n) + state.shift) * theta;
+    const double turn = (static_cast<double>(query ? state.m : state.n) + state.shift.at) * theta;
     const auto reach = static_cast<float>(length(drawn(before[plane])) * scale);
     if (turn >= kTurn)
         ui.draw().disc(centre, reach, faded(colour, 0.16f));
@@ -118,9 +118,7 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
 void RopePage::draw_walk(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    ui.text(room.x0, room.y0 + ui.px(8), "q \u00b7 k, plane by plane, head to tail", theme.text, Face::title);
-    ui.text(room.x1, room.y0 + ui.px(8), "real part = the score", theme.muted, Face::mono_small, Align::right);
-    const Rect area{room.x0 + ui.px(26), room.y0 + ui.px(24), room.x1, room.y1 - ui.px(16)};
+    const Rect area{room.x0 + ui.px(26), room.y0, room.x1, room.y1 - ui.px(16)};
     // One unit is as long across as upwards.
     const Frame frame =
         frame_around(numbers_.corners, static_cast<double>(area.width()) / static_cast<double>(area.height()), 0.12);
@@ -158,7 +156,7 @@ void RopePage::draw_walk(Scene& scene, const Rect& room) {
     ui.draw().line(place({0, 0}), foot, theme.p2c, ui.px(2));
     ui.draw().disc(end, ui.px(4), theme.text);
     const float above = end.y >= foot.y ? foot.y - ui.px(11) : foot.y + ui.px(12);
-    const std::string label = "score " + fixed(numbers_.score, 2);
+    const std::string label = "q\u00b7k " + fixed(numbers_.score, 2);
     const float half = ui.text_width(label) / 2 + ui.px(4);
     ui.text(std::clamp(foot.x, area.x0 + half, area.x1 - half), above, label, theme.p2c, Face::ui, Align::centre);
 }

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "viewer/formula_bar.h"
-#include "viewer/lesson_links.h"
 #include "viewer/pages/rope.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/side_column.h"
@@ -11,8 +10,6 @@
 namespace locus {
 
 namespace {
-
-constexpr std::size_t kListed = 4;
 
 std::string pair_of(Index m, Index n) { return "(" + std::to_string(m) + ", " + std::to_string(n) + ")"; }
 
@@ -24,53 +21,28 @@ std::string looks(Index at) {
 
 }  // namespace
 
-void RopePage::draw_side(Scene& scene, const Rect& room) {
-    RopeState& state = scene.state.rope;
-    refresh(state);
-    const Ui& ui = scene.ui;
-    SideColumn column(ui, room);
-    const double root = std::sqrt(static_cast<double>(numbers_.q.size()));
-    column.heading("Why is q\u00b7k " + fixed(numbers_.score, 3) + "?", "m \u2212 n = " + whole(state.m - state.n));
-    column.sentence("Each plane is one step of the walk; where the walk ends is the score.");
-    double slower = 0;
-    for (std::size_t t = 0; t < numbers_.steps.size(); ++t) {
-        if (t >= kListed)
-            slower += numbers_.steps[t].x;
-        else
-            column.row("plane " + std::to_string(t) + " \u00b7 \u03b8 = " + brief(numbers_.frequencies.theta[t]),
-                       fixed(numbers_.steps[t].x, 4));
-    }
-    if (numbers_.steps.size() > kListed)
-        column.row(std::to_string(numbers_.steps.size() - kListed) + " slower planes", fixed(slower, 4));
-    column.row("sum", fixed(numbers_.score, 4), true);
-    column.row("\u00f7 \u221a" + std::to_string(numbers_.q.size()), fixed(numbers_.score / root, 4));
-    column.rule();
-
-    column.heading("Only m \u2212 n counts", "the walk stays");
+void RopePage::draw_shifts(const Scene& scene, SideColumn& column) const {
+    const RopeState& state = scene.state.rope;
+    for (std::size_t t = 0; t < numbers_.steps.size(); ++t)
+        scene.ui.note(("rope/plane " + std::to_string(t)).c_str(), numbers_.steps[t].x);
+    scene.ui.note("rope/score", numbers_.score);
+    column.heading("Only m \u2212 n counts", "q\u00b7k, the walk stays");
     column.row(pair_of(state.m, state.n), fixed(numbers_.unshifted, 6));
     for (std::size_t at = 0; at < numbers_.shifts.size(); ++at)
         column.row(pair_of(state.m + numbers_.shifts[at], state.n + numbers_.shifts[at]),
                    fixed(numbers_.shifted[at], 6));
     column.row("largest difference", brief(numbers_.difference), true);
     column.row("in float32, as a model", brief(numbers_.float32_difference));
-    column.rule();
-
-    column.heading("Whose vectors?", "before the turn");
-    draw_vectors(scene, column);
     if (state.layout == 0)
-        column.sentence("This score is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": it looks " +
+        column.sentence("q\u00b7k is largest at m \u2212 n = " + whole(numbers_.largest_at) + ": it looks " +
                         looks(numbers_.largest_at) + ". The bound allows " +
                         brief(numbers_.ceiling / numbers_.largest) +
-                        " times the largest score: it bounds, it does not predict.");
+                        " times the largest: it bounds, it does not predict.");
     else
         column.sentence(
             "Trained interleaved, read half-split: other channels turn together, so the score is wrong. "
-            "Reorder the rows of W_q and W_k along the wires and it is " +
+            "Reorder the rows of W_q and W_k along the wires and q\u00b7k is " +
             fixed(numbers_.permuted, 4) + ", as before.");
-    if (state.layout == 0)
-        draw_lesson_links(scene, column, room, {{"17", "Only n − m survives"}, {"18", "Long-term decay"}});
-    else
-        draw_lesson_links(scene, column, room, {{"19", "Two RoPE layouts"}});
 }
 
 void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
@@ -83,7 +55,7 @@ void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
                              Index& value, Index high) {
         ui.text(column.left(), column.y(), name, colour);
         ui.stepper(id, column.right(), column.y(), shown, value, 0, high);
-        column.skip(30);
+        column.skip(29);
     };
     const auto word = [&](Index token) { return words[static_cast<std::size_t>(token)] + " " + std::to_string(token); };
     const Index query = state.query, key = state.key;
@@ -92,7 +64,27 @@ void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
     if (state.query != query) state.m = state.query;
     if (state.key != key) state.n = state.key;
     ui.layer_and_head(column.right(), column.y(), sizes.layers, state.layer, sizes.heads, state.head);
-    column.skip(30);
+    column.skip(29);
+}
+
+void RopePage::draw_linear_formula(const Scene& scene, const Rect& bar) const {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const auto part = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::formula}; };
+    const auto low = [](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };
+    const std::vector<Span> line = {part("w", theme.text),         low("ij", theme.text),
+                                    part(" = R", theme.text),      low("i", theme.text),
+                                    part("\u03c6(q", theme.c2c),   low("i", theme.c2c),
+                                    part(")", theme.c2c),          part(" \u00b7 R", theme.text),
+                                    low("j", theme.text),          part("\u03c6(k", theme.c2p),
+                                    low("j", theme.c2p),           part(")", theme.c2p),
+                                    part(" / \u03a3", theme.text), low("j", theme.text),
+                                    part(" \u03c6(q", theme.c2c),  low("i", theme.c2c),
+                                    part(")", theme.c2c),          part("\u00b7", theme.text),
+                                    part("\u03c6(k", theme.c2p),   low("j", theme.c2p),
+                                    part(")", theme.c2p),          part(" = " + fixed(linear_.weight, 3), theme.text)};
+    const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);
+    draw_bar_note(scene, bar, "this head's q and k, read as linear attention", end);
 }
 
 void RopePage::draw_formula(Scene& scene, const Rect& bar) {
@@ -101,6 +93,10 @@ void RopePage::draw_formula(Scene& scene, const Rect& bar) {
     refresh(state);
     const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
     const auto low = [&](const std::string& text, ImU32 colour) { return Span{text, colour, Face::mono_tiny, -4}; };
+    if (state.shown == 3) {
+        draw_linear_formula(scene, bar);
+        return;
+    }
     const std::vector<Span> line = {plain("\u27e8R"),
                                     low("m", ui.theme->text),
                                     plain("q, R"),

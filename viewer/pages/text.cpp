@@ -90,7 +90,9 @@ TextLayout TextPage::arrange(const Scene& scene, const Rect& inside) const {
     layout.weights = {inside.x0 + names, top, inside.x0 + names + wide, top + high};
 
     const float lower = layout.weights.y1 + legend + ui.px(10);
-    const float side = std::floor((inside.y1 - lower - 2 * title - legend) / 2), numbers = ui.px(18);
+    // Few documents leave height, but the words at the right need their width.
+    const float side = std::floor(std::min((inside.y1 - lower - 2 * title - legend) / 2, inside.width() * 0.23f));
+    const float numbers = ui.px(18);
     for (std::size_t n = 0; n < 4; ++n) {
         const float x = inside.x0 + numbers + static_cast<float>(n % 2) * (side + gap);
         const float y = lower + title + static_cast<float>(n / 2) * (side + title);

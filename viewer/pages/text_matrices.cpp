@@ -127,9 +127,12 @@ void TextPage::draw_moves(Scene& scene, const Rect& cells, bool flow) {
     };
     if (flow) name_rows(ui, cells, {}, shape, state.move.i, ui.px(72), word(a));
     name_columns(ui, cells, {}, shape, state.move.j, word(b));
-    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
-    ui.text_within(cells.x1, cells.y1 + ui.px(11), cells.width() - ui.px(150), flow ? "flow" : "distance",
-                   ui.theme->muted, Face::mono_small, Align::right);
+    if (cells.width() >= ui.px(156))
+        heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+    else
+        ui.text(cells.x0, cells.y1 + ui.px(11), brief(heatmap.range().low) + " \u2026 " + brief(heatmap.range().high),
+                ui.theme->muted, Face::mono_small);
+    ui.text(cells.x0, cells.y0 - ui.px(69), flow ? "flow" : "distance", ui.theme->text, Face::title);
     if (cell) describe_move(scene, *cell);
 }
 

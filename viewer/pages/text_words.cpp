@@ -26,6 +26,9 @@ void TextPage::explain_weight(Scene& scene, SideColumn& column) const {
                       n = std::to_string(tables.counts.rows());
     column.row("documents that have it, df", df + " of " + n);
     column.row("idf = log\u2081\u2080(" + n + " / " + df + ")", fixed(tables.idf[cell.j], 3));
+    scene.ui.note("text/tf", tables.tf(cell.i, cell.j));
+    scene.ui.note("text/idf", tables.idf[cell.j]);
+    scene.ui.note("text/tf idf", weight);
     column.row("tf \u00d7 idf", fixed(weight, 4), true);
     column.rule();
 }
@@ -51,6 +54,8 @@ void TextPage::explain_alike(Scene& scene, SideColumn& column) const {
     if (parts.empty()) column.row(counts ? "no word in common" : "no word that counts in common", "0");
     column.row("sum: " + std::string(kLikenesses[counts ? 0 : 1]), fixed(likeness(*study_, counts ? 0 : 1, pair), 3),
                true);
+    scene.ui.note("text/likeness", likeness(*study_, counts ? 0 : 1, pair));
+    scene.ui.note("text/by topics", study_->by_topics(pair.i, pair.j));
     const auto topics = study_->space.strengths.size();
     column.row("in " + std::to_string(topics) + (topics == 1 ? " topic" : " topics"),
                fixed(study_->by_topics(pair.i, pair.j), 3));
@@ -78,11 +83,13 @@ void TextPage::explain_travel(Scene& scene, SideColumn& column) const {
         const bool chosen = move.move == scene.state.text_page.move;
         const std::string words = from.words[static_cast<std::size_t>(move.move.i)].text + " \u2192 " +
                                   to.words[static_cast<std::size_t>(move.move.j)].text;
-        column.row(
-            {{scene.ui.cut(words, scene.ui.px(136)), chosen ? scene.ui.theme->c2p : scene.ui.theme->muted}},
-            fixed(move.flow, 2) + "\u00d7" + fixed(move.distance, 2) + " = " + fixed(move.flow * move.distance, 3));
+        column.row({{scene.ui.cut(words, scene.ui.px(move.flow < 0.01 ? 118 : 136)),
+                     chosen ? scene.ui.theme->c2p : scene.ui.theme->muted}},
+                   fixed(move.flow, move.flow < 0.01 ? 4 : 2) + "\u00d7" + fixed(move.distance, 2) + " = " +
+                       fixed(move.flow * move.distance, 3));
     }
     if (all.size() > most) column.row("and " + std::to_string(all.size() - most) + " more", fixed(rest, 3));
+    scene.ui.note("text/distance", plan.movers.distance);
     column.row(plan.relaxed ? "sum: relaxed distance" : "sum: word mover\u2019s distance",
                fixed(plan.movers.distance, 3), true);
     if (!plan.relaxed) column.row("each to its nearest: at least", fixed(plan.bound.larger(), 3));

@@ -15,6 +15,26 @@ constexpr Rgb rgb(std::uint32_t hex) {
     return {static_cast<std::uint8_t>(hex >> 16), static_cast<std::uint8_t>(hex >> 8), static_cast<std::uint8_t>(hex)};
 }
 
+Rgb mixed(Rgb a, Rgb b, double share) {
+    return {blend(a.r, b.r, share), blend(a.g, b.g, share), blend(a.b, b.b, share)};
+}
+
+/// From the background to a colour, and on to the ink: the colour itself stands at three quarters.
+ColourMap tinted(Rgb background, Rgb colour, Rgb ink) {
+    return ColourMap({background, mixed(background, colour, 0.35), mixed(background, colour, 0.7), colour,
+                      mixed(colour, ink, 0.55)});
+}
+
+const ColourMap& of_term(MapKind kind, ThemeName theme) {
+    constexpr Rgb black{0x00, 0x00, 0x00}, white{0xff, 0xff, 0xff}, night{0x16, 0x19, 0x22};
+    static const ColourMap dark[] = {tinted(night, rgb(0x5fa8f5), white), tinted(night, rgb(0xf2a64a), white),
+                                     tinted(night, rgb(0x45c297), white)};
+    static const ColourMap light[] = {tinted(white, rgb(0x1f6fd1), black), tinted(white, rgb(0xc26a00), black),
+                                      tinted(white, rgb(0x0b8a63), black)};
+    const int term = static_cast<int>(kind) - static_cast<int>(MapKind::c2c);
+    return (theme == ThemeName::dark ? dark : light)[term];
+}
+
 }  // namespace
 
 double ValueRange::place(double value) const {
@@ -49,6 +69,7 @@ const ColourMap& ColourMap::of_theme(MapKind kind, ThemeName theme) {
     static const ColourMap sequential_light(
         {rgb(0xffffff), rgb(0xc7ddf0), rgb(0x6baed6), rgb(0x2171b5), rgb(0x08306b)});
     if (kind == MapKind::diverging) return theme == ThemeName::dark ? diverging_dark : diverging_light;
+    if (kind != MapKind::sequential) return of_term(kind, theme);
     return theme == ThemeName::dark ? sequential_dark : sequential_light;
 }
 

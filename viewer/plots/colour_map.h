@@ -6,7 +6,8 @@
 namespace locus {
 
 enum class ThemeName { dark, light };
-enum class MapKind { diverging, sequential };
+/// The last three are sequential maps in the colours of the terms.
+enum class MapKind { diverging, sequential, c2c, c2p, p2c };
 
 struct Rgb {
     std::uint8_t r = 0, g = 0, b = 0;

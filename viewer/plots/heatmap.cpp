@@ -31,7 +31,7 @@ bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
 /// Written into a cell: no leading zero for probabilities, because room is short.
 std::string cell_text(double value, MapKind map) {
     if (!std::isfinite(value)) return fixed(value, 0);
-    if (map == MapKind::sequential && std::abs(value) <= 1) {
+    if (map != MapKind::diverging && std::abs(value) < 1) {
         const std::string digits = fixed(value, 2);
         return digits == "0.00" ? "0" : digits.starts_with("0.") ? digits.substr(1) : digits;
     }
@@ -95,6 +95,13 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
     draw_crosses(ui, cells, view);
     draw_values(ui, cells, view);
     ui.draw().pop_clip();
+    ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
+}
+
+void Heatmap::draw_plain(const Ui& ui, const Rect& cells) const {
+    if (empty()) return;
+    tiles_.draw(ui, cells, {});
+    ui.draw().note_image(cells.min(), cells.max(), {0, 0}, {1, 1}, this);
     ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);
 }
 

@@ -34,6 +34,8 @@ public:
 
     /// The part of the matrix that the view shows, filling `cells`.
     void draw(const Ui& ui, const Rect& cells, const MatrixView& view = {}) const;
+    /// All of it without hatching and values: a small picture of a matrix.
+    void draw_plain(const Ui& ui, const Rect& cells) const;
     /// Row and column of a cell, and the cell itself in full colour.
     void draw_crosshair(const Ui& ui, const Rect& cells, const MatrixView& view, Cell cell) const;
     /// The colour scale with its range, left end at x, centred on y; says what it spans.

@@ -19,7 +19,10 @@ Range shown(double first, double side, Index length) {
     return {static_cast<Index>(first), std::min(length - 1, static_cast<Index>(std::ceil(first + side)) - 1)};
 }
 
-ImU32 ink(const Ui& ui, bool chosen) { return chosen ? ui.theme->text : ui.theme->muted; }
+ImU32 ink(const Ui& ui, Index at, Index chosen, const std::vector<Index>& selected) {
+    if (std::binary_search(selected.begin(), selected.end(), at)) return ui.theme->accent;
+    return at == chosen ? ui.theme->text : ui.theme->muted;
+}
 
 }  // namespace
 
@@ -29,7 +32,8 @@ float widest_label(const Ui& ui, const Answer& answer, float limit) {
     return std::min(widest, limit);
 }
 
-void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen) {
+void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
+                     const std::vector<Index>& selected) {
     const Index length = answer.length();
     const bool all = cells.height() / static_cast<float>(view.shown(length)) >= ui.px(12);
     const Range range = shown(view.first_i, view.shown(length), length);
@@ -37,11 +41,12 @@ void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, cons
         const Rect row = cell_rect(cells, view, length, {i, 0});
         if ((!all && i != chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
         ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(kLongest), answer.labels[static_cast<std::size_t>(i)],
-                       ink(ui, i == chosen), Face::label, Align::right);
+                       ink(ui, i, chosen, selected), Face::label, Align::right);
     }
 }
 
-void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen) {
+void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
+                        const std::vector<Index>& selected) {
     const Index length = answer.length();
     const Range range = shown(view.first_j, view.shown(length), length);
     const bool all = cells.width() / static_cast<float>(view.shown(length)) >= ui.px(14);
@@ -51,7 +56,7 @@ void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, c
         if (column.middle_x() < cells.x0 || column.middle_x() > cells.x1) continue;
         ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5),
                         ui.cut(answer.labels[static_cast<std::size_t>(j)], ui.px(kLongest), Face::label),
-                        ink(ui, j == chosen), Face::label);
+                        ink(ui, j, chosen, selected), Face::label);
     }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 // Tokens beside the rows and over the columns of a matrix.
+#include <vector>
+
 #include "viewer/session.h"
 #include "viewer/state.h"
 #include "viewer/ui.h"
@@ -9,10 +11,13 @@ namespace locus {
 /// Width of the longest token, at most `limit`.
 float widest_label(const Ui& ui, const Answer& answer, float limit);
 
-/// At the left of the cells; where rows are too low for all of them only the one of `chosen` is written.
-void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen);
+/// At the left of the cells; where rows are too low for all of them only the one of `chosen` is written.  `selected`
+/// (rising) stand in the accent colour.
+void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
+                     const std::vector<Index>& selected = {});
 
 /// Over the cells, running upwards; where columns are too narrow for all only the one of `chosen` is written.
-void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen);
+void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
+                        const std::vector<Index>& selected = {});
 
 }  // namespace locus

@@ -1,9 +1,5 @@
 #pragma once
-// The words of a memory and of the segment that looks back into it, one beside the other; and the shift as a film.
-// Dai et al. 2019; kimiyoung/transformer-xl _rel_shift (spec 7.2-7.4).
-#include <string>
-#include <vector>
-
+// The words of a memory and of the segment that looks back into it, one beside the other.  Dai et al. 2019.
 #include "core/tensor.h"
 
 namespace locus {
@@ -26,27 +22,5 @@ struct SegmentTape {
     Index key_of(Index word) const { return word - (longest - memory); }
     Index word_of(Index key) const { return key + (longest - memory); }
 };
-
-/// One cell of the film: which query's row it belongs to and which distance it stands for.
-struct FilmCell {
-    Index query = 0, distance = 0;
-    bool padding = false;  // the zero column
-    bool leaked = false;   // stands in the row of another query
-    bool hidden = false;   // the mask covers it
-};
-
-struct FilmFrame {
-    std::string what;  // "a column of zeros on the left"
-    Index rows = 0, columns = 0;
-    std::vector<FilmCell> cells;  // row-major
-
-    const FilmCell& at(Index row, Index column) const {
-        return cells[static_cast<std::size_t>(row * columns + column)];
-    }
-};
-
-/// Transformer-XL's shift from the raw products to the masked term: raw, padded, read as [K+1,T], first row dropped,
-/// read as [T,K], masked.  queries T >= 1, memory M >= 0, K = M + T.
-std::vector<FilmFrame> shift_film(Index queries, Index memory);
 
 }  // namespace locus

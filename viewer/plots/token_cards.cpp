@@ -1,6 +1,8 @@
 #include "viewer/plots/token_cards.h"
 
 #include <algorithm>
+#include <charconv>
+#include <sstream>
 
 namespace locus {
 
@@ -14,6 +16,37 @@ CardRow cards_of_order(const std::vector<Index>& order) {
     CardRow cards = {kDivider};
     cards.insert(cards.end(), order.begin(), order.end());
     return cards;
+}
+
+CardRow cards_of_targets(const std::vector<Index>& targets, Index length) {
+    CardRow cards;
+    for (Index t = 0; t < length; ++t)
+        if (std::find(targets.begin(), targets.end(), t) == targets.end()) cards.push_back(t);
+    cards.push_back(kDivider);
+    cards.insert(cards.end(), targets.begin(), targets.end());
+    return cards;
+}
+
+std::string order_text(const CardRow& cards) {
+    std::string text;
+    for (const Index position : predicted_of(cards)) text += (text.empty() ? "" : " ") + std::to_string(position + 1);
+    return text.empty() ? "-" : text;
+}
+
+CardRow cards_of_text(const std::string& order, Index length) {
+    std::vector<Index> targets, seen;
+    std::istringstream words(order == "-" ? "" : order);
+    for (std::string word; words >> word;) {
+        Index number = 0;
+        const auto end = std::from_chars(word.data(), word.data() + word.size(), number);
+        LOCUS_CHECK(end.ec == std::errc{} && end.ptr == word.data() + word.size() && number >= 1,
+                    "the order holds \"" + word + "\", expected positions counted from 1");
+        LOCUS_CHECK(std::find(seen.begin(), seen.end(), number) == seen.end(),
+                    "the order holds position " + word + " twice, expected each once");
+        seen.push_back(number);
+        if (number <= length) targets.push_back(number - 1);
+    }
+    return cards_of_targets(targets, length);
 }
 
 std::vector<Index> given_of(const CardRow& cards) { return {cards.begin(), divider_of(cards)}; }
@@ -46,6 +79,11 @@ std::size_t slot_of(const CardRow& cards, Index position) {
     return static_cast<std::size_t>(std::find(cards.begin(), cards.end(), position) - cards.begin());
 }
 
+CardRow toggled(const CardRow& cards, Index position) {
+    const std::size_t slot = slot_of(cards, position), divider = slot_of(cards, kDivider);
+    return moved(cards, slot, slot < divider ? cards.size() - 1 : divider);
+}
+
 StreamVisibility visibility_of(const CardRow& cards) {
     // Given tokens come first in an order of all; among themselves they are then made visible to each other.
     std::vector<Index> order = given_of(cards);
@@ -57,6 +95,14 @@ StreamVisibility visibility_of(const CardRow& cards) {
         for (const Index j : given) visible.content(i, j) = 1;
     }
     return visible;
+}
+
+std::optional<CardRow> same_prefix(const CardRow& cards, Index position) {
+    const std::size_t slot = slot_of(cards, position);
+    if (slot < slot_of(cards, kDivider) || slot + 1 >= cards.size()) return std::nullopt;
+    CardRow other = cards;
+    std::swap(other[slot], other[slot + 1]);
+    return other;
 }
 
 std::string sees_in_words(const CardRow& cards, Index position) {

@@ -1,5 +1,6 @@
 #pragma once
 // Tokens as cards in the order of their prediction, and who sees whom under it.  Yang et al. 2019, section 2.2-2.3.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ using CardRow = std::vector<Index>;
 
 /// All positions of `order` (from 0) predicted.
 CardRow cards_of_order(const std::vector<Index>& order);
+/// These targets predicted from left to right, the other positions below `length` given.
+CardRow cards_of_targets(const std::vector<Index>& targets, Index length);
+/// "4 6": the predicted positions, counted from 1 as on screen, in their order; "-": none.
+std::string order_text(const CardRow& cards);
+/// The cards of such a text; positions beyond `length` are left out.  Throws Error(usage) for anything but whole
+/// numbers from 1, each once.
+CardRow cards_of_text(const std::string& order, Index length);
 std::vector<Index> given_of(const CardRow& cards);
 std::vector<Index> predicted_of(const CardRow& cards);
 
@@ -29,12 +37,19 @@ CardRow stepped(const CardRow& cards, std::size_t slot, Index by);
 /// Where a card lies now.
 std::size_t slot_of(const CardRow& cards, Index position);
 
+/// A given card becomes the last that is predicted, a predicted one is given.
+CardRow toggled(const CardRow& cards, Index position);
+
 /// Given tokens see all given ones.  A predicted one sees them, the ones predicted before it, and in the content stream
 /// itself.  query has no row for a given token.  1 = visible, [T,T].
 struct StreamVisibility {
     Visibility content, query;
 };
 StreamVisibility visibility_of(const CardRow& cards);
+
+/// Another order that asks, after the very same words, for another position than `position`: the next later target in
+/// its place.  Nothing where it is given or the last.
+std::optional<CardRow> same_prefix(const CardRow& cards, Index position);
 
 /// "position 4 is predicted from 3 and 2", counted from 1; more than two given words are only counted; for a given one
 /// "position 2 is given, not predicted".

@@ -1,8 +1,7 @@
-// The stages of a report in the order of the model: which pass, which fail, which were not reported.
+#include "viewer/stage_list.h"
+
 #include <algorithm>
 #include <cctype>
-
-#include "viewer/pages/compare.h"
 
 namespace locus {
 
@@ -24,22 +23,6 @@ constexpr float kPitch = 25, kNames = 92, kSign = 16;  // design pixels
 
 float chip_width(const Ui& ui, const std::string& stem) {
     return ui.text_width(stem, Face::label) + ui.px(kSign) + ui.px(14);
-}
-
-/// A tick, a cross or an empty ring: readable without colour.
-void draw_sign(const Ui& ui, ImVec2 at, StageState state) {
-    const float r = ui.px(3.5f);
-    Canvas draw = ui.draw();
-    const float width = ui.px(1.5f);
-    if (state == StageState::pass) {
-        const ImVec2 corners[] = {{at.x - r, at.y}, {at.x - r * 0.3f, at.y + r * 0.8f}, {at.x + r, at.y - r * 0.8f}};
-        draw.polyline(corners, 3, ui.theme->muted, width);
-    } else if (state == StageState::fail) {
-        draw.line({at.x - r, at.y - r}, {at.x + r, at.y + r}, ui.theme->fault, width);
-        draw.line({at.x - r, at.y + r}, {at.x + r, at.y - r}, ui.theme->fault, width);
-    } else {
-        draw.circle(at, r, faded(ui.theme->muted, 0.7f), 1);
-    }
 }
 
 /// Calls place(stage, rectangle) for every chip and heading(group, y) for every group; returns the height.
@@ -67,18 +50,30 @@ float lay_out(const Ui& ui, const std::vector<ReportedStage>& stages, float wide
 
 }  // namespace
 
-float ComparePage::stage_list_height(const Ui& ui, float width) const {
-    return list_height_ > 0 && list_width_ == width ? list_height_ : ui.px(170);
+void draw_sign(const Ui& ui, ImVec2 at, StageState state) {
+    const float r = ui.px(3.5f);
+    Canvas draw = ui.draw();
+    const float width = ui.px(1.5f);
+    if (state == StageState::pass) {
+        const ImVec2 corners[] = {{at.x - r, at.y}, {at.x - r * 0.3f, at.y + r * 0.8f}, {at.x + r, at.y - r * 0.8f}};
+        draw.polyline(corners, 3, ui.theme->muted, width);
+    } else if (state == StageState::fail) {
+        draw.line({at.x - r, at.y - r}, {at.x + r, at.y + r}, ui.theme->fault, width);
+        draw.line({at.x - r, at.y + r}, {at.x + r, at.y - r}, ui.theme->fault, width);
+    } else {
+        draw.circle(at, r, faded(ui.theme->muted, 0.7f), 1);
+    }
 }
 
-void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
-    const Ui& ui = scene.ui;
+float StageList::height(const Ui& ui, float width) const {
+    return height_ > 0 && width_ == width ? height_ : ui.px(170);
+}
+
+std::string StageList::draw(const Ui& ui, const Rect& room, const ReportedCase& one, const std::string& stage_name) {
     const Theme& theme = *ui.theme;
-    CompareState& state = scene.state.compare;
-    const ReportedCase& one = *state.reported();
     const float y = room.y0 + ui.px(8);
     const Rect list{room.x0, room.y0 + ui.px(24), room.x1, room.y1};
-    const bool overflows = list_height_ - ui.px(28) > list.height() + 1;
+    const bool overflows = height_ - ui.px(28) > list.height() + 1;
     const float end = room.x0 + ui.text(room.x0, y, "stages in the order of the model", theme.text, Face::title);
     if (overflows) ui.text(end + ui.px(14), y, "wheel scrolls", theme.muted, Face::mono_small);
     const auto count = [&](StageState which) { return std::to_string(one.count(which)); };
@@ -93,19 +88,19 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
     key(StageState::pass, "pass");
 
     const bool wheel = list.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
-    if (wheel) stage_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kPitch);
-    stage_scroll_ = std::clamp(stage_scroll_, 0.0f, std::max(0.0f, list_height_ - ui.px(28) - list.height()));
+    if (wheel) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kPitch);
+    scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, height_ - ui.px(28) - list.height()));
     ui.draw().push_clip(list.min(), list.max());
     std::string clicked;
     float chosen_at = -1;
-    const float top = list.y0 - stage_scroll_;
+    const float top = list.y0 - scroll_;
     const float height = lay_out(
         ui, one.stages, list.width(),
         [&](const ReportedStage& stage, const std::string& stem, const Rect& at) {
             const Rect box = at.moved(list.x0, top);
-            if (stage.name == state.stage) chosen_at = at.y0;
+            if (stage.name == stage_name) chosen_at = at.y0;
             if (box.y0 < list.y0 - ui.px(2) || box.y1 > list.y1 + ui.px(2)) return;
-            const bool chosen = stage.name == state.stage;
+            const bool chosen = stage.name == stage_name;
             const Touch mouse = ui.touch(stage.name.c_str(), box);
             if (mouse.clicked) clicked = stage.name;
             if (chosen || mouse.hovered) ui.fill(box, theme.chip, 5);
@@ -120,14 +115,13 @@ void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
                 ui.text_within(list.x0, middle, ui.px(kNames - 8), group, theme.muted, Face::label);
         });
     ui.draw().pop_clip();
-    list_height_ = height + ui.px(28);
-    list_width_ = room.width();
-    if (chosen_at >= 0 && followed_ != state.stage) {
-        followed_ = state.stage;
-        stage_scroll_ =
-            std::clamp(stage_scroll_, std::min(chosen_at, chosen_at + ui.px(2 * kPitch) - list.height()), chosen_at);
+    height_ = height + ui.px(28);
+    width_ = room.width();
+    if (chosen_at >= 0 && followed_ != one.id + stage_name) {
+        followed_ = one.id + stage_name;
+        scroll_ = std::clamp(scroll_, std::min(chosen_at, chosen_at + ui.px(2 * kPitch) - list.height()), chosen_at);
     }
-    if (!clicked.empty()) state.open_stage(clicked);
+    return clicked;
 }
 
 }  // namespace locus

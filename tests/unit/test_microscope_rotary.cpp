@@ -1,0 +1,158 @@
+// The microscopes of rotary and of linear attention give the bits of the model and of the matrix functions.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/attention/microscope_linear.h"
+#include "core/attention/microscope_rotary.h"
+#include "core/attention/rotary.h"
+#include "core/io/checkpoint.h"
+#include "core/models/model.h"
+
+using namespace locus;
+
+namespace {
+
+/// A head with positions behind a cached prefix, channels beyond the table left unturned if `partial`.
+template <class Scalar>
+RotaryHead<Scalar> random_rotary_head(Index tokens, Index d, RotaryLayout layout, bool partial, bool masked) {
+    const auto theta = inverse_frequencies(partial ? d / 2 : d);
+    RotaryHead<Scalar> head{Matrix<Scalar>::Random(tokens, d) * 3,
+                            Matrix<Scalar>::Random(tokens, d) * 3,
+                            rotary_table<Scalar>(theta, 5, tokens),
+                            rotary_table<Scalar>(theta, 0, tokens),
+                            layout,
+                            Mask()};
+    if (masked) {
+        head.mask = Mask::Ones(tokens, tokens);
+        head.mask.col(tokens - 1).setZero();
+        head.mask.row(0).setZero();
+    }
+    return head;
+}
+
+/// Every cell of every head of tiny-roformer against the stages of its trace.
+template <class Scalar>
+void check_model() {
+    const Checkpoint files = open_checkpoint(resolve_model("tiny-roformer"));
+    const auto model = open_model<Scalar>(files.config_json, files.config_file.string(), files.weights);
+    ModelInput input;
+    input.tokens = IndexTensor({1, 11}, {2, 40, 453, 4, 553, 324, 171, 453, 4, 17, 3});
+    const Trace trace = model->forward({input}, Dialect::official);
+    const auto rows = [&](const std::string& name) { return trace.at(name).template as<Scalar>().rows(); };
+    const RotaryTable<Scalar> table{rows("rotary.sin"), rows("rotary.cos")};
+    for (Index l = 0; l < model->sizes().layers; ++l)
+        for (Index h = 0; h < model->sizes().heads; ++h) {
+            const auto stage = [&](const char* stem) -> Matrix<Scalar> {
+                return trace.at("layer." + std::to_string(l) + "." + stem).template as<Scalar>().matrix(h);
+            };
+            const RotaryHead<Scalar> head{stage("q"), stage("k"), table, table, RotaryLayout::interleaved, {}};
+            const Matrix<Scalar> q_rot = stage("q_rot"), k_rot = stage("k_rot"), scores = stage("scores"),
+                                 probs = stage("probs");
+            for (Index i = 0; i < 11; ++i)
+                for (Index j = 0; j < 11; ++j) {
+                    const auto cell = explain_rotary_cell<Scalar>(head, i, j);
+                    for (const TurnedPlane<Scalar>& plane : cell.planes) {
+                        REQUIRE(plane.q_a_rot == q_rot(i, plane.a));
+                        REQUIRE(plane.q_b_rot == q_rot(i, plane.b));
+                        REQUIRE(plane.k_a_rot == k_rot(j, plane.a));
+                        REQUIRE(plane.k_b_rot == k_rot(j, plane.b));
+                    }
+                    REQUIRE(cell.score == scores(i, j));
+                    REQUIRE(cell.softmax.probability == probs(i, j));
+                }
+        }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("rotary microscope: every cell of tiny-roformer is replayed to the last bit",
+                   "[microscope][rope][law]", float, double) {
+    check_model<TestType>();
+}
+
+TEMPLATE_TEST_CASE("rotary microscope: both layouts, prefixes, unturned channels and masks to the last bit",
+                   "[microscope][rope][law]", float, double) {
+    for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split})
+        for (const bool partial : {false, true})
+            for (const bool masked : {false, true})
+                for (const Index tokens : {1, 7, 40}) {
+                    const auto head = random_rotary_head<TestType>(tokens, 36, layout, partial, masked && tokens > 1);
+                    const auto scores =
+                        rotary_scores<TestType>(head.q, head.k, head.q_table, head.k_table, head.layout);
+                    const auto probs = masked_softmax<TestType>(scores, head.mask);
+                    for (Index i = 0; i < tokens; ++i)
+                        for (Index j = 0; j < tokens; ++j) {
+                            const auto cell = explain_rotary_cell<TestType>(head, i, j);
+                            REQUIRE(cell.score == scores(i, j));
+                            REQUIRE(cell.softmax.probability == probs(i, j));
+                            REQUIRE(cell.running.back() == cell.sum);
+                        }
+                }
+}
+
+TEST_CASE("rotary microscope: a plane's step is its lengths times the cosine of the angle between, turned by m - n",
+          "[microscope][rope][law]") {
+    const auto head = random_rotary_head<double>(9, 16, RotaryLayout::half_split, false, false);
+    const auto theta = inverse_frequencies(16);
+    for (const auto& [i, j] : {std::pair<Index, Index>{8, 1}, {0, 7}, {4, 4}}) {
+        const auto cell = explain_rotary_cell<double>(head, i, j);
+        for (std::size_t t = 0; t < cell.planes.size(); ++t) {
+            const auto& plane = cell.planes[t];
+            const double lengths = std::hypot(plane.q_a, plane.q_b) * std::hypot(plane.k_a, plane.k_b);
+            const double between = std::atan2(plane.q_b, plane.q_a) - std::atan2(plane.k_b, plane.k_a);
+            const double turned = between + static_cast<double>(i + 5 - j) * theta[t];
+            CHECK(plane.step == Approx(lengths * std::cos(turned)).margin(1e-12));
+        }
+    }
+}
+
+TEST_CASE("rotary microscope: what does not fit is refused", "[microscope][rope]") {
+    auto head = random_rotary_head<float>(4, 8, RotaryLayout::interleaved, false, false);
+    CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 4, 0), Catch::Contains("lies outside 4 x 4"));
+    CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 0, -1), Catch::Contains("lies outside 4 x 4"));
+    head.k_table = head.k_table.rows(0, 3);
+    CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 0, 0), Catch::Contains("angles for 3 positions"));
+}
+
+TEMPLATE_TEST_CASE("linear microscope: every weight is replayed to the last bit", "[microscope][linear][law]", float,
+                   double) {
+    for (const LinearForm form : {LinearForm::paper, LinearForm::seed})
+        for (const bool causal : {false, true})
+            for (const bool padded : {false, true})
+                for (const Index tokens : {1, 7, 40}) {
+                    const Matrix<TestType> q = Matrix<TestType>::Random(tokens, 16) * 2,
+                                           k = Matrix<TestType>::Random(tokens, 16) * 2;
+                    const auto table = rotary_table<TestType>(inverse_frequencies(16), 0, tokens);
+                    std::vector<bool> visible;
+                    if (padded) {
+                        visible.assign(static_cast<std::size_t>(tokens), true);
+                        visible.back() = tokens == 1;
+                    }
+                    const auto weights = linear_attention_weights<TestType>(q, k, table, RotaryLayout::interleaved,
+                                                                            form, causal, visible);
+                    for (Index i = 0; i < tokens; ++i)
+                        for (Index j = 0; j < tokens; ++j) {
+                            const auto cell = explain_linear_cell<TestType>(q, k, table, RotaryLayout::interleaved,
+                                                                            form, causal, visible, i, j);
+                            REQUIRE(cell.weight == weights(i, j));
+                            REQUIRE(cell.keys.size() == static_cast<std::size_t>(causal ? i + 1 : tokens));
+                            if (j < static_cast<Index>(cell.keys.size()) && (visible.empty() || visible[j]))
+                                REQUIRE(cell.running.back() == cell.keys[static_cast<std::size_t>(j)].numerator);
+                        }
+                }
+}
+
+TEST_CASE("linear microscope: the weights it explains make what the fast form makes", "[microscope][linear][law]") {
+    const Matrix<double> q = Matrix<double>::Random(9, 8), k = Matrix<double>::Random(9, 8),
+                         v = Matrix<double>::Random(9, 3);
+    const auto table = rotary_table<double>(inverse_frequencies(8), 0, 9);
+    const auto fast = linear_attention<double>(q, k, v, table, RotaryLayout::interleaved, LinearForm::paper);
+    for (Index i = 0; i < 9; ++i) {
+        const auto cell =
+            explain_linear_cell<double>(q, k, table, RotaryLayout::interleaved, LinearForm::paper, false, {}, i, 0);
+        RowVector<double> sum = RowVector<double>::Zero(3);
+        for (std::size_t j = 0; j < cell.keys.size(); ++j) sum += cell.keys[j].weight * v.row(static_cast<Index>(j));
+        for (Index c = 0; c < 3; ++c) CHECK(sum[c] == Approx(fast(i, c)).epsilon(1e-10));
+        CHECK(cell.keys.back().running_denominator == cell.denominator);
+    }
+}

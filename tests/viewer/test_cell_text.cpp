@@ -1,0 +1,184 @@
+// Which row of the table and why; the microscope as text; tokens masked without touching the text; stages by name.
+#include "viewer/plots/cell_text.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <sstream>
+
+#include "viewer/plots/matrix_view.h"
+#include "viewer/session.h"
+
+using namespace locus;
+
+namespace {
+
+const Session& tiny_model() {
+    static const Session session("tiny-v3");
+    return session;
+}
+
+std::shared_ptr<const Answer> answer_to(const Request& request) {
+    auto answer = tiny_model().answer(request);
+    INFO(answer->error);
+    REQUIRE(answer->error.empty());
+    return answer;
+}
+
+/// The number after the last blank of the line that starts with these words.
+float number_in(const std::string& text, const std::string& words) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (line.starts_with(words)) return std::strtof(line.c_str() + line.find_last_of(' ') + 1, nullptr);
+    FAIL("no line starts with " << words);
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("table steps: they end on the row of the model's own line, for every rule", "[view][attention][law]") {
+    const Index length = 700;
+    std::vector<std::pair<TableRule, BucketLine>> rules;
+    for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf})
+        for (const auto& [buckets, farthest] : std::vector<std::pair<Index, Index>>{{32, 512}, {8, 32}, {256, 512}})
+            rules.push_back({{buckets, buckets, farthest, clamp},
+                             BucketLine::logarithmic(length, length, buckets, farthest, clamp)});
+    for (const Index span : {1, 4, 512})
+        rules.push_back({{0, span, span, OffsetClamp::official}, BucketLine::clamped(length, length, span)});
+    for (const auto& [rule, line] : rules)
+        for (Index offset = 1 - length; offset < length; ++offset) {
+            const std::vector<TableStep> steps = table_steps(rule, offset);
+            REQUIRE(steps.front().value == offset);
+            REQUIRE(steps.back().value == line.row_of_offset(offset));
+        }
+}
+
+TEST_CASE("table steps: the words name the numbers of the formula", "[view][attention]") {
+    const TableRule rule{32, 32, 512, OffsetClamp::official};
+    const auto near = table_steps(rule, -2);
+    REQUIRE(near.size() == 3);
+    CHECK(near[1].label == "bucket (|i\u2212j| \u2264 16: itself)");
+    CHECK(near[2].value == 30);
+    const auto far = table_steps(rule, -26);
+    REQUIRE(far.size() == 4);
+    CHECK(far[1].label == "16 + \u230815 ln(26/16)/ln(511/16)\u2309");
+    CHECK(far[1].value == 19);  // 16 + ceil(15 * 0.4855 / 3.4639) = 16 + ceil(2.10)
+    CHECK(far[2].value == -19);
+    CHECK(far[3].value == 13);
+    CHECK(table_steps(rule, 600)[1].label == "kept within \u00b1511");
+    const auto edge = table_steps({0, 4, 4, OffsetClamp::official}, 9);
+    CHECK(edge[1].label == "clamped to \u22124 \u2026 3");
+    CHECK(edge[2].value == 7);
+    const TableRule clamped{0, 4, 4, OffsetClamp::official};
+    CHECK(table_steps(clamped, 3)[1].label == "inside \u22124 \u2026 3: itself");
+    CHECK(table_steps(clamped, 4)[1].value == 3);  // the table has no row for its own span
+}
+
+TEST_CASE("cell text: every number reads back as the float32 it was", "[view][attention][law]") {
+    Request request;
+    request.text = "a new [MASK] opened beside the new [MASK].";
+    request.layer = 2;
+    const auto answer = answer_to(request);
+    const Index head = 3;
+    const HeadTensors<float> tensors{answer->stage("q")->matrix(head), answer->stage("k")->matrix(head),
+                                     answer->stage("k_r")->matrix(head), answer->stage("q_r")->matrix(head),
+                                     answer->visible};
+    const Matrix<float> scores = answer->stage("scores")->matrix(head), probs = answer->stage("probs")->matrix(head);
+    for (const Cell at : {Cell{3, 5}, Cell{0, 0}, Cell{10, 1}}) {
+        const auto cell =
+            explain_cell<float>(tensors, *answer->line, answer->options.p2c_index, answer->divisor_terms, at.i, at.j);
+        CellText about;
+        about.where = "here";
+        about.tokens = answer->labels;
+        about.scores.assign(scores.row(at.i).data(), scores.row(at.i).data() + scores.cols());
+        about.steps = table_steps(TableRule::of(tiny_model().config(), answer->options.offset_clamp), cell.offset);
+        const std::string text = cell_text(cell, about);
+        CHECK(text.starts_with("here\ncell ("));
+        CHECK(text.find(answer->labels[static_cast<std::size_t>(at.j)]) != std::string::npos);
+        CHECK(number_in(text, "score  ") == scores(at.i, at.j));
+        CHECK(number_in(text, "probability  ") == probs(at.i, at.j));
+        CHECK(number_in(text, "content to content") == cell.c2c.value);
+        CHECK(number_in(text, "content to position") == cell.c2p.value);
+        CHECK(number_in(text, "position to content") == cell.p2c.value);
+        CHECK(number_in(text, "     31") == cell.c2c.running.back());
+        const std::string row = text.substr(text.find("the whole row"));
+        std::istringstream words(row.substr(row.find("\n      0") + 8));
+        float score = 0, exponential = 0, probability = 0;
+        words >> score >> exponential >> probability;
+        CHECK(score == scores(at.i, 0));
+        CHECK(probability == probs(at.i, 0));
+        CHECK(text.find("+ span 32 \u2192 row: " + std::to_string(cell.c2p.row)) != std::string::npos);
+        CHECK(text.back() == '\n');
+    }
+}
+
+TEST_CASE("cell text: dropped terms and hidden pairs are said to be so", "[view][attention]") {
+    HeadTensors<float> head{
+        Matrix<float>::Random(3, 4), Matrix<float>::Random(3, 4), Matrix<float>::Random(4, 4), {}, Mask::Ones(3, 3)};
+    head.mask(1, 2) = 0;
+    const BucketLine line = BucketLine::clamped(3, 3, 2);
+    const auto cell = explain_cell<float>(head, line, P2cIndex::official_ij, 1, 1, 2, {true, false, true});
+    CellText about{"here", {"a", "b", "c"}, {1, 2, 3}, {true, true, false}, {}, true};
+    const std::string text = cell_text(cell, about);
+    CHECK(text.find("content to position") != std::string::npos);
+    CHECK(text.find("(dropped: not in the sum)") != std::string::npos);
+    CHECK(text.find("position to content") == std::string::npos);  // the head has none
+    CHECK(text.find("its probability is exactly 0") != std::string::npos);
+    CHECK(text.find("c (hidden)") != std::string::npos);
+    CHECK(text.find("which table row") == std::string::npos);
+}
+
+TEST_CASE("masked tokens: as if [MASK] had been written, and the text stays", "[view][attention][law]") {
+    Request written;
+    written.text = "the capital of [MASK] is paris.";
+    Request chosen;
+    chosen.text = "the capital of france is paris.";
+    const auto plain = answer_to(chosen);
+    const auto place = std::find(plain->labels.begin(), plain->labels.end(), "france") - plain->labels.begin();
+    REQUIRE(place < static_cast<std::ptrdiff_t>(plain->labels.size()));
+    const auto at = static_cast<std::size_t>(place);
+    chosen.masked = {place, 4000};  // a place that the text does not have changes nothing
+    const auto masked = answer_to(chosen), expected = answer_to(written);
+    CHECK(masked->stage("scores")->values() == expected->stage("scores")->values());
+    CHECK(masked->stage("scores")->values() != plain->stage("scores")->values());
+    CHECK(masked->labels[at] == "[MASK]");
+    CHECK(masked->special[at]);
+    CHECK(masked->behind[at] == "france");
+    CHECK(plain->behind[at].empty());
+    CHECK(tiny_model().input_of(chosen).mask_positions.values() ==
+          tiny_model().input_of(written).mask_positions.values());
+    CHECK(answer_to(written)->behind[at].empty());
+}
+
+TEST_CASE("masked tokens: right-to-left text and emoji keep their places", "[view][attention]") {
+    for (const char* text :
+         {"\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd", "\U0001F468\u200D\U0001F469 ok", "a"}) {
+        Request request;
+        request.text = text;
+        const auto plain = answer_to(request);
+        for (Index t = 0; t < plain->length(); ++t) {
+            request.masked = {t};
+            const auto masked = answer_to(request);
+            REQUIRE(masked->length() == plain->length());
+            for (std::size_t n = 0; n < plain->labels.size(); ++n)
+                CHECK(masked->labels[n] == (static_cast<Index>(n) == t ? "[MASK]" : plain->labels[n]));
+        }
+    }
+}
+
+TEST_CASE("stages by name: every one that is listed can be asked for", "[view][attention]") {
+    Request request;
+    request.text = "a [MASK].";
+    const auto first = answer_to(request);
+    CHECK(first->shown_stage.empty());
+    REQUIRE(first->stages.size() > 20);
+    for (const std::string& name : first->stages) {
+        request.stage = name;
+        const auto answer = answer_to(request);
+        CHECK(answer->shown_stage == name);
+        CHECK(answer->trace.find(name) != nullptr);
+        CHECK(answer->stage("probs") != nullptr);
+    }
+    request.stage = "layer.1.nothing";
+    CHECK_FALSE(answer_to(request)->shown_stage.empty());
+}

@@ -1,0 +1,175 @@
+// The Transformer-XL page: its story, anybody's text, and every cell as the microscope replays it.
+#include "viewer/memory_exhibit.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "tests/files.h"
+#include "viewer/relative_cell_text.h"
+#include "viewer/state.h"
+
+using namespace locus;
+
+namespace {
+
+std::shared_ptr<const MemoryExhibit> story(const ExhibitChoice& choice = State().exhibits.transformer_xl) {
+    const auto opened = std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl);
+    return std::make_shared<const MemoryExhibit>(opened, choice);
+}
+
+std::shared_ptr<const MemoryAnswer> ask(const MemoryRequest& request) {
+    auto answer = MemoryAnswer::make(request);
+    REQUIRE(answer->error.empty());
+    return answer;
+}
+
+ExhibitChoice choice_of(const std::string& text) {
+    ExhibitChoice choice = State().exhibits.transformer_xl;
+    choice.text = text;
+    return choice;
+}
+
+}  // namespace
+
+TEST_CASE("memory exhibit: the story's next word is known with the memory and not without it",
+          "[viewer][transformer-xl]") {
+    const MemoryState state;
+    const auto answer = ask({story(), state.segment_tokens, state.segment, state.memory, state.layer});
+    REQUIRE(answer->segments == 3);
+    REQUIRE(answer->longest == state.memory);
+    REQUIRE(answer->length == 24);
+    REQUIRE(answer->layer == -1);
+    const MemoryExhibit& exhibit = *answer->request.exhibit;
+    CHECK(exhibit.word_of(answer->next.at(static_cast<std::size_t>(state.cell.i))) == "bakery");
+    CHECK(answer->guesses(state.cell.i, 1, true).front().word == "bakery");
+    // As the official code has it (tests/oracle/tiny_txl_trained): .8199, and .7179 for the harbor without memory.
+    CHECK(answer->probability_of_next(state.cell.i, true) == Approx(0.8199).margin(1e-3));
+    CHECK(answer->guesses(state.cell.i, 1, false).front().word == "harbor");
+    CHECK(answer->guesses(state.cell.i, 1, false).front().probability == Approx(0.7179).margin(1e-3));
+    CHECK(answer->loss == Approx(0.3883).margin(1e-3));
+    CHECK(answer->loss_without == Approx(1.211).margin(1e-3));
+    // The cell that the page opens on: the query finds the word in the memory.
+    const Matrix<float> probabilities = answer->stage(state.layer, "probs", state.head);
+    Index best = -1;
+    probabilities.row(state.cell.i).maxCoeff(&best);
+    CHECK(best == state.cell.j);
+    CHECK(best < state.memory);
+}
+
+TEST_CASE("memory exhibit: a shorter memory holds the newest tokens", "[viewer][transformer-xl]") {
+    const auto exhibit = story();
+    // The first layer's keys are made of single words, so those still remembered are the same ones.
+    const auto keys = [&](Index memory) { return ask({exhibit, 0, 1, memory, 0})->stage(0, "k", 1); };
+    const Matrix<float> all = keys(24), few = keys(5);
+    REQUIRE(few.rows() == 29);
+    CHECK(few.isApprox(all.bottomRows(29), 1e-6f));
+    CHECK_FALSE(few.topRows(5).isApprox(all.topRows(5), 0.1f));
+}
+
+TEST_CASE("memory exhibit: every cell on the page is the trace's, to the last bit",
+          "[viewer][transformer-xl][microscope][law]") {
+    const auto exhibit = story();
+    for (const Index memory : {0, 7, 24})
+        for (const Index layer : {0, 3}) {
+            const auto answer = ask({exhibit, 0, 1, memory, 0});
+            const RelativeHeadTensors<float> head = answer->head(layer, 2);
+            const Matrix<float> scores = answer->stage(layer, "scores", 2), probs = answer->stage(layer, "probs", 2);
+            REQUIRE(scores.cols() == memory + 24);
+            for (Index i = 0; i < scores.rows(); ++i)
+                for (Index j = 0; j < scores.cols(); ++j) {
+                    const auto cell = explain_relative_cell<float>(head, i, j);
+                    REQUIRE(cell.score == scores(i, j));
+                    REQUIRE(cell.softmax.probability == probs(i, j));
+                    REQUIRE(cell.a.value + cell.b.value + cell.c.value + cell.d.value ==
+                            Approx(cell.ac.value + cell.bd.value).margin(1e-3));
+                }
+        }
+}
+
+TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transformer-xl]") {
+    const auto exhibit = story(choice_of("tom went to the market ."));  // behind <eos>
+    const auto usual = ask({exhibit, 0, 1, 24, 0});
+    CHECK(usual->segments == 2);
+    CHECK(usual->length == 3);
+    CHECK(usual->longest == 4);
+    CHECK(usual->memory == 4);  // 24 are wished, 4 there are
+    CHECK(usual->next.size() == 2);
+    const auto third = ask({exhibit, 3, 2, 2, 0});
+    CHECK(third->begin == 6);
+    CHECK(third->length == 1);
+    CHECK(third->memory == 2);
+    CHECK(third->next.empty());
+    CHECK(third->loss == 0);
+    const auto beyond = ask({exhibit, 100, 9, 24, 0});
+    CHECK(beyond->segments == 1);
+    CHECK(beyond->length == 7);
+    CHECK(beyond->memory == 0);
+}
+
+TEST_CASE("memory exhibit: one word, and six hundred", "[viewer][transformer-xl]") {
+    ExhibitChoice single = State().exhibits.transformer_xl;
+    single.tokens = "5";
+    const auto one = ask({story(single), 0, 1, 24, 0});
+    CHECK(one->length == 1);
+    CHECK(one->longest == 0);
+    CHECK(explain_relative_cell<float>(one->head(0, 0), 0, 0).softmax.probability == 1);
+    std::string words;
+    for (int n = 0; n < 599; ++n) words += n % 2 == 0 ? "tom " : "lucy ";
+    const auto exhibit = story(choice_of(words));
+    const auto last = ask({exhibit, 0, 24, 48, 0});
+    CHECK(last->segments == 25);
+    CHECK(last->segment == 24);
+    CHECK(last->longest == 48);
+    // All at once: only one layer's numbers are kept.
+    const auto whole = ask({exhibit, 600, 0, 0, 2});
+    CHECK(whole->layer == 2);
+    CHECK(whole->stage(1, "probs", 0).size() == 0);
+    CHECK(whole->stage(2, "probs", 0).rows() == 600);
+}
+
+TEST_CASE("memory exhibit: what cannot be shown is said in one sentence", "[viewer][transformer-xl]") {
+    CHECK_THROWS_WITH(story(choice_of("  ")), Catch::Contains("the text is empty"));
+    ExhibitChoice choice = State().exhibits.transformer_xl;
+    choice.tokens = "3,72";
+    CHECK_THROWS_WITH(story(choice), Catch::Contains("72") && Catch::Contains("below 72"));
+    choice = State().exhibits.transformer_xl;
+    choice.model = "tiny-v3";
+    CHECK_THROWS_WITH(story(choice), Catch::Contains("family deberta"));
+    const test::TemporaryFolder folder;
+    for (const char* file : {"config.json", "pytorch_model.bin"})
+        std::filesystem::copy(resolve_model("tiny-txl") / file, folder / file);
+    choice.model = (folder / "").string();
+    CHECK_THROWS_WITH(story(choice), Catch::Contains("tokens"));
+    choice.tokens = "3,5,8";
+    CHECK(story(choice)->words() == std::vector<std::string>{"3", "5", "8"});
+}
+
+TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer][transformer-xl][microscope]") {
+    const auto answer = ask({story(), 0, 1, 24, 0});
+    const auto cell = explain_relative_cell<float>(answer->head(0, 0), 10, 18);
+    const std::string text =
+        cell_text(cell, RelativeScheme::transformer_xl, {"tiny-txl", "layer 0, head 0", "the", "bakery", ""},
+                  shift_source(24, 48, 10, 18));
+    const auto number_behind = [&](const std::string& label) {
+        const std::size_t at = text.find("\n" + label);
+        REQUIRE(at != std::string::npos);
+        return std::strtof(text.c_str() + at + 1 + label.size(), nullptr);
+    };
+    CHECK(number_behind("probability") == answer->stage(0, "probs", 0)(10, 18));
+    CHECK(number_behind("/ sqrt(32) = score") == answer->stage(0, "scores", 0)(10, 18));
+    CHECK(number_behind("b  q\u00b7r") == cell.b.value);
+    CHECK(number_behind("row of R") == 31);
+    CHECK_THAT(text, Catch::Contains("tiny-txl, layer 0, head 0, cell (10, 18)"));
+    CHECK_THAT(text, Catch::Contains("distance                    16 = M + i - j"));
+    // Six terms, a heading, a line of names and 32 channels each; the last sum is the term.
+    CHECK(std::count(text.begin(), text.end(), '\n') > 6 * 35);
+    const std::string last = exact_text(cell.bd.running.back());
+    CHECK(text.substr(text.size() - last.size() - 1, last.size()) == last);
+    CHECK(std::strtof(last.c_str(), nullptr) == cell.bd.value);
+    const auto hidden = explain_relative_cell<float>(answer->head(0, 0), 10, 40);
+    const std::string sentence =
+        cell_text(hidden, RelativeScheme::transformer_xl, {"tiny-txl", "", "the", "home", "it comes later"},
+                  shift_source(24, 48, 10, 40));
+    CHECK_THAT(sentence, Catch::Contains("hides this pair: it comes later") && Catch::Contains("no row of R"));
+}

@@ -1,0 +1,278 @@
+// Every page as somebody uses it: scripts that press, click and look, and the numbers on screen beside the traces.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/positions/rotary.h"
+#include "tests/viewer/run_view.h"
+#include "viewer/exhibits.h"
+#include "viewer/memory_exhibit.h"
+#include "viewer/permutation_exhibit.h"
+#include "viewer/plots/token_cards.h"
+#include "viewer/session.h"
+#include "viewer/state.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+using Json = nlohmann::json;
+
+const fs::path kScripts = fs::path(LOCUS_SOURCE_DIR) / "tests/viewer/scripts";
+
+/// Plays a script that must go through; what it printed, line by line.
+std::vector<Json> play(const fs::path& script, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"--script", script.string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const TemporaryFolder folder;
+    const Outcome outcome = view(arguments, folder.path());
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(listing(folder.path()).empty());
+    std::vector<Json> printed;
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);) printed.push_back(Json::parse(line));
+    return printed;
+}
+
+/// The numbers of the n-th "print": "values".
+double value(const std::vector<Json>& printed, std::size_t n, const std::string& name) {
+    INFO(name);
+    REQUIRE(n < printed.size());
+    REQUIRE(printed[n].at("values").contains(name));
+    return printed[n]["values"][name].get<double>();
+}
+
+bool skipped() {
+    if (has_virtual_display()) return false;
+    WARN("skipped: xvfb-run is missing, so no script can be played");
+    return true;
+}
+
+/// What the microscope says of a cell is what the model's trace holds, to the last bit.
+void check_microscope(const std::vector<Json>& printed, std::size_t n, const Answer& answer, Index head, Cell at) {
+    REQUIRE(answer.error.empty());
+    CHECK(value(printed, n, "microscope/i") == static_cast<double>(at.i));
+    CHECK(value(printed, n, "microscope/j") == static_cast<double>(at.j));
+    const auto cell = [&](const char* stem) { return answer.stage(stem)->matrix(head)(at.i, at.j); };
+    const auto shown = [&](const char* name) { return value(printed, n, std::string("microscope/") + name); };
+    CHECK(shown("c2c") == static_cast<double>(cell("c2c")));
+    CHECK(shown("c2p") == static_cast<double>(cell("c2p")));
+    CHECK(shown("p2c") == static_cast<double>(cell("p2c")));
+    CHECK(shown("sum") == static_cast<double>((cell("c2c") + cell("c2p")) + cell("p2c")));
+    CHECK(shown("score") == static_cast<double>(cell("scores")));
+    CHECK(shown("probability") == static_cast<double>(cell("probs")));
+    CHECK(shown("c2p/row") == static_cast<double>(answer.line->row(at.i, at.j)));
+    CHECK(shown("offset") == static_cast<double>(at.i - at.j));
+    const auto row = answer.stage("scores")->matrix(head).row(at.i);
+    CHECK(shown("row_maximum") == static_cast<double>(row.maxCoeff()));
+}
+
+}  // namespace
+
+TEST_CASE("scripts: every page has one", "[viewer][script]") {
+    std::istringstream pages(run("locus-view", {"--list-pages"}).out);
+    std::size_t count = 0;
+    for (std::string page; std::getline(pages, page); ++count) {
+        INFO(page << ": a script in tests/viewer/scripts/" << page << ".json shows that the page works");
+        CHECK(fs::exists(kScripts / (page + ".json")));
+    }
+    CHECK(count >= 7);
+}
+
+TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "attention.json");
+    const Session session("tiny-v3");
+    const State state;
+    const auto answer = session.answer({state.text, "", "", Dialect::official, 2});
+    check_microscope(printed, 0, *answer, 3, {3, 5});
+    check_microscope(printed, 1, *answer, 3, {4, 7});
+    const auto other = session.answer({"the capital of france is [MASK].", "", "", Dialect::official, 2});
+    const Cell at{static_cast<Index>(value(printed, 2, "microscope/i")),
+                  static_cast<Index>(value(printed, 2, "microscope/j"))};
+    check_microscope(printed, 2, *other, 3, at);
+}
+
+TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "positions.json");
+    const BucketLine line = BucketLine::logarithmic(24, 24, 16, 20, OffsetClamp::official);
+    const std::vector<Cell> cells = {{18, 5}, {2, 20}};
+    for (std::size_t n = 0; n < cells.size(); ++n) {
+        const Index row = line.row(cells[n].i, cells[n].j);
+        Index sharing = 0, pairs = 0;
+        for (Index i = 0; i < 24; ++i)
+            for (Index j = 0; j < 24; ++j) {
+                pairs += line.row(i, j) == row;
+                sharing += line.row(i, j) == row && (i == 0 || j == 0);  // one pair of each offset
+            }
+        CHECK(value(printed, n, "positions/row") == static_cast<double>(row));
+        CHECK(value(printed, n, "positions/offset") == static_cast<double>(cells[n].i - cells[n].j));
+        CHECK(value(printed, n, "positions/pairs") == static_cast<double>(pairs));
+        CHECK(value(printed, n, "positions/sharing") == static_cast<double>(sharing));
+    }
+}
+
+TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "decoder.json");
+    const Session session("tiny-v3");
+    for (const auto& [n, strength] : {std::pair<std::size_t, double>{0, 1}, {1, 0}}) {
+        Request request{State().text, "", "", Dialect::official, 0, true};
+        request.strength = strength;
+        const auto answer = session.answer(request);
+        const auto logits = answer->trace.at("mlm.logits_at_positions").as<float>().rows();
+        REQUIRE(logits.rows() == 2);
+        for (const auto& [row, mask] : {std::pair<Index, std::string>{0, "3"}, {1, "8"}}) {
+            std::vector<double> chances(static_cast<std::size_t>(logits.cols()));
+            double sum = 0;
+            for (Index word = 0; word < logits.cols(); ++word)
+                sum += chances[static_cast<std::size_t>(word)] =
+                    std::exp(static_cast<double>(logits(row, word)) - static_cast<double>(logits.row(row).maxCoeff()));
+            std::sort(chances.rbegin(), chances.rend());
+            std::vector<double> shown;
+            for (const auto& [name, number] : printed.at(n).at("values").items())
+                if (name.starts_with("decoder/" + mask + "/with/")) shown.push_back(number.get<double>());
+            std::sort(shown.rbegin(), shown.rend());
+            REQUIRE(shown.size() == 5);
+            for (std::size_t best = 0; best < 5; ++best)
+                CHECK(shown[best] == Approx(chances[best] / sum).epsilon(1e-12));
+        }
+    }
+}
+
+TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "rope.json");
+    const State state;
+    const ExhibitChoice& choice = state.exhibits.roformer;
+    const RotaryExhibit exhibit(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
+    const auto check = [&](std::size_t n, Index m, Index k_at, double shift) {
+        const RowVector<double> q = exhibit.query(state.rope.layer, state.rope.head, state.rope.query);
+        const RowVector<double> k = exhibit.key(state.rope.layer, state.rope.head, state.rope.key);
+        double score = 0;
+        for (Index t = 0; t < q.size() / 2; ++t) {
+            const double theta = std::pow(10000.0, -2.0 * static_cast<double>(t) / static_cast<double>(q.size()));
+            const double a = (static_cast<double>(m) + shift) * theta, b = (static_cast<double>(k_at) + shift) * theta;
+            const double qx = q(2 * t) * std::cos(a) - q(2 * t + 1) * std::sin(a);
+            const double qy = q(2 * t) * std::sin(a) + q(2 * t + 1) * std::cos(a);
+            const double kx = k(2 * t) * std::cos(b) - k(2 * t + 1) * std::sin(b);
+            const double ky = k(2 * t) * std::sin(b) + k(2 * t + 1) * std::cos(b);
+            CHECK(value(printed, n, "rope/plane " + std::to_string(t)) == Approx(qx * kx + qy * ky).margin(1e-9));
+            score += qx * kx + qy * ky;
+        }
+        CHECK(value(printed, n, "rope/score") == Approx(score).margin(1e-9));
+        CHECK(value(printed, n, "microscope/score") ==
+              Approx(score / std::sqrt(static_cast<double>(q.size()))).epsilon(1e-5));
+    };
+    check(0, 5, 4, 0);
+}
+
+TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "transformer-xl.json");
+    const ExhibitChoice choice = State().exhibits.transformer_xl;
+    const MemoryState state;
+    const auto exhibit = std::make_shared<const MemoryExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl), choice);
+    const auto answer = MemoryAnswer::make({exhibit, state.segment_tokens, state.segment, state.memory, 0});
+    REQUIRE(answer->error.empty());
+    const Index key = state.cell.j - (answer->longest - answer->memory);
+    for (const auto& [n, at] : {std::pair<std::size_t, Index>{0, 0}, {1, 1}}) {  // layer 0 head 0, layer 1 head 1
+        const auto cell = [&](const char* stem) {
+            return static_cast<double>(answer->stage(at, stem, at)(state.cell.i, key));
+        };
+        CHECK(value(printed, n, "memory/score") == cell("scores"));
+        CHECK(value(printed, n, "memory/probability") == cell("probs"));
+        CHECK(value(printed, n, "memory/loss") == answer->loss);
+    }
+}
+
+TEST_CASE("scripts: permutation, and the weights are the query stream's", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "permutation.json");
+    const ExhibitChoice choice = State().exhibits.xlnet;
+    const auto exhibit = std::make_shared<const PermutationExhibit>(
+        std::make_shared<const ExhibitModel>(choice.model, Family::xlnet), choice);
+    const auto answer = PermutationAnswer::make({exhibit, exhibit->usual_cards(), false, 3});
+    REQUIRE(answer->error.empty());
+    REQUIRE(answer->chances.size() == 2);
+    CHECK(value(printed, 0, "permutation/product") == answer->chances[0].probability * answer->chances[1].probability);
+    const Matrix<float> weights = answer->stage(Stream::query, 3, "probs", 0);
+    const Index row = answer->row_of(Stream::query, 5);
+    std::size_t shown = 0;
+    for (const auto& [name, number] : printed.at(0).at("values").items()) {
+        if (!name.starts_with("permutation/weight ")) continue;
+        ++shown;
+        CHECK(number.get<double>() == static_cast<double>(weights(row, std::stol(name.substr(19)))));
+    }
+    CHECK(shown == 4);
+}
+
+TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "compare.json");
+    const Session session("tiny-v3");
+    const State state;
+    const auto a = session.answer({state.text, "", "", Dialect::official, 0});
+    const auto b = session.answer({state.text, "", "", Dialect::paper, 0});
+    const auto left = a->stage("p2c")->matrix(3), right = b->stage("p2c")->matrix(3);
+    for (const auto& [n, at] : {std::pair<std::size_t, Cell>{0, {3, 5}}, {1, {7, 2}}}) {
+        CHECK(value(printed, n, "compare/a") == static_cast<double>(left(at.i, at.j)));
+        CHECK(value(printed, n, "compare/b") == static_cast<double>(right(at.i, at.j)));
+        CHECK(value(printed, n, "compare/largest") ==
+              static_cast<double>((left.cast<double>() - right.cast<double>()).cwiseAbs().maxCoeff()));
+    }
+}
+
+TEST_CASE("scripts: text, and likeness is the cosine of the counts", "[viewer][script]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "text.json");
+    CHECK(value(printed, 0, "text/likeness") == 0);  // no word in common ...
+    CHECK(value(printed, 0, "text/distance") > 0);
+    // media, review, new, car beside new, car three times, used, review: 1 + 1 + 3 over lengths 2 and the root of 12
+    CHECK(value(printed, 1, "text/likeness") == Approx(5 / std::sqrt(48.0)).epsilon(1e-12));
+    const double tf = value(printed, 0, "text/tf"), idf = value(printed, 0, "text/idf");
+    CHECK(idf == Approx(std::log10(6.0 / 2)).epsilon(1e-12));  // "car" stands in two of six documents
+    CHECK(value(printed, 0, "text/tf idf") == Approx(tf * idf).epsilon(1e-12));
+}
+
+TEST_CASE("scripts: what is not as expected ends with 1 and says what was found", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const auto refusal = [&](const std::string& action, int status, const std::string& expected) {
+        write_file(folder / "play.json", "{\"actions\": [{\"page\": \"attention\"}, " + action + "]}");
+        const Outcome outcome = view({"--script", (folder / "play.json").string()});
+        INFO(action << ": " << outcome.err);
+        CHECK(outcome.status == status);
+        CHECK(outcome.sentences() == 1);
+        CHECK_THAT(outcome.err, Catch::Contains("play.json: action 2") && Catch::Contains(expected));
+    };
+    refusal(R"({"assert": {"text": "no such words"}})", 1, "expected the text \"no such words\", found it nowhere");
+    refusal(R"({"assert": {"no_text": "probabilities"}})", 1, "expected no text \"probabilities\"");
+    refusal(R"({"assert": {"field": "cell", "is": "0,0"}})", 1, "expected cell to be \"0,0\", found \"3,5\"");
+    refusal(R"({"assert": {"value": "microscope/sum", "is": 56.2768}})", 1,
+            "expected microscope/sum to be 56.2768, found 56.276782");
+    refusal(R"({"hover": {"matrix": "c2p", "cell": [3, 99]}})", 1, "12 rows and 12 columns");
+    refusal(R"({"hover": {"item": "nobody"}})", 1, "expected an item \"nobody\", found");
+    refusal(R"({"set": "rope.m=-1"})", 2, "rope.m is \"-1\"");
+    refusal(R"({"screenshot": "/nowhere/at/all.png"})", 3, "/nowhere/at/all.png");
+}
+
+TEST_CASE("scripts: the command line wins over the script, and goes without the options it excludes",
+          "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    write_file(folder / "play.json",
+               R"({"size": [1000, 700], "actions": [{"screenshot": "one.png"}, {"size": [900, 650]},
+                   {"screenshot": "two.png"}]})");
+    CHECK(view({"--script", "play.json"}, folder.path()).status == 0);
+    CHECK(read_file(folder / "one.png") != read_file(folder / "two.png"));
+    const Outcome other = view({"--script", "play.json", "--size", "801x601", "--scale", "1"}, folder.path());
+    CHECK(other.status == 0);
+    CHECK(run("locus-view", {"--script", "a.json", "--screenshot", "b.png"}).status != 0);
+    CHECK(run("locus-view", {"--window"}).status == 2);
+}

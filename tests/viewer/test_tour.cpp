@@ -1,0 +1,81 @@
+// The tour: every step leads to a page that is there, and the reader's sentence comes back.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "viewer/previews.h"
+#include "viewer/state.h"
+
+using namespace locus;
+
+TEST_CASE("tour: it visits every step in order, ends, and gives the sentence back", "[view][tour]") {
+    State state;
+    state.text = "my own words";
+    state.layer = 9;
+    std::set<std::string> seen;
+    for (Index step = 0; step < static_cast<Index>(tour_steps().size()); ++step) {
+        go_to_step(state, state.tour.step + 1, 2, 1);
+        REQUIRE(state.tour.step == step);
+        CHECK(state.page == tour_steps()[static_cast<std::size_t>(step)].page);
+        CHECK(state.layer == 1);  // within a model of two layers and one head
+        CHECK(state.head == 0);
+        seen.insert(state.page);
+    }
+    CHECK(seen.size() == tour_steps().size());
+    CHECK(state.text != "my own words");
+    go_to_step(state, state.tour.step + 1, 2, 1);
+    CHECK(state.tour.step == -1);
+    CHECK(state.text == "my own words");
+    CHECK(state.page == "start");
+}
+
+TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view][tour]") {
+    State state;
+    state.text_page.documents = "mine\nand mine";
+    state.text_page.pair = {1, 0};
+    state.rope.m = 40;
+    state.tokens = "1,2,3";
+    go_to_step(state, 0, 6, 6);
+    CHECK(state.text_page.documents == "mine\nand mine");
+    CHECK(state.text_page.pair == TextPageState{}.pair);
+    CHECK(state.rope.m == RopeState{}.m);
+    CHECK(state.tokens.empty());
+    go_to_step(state, -3, 6, 6);
+    CHECK(state.tour.step == 0);
+    end_tour(state);
+    end_tour(state);
+    CHECK(state.text == State{}.text);
+}
+
+TEST_CASE("tour: its pages and those of the bundled models are on the rail, its sentences fit a line", "[view][tour]") {
+    const std::filesystem::path root = LOCUS_SOURCE_DIR;
+    std::ifstream file(root / "viewer/pages/pages.cpp");
+    std::stringstream pages;
+    pages << file.rdbuf();
+    for (const TourStep& step : tour_steps()) {
+        CHECK(pages.str().find("{\"" + std::string(step.page) + "\", '") != std::string::npos);
+        CHECK(std::string(step.sentence).size() < 120);
+    }
+    for (const BundledModel& model : bundled_models())
+        CHECK(pages.str().find("{\"" + std::string(model.page) + "\", '") != std::string::npos);
+}
+
+TEST_CASE("previews: every bundled model opens and has something to show", "[view][tour]") {
+    const Previews previews = make_previews();
+    REQUIRE(previews.before.size() == previews.after.size());
+    CHECK(previews.before.size() == 16);
+    for (std::size_t n = 0; n < previews.before.size(); ++n)  // a turn keeps the length
+        CHECK(std::hypot(previews.before[n].x, previews.before[n].y) ==
+              Approx(std::hypot(previews.after[n].x, previews.after[n].y)));
+    for (const auto* probabilities : {&previews.memory, &previews.permuted}) {
+        REQUIRE(probabilities->size() > 0);
+        CHECK((probabilities->rowwise().sum().array() - 1).abs().maxCoeff() < 1e-5f);
+    }
+    CHECK(previews.memory.cols() == 2 * previews.memory.rows());
+    CHECK(previews.nearness.diagonal().isOnes(1e-6f));
+    CHECK(previews.nearness.maxCoeff() <= 1);
+    REQUIRE(previews.sizes.size() == bundled_models().size());
+    for (const std::string& size : previews.sizes) CHECK(size.find(" MB") != std::string::npos);
+}

@@ -1,0 +1,111 @@
+#include "viewer/plots/stage_triple.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/difference.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kTitles[] = {"reference", "the port", "port \u2212 reference"};
+
+/// "sample 1, head 2"; only what there are several of.
+std::string place_in_words(const StageSheets& sheets, const StagePlace& at) {
+    std::string words = sheets.samples > 1 ? "sample " + std::to_string(at.sample) : "";
+    if (sheets.heads > 1) words += (words.empty() ? "head " : ", head ") + std::to_string(at.head);
+    return words;
+}
+
+}  // namespace
+
+void StageTriple::read(const ReportedCase& one) {
+    const std::string files = one.reference.string() + "\n" + one.candidate.string();
+    if (read_for_ == files) return;
+    read_for_ = files;
+    taken_for_.clear();
+    reference_.reset();
+    candidate_.reset();
+    trouble_.clear();
+    if (!one.has_dumps()) {
+        trouble_ = "The report names no files for this case, so there are no numbers to draw.";
+        return;
+    }
+    try {
+        reference_ = open_dump(one.reference);
+        candidate_ = open_dump(one.candidate);
+    } catch (const Error& error) {
+        trouble_ = error.what();
+    }
+}
+
+void StageTriple::show(const ReportedCase& one, const std::string& stage, ThemeName theme) {
+    read(one);
+    if (!reference_ || !candidate_) return;
+    const std::string wanted = stage + (theme == ThemeName::dark ? " dark" : " other");
+    if (taken_for_ == wanted) return;
+    taken_for_ = wanted;
+    trouble_.clear();
+    const ReportedStage* reported = one.find(stage);
+    if (reported) take(*reported, theme);
+}
+
+void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
+    const Stage* a = reference_->trace.find(reported.name);
+    const Stage* b = candidate_->trace.find(reported.name);
+    if (!a || !b)
+        trouble_ = "The port did not report this stage.";
+    else if (a->shape() != b->shape())
+        trouble_ = "The port's stage has another shape, so no cell belongs to another.";
+    else if (!is_judged_by(reported, *a, *b))
+        trouble_ = "These files were written since the report was, and no longer hold what it judged.";
+    if (!trouble_.empty()) return;
+    const StagePlace at = place_of(*a, reported.index).value_or(StagePlace{});
+    place_ = place_in_words(sheets_of(*a), at);
+    worst_ = at.cell;
+    view_ = {};
+    const Matrix<double> right = sheet_of(*a, at.sample, at.head), found = sheet_of(*b, at.sample, at.head);
+    const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
+    const double high = std::max(symmetric_range(values[0], {}).high, symmetric_range(values[1], {}).high);
+    const bool shares = reported.name.ends_with("probs");
+    const ValueRange range = shares ? ValueRange{0, 1} : ValueRange{-high, high};
+    ++serial_;
+    for (std::size_t n = 0; n < 3; ++n)
+        heatmaps_[n].show({serial_, 0, theme}, values[n], {},
+                          shares && n < 2 ? MapKind::sequential : MapKind::diverging,
+                          n < 2 ? std::optional(range) : std::nullopt);
+}
+
+void StageTriple::draw(const Ui& ui, const Rect& room) {
+    if (!trouble_.empty() || heatmaps_[0].empty()) {
+        ui.paragraph(room.x0, room.y0 + ui.px(6), std::min(room.width(), ui.px(520)), trouble_, ui.theme->muted);
+        return;
+    }
+    const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18);
+    const float side = std::floor(std::min((room.width() - 2 * gap) / 3, room.height() - title - legend));
+    if (side < ui.px(40)) return;
+    const float spread = std::min(ui.px(40), (room.width() - 3 * side) / 2);
+    for (std::size_t n = 0; n < 3; ++n) {
+        const float x = room.x0 + static_cast<float>(n) * (side + std::max(gap, spread));
+        const Rect cells{x, room.y0 + title, x + side, room.y0 + title + side};
+        Heatmap& heatmap = heatmaps_[n];
+        ui.text(cells.x0, cells.y0 - ui.px(12), kTitles[n], ui.theme->text, Face::title);
+        if (n == 0) ui.text(cells.x1, cells.y0 - ui.px(12), place_, ui.theme->muted, Face::mono_small, Align::right);
+        bool clicked = false;
+        const Index rows = heatmap.values().rows(), cols = heatmap.values().cols();
+        const auto cell = explore(ui, kTitles[n], cells, rows, cols, view_, clicked);
+        heatmap.draw(ui, cells, view_);
+        heatmap.draw_crosshair(ui, cells, view_, worst_);
+        heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+        if (cell)
+            draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j),
+                                ui.theme->muted, Face::mono_small}},
+                              {{std::string(kTitles[n]) + "  ", ui.theme->muted},
+                               {fixed(heatmap.values()(cell->i, cell->j), 6), ui.theme->text, Face::mono}}});
+    }
+}
+
+}  // namespace locus

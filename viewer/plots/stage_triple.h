@@ -1,0 +1,33 @@
+#pragma once
+// One stage of two dumps beside their difference, at the worst cell that a report names.
+#include <array>
+#include <optional>
+#include <string>
+
+#include "viewer/check_report.h"
+#include "viewer/comparison.h"
+#include "viewer/plots/heatmap.h"
+#include "viewer/plots/stage_slice.h"
+
+namespace locus {
+
+class StageTriple {
+public:
+    /// Reads the dumps of a case when the case changes, and takes the stage when that does.
+    void show(const ReportedCase& one, const std::string& stage, ThemeName theme);
+    /// Reference, port and difference beside each other; a sentence where there is nothing to draw.
+    void draw(const Ui& ui, const Rect& room);
+
+private:
+    void read(const ReportedCase& one);
+    void take(const ReportedStage& reported, ThemeName theme);
+
+    std::optional<OpenedDump> reference_, candidate_;
+    std::string read_for_, taken_for_, trouble_, place_;
+    std::uint64_t serial_ = 0;
+    std::array<Heatmap, 3> heatmaps_;
+    Cell worst_;
+    MatrixView view_;
+};
+
+}  // namespace locus

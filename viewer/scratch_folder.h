@@ -1,0 +1,23 @@
+#pragma once
+// A folder for what one run of the viewer makes for itself.
+#include <filesystem>
+
+namespace locus {
+
+/// A new, empty folder among the system's temporary files, removed with what it holds.
+class ScratchFolder {
+public:
+    /// Throws Error(unreadable) with one sentence where none can be made.
+    ScratchFolder();
+    ~ScratchFolder();
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+private:
+    std::filesystem::path path_;
+};
+
+}  // namespace locus
