@@ -1,5 +1,6 @@
 // The bug zoo in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
 #include <algorithm>
+#include <cctype>
 
 #include "viewer/formula_bar.h"
 #include "viewer/lesson_links.h"
@@ -27,8 +28,10 @@ const MistakeEntry* find_entry(int number) {
     return found == entries().end() ? nullptr : &*found;
 }
 
+/// A sentence; "p2c reads ..." begins with a name and stays as it is.
 std::string capital(std::string sentence) {
-    if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
+    if (!sentence.empty() && !name) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
     return sentence;
 }
 
@@ -91,7 +94,7 @@ void ComparePage::draw_zoo(Scene& scene, const Rect& room) {
     draw_zoo_rows(scene, rows, groups, list);
     const std::string legend = !list                    ? "asking what each of them changes here \u2026"
                                : !list->trouble.empty() ? "what each changes here is not known"
-                                                        : "= changes nothing here   \u2013 cannot be made here";
+                                                        : "= no change   \u2013 cannot be made here";
     ui.text_within(left, rows.y1 + ui.px(13), right - left, legend, ui.theme->muted, Face::mono_small);
     ui.hairline_across(left, right, rows.y1 + ui.px(25));
     draw_zoo_card(scene, {room.x0, rows.y1 + ui.px(26), room.x1, room.y1}, list);
