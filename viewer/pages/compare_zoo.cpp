@@ -114,8 +114,9 @@ void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vecto
     float y = rows.y0 - zoo_scroll_;
     hovered_mistake_ = 0;
     int pressed = 0;
+    const auto is_seen = [&](float top) { return top >= rows.y0 - 1 && top + ui.px(kRow) <= rows.y1 + 1; };
     for (const ZooGroup& group : groups) {
-        ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
+        if (is_seen(y)) ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
         y += ui.px(kRow);
         for (const MistakeEntry* entry : group.entries) {
             const Rect row{rows.x0, y, rows.x1, y + ui.px(kRow)};
@@ -125,7 +126,7 @@ void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vecto
                 zoo_scroll_ += row.y1 > rows.y1 ? row.y1 - rows.y1 : row.y0 < rows.y0 ? row.y0 - rows.y0 : 0;
                 followed_mistake_ = entry->number;
             }
-            if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
+            if (!is_seen(row.y0)) continue;  // whole rows alone
             const bool under = area.hovered && row.holds(area.at);
             if (under) hovered_mistake_ = entry->number;
             if (under && area.clicked) pressed = entry->number;
