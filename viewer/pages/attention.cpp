@@ -91,9 +91,11 @@ void AttentionPage::refresh(Scene& scene) {
     values[2] = std::move(terms.p2c);
     show_strips(answer, version, values);
     const Mask visible = turned_mask(answer.visible, state.transposed);
+    if (state.transposed)
+        for (Matrix<float>& each : values) each.transposeInPlace();
+    glow(scene, values);
     for (std::size_t n = 0; n < values.size(); ++n) {
         if (!present_[n]) continue;
-        if (state.transposed) values[n].transposeInPlace();
         heatmaps_[n].show(version, std::move(values[n]), visible, n == 4 ? MapKind::sequential : MapKind::diverging,
                           n == 4 ? std::optional(ValueRange{0, 1}) : std::nullopt);
     }

@@ -7,6 +7,7 @@
 
 #include "viewer/microscope.h"
 #include "viewer/page.h"
+#include "viewer/plots/changed_cells.h"
 #include "viewer/plots/head_summary.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
@@ -60,6 +61,7 @@ private:
 
     // attention.cpp
     void refresh(Scene& scene);
+    void glow(Scene& scene, const std::array<Matrix<float>, 5>& values);
     void show_strips(const Answer& answer, const PictureVersion& version, const std::array<Matrix<float>, 5>& values);
     bool press_character(Scene& scene, char32_t character);
     std::optional<DrawnRow> drawn_row(const Scene& scene) const;
@@ -97,6 +99,7 @@ private:
     Shown shown_;
     std::uint64_t revision_ = 0;  // of the pictures
     std::array<Heatmap, 5> heatmaps_;
+    std::array<ChangedCells, 5> glows_;
     std::array<Heatmap, 5> below_, beside_;  // means over the selected rows and columns of the screen
     std::array<bool, 5> present_{};
     std::array<std::vector<double>, 3> strength_, share_;

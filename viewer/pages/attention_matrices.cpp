@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "viewer/pages/attention.h"
+#include "viewer/plots/glow.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
@@ -130,6 +131,7 @@ void AttentionPage::draw_panel(Scene& scene, const PanelLayout& layout, std::siz
     }
     const Cell shown = turned(state.cell, transposed);
     heatmaps_[n].draw(ui, cells, state.view);
+    if (!state.reduce_motion) draw_glow(ui, cells, state.view, glows_[n], ImGui::GetTime());
     if (first_row && !is_kept(kept_terms(scene), n)) ui.fill(cells, faded(ui.theme->background, 0.72f));
     heatmaps_[n].draw_crosshair(ui, cells, state.view, shown);
     draw_selection(scene, cells, n);
@@ -191,6 +193,29 @@ void AttentionPage::describe(const Scene& scene, Cell cell, std::size_t n) const
                                                                    : "click moves the lock here, Esc unlocks")
                                        : "click locks this cell, dragging selects",
                     theme.muted, Face::label}}});
+}
+
+/// Cells that another dialect has changed light up once and are counted.
+void AttentionPage::glow(Scene& scene, const std::array<Matrix<float>, 5>& values) {
+    const Request& asked = scene.answer->request;
+    std::string place = asked.text + "\n" + asked.tokens + "\n" + scene.state.model + " " +
+                        std::to_string(asked.layer) + " " + std::to_string(shown_.head) +
+                        (shown_.transposed ? " turned" : "");
+    for (const bool kept : {shown_.kept.c2c, shown_.kept.c2p, shown_.kept.p2c, shown_.follows})
+        place += kept ? " +" : " -";
+    for (const Index masked : asked.masked) place += " " + std::to_string(masked);
+    const double now = ImGui::GetTime();
+    std::string counted;
+    bool begins = false;
+    for (std::size_t n = 0; n < values.size(); ++n) {
+        if (!present_[n] || !glows_[n].follow(place, to_string(asked.dialect), values[n].cast<double>(), 0, now))
+            continue;
+        begins = true;
+        if (counted.empty() && glows_[n].count() > 0)
+            counted = std::string(kAttentionPanels[n].title) + ": " + glows_[n].sentence();
+    }
+    if (begins && !scene.state.reduce_motion) scene.state.flash_until = now + ChangedCells::kFade;
+    if (!counted.empty()) scene.state.notice = counted;
 }
 
 }  // namespace locus
