@@ -57,6 +57,13 @@ bool next_dialect(ActionScope& scope) {
     return true;
 }
 
+void next_pooling(ActionScope& scope) {
+    constexpr const char* kWords[] = {"the mean of them", "the one farthest from 0", "the greatest", "the least"};
+    scope.state.pooling = static_cast<Pooling>((static_cast<std::size_t>(scope.state.pooling) + 1) % std::size(kWords));
+    scope.state.notice = std::string("Where a pixel covers several cells it shows ") +
+                         kWords[static_cast<std::size_t>(scope.state.pooling)] + ".";
+}
+
 void next_theme(ActionScope& scope) {
     scope.state.theme =
         static_cast<ThemeName>((static_cast<std::size_t>(scope.state.theme) + 1) % std::size(kThemeNames));
@@ -110,6 +117,8 @@ void add_frame_actions(std::vector<NamedAction>& all) {
         {"undo", "undo", "", "Ctrl Z", "", "undo, redo", always([](ActionScope& scope) { scope.undo = true; })},
         {"redo", "redo", "", "Ctrl Y", "Ctrl Shift Z", "undo, redo",
          always([](ActionScope& scope) { scope.redo = true; })},
+        {"pooling.next", "what a pixel shows of the cells it covers", "", "l", "",
+         "a pixel's cells: largest, mean, \u2026", always(next_pooling)},
         {"theme.next", "next theme", "", "t", "", "dark, light, high contrast", always(next_theme)},
         {"zoom.in", "everything larger", "", "Ctrl +", "Ctrl =", "size of everything", zoom_by(1.1f)},
         {"zoom.out", "everything smaller", "", "Ctrl \u2212", "", "size of everything", zoom_by(1 / 1.1f)},

@@ -200,6 +200,7 @@ bool App::draw_frame() {
         styled_theme_ = state_.theme;
         window_.begin_frame();
         Ui ui(fonts_, theme_of(state_.theme), scale);
+        ui.pooling = state_.pooling;
         if (log_) log_->clear();
         ui.log = log_;
         if (attempt == 0) take_keys(ui);

@@ -87,6 +87,7 @@ App::Aside App::draw_aside(const PictureSetup& setup, float scale, const std::fu
         window_.begin_frame();
         aside.log.clear();
         Ui ui(fonts_, theme_of(state_.theme), scale);
+        ui.pooling = state_.pooling;
         ui.log = &aside.log;
         draw(ui);
         if (fonts_.stale() && ++attempts < kFrames) --frame;  // a character was missing: once more, with it
@@ -141,6 +142,7 @@ void App::export_screen(const ExportRequest& request, const std::string& command
 
 NamedMatrix App::matrix_named(const std::string& region) {
     Ui ui(fonts_, theme_of(state_.theme), 1);
+    ui.pooling = state_.pooling;
     const std::vector<NamedMatrix> matrices = page().numbers(scene_for(ui, page()));
     if (const NamedMatrix* found = find_matrix(matrices, region)) return *found;
     std::string names;
@@ -154,6 +156,7 @@ void App::export_matrix(const ExportRequest& request, const std::string& command
     const MatrixFigure figure(matrix, state_.theme);
     const auto scale = static_cast<float>(request.pixels);
     Ui ui(fonts_, theme_of(state_.theme), scale);
+    ui.pooling = state_.pooling;
     if (fonts_.update(scale)) window_.reload_fonts();
     ImVec2 size = figure.size(ui);
     if (fonts_.update(scale)) {  // its labels had characters that were missing
@@ -182,6 +185,7 @@ void App::export_numbers(const ExportRequest& request, const std::string& comman
     LOCUS_CHECK(request.region != "screen",
                 "--region is \"screen\", which is a picture; numbers are of a page, a layer or one of its matrices");
     Ui ui(fonts_, theme_of(state_.theme), 1);
+    ui.pooling = state_.pooling;
     const Scene scene = scene_for(ui, page());
     if (request.region == "layer") {
         LOCUS_CHECK(request.format() == ExportFormat::safetensors,

@@ -4,13 +4,13 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "viewer/program.h"
+#include "viewer/scratch_folder.h"
 
 namespace locus {
 
@@ -19,29 +19,6 @@ namespace {
 using Json = nlohmann::json;
 constexpr double kPatience = 120;  // seconds
 constexpr const char* kName = "locus-kit";
-
-/// A folder of the viewer's own below the system's temporary one; it goes with what it holds.
-class PassingFolder {
-public:
-    PassingFolder() {
-        std::error_code error;
-        std::string name = (std::filesystem::temp_directory_path(error) / "locus-view-XXXXXX").string();
-        if (error || !::mkdtemp(name.data()))
-            throw Error(Fault::unreadable, printable(name) + ": this folder for passing files cannot be made");
-        path_ = name;
-    }
-    ~PassingFolder() {
-        std::error_code error;
-        std::filesystem::remove_all(path_, error);
-    }
-    PassingFolder(const PassingFolder&) = delete;
-    PassingFolder& operator=(const PassingFolder&) = delete;
-
-    const std::filesystem::path& path() const { return path_; }
-
-private:
-    std::filesystem::path path_;
-};
 
 std::vector<std::string> words_for(const ZooQuery& query) {
     std::vector<std::string> words = {"--json", "--model=" + query.model, "--dialect", to_string(query.dialect)};
@@ -152,8 +129,8 @@ ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& quer
 
 MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
                          bool exact, const StopAsked& stop) {
-    const PassingFolder folder;
-    const std::filesystem::path file = folder.path() / "mistake.safetensors";
+    const ScratchFolder folder;
+    const std::filesystem::path file = folder / "mistake.safetensors";
     std::vector<std::string> words = words_for(query);
     words.insert(words.begin(), mistake);
     words.insert(words.end(), {"--precision", exact ? "f64" : "f32", "--out", file.string()});

@@ -37,6 +37,7 @@ State opened_by(const State& state) {
         opened.compare.open(state.compare.report);
         opened.compare.open_case(state.compare.shown_case);
         opened.compare.shown_case = state.compare.report->opening();
+        opened.conformance.report = state.compare.report->file.string();
     }
     return opened;
 }

@@ -15,6 +15,7 @@
 #include "viewer/permutation_state.h"
 #include "viewer/plots/colour_map.h"
 #include "viewer/plots/matrix_view.h"
+#include "viewer/plots/pyramid.h"
 #include "viewer/recent.h"
 #include "viewer/text_page_state.h"
 #include "viewer/tour.h"
@@ -63,8 +64,9 @@ struct State {
     std::vector<Index> masked;  // tokens that [MASK] stands in for, without touching the text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
-    float zoom = 1;              // of the whole screen
-    bool reduce_motion = false;  // nothing moves by itself: films only step
+    Pooling pooling = Pooling::largest;  // what a pixel shows of the cells it covers
+    float zoom = 1;                      // of the whole screen
+    bool reduce_motion = false;          // nothing moves by itself: films only step
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};

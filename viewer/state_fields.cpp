@@ -28,6 +28,10 @@ void add_frame(Fields& fields) {
         "theme", {std::begin(kThemeNames), std::end(kThemeNames)}, [](State & s) -> auto& { return s.theme; });
     fields.real(
         "zoom", 0.5, 4, [](State & s) -> auto& { return s.zoom; });
+    fields.word(
+        "pooling", {"mean", "largest", "high", "low"}, [](State & s) -> auto& { return s.pooling; });
+    fields.flag(
+        "reduce_motion", [](State & s) -> auto& { return s.reduce_motion; });
     fields.whole(
         "layer", 0, [](State & s) -> auto& { return s.layer; });
     fields.whole(

@@ -9,6 +9,7 @@
 #include "core/tensor.h"
 #include "viewer/canvas.h"
 #include "viewer/fonts.h"
+#include "viewer/plots/pyramid.h"
 #include "viewer/theme.h"
 
 namespace locus {
@@ -55,6 +56,7 @@ public:
     float px(float design) const;
     /// The cell of a matrix that the pointer is on, in this frame: what is shown about it lies beside it.
     mutable Rect pointed;
+    Pooling pooling = Pooling::largest;  // of matrices that do not say themselves
     /// Where everything above is written down as well; nullptr: nowhere.
     FrameLog* log = nullptr;
     Canvas draw() const { return {list ? *list : *ImGui::GetWindowDrawList(), log}; }

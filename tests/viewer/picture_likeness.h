@@ -41,7 +41,8 @@ struct Likeness {
 };
 
 /// Both of one size.  Blocks of 8 x 8 pixels, every 4.  Shape is the structural similarity of Wang et al. 2004 on
-/// luminance, of blocks of which at least one is not flat.
+/// luminance, of blocks of which neither is flat: an edge may come to lie on either side of a block's border, and
+/// what is there in one picture alone has another mean colour.
 inline Likeness likeness(const Picture& a, const Picture& b) {
     constexpr int kBlock = 8, kStep = 4;
     constexpr double kC1 = 6.5025, kC2 = 58.5225, kFlat = 60;  // (0.01 * 255)^2, (0.03 * 255)^2; a variance
@@ -70,7 +71,7 @@ inline Likeness likeness(const Picture& a, const Picture& b) {
                 }
             const double mean_a = sum_a / n, mean_b = sum_b / n;
             const double var_a = aa / n - mean_a * mean_a, var_b = bb / n - mean_b * mean_b;
-            if (std::max(var_a, var_b) < kFlat) continue;
+            if (std::min(var_a, var_b) < kFlat) continue;
             const double shape = (2 * mean_a * mean_b + kC1) * (2 * (ab / n - mean_a * mean_b) + kC2) /
                                  ((mean_a * mean_a + mean_b * mean_b + kC1) * (var_a + var_b + kC2));
             if (shape < found.shape) {

@@ -70,6 +70,17 @@ TEST_CASE("pyramid: greatest and least know signs", "[viewer][pyramid]") {
     CHECK(Pyramid(values, {}, Pooling::mean).level({1, 1}).values(0, 0) == -2.5f);
 }
 
+TEST_CASE("pyramid: pooled another way, every level is made anew", "[viewer][pyramid]") {
+    Matrix<float> values(2, 2);
+    values << -4, -1, -2, -3;
+    Pyramid pyramid(values, {}, Pooling::largest);
+    CHECK(pyramid.level({1, 1}).values(0, 0) == -4);
+    pyramid.pool_by(Pooling::mean);
+    CHECK(pyramid.pooling() == Pooling::mean);
+    CHECK(pyramid.level({1, 1}).values(0, 0) == -2.5f);
+    CHECK(pyramid.base().values() == values);
+}
+
 TEST_CASE("pyramid: NaN shows through every level, whatever pools", "[viewer][pyramid]") {
     for (const Pooling pooling : kPoolings) {
         Matrix<float> values = Matrix<float>::Ones(8, 8);

@@ -184,7 +184,8 @@ TEST_CASE("screens: random input leaves the viewer whole", "[viewer][screens][mo
         INFO(set << ": " << outcome.err << outcome.out);
         CHECK(outcome.status == 0);
         CHECK(outcome.err.empty());
-        CHECK(Json::parse(outcome.out).at("pages").size() ==
-              static_cast<std::size_t>(std::count(set.begin(), set.end(), ',') + 1));
+        const Json visited = Json::parse(outcome.out).at("pages");  // a click on the rail may lead to others as well
+        for (std::size_t n = first; n < (first == 0 ? all.size() / 2 : all.size()); ++n)
+            CHECK(visited.contains(all[n]));
     }
 }

@@ -228,6 +228,12 @@ TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]"
     }
 }
 
+TEST_CASE("scripts: the bug zoo, with a mistake, one that changes nothing and one that cannot be made",
+          "[viewer][script]") {
+    if (skipped()) return;
+    play(kScripts / "bug_zoo.json");
+}
+
 TEST_CASE("scripts: text, and likeness is the cosine of the counts", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "text.json");

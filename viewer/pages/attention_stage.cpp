@@ -107,7 +107,7 @@ void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
     const bool probability = is_probability(stage.name);
     stage_.show({++revision_, head, scene.state.theme}, std::move(sheet), pairs ? answer.visible : Mask(),
                 probability ? MapKind::sequential : MapKind::diverging,
-                probability ? std::optional(ValueRange{0, 1}) : std::nullopt, Pooling::largest);
+                probability ? std::optional(ValueRange{0, 1}) : std::nullopt);
 }
 
 void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {

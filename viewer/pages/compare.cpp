@@ -120,7 +120,7 @@ void ComparePage::show_matrices(const Scene& scene, const PictureVersion& versio
     const MapKind map = shares ? MapKind::sequential : MapKind::diverging;
     heatmaps_[0].show(version, a, visible, map, range);
     heatmaps_[1].show(version, b, visible, map, range);
-    heatmaps_[2].show(version, gap, visible, MapKind::diverging, std::nullopt, Pooling::largest);
+    heatmaps_[2].show(version, gap, visible, MapKind::diverging);
 }
 
 void ComparePage::choose_place(Scene& scene) {
@@ -174,8 +174,7 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     layout.headline = inside.y0 + ui.px(10);
     layout.title = layout.headline + ui.px(34);
     layout.cells = layout.title + ui.px(20) + header;
-    const float below =
-        state.report ? std::min(list_.height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
+    const float below = state.report ? std::min(list_.height(ui, inside.width()), inside.height() * 0.36f) : ui.px(128);
     const float by_width = (inside.width() - names - 2 * layout.gap) / 3;
     const float by_height = inside.y1 - layout.cells - ui.px(40) - below;
     const float side = std::floor(std::max(ui.px(60), std::min(by_width, by_height)));

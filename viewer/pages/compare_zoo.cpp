@@ -1,5 +1,6 @@
 // The bug zoo in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
 #include <algorithm>
+#include <cctype>
 
 #include "viewer/formula_bar.h"
 #include "viewer/lesson_links.h"
@@ -27,8 +28,10 @@ const MistakeEntry* find_entry(int number) {
     return found == entries().end() ? nullptr : &*found;
 }
 
+/// A sentence; "p2c reads ..." begins with a name and stays as it is.
 std::string capital(std::string sentence) {
-    if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
+    if (!sentence.empty() && !name) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
     return sentence;
 }
 
@@ -91,7 +94,7 @@ void ComparePage::draw_zoo(Scene& scene, const Rect& room) {
     draw_zoo_rows(scene, rows, groups, list);
     const std::string legend = !list                    ? "asking what each of them changes here \u2026"
                                : !list->trouble.empty() ? "what each changes here is not known"
-                                                        : "= changes nothing here   \u2013 cannot be made here";
+                                                        : "= no change   \u2013 cannot be made here";
     ui.text_within(left, rows.y1 + ui.px(13), right - left, legend, ui.theme->muted, Face::mono_small);
     ui.hairline_across(left, right, rows.y1 + ui.px(25));
     draw_zoo_card(scene, {room.x0, rows.y1 + ui.px(26), room.x1, room.y1}, list);
@@ -111,8 +114,9 @@ void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vecto
     float y = rows.y0 - zoo_scroll_;
     hovered_mistake_ = 0;
     int pressed = 0;
+    const auto is_seen = [&](float top) { return top >= rows.y0 - 1 && top + ui.px(kRow) <= rows.y1 + 1; };
     for (const ZooGroup& group : groups) {
-        ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
+        if (is_seen(y)) ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
         y += ui.px(kRow);
         for (const MistakeEntry* entry : group.entries) {
             const Rect row{rows.x0, y, rows.x1, y + ui.px(kRow)};
@@ -122,7 +126,7 @@ void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vecto
                 zoo_scroll_ += row.y1 > rows.y1 ? row.y1 - rows.y1 : row.y0 < rows.y0 ? row.y0 - rows.y0 : 0;
                 followed_mistake_ = entry->number;
             }
-            if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
+            if (!is_seen(row.y0)) continue;  // whole rows alone
             const bool under = area.hovered && row.holds(area.at);
             if (under) hovered_mistake_ = entry->number;
             if (under && area.clicked) pressed = entry->number;

@@ -72,7 +72,7 @@ Rect Heatmap::place(const Rect& cells, const MatrixView& view, Cell cell) const 
 }
 
 void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, const Mask& visible, MapKind map,
-                   std::optional<ValueRange> range, Pooling pooling) {
+                   std::optional<ValueRange> range, std::optional<Pooling> pooling) {
     if (version_ == version) return;
     version_ = version;
     values_ = values;
@@ -80,11 +80,13 @@ void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, co
     theme_ = version.theme;
     range_ = range ? *range : symmetric_range(values.values(), visible);
     all_finite_ = values_.values().allFinite();
-    tiles_.show(Pyramid(values, visible, pooling), {map, theme_, range_});
+    pooling_ = pooling;
+    tiles_.show(Pyramid(values, visible, pooling.value_or(Pooling::largest)), {map, theme_, range_});
 }
 
 void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) const {
     if (empty()) return;
+    tiles_.pool_by(pooling_.value_or(ui.pooling));
     tiles_.draw(ui, cells, view);
     const Index longer = std::max(values_.rows(), values_.cols());
     const auto share = [&](double place) { return static_cast<float>(place / static_cast<double>(longer)); };
@@ -100,6 +102,7 @@ void Heatmap::draw(const Ui& ui, const Rect& cells, const MatrixView& view) cons
 
 void Heatmap::draw_plain(const Ui& ui, const Rect& cells) const {
     if (empty()) return;
+    tiles_.pool_by(pooling_.value_or(ui.pooling));
     tiles_.draw(ui, cells, {});
     ui.draw().note_image(cells.min(), cells.max(), {0, 0}, {1, 1}, this);
     ui.outline({cells.x0 - 1, cells.y0 - 1, cells.x1 + 1, cells.y1 + 1}, ui.theme->line);

@@ -22,9 +22,9 @@ class Heatmap {
 public:
     /// Takes new values if the version changed.  visible [rows, cols] or empty.  Without a range the map is symmetric
     /// about 0 and as wide as the largest magnitude.
-    /// Where a pixel holds several cells it takes the one farthest from 0, unless another pooling is asked for.
+    /// Where a pixel holds several cells it takes what the screen asks for, unless one pooling alone makes sense here.
     void show(const PictureVersion& version, const SharedMatrix& values, const Mask& visible, MapKind map,
-              std::optional<ValueRange> range = std::nullopt, Pooling pooling = Pooling::largest);
+              std::optional<ValueRange> range = std::nullopt, std::optional<Pooling> pooling = std::nullopt);
 
     bool empty() const { return values_.size() == 0; }
     Eigen::Map<const Matrix<float>> values() const { return values_.values(); }
@@ -55,6 +55,7 @@ private:
     MapKind map_ = MapKind::diverging;
     ThemeName theme_ = ThemeName::dark;
     bool all_finite_ = true;
+    std::optional<Pooling> pooling_;
     mutable HeatmapTiles tiles_;  // made when they come into sight
 };
 

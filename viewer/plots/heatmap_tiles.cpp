@@ -40,6 +40,12 @@ void HeatmapTiles::show(Pyramid pyramid, const Painting& painting) {
     for (auto& [key, tile] : tiles_) tile.painted = false;
 }
 
+void HeatmapTiles::pool_by(Pooling pooling) {
+    if (pyramid_.pooling() == pooling) return;
+    pyramid_.pool_by(pooling);
+    for (auto& [key, tile] : tiles_) tile.painted = tile.painted && std::get<0>(key) == Detail{};
+}
+
 void HeatmapTiles::draw(const Ui& ui, const Rect& cells, const MatrixView& view) {
     const Index rows = pyramid_.base().rows(), cols = pyramid_.base().cols();
     const auto all = static_cast<double>(std::max(rows, cols));

@@ -23,6 +23,8 @@ public:
     /// Other values, or the same in other colours.
     void show(Pyramid pyramid, const Painting& painting);
     const Pyramid& pyramid() const { return pyramid_; }
+    /// What blocks of cells become; tiles of the matrix itself stay.
+    void pool_by(Pooling pooling);
     /// The part that the view shows, filling `cells`.  Cells smaller than a pixel are pooled, so that none is left out.
     void draw(const Ui& ui, const Rect& cells, const MatrixView& view);
     /// Cells of the matrix that a drawn block covered last, down and across: 1 where cells are pixels or larger.

@@ -109,6 +109,12 @@ Pyramid::Pyramid(SharedMatrix values, Mask visible, Pooling pooling)
     for (Index n = 0; n < hidden_.size(); ++n) hidden_.data()[n] = hidden_.data()[n] == 0;
 }
 
+void Pyramid::pool_by(Pooling pooling) {
+    if (pooling == pooling_) return;
+    pooling_ = pooling;
+    levels_.clear();
+}
+
 const CellLevel& Pyramid::level(Detail detail) {
     LOCUS_CHECK(detail.rows > 0 || detail.cols > 0, "the matrix itself is no pooled level");
     const auto known = levels_.find(detail);

@@ -60,6 +60,9 @@ public:
     /// visible [rows, cols] or empty.  Throws if the shapes differ or a side is 0.
     Pyramid(SharedMatrix values, Mask visible, Pooling pooling);
 
+    Pooling pooling() const { return pooling_; }
+    /// Gives up the levels that were made another way.
+    void pool_by(Pooling pooling);
     const SharedMatrix& base() const { return base_; }
     /// Halving a side n times leaves max(1, cells >> n) blocks, each of which covers its cells evenly; every cell
     /// belongs to exactly one block.  A block is what `pooling` makes of its visible cells; NaN anywhere among them
