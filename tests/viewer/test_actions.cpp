@@ -78,7 +78,7 @@ TEST_CASE("actions: a key is read as it is printed, and means nothing where it i
     CHECK_THROWS_AS(key_named(""), Error);
     CHECK(action_of(key_named("x"), "rope")->id == "rope.layout");
     CHECK(action_of(key_named("x"), "permutation")->id == "permutation.sentence");
-    CHECK(action_of(key_named("x"), "attention") == nullptr);
+    CHECK(action_of(key_named("x"), "start") == nullptr);
     CHECK(action_of(key_named("Ctrl Z"), "rope")->id == "undo");
     CHECK(action_of(key_named("Ctrl Shift Z"), "rope")->id == "redo");
     CHECK(action_of({Key::left, 0, false, true}, "attention")->id == "cell.left");  // Shift means nothing there
