@@ -48,7 +48,7 @@ struct Report {
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\n");
+          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\nconformance\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
