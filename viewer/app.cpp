@@ -253,7 +253,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
 
     page_error_ = shown.trouble();
     page_fault_ = shown.fault();
-    const bool opens = shown.ready(), edits = opens && !shown.shows_tokens() && state_.editing;
+    const bool opens = shown.ready();
+    const bool edits = opens && !shown.shows_tokens() && !shown.edits_itself() && state_.editing;
     draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), top);
     draw_rail(scene, rail, pages_);
     // The box that edits a sentence takes the place of a page's own controls.

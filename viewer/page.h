@@ -35,6 +35,8 @@ public:
     virtual char key() const = 0;
     /// True if the sentence bar shows the tokens; false if `draw_bar` has it all.
     virtual bool shows_tokens() const { return true; }
+    /// True if the page has a text box of its own, in place of the one in the sentence bar.
+    virtual bool edits_itself() const { return false; }
     /// True if the page can be drawn without an answer of the model.
     virtual bool needs_answer() const { return true; }
     /// The opened model, unless the page shows one of another family.

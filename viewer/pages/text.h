@@ -26,6 +26,7 @@ public:
     const char* title() const override { return "Text"; }
     char key() const override { return '7'; }
     bool shows_tokens() const override { return false; }
+    bool edits_itself() const override { return true; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
     bool settled(const State& state) const override;
