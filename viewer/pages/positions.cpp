@@ -40,6 +40,8 @@ void PositionsPage::refresh(Scene& scene) {
     PositionsState& state = scene.state.positions;
     const OffsetClamp clamp = clamp_of(scene.state);
     const auto length = static_cast<Index>(state.length), span = static_cast<Index>(state.span);
+    // The controls keep this as well, but they are not drawn while the sentence is edited.
+    if (state.kind == 1) state.farthest = std::max(state.farthest, std::floor(state.span / 2) + 2);
     const auto farthest = static_cast<Index>(state.farthest);
     const std::string made = std::to_string(length) + " " + std::to_string(span) + " " + std::to_string(farthest) +
                              " " + std::to_string(state.kind) + (clamp == OffsetClamp::hf ? "h" : "o");
