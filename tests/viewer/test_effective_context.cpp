@@ -17,8 +17,7 @@ TEST_CASE("effective context: grows by a segment with every layer", "[viewer][tr
     CHECK_THROWS_WITH(oldest_known(2, 3, 0, 3), Catch::Contains("segments of at least 1"));
 }
 
-TEST_CASE("effective context: a changed word shows exactly where it is within reach",
-          "[viewer][transformer-xl][law]") {
+TEST_CASE("effective context: a changed word shows exactly where it is within reach", "[viewer][transformer-xl][law]") {
     const Checkpoint files = open_checkpoint(resolve_model("tiny-txl"));
     for (const Index memory : {1, 2, 3}) {
         TransformerXlConfig config = parse_transformer_xl_config(files.config_json, "config.json");

@@ -67,8 +67,8 @@ TEST_CASE("permutation exhibit: every cell of both streams is the trace's, to th
                             REQUIRE(cell.softmax.probability == probs(i, j));
                             REQUIRE(cell.ef.active == segments);
                             // The reason speaks exactly where the cell is closed.
-                            const bool open = hidden_by(9, answer->hiding, stream, cell.position, j) ==
-                                              HiddenBy::nothing;
+                            const bool open =
+                                hidden_by(9, answer->hiding, stream, cell.position, j) == HiddenBy::nothing;
                             REQUIRE(open == cell.softmax.visible);
                         }
                     for (Index i = 0; i < 9; ++i)
