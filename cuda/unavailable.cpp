@@ -1,5 +1,6 @@
 // The same functions in a build without CUDA: each says so.
 #include "cuda/disentangled.h"
+#include "cuda/fused_launch.h"
 #include "cuda/runtime.h"
 
 namespace locus::cuda {
@@ -50,5 +51,8 @@ template Matrix<double> position_to_content<double>(const Matrix<double>&, const
                                                     P2cIndex);
 template Matrix<double> masked_softmax<double>(const Matrix<double>&, const Mask&, MaskedRow);
 template Matrix<double> context<double>(const Matrix<double>&, const Matrix<double>&);
+
+FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision) { refuse(); }
+std::vector<KernelResources> fused_kernel_resources() { refuse(); }
 
 }  // namespace locus::cuda
