@@ -3,7 +3,6 @@
 // without a table of position scores there.  The CPU twin is the sum of core/attention/disentangled.h, softmax.h and
 // probs v; the kernels are fused_forward.h (tensor cores) and portable_forward.h (any width, float32).
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/positions/relative_buckets.h"
@@ -35,11 +34,5 @@ struct FusedOutput {
 /// Throws Error(usage) that names what does not fit, Error(unsupported) in one sentence where there is no device, it
 /// has too little memory, or the width is no multiple of 8 up to 256.
 FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision);
-
-/// Registers, spilled bytes and static shared memory of every fused kernel, as compiled for one architecture.
-struct KernelResources {
-    std::string name, architecture;
-    int registers = 0, spilled_bytes = 0, shared_bytes = 0;
-};
 
 }  // namespace locus::cuda

@@ -60,21 +60,6 @@ dim3 grid(int queries, int tile, int heads, int batch) {
             static_cast<unsigned>(batch)};
 }
 
-template <class Run>
-KernelResources resources_of(const std::string& name, Run run) {
-    cudaFuncAttributes attributes;
-    LOCUS_CUDA_CHECK(cudaFuncGetAttributes(&attributes, run));
-    return {name, "sm_" + std::to_string(attributes.binaryVersion), attributes.numRegs,
-            static_cast<int>(attributes.localSizeBytes), static_cast<int>(attributes.sharedSizeBytes)};
-}
-
-template <class Scalar>
-void add_resources(std::vector<KernelResources>& all, const std::string& format) {
-    for (const ForwardKernel<Scalar>& kernel : forward_kernels<Scalar>())
-        all.push_back(resources_of(
-            "fused forward " + format + ", d " + std::to_string(kernel.width) + ", tile " + kernel.tile(), kernel.run));
-}
-
 }  // namespace
 
 template <class Scalar>
@@ -100,16 +85,6 @@ std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width
     check_width(width);
     const ForwardKernel<Scalar>* kernel = chosen_kernel(args, width);
     return kernel ? "tensor cores, tile " + kernel->tile() : "portable, tile 32 x 32";
-}
-
-std::vector<KernelResources> fused_kernel_resources() {
-    std::vector<KernelResources> all;
-    add_resources<Half>(all, "f16");
-    add_resources<Bfloat16>(all, "bf16");
-    all.push_back(resources_of("portable forward f32", portable_forward_kernel<float>));
-    all.push_back(resources_of("portable forward f16", portable_forward_kernel<Half>));
-    all.push_back(resources_of("portable forward bf16", portable_forward_kernel<Bfloat16>));
-    return all;
 }
 
 template void launch_fused_forward<float>(const ForwardArguments<float>&, int, void*);

@@ -1,7 +1,6 @@
 #pragma once
 // Starts the fused kernels on memory that lies on the device already; what fused.h and the benchmarks share.
 #include <string>
-#include <vector>
 
 #include "cuda/fused.h"
 #include "cuda/fused_arguments.h"
@@ -17,8 +16,5 @@ void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void*
 /// Tensor cores or portable, and the tile: "128 x 64", for people.
 template <class Scalar>
 std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width);
-
-/// Of every fused kernel, as the driver loads it.  Throws Error(unsupported) without a device.
-std::vector<KernelResources> fused_kernel_resources();
 
 }  // namespace locus::cuda
