@@ -1,5 +1,7 @@
 // The same functions in a build without CUDA: each says so.
 #include "cuda/disentangled.h"
+#include "cuda/fused.h"
+#include "cuda/fused_timing.h"
 #include "cuda/runtime.h"
 
 namespace locus::cuda {
@@ -50,5 +52,9 @@ template Matrix<double> position_to_content<double>(const Matrix<double>&, const
                                                     P2cIndex);
 template Matrix<double> masked_softmax<double>(const Matrix<double>&, const Mask&, MaskedRow);
 template Matrix<double> context<double>(const Matrix<double>&, const Matrix<double>&);
+
+TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int) { refuse(); }
+double device_bandwidth() { refuse(); }
+FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision) { refuse(); }
 
 }  // namespace locus::cuda

@@ -34,6 +34,8 @@ public:
     /// Why there is nothing to see: one sentence, or empty.
     const std::string& error() const { return page_error_.empty() ? error_ : page_error_; }
     Fault fault() const { return page_error_.empty() ? fault_ : page_fault_; }
+    /// The last error that a page let out while it drew: a fault of the page, shown in its place.  Empty: none.
+    const std::string& escaped() const { return escaped_; }
     /// Writes the last picture.  Throws Error(unreadable) that names the file and the reason.
     void save_picture(const std::string& file) const;
     /// Writes a figure of what is on screen, or its numbers, and returns where.  Not before everything is on screen.
@@ -73,7 +75,13 @@ private:
     bool flashes() const;
     Scene scene_for(Ui& ui, const Page& shown);
     void take_keys(Ui& ui);
+    /// Where everything stands in this frame.
+    struct Places {
+        Rect top, rail, sentence, formula, side, room;
+    };
     void draw_rooms(Scene& scene, Page& shown);
+    /// What the page and the bars around it draw; true if the page had something to show.
+    bool draw_page(Scene& scene, Page& shown, const Places& at);
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& room, const std::string& title, const std::string& sentence) const;
     Page& page() const;
@@ -98,7 +106,8 @@ private:
     std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
-    std::string page_error_;                // why the shown page cannot be opened
+    std::string escaped_;
+    std::string page_error_;  // why the shown page cannot be opened
     Fault fault_ = Fault::usage, page_fault_ = Fault::unreadable;
     std::optional<Request> asked_;
     bool stopped_ = false;           // what was asked for was given up

@@ -41,7 +41,7 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
     const std::size_t rows = std::max(everywhere.size() + 1, right);
     ui.fill(screen, faded(ui.theme->background, 0.8f));
     const float pitch = pitch_for(ui, screen, rows), pad = ui.px(24);
-    const float column = std::min(ui.px(470), (screen.width() - ui.px(32)) / 2);
+    const float column = std::min(ui.px(545), (screen.width() - ui.px(32)) / 2);
     const float width = 2 * column, height = static_cast<float>(rows) * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};
@@ -53,7 +53,7 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
         y += pitch;
     };
     const auto lines = [&](const std::vector<SheetLine>& all, Face face) {
-        const float split = ui.px(160);
+        const float split = ui.px(226);
         for (const SheetLine& line : all) {
             ui.text_within(x, y, split - ui.px(8), line.keys, ui.theme->text, face);
             ui.text_within(x + split, y, column - pad - split, line.meaning, ui.theme->muted);

@@ -176,6 +176,7 @@ bool finite(const Corners& box) {
 }
 
 std::optional<std::string> Monkey::fault() const {
+    if (!app_.escaped().empty()) return "an error came out of the page: " + app_.escaped();
     for (const StateField& field : state_fields()) {
         const std::string value = field.get(app_.state());
         const bool words = field.name == "text" || field.name == "tokens" || field.name == "mask";

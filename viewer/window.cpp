@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cfloat>
-#include <utility>
 
 #include "core/check.h"
 
@@ -45,67 +44,7 @@ bool on_a_monitor(const WindowPlace& place) {
     return false;
 }
 
-Window::Parts* parts_of(GLFWwindow* window) { return static_cast<Window::Parts*>(glfwGetWindowUserPointer(window)); }
-
-constexpr std::pair<int, Key> kKeys[] = {{GLFW_KEY_LEFT, Key::left},
-                                         {GLFW_KEY_RIGHT, Key::right},
-                                         {GLFW_KEY_UP, Key::up},
-                                         {GLFW_KEY_DOWN, Key::down},
-                                         {GLFW_KEY_ESCAPE, Key::escape},
-                                         {GLFW_KEY_SPACE, Key::space},
-                                         {GLFW_KEY_ENTER, Key::enter},
-                                         {GLFW_KEY_KP_ENTER, Key::enter},
-                                         {GLFW_KEY_TAB, Key::tab},
-                                         {GLFW_KEY_F12, Key::f12},
-                                         {GLFW_KEY_HOME, Key::home},
-                                         {GLFW_KEY_END, Key::end},
-                                         {GLFW_KEY_BACKSPACE, Key::backspace},
-                                         {GLFW_KEY_DELETE, Key::remove}};
-
-/// Keys that are no characters, and characters together with ctrl, which arrive as no character.
-bool translate(int key, int scancode, int mods, KeyPress& press) {
-    press.ctrl = (mods & GLFW_MOD_CONTROL) != 0;
-    press.shift = (mods & GLFW_MOD_SHIFT) != 0;
-    for (const auto& [code, meaning] : kKeys)
-        if (key == code) {
-            press.key = meaning;
-            return true;
-        }
-    const char* name = press.ctrl ? glfwGetKeyName(key, scancode) : nullptr;
-    if (!name || name[0] == 0 || name[1] != 0) return false;
-    press.character = static_cast<unsigned char>(name[0]);
-    return true;
-}
-
 }  // namespace
-
-void Window::Parts::listen() {
-    glfwSetWindowUserPointer(window, this);
-    // Installed before Dear ImGui, whose callbacks call the ones they find.
-    glfwSetKeyCallback(window, [](GLFWwindow* w, int key, int scancode, int action, int mods) {
-        parts_of(w)->activity = true;
-        KeyPress press;
-        if (parts_of(w)->plays_key) return;
-        if (action != GLFW_RELEASE && translate(key, scancode, mods, press)) parts_of(w)->keys.push_back(press);
-    });
-    glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) {
-        parts_of(w)->activity = true;
-        if (parts_of(w)->plays_key) return;
-        if (character != ' ') parts_of(w)->keys.push_back({Key::character, character, false, false});
-    });
-    glfwSetCursorPosCallback(window, [](GLFWwindow* w, double, double) { parts_of(w)->activity = true; });
-    glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int, int, int) { parts_of(w)->activity = true; });
-    glfwSetScrollCallback(window, [](GLFWwindow* w, double, double) { parts_of(w)->activity = true; });
-    glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int) { parts_of(w)->activity = true; });
-    glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int) { parts_of(w)->activity = true; });
-    glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { parts_of(w)->activity = true; });
-    glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { parts_of(w)->activity = true; });
-    glfwSetDropCallback(window, [](GLFWwindow* w, int count, const char** paths) {
-        parts_of(w)->activity = true;
-        parts_of(w)->drops.insert(parts_of(w)->drops.end(), paths, paths + count);
-    });
-    glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) { parts_of(w)->activity = true; });
-}
 
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     parts_->setup = setup;
@@ -140,6 +79,7 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
     ImGui_ImplGlfw_InitForOpenGL(parts_->window, true);
+    parts_->queue_keys();
     ImGui_ImplOpenGL3_Init("#version 330 core");
 }
 
@@ -159,12 +99,6 @@ void Window::wait(double seconds) {
     else
         glfwPollEvents();
 }
-
-bool Window::take_activity() { return parts_->activity.exchange(false); }
-
-std::vector<KeyPress> Window::take_keys() { return std::exchange(parts_->keys, {}); }
-
-std::vector<std::filesystem::path> Window::take_drops() { return std::exchange(parts_->drops, {}); }
 
 std::optional<WindowPlace> Window::place() const {
     if (parts_->setup.headless || glfwGetWindowAttrib(parts_->window, GLFW_MAXIMIZED) ||
@@ -199,6 +133,7 @@ ImVec2 Window::size() const {
 }
 
 void Window::begin_frame() {
+    parts_->pass_on_waiting();
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGuiIO& io = ImGui::GetIO();
@@ -219,6 +154,7 @@ void Window::begin_frame() {
 #endif
     }
     ImGui::NewFrame();
+    parts_->keys_were_seen();
 }
 
 void Window::discard_frame() { ImGui::EndFrame(); }
@@ -231,48 +167,6 @@ void Window::reload_fonts() {
 }
 
 void Window::wake() { glfwPostEmptyEvent(); }
-
-void Window::point_at(ImVec2 at) {
-    parts_->pointer = at;
-    parts_->activity = true;
-}
-
-void Window::hold_button(bool right, bool down) {
-    parts_->held[right ? 1 : 0] = down;
-    parts_->activity = true;
-}
-
-void Window::turn_wheel(float steps) { ImGui_ImplGlfw_ScrollCallback(parts_->window, 0, steps); }
-
-void Window::hold_modifiers(bool ctrl, bool shift, bool down) {
-    parts_->plays_key = true;
-    const auto send = [&](int key) {
-        ImGui_ImplGlfw_KeyCallback(parts_->window, key, 0, down ? GLFW_PRESS : GLFW_RELEASE, 0);
-    };
-    if (ctrl) send(GLFW_KEY_LEFT_CONTROL);
-    if (shift) send(GLFW_KEY_LEFT_SHIFT);
-    parts_->plays_key = false;
-}
-
-void Window::play_key(const KeyPress& press, bool down) {
-    const int action = down ? GLFW_PRESS : GLFW_RELEASE;
-    const int mods = (press.ctrl ? GLFW_MOD_CONTROL : 0) | (press.shift ? GLFW_MOD_SHIFT : 0);
-    const auto send = [&](int key) { ImGui_ImplGlfw_KeyCallback(parts_->window, key, 0, action, mods); };
-    hold_modifiers(press.ctrl, press.shift, down);
-    parts_->plays_key = true;
-    for (const auto& [code, meaning] : kKeys)
-        if (press.key == meaning && press.key != Key::character) {
-            send(code);
-            break;
-        }
-    const char32_t c = press.character, upper = c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
-    if (press.key == Key::character && ((upper >= 'A' && upper <= 'Z') || (upper >= '0' && upper <= '9')))
-        send(static_cast<int>(upper));  // GLFW numbers letters and digits as ASCII does
-    if (down && !press.ctrl && (press.key == Key::character || press.key == Key::space))
-        ImGui_ImplGlfw_CharCallback(parts_->window, press.key == Key::space ? U' ' : c);
-    parts_->plays_key = false;
-    if (down) parts_->keys.push_back(press);
-}
 
 void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
 

@@ -7,6 +7,7 @@
 #include <backends/imgui_impl_opengl3.h>
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -31,6 +32,13 @@ struct Window::Parts {
     std::optional<ImVec2> pointer;
     bool held[2] = {};
     bool plays_key = false;  // the key that arrives is in `keys` already
+    /// A key that goes down or up, or a character.
+    struct KeyEvent {
+        int key, scancode, action, mods;
+        unsigned character;
+    };
+    std::deque<KeyEvent> waiting;  // for the next frame
+    std::vector<int> unseen;       // went down since the last frame
     double frame_time = 0;
     int paint_every = 1, frames = 0;
 
@@ -39,6 +47,12 @@ struct Window::Parts {
     bool off_screen() const { return setup.headless || picture; }
     Pixels pixels(int width, int height) const;
     void listen();
+    void queue_keys();
+    void take(const KeyEvent& event);
+    bool hides(const KeyEvent& event) const;
+    void pass_on(const KeyEvent& event);
+    void pass_on_waiting();
+    void keys_were_seen();
 };
 
 }  // namespace locus

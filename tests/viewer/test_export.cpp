@@ -12,6 +12,7 @@
 #include "viewer/picture_file.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
+#include "viewer/text_study.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -172,6 +173,49 @@ TEST_CASE("export: every page is a figure that parses, with the words and number
         CHECK(std::string(document.select_node("//metadata/*[2]").node().child_value()).starts_with("locus view "));
         CHECK(fs::file_size(svg) < 3'000'000);
     }
+}
+
+TEST_CASE("export: the pages of several sources leave as numbers too", "[view][export][cli]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no page can be drawn");
+        return;
+    }
+    const TemporaryFolder folder;
+    const auto numbers_of = [&](const std::string& page) {
+        const fs::path file = folder / (page + ".safetensors");
+        const Outcome outcome = view({"--page", page, "--export", file.string(), "--region", "page"});
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return read_trace(file);
+    };
+    const Trace start = numbers_of("start");
+    CHECK(is_head_of(start.at("attention"), tiny_answer()->trace.at("layer.2.probs"), State().head));
+    for (const char* page : {"positions", "compare", "transformer-xl", "permutation", "text"})
+        CHECK(start.find(page) != nullptr);
+
+    const Trace text = numbers_of("text");
+    const TextPageState shown;
+    const auto study = TextStudies().answer({shown.documents, shown.stop_words, shown.topics, shown.pair});
+    const auto same = [](const Stage& stage, const Matrix<double>& expected) {
+        return stage.shape() == Shape{expected.rows(), expected.cols()} &&
+               stage.as<double>().matrix().isApprox(expected, 0);
+    };
+    CHECK(same(text.at("counts"), study->tables->counts));
+    CHECK(same(text.at("cosine of counts"), study->tables->by_counts));
+    CHECK(same(text.at("cosine of tf-idf"), study->tables->by_weights));
+    CHECK(same(text.at("latent semantics"), study->by_topics));
+    CHECK(same(text.at("flow"), study->plan.movers.flow));
+    CHECK(same(text.at("distances"), study->plan.movers.costs));
+    const Matrix<double> nearness = 1 - study->tables->distances.array() / 2;
+    CHECK(same(text.at("word mover's"), nearness));
+
+    // The report says how wide the gap is at the worst cell; the exported difference has to hold it.
+    const Trace conformance = numbers_of("conformance");
+    REQUIRE(conformance.stages().size() == 3);
+    const Stage& reference = conformance.stages()[0];
+    const Matrix<double> gap = conformance.stages()[1].as<double>().matrix() - reference.as<double>().matrix();
+    CHECK(same(conformance.at(reference.name + ".difference"), gap));
+    CHECK(gap.cwiseAbs().maxCoeff() > 0.01);
 }
 
 TEST_CASE("export: every number of a file is the trace's", "[view][export][cli]") {

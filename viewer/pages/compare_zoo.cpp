@@ -31,7 +31,8 @@ const MistakeEntry* find_entry(int number) {
 /// A sentence; "p2c reads ..." begins with a name and stays as it is.
 std::string capital(std::string sentence) {
     const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
-    if (!sentence.empty() && !name) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
+    if (!sentence.empty() && !name)
+        sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
     return sentence;
 }
 

@@ -188,6 +188,13 @@ bool ConformancePage::press(Scene& scene, const KeyPress& press) {
     }
 }
 
+std::vector<NamedMatrix> ConformancePage::numbers(const Scene& scene) {
+    if (!ready()) return {};
+    const ConformanceState& state = scene.state.conformance;
+    pictures_.show(shown_case(state), shown_stage(state), scene.state.theme);
+    return pictures_.numbers();
+}
+
 std::unique_ptr<Page> make_conformance_page() { return std::make_unique<ConformancePage>(); }
 
 }  // namespace locus

@@ -32,6 +32,7 @@ public:
     void draw(Scene& scene, const Rect& room) override;
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
 
 private:

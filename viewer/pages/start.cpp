@@ -171,6 +171,23 @@ void StartPage::draw_formula(Scene& scene, const Rect& bar) {
     draw_bar_note(scene, bar, "every small picture is computed from this sentence or a bundled one", end);
 }
 
+std::vector<NamedMatrix> StartPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    for (const Card& card : kCards) {
+        Heatmap& heatmap = pictures_[card.page];
+        if (!show_matrix(scene, card.page, heatmap)) continue;
+        NamedMatrix matrix = named_matrix(card.page, card.title, card.page, Matrix<float>(heatmap.values()));
+        const bool of_sentence = scene.answer && heatmap.values().rows() == scene.answer->length();
+        const std::string page = card.page;
+        if (of_sentence && (page == "positions" || page == "attention" || page == "compare"))
+            matrix.rows = matrix.cols = scene.answer->labels;
+        matrix.map = heatmap.map();
+        matrix.range = heatmap.range();
+        matrices.push_back(std::move(matrix));
+    }
+    return matrices;
+}
+
 bool StartPage::press(Scene& scene, const KeyPress& press) {
     if (press.key != Key::enter) return false;
     const DebertaConfig& config = scene.session.config();

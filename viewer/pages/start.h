@@ -22,6 +22,7 @@ public:
     void draw(Scene& scene, const Rect& room) override;
     void draw_side(Scene& scene, const Rect& room) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
 
 private:
@@ -30,7 +31,7 @@ private:
                    const std::string& about);
     void draw_models(Scene& scene, const Rect& room);
     /// The matrix behind a page's small picture; false where it has none.
-    bool show_matrix(Scene& scene, const std::string& page, Heatmap& heatmap) const;
+    bool show_matrix(const Scene& scene, const std::string& page, Heatmap& heatmap) const;
     void draw_words(Scene& scene, const Rect& box) const;
     void draw_dials(Scene& scene, const Rect& box) const;
     void draw_tour(Scene& scene, class SideColumn& column) const;

@@ -8,7 +8,7 @@
 
 namespace locus {
 
-bool StartPage::show_matrix(Scene& scene, const std::string& page, Heatmap& heatmap) const {
+bool StartPage::show_matrix(const Scene& scene, const std::string& page, Heatmap& heatmap) const {
     const State& state = scene.state;
     const ThemeName theme = state.theme;
     const auto picture = [&](const Matrix<float>& values, MapKind map) {

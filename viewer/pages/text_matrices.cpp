@@ -136,6 +136,45 @@ void TextPage::draw_moves(Scene& scene, const Rect& cells, bool flow) {
     if (cell) describe_move(scene, *cell);
 }
 
+std::vector<NamedMatrix> TextPage::numbers(const Scene& scene) {
+    if (!shown()) return {};
+    const TextTables& tables = *study_->tables;
+    const std::vector<std::string>& documents = tables.lines;
+    std::vector<std::string> words;
+    for (Index n = 0; n < tables.counts.cols(); ++n) words.push_back(tables.bag.words.word(n));
+    std::vector<NamedMatrix> matrices;
+    const auto add = [&](const std::string& id, const std::string& title, const Matrix<double>& values,
+                         const Heatmap& heatmap, std::vector<std::string> rows, std::vector<std::string> cols) {
+        NamedMatrix matrix = named_matrix(id, title, id, values);
+        matrix.rows = std::move(rows);
+        matrix.cols = std::move(cols);
+        matrix.map = MapKind::sequential;
+        if (!heatmap.empty()) matrix.range = heatmap.range();
+        matrices.push_back(std::move(matrix));
+    };
+    const bool counts = scene.state.text_page.weights == 0;
+    add(counts ? "counts" : "tf-idf", counts ? "how often is it there?" : "how much does it say?",
+        counts ? tables.counts : tables.weights, weights_, documents, words);
+    const Index n = study_->documents();
+    for (std::size_t which = 0; which < kLikenesses.size(); ++which) {
+        Matrix<double> alike(n, n);
+        for (Index i = 0; i < n; ++i)
+            for (Index j = 0; j < n; ++j) alike(i, j) = likeness(*study_, which, {i, j});
+        constexpr const char* kIds[] = {"cosine of counts", "cosine of tf-idf", "latent semantics", "word mover's"};
+        add(kIds[which], kLikenesses[which], alike, alike_[which], documents, documents);
+    }
+    if (!study_->plan.unavailable.empty()) return matrices;
+    const auto texts = [&](Index document) {
+        std::vector<std::string> all;
+        for (const auto& word : study_->words_of(document).words) all.push_back(word.text);
+        return all;
+    };
+    const Cell pair = study_->plan.pair;
+    add("flow", "flow", study_->plan.movers.flow, flow_, texts(pair.i), texts(pair.j));
+    add("distances", "distance", study_->plan.movers.costs, costs_, texts(pair.i), texts(pair.j));
+    return matrices;
+}
+
 void TextPage::describe_weight(const Scene& scene, Cell cell) const {
     const Theme& theme = *scene.ui.theme;
     const TextTables& tables = *study_->tables;

@@ -63,11 +63,11 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
     else if (!is_judged_by(reported, *a, *b))
         trouble_ = "These files were written since the report was, and no longer hold what it judged.";
     if (!trouble_.empty()) return;
-    const StagePlace at = place_of(*a, reported.index).value_or(StagePlace{});
-    place_ = place_in_words(sheets_of(*a), at);
-    worst_ = at.cell;
+    at_ = place_of(*a, reported.index).value_or(StagePlace{});
+    stage_ = reported.name;
+    place_ = place_in_words(sheets_of(*a), at_);
     view_ = {};
-    const Matrix<double> right = sheet_of(*a, at.sample, at.head), found = sheet_of(*b, at.sample, at.head);
+    const Matrix<double> right = sheet_of(*a, at_.sample, at_.head), found = sheet_of(*b, at_.sample, at_.head);
     const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
     const double high = std::max(symmetric_range(values[0], {}).high, symmetric_range(values[1], {}).high);
     const bool shares = reported.name.ends_with("probs");
@@ -77,6 +77,22 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
         heatmaps_[n].show({serial_, 0, theme}, values[n], {},
                           shares && n < 2 ? MapKind::sequential : MapKind::diverging,
                           n < 2 ? std::optional(range) : std::nullopt);
+}
+
+std::vector<NamedMatrix> StageTriple::numbers() const {
+    if (!trouble_.empty() || heatmaps_[0].empty()) return {};
+    const Stage *a = reference_->trace.find(stage_), *b = candidate_->trace.find(stage_);
+    if (!a || !b) return {};  // another case is shown, and none of its stages
+    std::vector<NamedMatrix> matrices = {named_sheet("reference", kTitles[0], *a, at_.sample, at_.head),
+                                         named_sheet("port", kTitles[1], *b, at_.sample, at_.head)};
+    const Matrix<double> right = sheet_of(*a, at_.sample, at_.head), found = sheet_of(*b, at_.sample, at_.head);
+    matrices.push_back(named_matrix("difference", kTitles[2], stage_, Matrix<double>(found - right)));
+    for (std::size_t n = 0; n < 3; ++n) {
+        matrices[n].part = place_;
+        matrices[n].map = heatmaps_[n].map();
+        matrices[n].range = heatmaps_[n].range();
+    }
+    return matrices;
 }
 
 void StageTriple::draw(const Ui& ui, const Rect& room) {
@@ -98,7 +114,7 @@ void StageTriple::draw(const Ui& ui, const Rect& room) {
         const Index rows = heatmap.values().rows(), cols = heatmap.values().cols();
         const auto cell = explore(ui, kTitles[n], cells, rows, cols, view_, clicked);
         heatmap.draw(ui, cells, view_);
-        heatmap.draw_crosshair(ui, cells, view_, worst_);
+        heatmap.draw_crosshair(ui, cells, view_, at_.cell);
         heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
         if (cell)
             draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j),

@@ -6,6 +6,7 @@
 
 #include "viewer/check_report.h"
 #include "viewer/comparison.h"
+#include "viewer/named_matrix.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 
@@ -17,16 +18,18 @@ public:
     void show(const ReportedCase& one, const std::string& stage, ThemeName theme);
     /// Reference, port and difference beside each other; a sentence where there is nothing to draw.
     void draw(const Ui& ui, const Rect& room);
+    /// The three of them with the numbers of the dumps: "reference", "port", "difference"; none where nothing is drawn.
+    std::vector<NamedMatrix> numbers() const;
 
 private:
     void read(const ReportedCase& one);
     void take(const ReportedStage& reported, ThemeName theme);
 
     std::optional<OpenedDump> reference_, candidate_;
-    std::string read_for_, taken_for_, trouble_, place_;
+    std::string read_for_, taken_for_, trouble_, place_, stage_;
+    StagePlace at_;
     std::uint64_t serial_ = 0;
     std::array<Heatmap, 3> heatmaps_;
-    Cell worst_;
     MatrixView view_;
 };
 

@@ -1,0 +1,20 @@
+#pragma once
+// Starts the fused kernels on memory that lies on the device already; what fused.h and the benchmarks share.
+#include <string>
+
+#include "cuda/fused.h"
+#include "cuda/fused_arguments.h"
+
+namespace locus::cuda {
+
+/// The kernel for a width and a number of table rows on this device, and waits for nothing.  stream: a cudaStream_t, or
+/// nullptr.  Scalar: float, Half, Bfloat16.
+/// Throws Error(unsupported) if the width is no multiple of 8 up to 256, or a call fails.
+template <class Scalar>
+void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream = nullptr);
+
+/// Tensor cores or portable, and the tile: "128 x 64", for people.
+template <class Scalar>
+std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width);
+
+}  // namespace locus::cuda

@@ -1,0 +1,28 @@
+#pragma once
+// What the fused kernels know of lanes: loops whose numbers the compiler knows, and who holds what of a fragment.
+#include <cstdint>
+#include <utility>
+
+namespace locus::cuda {
+
+/// f(0), f(1) ... f(count - 1), each with its number known to the compiler: registers have no addresses.
+template <int count, class F>
+constexpr void unrolled(F f) {
+    [&]<int... n>(std::integer_sequence<int, n...>) { (f(std::integral_constant<int, n>()), ...); }
+    (std::make_integer_sequence<int, count>());
+}
+
+/// A thread of a block.  Fragments as in the PTX manual, mma.m16n8k16: `group` is the row of 8, `pair` the pair of
+/// columns that a lane holds.
+struct LanePlace {
+    int thread = 0;
+
+    constexpr int warp() const { return thread / 32; }
+    constexpr int lane() const { return thread % 32; }
+    constexpr int group() const { return lane() / 4; }
+    constexpr int pair() const { return lane() % 4; }
+};
+
+constexpr void clear(float (&c)[4]) { c[0] = c[1] = c[2] = c[3] = 0; }
+
+}  // namespace locus::cuda

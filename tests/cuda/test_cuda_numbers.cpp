@@ -1,0 +1,95 @@
+// The kernels' 16-bit numbers and random numbers, against other people's.
+#include <catch2/catch.hpp>
+
+#include <Eigen/Core>
+#include <cmath>
+#include <limits>
+
+#include "cuda/dropout.h"
+#include "cuda/short_float.h"
+
+using namespace locus::cuda;
+
+namespace {
+
+/// Floats of every exponent, with fractions around every rounding decision.
+template <class Visit>
+void each_float(Visit visit) {
+    for (std::uint32_t upper = 0; upper < 0x10000; ++upper)
+        for (const std::uint32_t lower : {0x0000u, 0x0001u, 0x0fffu, 0x1000u, 0x1001u, 0x2fffu, 0x3000u, 0x7fffu,
+                                          0x8000u, 0x8001u, 0x9000u, 0xb000u, 0xd000u, 0xf000u, 0xffffu})
+            visit(std::bit_cast<float>(upper << 16 | lower));
+}
+
+template <class Ours, class Theirs>
+bool same(Ours ours, Theirs theirs) {
+    const float wide = static_cast<float>(theirs);
+    return std::isnan(wide) ? std::isnan(to_float(ours)) : ours.bits == Eigen::numext::bit_cast<std::uint16_t>(theirs);
+}
+
+}  // namespace
+
+TEST_CASE("emulation: halves and bfloats are Eigen's, for every pattern and every rounding", "[emulation]") {
+    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+        const auto pattern = static_cast<std::uint16_t>(bits);
+        const float half = static_cast<float>(Eigen::numext::bit_cast<Eigen::half>(pattern)),
+                    bfloat = static_cast<float>(Eigen::numext::bit_cast<Eigen::bfloat16>(pattern));
+        const auto equal = [](float a, float b) {
+            return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+        };
+        if (!equal(half, to_float(Half{pattern})) || !equal(bfloat, to_float(Bfloat16{pattern})))
+            FAIL("pattern " << bits);
+    }
+    each_float([](float x) {
+        if (!same(from_float<Half>(x), Eigen::half(x)) || !same(from_float<Bfloat16>(x), Eigen::bfloat16(x)))
+            FAIL("rounding " << x);
+    });
+}
+
+TEST_CASE("emulation: a score beyond the greatest half is the greatest half, and NaN stays NaN", "[emulation]") {
+    CHECK(to_float(to_finite_half(1e9f)) == 65504);
+    CHECK(to_float(to_finite_half(-std::numeric_limits<float>::infinity())) == -65504);
+    CHECK(to_float(to_finite_half(1.5f)) == 1.5f);
+    CHECK(std::isnan(to_float(to_finite_half(std::nanf("")))));
+    CHECK(packed<Half>(1, -2) == 0xc0003c00u);
+    CHECK(packed<Bfloat16>(1, -2) == 0xc0003f80u);
+}
+
+TEST_CASE("emulation: dropout's numbers are Philox 2x32-10", "[emulation]") {
+    // Known answers of the authors' library, Random123, file kat_vectors.
+    const auto check = [](TwoNumbers counter, std::uint32_t key, TwoNumbers expected) {
+        const TwoNumbers found = philox(counter, key);
+        CHECK(found.first == expected.first);
+        CHECK(found.second == expected.second);
+    };
+    check({0, 0}, 0, {0xff1dae59u, 0x6cd10df2u});
+    check({0xffffffffu, 0xffffffffu}, 0xffffffffu, {0x2c3f628bu, 0xab4fd7adu});
+    check({0x243f6a88u, 0x85a308d3u}, 0x13198a2eu, {0xdd7ce038u, 0xf62a4c12u});
+}
+
+TEST_CASE("emulation: dropout drops its share, differently in every row, head and seed", "[emulation]") {
+    constexpr int kRows = 200, kKeys = 500;
+    const std::uint32_t threshold = dropout_threshold(0.1f);
+    const auto dropped = [&](std::uint64_t seed, int head, int i, int j) {
+        const TwoNumbers two = dropout_numbers(dropout_key(seed, head), i, j / 2 * 2);
+        return (j % 2 ? two.second : two.first) < threshold;
+    };
+    int count = 0, same_head = 0, same_seed = 0, same_row = 0;
+    for (int i = 0; i < kRows; ++i)
+        for (int j = 0; j < kKeys; ++j) {
+            const bool here = dropped(1, 0, i, j);
+            count += here;
+            same_head += here && dropped(1, 1, i, j);
+            same_seed += here && dropped(2, 0, i, j);
+            same_row += here && dropped(1, 0, i + 1, j);
+        }
+    const auto near = [&](int found, double share) {
+        const double cells = kRows * kKeys;
+        return std::abs(found - share * cells) < 5 * std::sqrt(share * (1 - share) * cells);  // five deviations
+    };
+    CHECK(near(count, 0.1));
+    CHECK(near(same_head, 0.01));
+    CHECK(near(same_seed, 0.01));
+    CHECK(near(same_row, 0.01));
+    CHECK(dropout_threshold(0) == 0);
+}

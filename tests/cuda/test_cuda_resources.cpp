@@ -1,0 +1,52 @@
+// What the compiler made of the kernels; read from this very program, so no device is needed.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/check.h"
+#include "cuda/runtime.h"
+#include "tests/bench/cuda/cubin.h"
+
+using namespace locus;
+using namespace locus::bench;
+
+TEST_CASE("emulation: every tensor core kernel is compiled for both architectures and keeps its numbers in registers",
+          "[emulation]") {
+    const std::vector<KernelResources> all = kernel_resources("/proc/self/exe");
+    if (cuda::why_unavailable() == "no CUDA device (built without CUDA)") {
+        CHECK(all.empty());
+        return;
+    }
+    std::set<std::string> fused;
+    for (const KernelResources& one : all) {
+        INFO(one.kernel << " for " << one.architecture);
+        CHECK((one.registers > 0 && one.registers <= 255));
+        if (!one.kernel.starts_with("fused_forward_kernel<")) continue;
+        fused.insert(one.kernel + " " + one.architecture);
+        if (one.architecture == "sm_90") CHECK(one.stack_bytes == 0);
+    }
+    CHECK(fused.size() == 2 * 9 * 2);  // formats, widths and tiles, architectures
+    CHECK(fused.count("fused_forward_kernel<Half, 64, 128, 64> sm_90") == 1);
+}
+
+TEST_CASE("emulation: device code that is cut short, or no program, is refused in one sentence", "[emulation]") {
+    const auto refusal = [](const std::filesystem::path& file) {
+        try {
+            kernel_resources(file);
+        } catch (const Error& error) {
+            return std::to_string(error.exit_status()) + " " + error.what();
+        }
+        return std::string("read");
+    };
+    const std::filesystem::path folder = std::filesystem::temp_directory_path() / "locus-cubin-test";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "text") << "no program at all";
+    CHECK(refusal(folder / "text") == "3 " + (folder / "text").string() + ": is no ELF file");
+    CHECK(refusal(folder / "missing").starts_with("3 "));
+    std::filesystem::copy_file("/proc/self/exe", folder / "cut", std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::resize_file(folder / "cut", std::filesystem::file_size(folder / "cut") / 2);
+    CHECK_THAT(refusal(folder / "cut"), Catch::Contains("cut short"));
+    std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,171 @@
+// Gradients of disentangled attention against torch's autograd of the authors' code, and against differences.
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/attention/disentangled_backward.h"
+#include "core/attention/slices_backward.h"
+#include "core/io/json_file.h"
+#include "core/io/safetensors.h"
+#include "tests/oracle_cases.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+Matrix<double> sheet(const Trace& trace, const std::string& name, Index at) {
+    return trace.at(name).as<double>().matrix(at);
+}
+
+/// Forward of one head, with everything that backward needs.
+Matrix<double> forward(DisentangledHead<double>& head, const BucketLine& line, const Mask& mask) {
+    Matrix<double> scores = content_to_content<double>(head.q, head.k);
+    if (head.k_r.size() > 0) scores += content_to_position<double>(head.q, head.k_r, line);
+    if (head.q_r.size() > 0) scores += position_to_content<double>(head.k, head.q_r, line);
+    head.probs = masked_softmax<double>(scores / head.divisor, mask);
+    Matrix<double> dropped = head.probs;
+    if (head.keep.size() > 0) dropped.array() *= head.keep.array();
+    return dropped * head.v;
+}
+
+bool near(const Matrix<double>& found, const Matrix<double>& expected, double tolerance) {
+    return found.rows() == expected.rows() && found.cols() == expected.cols() &&
+           (found - expected).cwiseAbs().maxCoeff() <= tolerance * std::max(1.0, expected.cwiseAbs().maxCoeff());
+}
+
+}  // namespace
+
+TEST_CASE("disentangled backward: torch's autograd of the authors' code, three shapes", "[backward][oracle]") {
+    for (const std::string name : {"grads_deberta_short", "grads_deberta_long", "grads_deberta_cross"}) {
+        const auto probes = read_json_file(kOracle / name / "case.json").at("probes");
+        const Trace inputs = read_trace(kOracle / name / "inputs.safetensors"),
+                    trace = read_trace(kOracle / name / "trace.safetensors");
+        const Index batch = probes.at("B"), heads = probes.at("H"), width = probes.at("d");
+        const Index queries = probes.at("Tq"), keys = probes.at("Tk"), span = probes.at("span"),
+                    buckets = probes.at("buckets");
+        const BucketLine line = buckets > 0 ? BucketLine::logarithmic(queries, keys, buckets, probes.at("max_position"),
+                                                                      OffsetClamp::official)
+                                            : BucketLine::clamped(queries, keys, span);
+        CHECK(line.matrix().values() == inputs.at("index").as<std::int64_t>().values());
+        std::vector<Matrix<double>> k_r(static_cast<std::size_t>(heads)), q_r = k_r;
+        for (Index at = 0; at < batch * heads; ++at) {
+            const Index b = at / heads, h = at % heads;
+            INFO(name << ", sample " << b << ", head " << h);
+            DisentangledHead<double> head{sheet(inputs, "q", at),    sheet(inputs, "k", at),
+                                          sheet(inputs, "v", at),    sheet(inputs, "k_r", h),
+                                          sheet(inputs, "q_r", h),   {},
+                                          sheet(inputs, "keep", at), score_divisor<double>(3, width)};
+            const Mask mask = inputs.at("mask").as<std::int64_t>().matrix(b).cast<std::uint8_t>();
+            const Matrix<double> context = forward(head, line, mask);
+            const auto joined = [&](const Trace& from, const char* stage) {
+                return Matrix<double>(from.at(stage).as<double>().matrix(b).middleCols(h * width, width));
+            };
+            CHECK(near(context, joined(trace, "context"), 1e-12));
+            const auto grad = disentangled_backward<double>(head, line, joined(inputs, "d_context"));
+            CHECK(near(grad.q, sheet(trace, "grad.q", at), 1e-12));
+            CHECK(near(grad.k, sheet(trace, "grad.k", at), 1e-12));
+            CHECK(near(grad.v, sheet(trace, "grad.v", at), 1e-12));
+            auto& of_k_r = k_r[static_cast<std::size_t>(h)];
+            auto& of_q_r = q_r[static_cast<std::size_t>(h)];
+            of_k_r = b == 0 ? grad.k_r : Matrix<double>(of_k_r + grad.k_r);
+            of_q_r = b == 0 ? grad.q_r : Matrix<double>(of_q_r + grad.q_r);
+        }
+        for (Index h = 0; h < heads; ++h) {
+            INFO(name << ", head " << h);
+            const auto &of_k_r = k_r[static_cast<std::size_t>(h)], &of_q_r = q_r[static_cast<std::size_t>(h)];
+            CHECK(near(of_k_r, sheet(trace, "grad.k_r", h), 1e-12));
+            CHECK(near(of_q_r, sheet(trace, "grad.q_r", h), 1e-12));
+            for (Index row = 0; row < 2 * line.span(); ++row)
+                if (std::find(line.rows().begin(), line.rows().end(), row) == line.rows().end())
+                    CHECK((of_k_r.row(row).isZero(0) && of_q_r.row(row).isZero(0)));
+        }
+    }
+}
+
+TEST_CASE("disentangled backward: central differences, with either term off", "[backward]") {
+    std::mt19937 random(3);
+    std::normal_distribution<double> normal;
+    const auto matrix = [&](Index rows, Index cols) {
+        return Matrix<double>(Matrix<double>::NullaryExpr(rows, cols, [&] { return normal(random); }));
+    };
+    const BucketLine line = BucketLine::logarithmic(6, 9, 4, 8, OffsetClamp::official);
+    for (const bool c2p : {true, false})
+        for (const bool p2c : {true, false}) {
+            DisentangledHead<double> head{matrix(6, 4), matrix(9, 4), matrix(9, 5), {}, {}, {}, {}, std::sqrt(8.0)};
+            if (c2p) head.k_r = matrix(8, 4);
+            if (p2c) head.q_r = matrix(8, 4);
+            Mask mask = Mask::Ones(6, 9);
+            mask.row(4).setZero();
+            mask.col(2).setZero();
+            const Matrix<double> weights = matrix(6, 5);  // the loss is their sum with the context
+            forward(head, line, mask);
+            const auto grad = disentangled_backward<double>(head, line, weights);
+            const auto check = [&](const char* name, Matrix<double>& of, const Matrix<double>& found) {
+                REQUIRE((found.rows() == of.rows() && found.cols() == of.cols()));
+                for (Index n = 0; n < of.size(); ++n) {
+                    constexpr double kStep = 1e-5;
+                    const double before = of.data()[n];
+                    const auto loss = [&](double value) {
+                        of.data()[n] = value;
+                        DisentangledHead<double> moved = head;
+                        return (forward(moved, line, mask).array() * weights.array()).sum();
+                    };
+                    const double difference = (loss(before + kStep) - loss(before - kStep)) / (2 * kStep);
+                    of.data()[n] = before;
+                    INFO(name << " " << n);
+                    REQUIRE(std::abs(difference - found.data()[n]) <= 1e-7);
+                }
+            };
+            check("q", head.q, grad.q);
+            check("k", head.k, grad.k);
+            check("v", head.v, grad.v);
+            check("k_r", head.k_r, grad.k_r);
+            check("q_r", head.q_r, grad.q_r);
+        }
+}
+
+TEST_CASE("slices backward: the transpose of reading slices, and rows of the table that nobody read are 0",
+          "[backward]") {
+    std::mt19937 random(4);
+    std::uniform_int_distribution<int> number(-9, 9);
+    for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 1}, {5, 5}, {3, 17}, {17, 3}, {40, 40}})
+        for (const bool logarithmic : {false, true}) {
+            const BucketLine line = logarithmic ? BucketLine::logarithmic(queries, keys, 6, 20, OffsetClamp::hf)
+                                                : BucketLine::clamped(queries, keys, 6);
+            Matrix<double> scores(queries, keys), by_query = Matrix<double>::Zero(queries, 12),
+                                                  by_key = Matrix<double>::Zero(keys, 12);
+            for (Index i = 0; i < queries; ++i)
+                for (Index j = 0; j < keys; ++j) {
+                    scores(i, j) = number(random);  // whole numbers: sums are exact in any order
+                    by_query(i, line.row(i, j)) += scores(i, j);
+                    by_key(j, line.row(i, j)) += scores(i, j);
+                }
+            CHECK(scatter_slices_by_query<double>(scores, line) == by_query);
+            CHECK(scatter_slices_by_key<double>(scores, line) == by_key);
+        }
+}
+
+TEST_CASE("disentangled backward: what does not fit is named", "[backward]") {
+    const BucketLine line = BucketLine::clamped(3, 4, 2);
+    const auto zero = [](Index rows, Index cols) { return Matrix<double>(Matrix<double>::Zero(rows, cols)); };
+    const DisentangledHead<double> right{zero(3, 2), zero(4, 2), zero(4, 2), zero(4, 2), zero(4, 2), zero(3, 4), {}, 1};
+    const auto refusal = [&](auto change) {
+        DisentangledHead<double> head = right;
+        change(head);
+        try {
+            disentangled_backward<double>(head, line, zero(3, 2));
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("computed");
+    };
+    CHECK(refusal([](auto&) {}) == "computed");
+    CHECK(refusal([&](auto& head) { head.q = zero(2, 2); }) == "disentangled_backward: q is 2 x 2, expected 3 x 2");
+    CHECK(refusal([&](auto& head) { head.k_r = zero(5, 2); }) == "disentangled_backward: k_r is 5 x 2, expected 4 x 2");
+    CHECK(refusal([&](auto& head) { head.probs = zero(4, 3); }) ==
+          "disentangled_backward: probs is 4 x 3, expected 3 x 4");
+    CHECK(refusal([&](auto& head) { head.keep = zero(1, 1); }) ==
+          "disentangled_backward: keep is 1 x 1, expected 3 x 4");
+}
