@@ -1,6 +1,7 @@
 // The same functions in a build without CUDA: each says so.  The twins of the terms are in unavailable_twins.cpp.
 #include "cuda/fused.h"
 #include "cuda/fused_timing.h"
+#include "cuda/ladder/rungs.h"
 #include "cuda/runtime.h"
 
 namespace locus::cuda {
@@ -20,6 +21,8 @@ std::string device_name() { return ""; }
 
 TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int) { refuse(); }
 double device_bandwidth() { refuse(); }
+Tensor<float> climb(Rung, const FusedInput&, const BucketLine&) { refuse(); }
+double time_rung(Rung, const FusedInput&, const BucketLine&, int) { refuse(); }
 FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision) { refuse(); }
 
 }  // namespace locus::cuda
