@@ -41,6 +41,7 @@ public:
         hands_.settle();
         std::visit([this](const auto& one) { act(one); }, action);
         if (visible_) hands_.wait(kSeenFor);
+        if (!app_.escaped().empty()) throw Mismatch{"an error came out of the page: " + app_.escaped()};
     }
 
 private:

@@ -202,6 +202,7 @@ TEST_CASE("overview: a long head's picture keeps its brightest cell", "[view][at
     Matrix<float> term(2, 3);
     term << 1, 3, 900, 2, 2, -70;
     const HeadSummary small = summarise_head({term, term.rowwise().reverse(), {}}, term, some);
+    REQUIRE(small.visible.size() == some.size());
     CHECK(small.visible == some);
     CHECK(small.shares == term_shares({term, term.rowwise().reverse(), {}}, some));
     CHECK(small.shares != term_shares({term, term.rowwise().reverse(), {}}, {}));

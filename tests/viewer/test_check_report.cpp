@@ -150,11 +150,12 @@ TEST_CASE("check report: the page opens on the first red stage, its dumps as A a
     state.sample = 3;
     state.open_stage("layer.0.q");
     CHECK(state.sample == 0);
-    state.b.layer = 2;
     state.make_mistake("7");
     CHECK_FALSE(state.report);
     CHECK(state.a.file.empty());
-    CHECK(state.b.layer == -1);
+    state.b.layer = 2;
+    state.make_mistake("8");
+    CHECK(state.b.layer == -1);  // of a stage that it need not have
 }
 
 TEST_CASE("check report: it opens on what fails, then on what can be shown", "[viewer][compare]") {

@@ -39,6 +39,15 @@ TEST_CASE("tooltip: never over its cell while there is room on any side, always 
             }
     CHECK(tooltip_place({100, 100, 120, 120}, 50, 50, wide, high, gap).x == 126);
     CHECK(tooltip_place({960, 100, 980, 120}, 50, 50, wide, high, gap).x == 904);  // flips to the left
+    // Neither beside it, a unit short of its gap: below, where there is room, else above.
+    const Corner below = tooltip_place({55, 100, 95, 120}, 50, 50, 100, high, gap);
+    CHECK((below.x == 50 && below.y == 126));
+    const Corner above = tooltip_place({55, 640, 95, 690}, 50, 50, 100, high, gap);
+    CHECK((above.x == 50 && above.y == 584));
+    // Nowhere: over the side with most room.
+    CHECK(tooltip_place({10, 40, 45, 60}, 60, 60, 100, 100, gap).x == 40);
+    CHECK(tooltip_place({55, 40, 90, 60}, 60, 60, 100, 100, gap).x == 0);
+    CHECK(tooltip_place({40, 10, 60, 45}, 60, 60, 100, 100, gap).y == 40);
     // A cell as large as the screen: over it, but on the screen.
     const Corner corner = tooltip_place({0, 0, wide, high}, 50, 50, wide, high, gap);
     CHECK((corner.x >= 0 && corner.x <= 950 && corner.y >= 0 && corner.y <= 650));
@@ -204,12 +213,33 @@ TEST_CASE("another model: opened beside the window, refused in one sentence, fit
     state.decoder_head = -1;
     state.compare.stage = "layer.99.p2c";
     state.tokens = "1,2,999999999";
+    state.mask = "1,1,1";
     CHECK_FALSE(fit_to_session(session, state).empty());
     CHECK(state.layer == session.config().num_hidden_layers - 1);
     CHECK(state.head == session.config().num_attention_heads - 1);
     CHECK(state.decoder_head == -1);
     CHECK(state.compare.stage == "layer." + std::to_string(state.layer) + ".p2c");
     CHECK(state.tokens.empty());
+    CHECK(state.mask.empty());
+    state.tokens = "1," + std::to_string(session.config().vocab_size);  // one more than the last
+    CHECK_FALSE(fit_to_session(session, state).empty());
+    state.tokens = "1," + std::to_string(session.config().vocab_size - 1);
+    CHECK(fit_to_session(session, state).empty());
+    state.decoder_head = state.compare.head = state.compare.other_head = 99;
+    state.compare.a.layer = state.compare.b.layer = 99;
+    fit_to_session(session, state);
+    const Index last_head = session.config().num_attention_heads - 1;
+    CHECK(state.decoder_head == last_head);
+    CHECK(state.compare.head == last_head);
+    CHECK(state.compare.other_head == last_head);
+    CHECK(state.compare.b.layer == session.config().num_hidden_layers - 1);
+    // What is compared from files is not this model's.
+    state.compare.b.file = "dump.safetensors";
+    state.compare.b.layer = state.compare.head = 99;
+    fit_to_session(session, state);
+    CHECK(state.compare.b.layer == 99);
+    CHECK(state.compare.head == (state.compare.from_model() ? last_head : 99));
+    state.compare.b.file.clear();
     state.tokens = "1,2";
     CHECK(fit_to_session(session, state).empty());
     CHECK(state.tokens == "1,2");

@@ -108,9 +108,17 @@ TEST_CASE("png: notes are chunks with right sums, and the pixels are those that 
     const Pixels solid = pixels_of(png_bytes(picture));
     CHECK(solid.rgba == picture.rgba);
     CHECK(cropped(picture, 1, 0, 1, 1).rgba == std::vector<std::uint8_t>{40, 50, 60, 255});
+    CHECK(cropped(picture, 1, 1, 1, 1).rgba == std::vector<std::uint8_t>{160, 170, 180, 255});
     CHECK(cropped(picture, 2, 0, 1, 2).rgba == std::vector<std::uint8_t>{80, 90, 100, 255, 200, 210, 220, 255});
     CHECK(cropped(picture, 1, 1, 5, 5).rgba ==
           std::vector<std::uint8_t>(picture.rgba.begin() + 16, picture.rgba.end()));
+}
+
+TEST_CASE("png: what was drawn onto nothing gets its own colours back", "[view][export]") {
+    // Drawn over a clear ground, every part is multiplied by its opacity.
+    Pixels picture{4, 1, {50, 0, 100, 100, 9, 9, 9, 0, 10, 20, 30, 255, 64, 65, 66, 64}};
+    divide_by_opacity(picture);
+    CHECK(picture.rgba == std::vector<std::uint8_t>{128, 0, 255, 100, 9, 9, 9, 0, 10, 20, 30, 255, 255, 255, 255, 64});
 }
 
 TEST_CASE("export: a name that is taken is counted on", "[view][export]") {
@@ -122,6 +130,40 @@ TEST_CASE("export: a name that is taken is counted on", "[view][export]") {
     CHECK(free_name(folder / "a.png") == folder / "a-3.png");
     fs::create_symlink(folder / "gone", folder / "b.svg");  // writing there would make "gone"
     CHECK(free_name(folder / "b.svg") == folder / "b-2.svg");
+}
+
+TEST_CASE("export: a wish says itself in words, and is refused where no file can hold it", "[view][export]") {
+    using Words = std::vector<std::string>;
+    ExportRequest request{"/elsewhere/a.png"};
+    CHECK(request.words() == Words{"--export", "a.png"});
+    request.region = "probs";
+    request.pixels = 4;
+    request.transparent = true;
+    request.file = "-a.png";  // which would be an option
+    CHECK(request.words() == Words{"--export", "./-a.png", "--region", "probs", "--pixels", "4", "--transparent"});
+    const auto refused = [](const char* file, const std::string& region, int pixels, bool transparent) {
+        ExportRequest wish{file};
+        wish.region = region;
+        wish.pixels = pixels;
+        wish.transparent = transparent;
+        try {
+            check(wish);
+        } catch (const Error& error) {
+            return error.exit_status() == 2;
+        }
+        return false;
+    };
+    for (const int pixels : {1, 2, 4}) CHECK_FALSE(refused("a.png", "page", pixels, true));
+    for (const int pixels : {-1, 0, 3, 5, 8}) CHECK(refused("a.png", "page", pixels, false));
+    CHECK_FALSE(refused("a.svg", "page", 1, true));
+    CHECK(refused("a.svg", "page", 2, false));
+    for (const char* numbers : {"a.csv", "a.npy", "a.safetensors"}) {
+        CHECK_FALSE(refused(numbers, "probs", 1, false));
+        CHECK(refused(numbers, "probs", 1, true));
+        CHECK(refused(numbers, "probs", 2, false));
+    }
+    CHECK(refused("a.png", "", 1, false));
+    CHECK(refused("a.gif", "page", 1, false));
 }
 
 TEST_CASE("export: wrong wishes are refused before a window opens", "[view][export][cli]") {

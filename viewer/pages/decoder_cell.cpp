@@ -28,14 +28,21 @@ std::vector<double> doubles(const std::vector<float>& values) { return {values.b
 
 std::size_t pass_of(const State& state) { return state.decoder.side == 2 ? 1 : 0; }
 
+/// The chosen cell; while another sentence is on its way the answer may be too short for it.
+Cell cell_of(const Scene& scene) {
+    const Index last = scene.answer->length() - 1;
+    return {std::min(scene.state.cell.i, last), std::min(scene.state.cell.j, last)};
+}
+
 /// The head whose cell is explained: the chosen one, or under a mean the one that looks there most.
 Index head_that_looks(const Scene& scene) {
     const State& state = scene.state;
     if (state.decoder_head >= 0) return state.decoder_head;
     const Tensor<float>& probs = *stage_of(*scene.answer, pass_of(state), "probs");
+    const Cell at = cell_of(scene);
     Index best = 0;
     for (Index h = 1; h < probs.extent(1); ++h)
-        if (probs.matrix(h)(state.cell.i, state.cell.j) > probs.matrix(best)(state.cell.i, state.cell.j)) best = h;
+        if (probs.matrix(h)(at.i, at.j) > probs.matrix(best)(at.i, at.j)) best = h;
     return best;
 }
 
@@ -46,8 +53,9 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
     const State& state = scene.state;
     const std::size_t pass = pass_of(state);
     const Index head = head_that_looks(scene);
+    const Cell at = cell_of(scene);
     const std::string wanted = std::to_string(answer.serial) + " " + std::to_string(pass) + " " + std::to_string(head) +
-                               " " + std::to_string(state.cell.i) + " " + std::to_string(state.cell.j);
+                               " " + std::to_string(at.i) + " " + std::to_string(at.j);
     if (wanted == explained_) return cell_;
     explained_ = wanted;
     const HeadTensors<float> tensors{
@@ -55,7 +63,7 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
         head_of(stage_of(answer, pass, "k_r"), head), head_of(stage_of(answer, pass, "q_r"), head), answer.visible};
     const BucketLine line = answer.line ? *answer.line : BucketLine::clamped(answer.length(), answer.length(), 1);
     cell_ =
-        explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, state.cell.i, state.cell.j);
+        explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
     return cell_;
 }
 
@@ -102,6 +110,7 @@ void DecoderPage::draw_heads(Scene& scene, SideColumn& column) const {
     State& state = scene.state;
     const Tensor<float>& probs = *stage_of(*scene.answer, pass_of(state), "probs");
     const Index heads = std::min<Index>(probs.extent(1), 12), shown = head_that_looks(scene);
+    const Cell at = cell_of(scene);
     ui.text(column.left(), column.y(), "the mean is made of these heads; click one", ui.theme->muted, Face::label);
     column.skip(18);
     float x = column.left(), width = column.width() / 6;
@@ -110,7 +119,7 @@ void DecoderPage::draw_heads(Scene& scene, SideColumn& column) const {
         const Touch mouse = ui.touch(("of head " + std::to_string(h)).c_str(), box);
         if (mouse.clicked) state.decoder_head = h;
         if (mouse.hovered) ui.fill(box, ui.theme->chip, 4);
-        ui.text(box.middle_x(), column.y(), fixed(probs.matrix(h)(state.cell.i, state.cell.j), 3),
+        ui.text(box.middle_x(), column.y(), fixed(probs.matrix(h)(at.i, at.j), 3),
                 h == shown ? ui.theme->text : ui.theme->muted, h == shown ? Face::mono_strong : Face::mono_small,
                 Align::centre);
         x += width;
