@@ -37,4 +37,10 @@ constexpr TwoNumbers dropout_numbers(std::uint32_t key, int i, int j) {
     return philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)}, key);
 }
 
+/// What dropout makes of the probability of query i and key j: 0, or 1 / (1 - share).
+constexpr float dropout_factor(std::uint32_t key, float share, int i, int j) {
+    const TwoNumbers random = dropout_numbers(key, i, j / 2 * 2);
+    return (j % 2 ? random.second : random.first) < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
+}
+
 }  // namespace locus::cuda
