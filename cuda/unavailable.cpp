@@ -54,7 +54,12 @@ template Matrix<double> masked_softmax<double>(const Matrix<double>&, const Mask
 template Matrix<double> context<double>(const Matrix<double>&, const Matrix<double>&);
 
 TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int) { refuse(); }
+TimedKernel time_fused_backward(const TimedShape&, FusedPrecision, int) { refuse(); }
 double device_bandwidth() { refuse(); }
 FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision) { refuse(); }
+FusedGradients fused_attention_backward(const FusedInput&, const FusedOutput&, const Tensor<float>&, const BucketLine&,
+                                        FusedPrecision) {
+    refuse();
+}
 
 }  // namespace locus::cuda

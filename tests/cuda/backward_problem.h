@@ -35,6 +35,13 @@ struct BackwardCase {
 /// A gradient and the error that it may have, number by number.
 struct Bounded {
     Matrix<double> value, allowed;
+
+    /// The share of one more sample; 1.001: the rounding of such sums.
+    void add(const Bounded& more) {
+        if (more.value.size() == 0) return;
+        value += more.value;
+        allowed += 1.001 * more.allowed;
+    }
 };
 
 /// The largest error in units of what is allowed; infinite where there may be none, and for NaN.
@@ -57,14 +64,48 @@ struct HeadProblem {
     double scale;
 };
 
+/// From q, k, v, k_r, q_r: the rest.   key: of the dropout.
+inline void complete(HeadProblem& one, const BackwardCase& of, Index sample, std::uint32_t key) {
+    DisentangledHead<double>& head = one.head;
+    const Index queries = head.q.rows(), keys = head.k.rows();
+    one.log_sum = Eigen::VectorXd(queries);
+    if (queries == 0) return;
+    one.scores = head.q * head.k.transpose();
+    if (of.c2p) one.scores += content_to_position<double>(head.q, head.k_r, one.line);
+    if (of.p2c) one.scores += position_to_content<double>(head.k, head.q_r, one.line);
+    one.scores *= one.scale;
+    Mask mask = Mask::Ones(queries, keys);
+    for (Index j = 0; j < keys; ++j) mask.col(j).setConstant(of.is_visible(sample, j));
+    head.probs = masked_softmax<double>(one.scores, mask);
+    Matrix<double> dropped = head.probs;
+    if (of.dropout > 0) {
+        head.keep = Matrix<double>(queries, keys);
+        for (Index i = 0; i < queries; ++i)
+            for (Index j = 0; j < keys; ++j) {
+                const auto two = cuda::dropout_numbers(key, static_cast<int>(i), static_cast<int>(j / 2 * 2));
+                const bool drops = (j % 2 ? two.second : two.first) < cuda::dropout_threshold(of.dropout);
+                head.keep(i, j) = drops ? 0 : 1 / (1 - double(of.dropout));
+            }
+        dropped = dropped.cwiseProduct(head.keep);
+    }
+    one.context = dropped * head.v;
+    for (Index i = 0; i < queries; ++i) {
+        double sum = 0;
+        for (Index j = 0; j < keys; ++j)
+            if (mask(i, j)) sum += std::exp(one.scores(i, j));
+        one.log_sum(i) = sum == 0 ? std::numeric_limits<double>::infinity() : std::log(sum);
+    }
+}
+
 struct HeadExpected {
     Bounded q, k, v, k_r, q_r;
 };
 
 /// rounds: the kernel rounds products' factors to the format and keeps position scores as halves; otherwise only what
-/// leaves it is rounded, and all between is float32.
+/// leaves it is rounded, and all between is float32.   own_forward: context and log_sum came from a forward kernel with
+/// the same errors, and not from the reference.
 template <class Scalar>
-HeadExpected expect_gradients(const HeadProblem& one, bool rounds) {
+HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forward) {
     using Wide = Matrix<double>;
     constexpr double e = 0x1p-24, u = kRoundoff<Scalar>, tiny = std::is_same_v<Scalar, cuda::Half> ? 0x1p-25 : 0;
     const auto& head = one.head;
@@ -90,12 +131,19 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds) {
     of_exponent += 6 * e * one.scores.cwiseAbs();
     for (Index i = 0; i < q.rows(); ++i)
         if (std::isfinite(one.log_sum(i))) of_exponent.row(i).array() += 4 * e * std::abs(one.log_sum(i));
+    const Eigen::VectorXd of_forward = of_exponent.rowwise().maxCoeff();
+    if (own_forward) of_exponent.colwise() += of_forward;
     const Wide keep = head.keep.size() > 0 ? head.keep : Wide::Ones(q.rows(), k.rows());
     const Wide d_probs = Wide((d_o * v.transpose()).cwiseProduct(keep));
+    // Forward's probabilities were rounded on their way to the context.
+    const Wide forward_context = head.probs.cwiseProduct(keep) * v;
     Eigen::VectorXd delta(q.rows()), of_delta(q.rows());
     for (Index i = 0; i < q.rows(); ++i) {
         delta(i) = d_o.row(i).dot(one.context.row(i).cwiseAbs());
         of_delta(i) = delta(i) * (1.01 * u + (width + 2) * e) + tiny * d_o.row(i).sum();
+        if (own_forward)
+            of_delta(i) +=
+                d_o.row(i).dot(forward_context.row(i)) * (2.02 * of_forward(i) + (rounds ? 2 * u : 0) + (keys + 8) * e);
     }
     // dS, before the scale: P (Z dP - delta).
     const Wide of_scores = grad.scores.cwiseAbs() / one.scale;

@@ -1,7 +1,9 @@
 // The fused backward kernels: their very text, run lane after lane on the host, against the reference in float64.
 #include <catch2/catch.hpp>
 
+#include "cuda/fused_backward.h"
 #include "cuda/portable_backward.h"
+#include "cuda/table_gradients.h"
 #include "tests/cuda/backward_problem.h"
 #include "tests/cuda/emulated_block.h"
 
@@ -63,6 +65,31 @@ void run_portable(const cuda::BackwardArguments<Scalar>& args, int width) {
     if (args.forward.q_r) run_portable_tables<Scalar, true>(args, width);
 }
 
+template <class Scalar, int width, int tile_outer, int tile_inner, bool around_keys>
+void run_side(const cuda::BackwardArguments<Scalar>& args) {
+    using Block = EmulatedBlock<cuda::BackwardLane<width, tile_inner, around_keys>>;
+    using Kernel = cuda::FusedBackward<Scalar, width, tile_outer, tile_inner, around_keys, Block>;
+    const cuda::BackwardSide<Scalar, around_keys> side{args};
+    const int outer = around_keys ? args.forward.keys : args.forward.queries,
+              inner = around_keys ? args.forward.queries : args.forward.keys,
+              capacity = std::min(args.forward.table_rows, tile_outer + inner - 1),
+              bytes = cuda::BackwardLayout::of(tile_outer, tile_inner, width, capacity, around_keys,
+                                               side.outer_rows() != nullptr, side.inner_rows() != nullptr)
+                          .bytes;
+    for_each_block(outer, tile_outer, args, [&](int n, int h, int b) {
+        Block block(Kernel::kThreads, bytes);
+        Kernel(block, args, capacity, n, h, b).run();
+    });
+    if (!side.d_rows()) return;
+    using TableBlock = EmulatedBlock<cuda::TableLane<width>>;
+    using Tables = cuda::TableGradients<Scalar, width, around_keys, TableBlock>;
+    for (int h = 0; h < args.forward.heads; ++h)
+        for (int n = 0; n * Tables::kColumns < args.reached.count; ++n) {
+            TableBlock block(Tables::kThreads, Tables::bytes());
+            Tables(block, args, n, h).run();
+        }
+}
+
 /// A whole backward pass on the host.
 template <class Scalar, int width>
 class Problem {
@@ -91,7 +118,7 @@ public:
             Bounded k_r{Matrix<double>::Zero(table, width), Matrix<double>::Zero(table, width)}, q_r = k_r;
             for (Index b = 0; b < batch_; ++b) {
                 if (queries_of(b) == 0) continue;
-                const HeadExpected expected = expect_gradients<Scalar>(head(b, h), rounds);
+                const HeadExpected expected = expect_gradients<Scalar>(head(b, h), rounds, false);
                 const auto part = [&](Guarded<Scalar>& all, Index first, Index count) {
                     Matrix<double> found(count, width);
                     for (Index n = 0; n < found.size(); ++n)
@@ -104,10 +131,8 @@ public:
                 note(0, part(d_q_, first_query(b, h), queries_of(b)), expected.q);
                 note(1, part(d_k_, first_key(b, h), keys_of(b)), expected.k);
                 note(2, part(d_v_, first_key(b, h), keys_of(b)), expected.v);
-                // Sums over samples: as many more additions.
-                const double more = 1 + 0x1p-24 * static_cast<double>(batch_ * (one_.queries + one_.keys));
-                if (one_.c2p) k_r = {k_r.value + expected.k_r.value, k_r.allowed + more * expected.k_r.allowed};
-                if (one_.p2c) q_r = {q_r.value + expected.q_r.value, q_r.allowed + more * expected.q_r.allowed};
+                k_r.add(expected.k_r);
+                q_r.add(expected.q_r);
             }
             if (one_.c2p) worst[3] = std::max(worst[3], worst_error(relative(d_k_r_, h), k_r));
             if (one_.p2c) worst[4] = std::max(worst[4], worst_error(relative(d_q_r_, h), q_r));
@@ -213,43 +238,12 @@ private:
                         rows(d_context_, first_query(b, h), tq),
                         {},
                         {},
-                        Eigen::VectorXd(tq),
+                        {},
                         one_.line(std::max<Index>(tq, 1), std::max<Index>(tk, 1)),
                         args_.forward.scale};
-        auto& head = one.head;
-        one.scores = head.q * head.k.transpose();
-        if (tq == 0) return one;
-        if (one_.c2p) {
-            head.k_r = rows(k_r_, h * table, table);
-            one.scores += content_to_position<double>(head.q, head.k_r, one.line);
-        }
-        if (one_.p2c) {
-            head.q_r = rows(q_r_, h * table, table);
-            one.scores += position_to_content<double>(head.k, head.q_r, one.line);
-        }
-        one.scores *= one.scale;
-        Mask mask = Mask::Ones(tq, tk);
-        for (Index j = 0; j < tk; ++j) mask.col(j).setConstant(one_.is_visible(b, j));
-        head.probs = masked_softmax<double>(one.scores, mask);
-        if (one_.dropout > 0) {
-            const std::uint32_t key = cuda::dropout_key(args_.forward.seed, static_cast<int>(b * kHeads + h));
-            head.keep = Matrix<double>(tq, tk);
-            for (Index i = 0; i < tq; ++i)
-                for (Index j = 0; j < tk; ++j) {
-                    const auto two = cuda::dropout_numbers(key, static_cast<int>(i), static_cast<int>(j / 2 * 2));
-                    const bool drops = (j % 2 ? two.second : two.first) < cuda::dropout_threshold(one_.dropout);
-                    head.keep(i, j) = drops ? 0 : 1 / (1 - double(one_.dropout));
-                }
-        }
-        const Matrix<double> dropped =
-            head.keep.size() > 0 ? Matrix<double>(head.probs.cwiseProduct(head.keep)) : head.probs;
-        one.context = dropped * head.v;
-        for (Index i = 0; i < tq; ++i) {
-            double sum = 0;
-            for (Index j = 0; j < tk; ++j)
-                if (mask(i, j)) sum += std::exp(one.scores(i, j));
-            one.log_sum(i) = sum == 0 ? std::numeric_limits<double>::infinity() : std::log(sum);
-        }
+        if (one_.c2p) one.head.k_r = rows(k_r_, h * table, table);
+        if (one_.p2c) one.head.q_r = rows(q_r_, h * table, table);
+        complete(one, one_, b, cuda::dropout_key(args_.forward.seed, static_cast<int>(b * kHeads + h)));
         return one;
     }
 
@@ -285,6 +279,15 @@ void check_portable(const BackwardCase& one) {
     problem.check(false);
 }
 
+template <class Scalar, int width, int tile_outer, int tile_inner>
+void check_case(const BackwardCase& one) {
+    Problem<Scalar, width> problem(one);
+    run_delta(problem.args(), width);
+    run_side<Scalar, width, tile_outer, tile_inner, false>(problem.args());
+    run_side<Scalar, width, tile_outer, tile_inner, true>(problem.args());
+    problem.check(true);
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("emulation: the portable backward kernels are disentangled attention's gradients",
@@ -297,4 +300,32 @@ TEMPLATE_TEST_CASE("emulation: the portable backward kernels are disentangled at
     check_portable<TestType, 24>({40, 65, 8, true, true, false});
     check_portable<TestType, 24>({40, 65, 8, true, false, false});
     check_portable<TestType, 16>({65, 65, 8, true, true, true, false, 0.25f, {5, 0, 65, 33, 1}});
+}
+
+TEMPLATE_TEST_CASE("emulation: the fused backward kernels are disentangled attention's gradients",
+                   "[emulation][fused][backward]", Half, Bfloat16) {
+    for (const Index length : {1, 7, 31, 33, 65, 129})
+        for (const bool logarithmic : {false, true})
+            check_case<TestType, 32, 64, 64>({length, length, 16, logarithmic});
+}
+
+TEST_CASE("emulation: fused backward with other tiles, widths and numbers of queries and keys",
+          "[emulation][fused][backward]") {
+    check_case<Half, 64, 64, 64>({130, 70, 8});
+    check_case<Half, 64, 32, 32>({33, 129, 100, true});
+    check_case<Bfloat16, 128, 64, 32>({70, 130, 100});
+    check_case<Bfloat16, 128, 64, 32>({65, 31, 512});
+    check_case<Half, 64, 32, 32>({1, 129, 4});
+    check_case<Bfloat16, 32, 64, 64>({200, 1, 4});
+    check_case<Half, 32, 64, 64>({300, 300, 4, true});  // tiles of one row at both ends of the line
+}
+
+TEST_CASE("emulation: fused backward without a term, with hidden keys, with dropout, packed",
+          "[emulation][fused][backward]") {
+    check_case<Half, 32, 64, 64>({100, 70, 16, true, false, true});
+    check_case<Half, 32, 64, 64>({100, 70, 16, true, true, false});
+    check_case<Half, 32, 64, 64>({100, 70, 16, true, false, false});
+    check_case<Half, 32, 64, 64>({65, 129, 16, true, true, true, true});
+    check_case<Bfloat16, 32, 64, 64>({65, 90, 16, false, true, true, true, 0.25f});
+    check_case<Half, 64, 64, 64>({65, 65, 8, true, true, true, false, 0.25f, {5, 0, 65, 33, 1}});
 }

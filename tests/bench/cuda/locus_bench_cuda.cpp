@@ -95,24 +95,26 @@ std::string text_of(double value, int decimals) {
 }
 
 /// One line of the table: what was measured, or the sentence why not.
-ordered_json measure(const cuda::TimedShape& shape, const std::string& precision, bool knows_ceilings) {
+ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, const std::string& precision,
+                     bool knows_ceilings) {
     const auto which = precision == "f32"   ? cuda::FusedPrecision::f32
                        : precision == "f16" ? cuda::FusedPrecision::f16
                                             : cuda::FusedPrecision::bf16;
     const std::string positions = shape.max_position > 0 ? "log" : "clamp";
-    ordered_json row = {{"kernel", "forward"},    {"precision", precision}, {"B", shape.batch},
-                        {"H", shape.heads},       {"T", shape.tokens},      {"d", shape.width},
-                        {"positions", positions}, {"k", shape.buckets}};
-    std::cerr << "forward " << precision << " B " << shape.batch << " T " << shape.tokens << ", " << positions
+    ordered_json row = {{"kernel", kernel},  {"precision", precision}, {"B", shape.batch},       {"H", shape.heads},
+                        {"T", shape.tokens}, {"d", shape.width},       {"positions", positions}, {"k", shape.buckets}};
+    std::cerr << kernel << " " << precision << " B " << shape.batch << " T " << shape.tokens << ", " << positions
               << std::endl;
     try {
-        const cuda::TimedKernel timed = cuda::time_fused_forward(shape, which);
+        const bool forward = kernel == "forward";
+        const cuda::TimedKernel timed =
+            forward ? cuda::time_fused_forward(shape, which) : cuda::time_fused_backward(shape, which);
         row["ms"] = timed.milliseconds;
         row["ms_fastest"] = timed.fastest;
         row["ms_slowest"] = timed.slowest;
         row["choice"] = timed.choice;
         row["extra_bytes"] = timed.extra_bytes;
-        if (knows_ceilings && precision != "f32") {
+        if (forward && knows_ceilings && precision != "f32") {
             const BucketLine line = shape.max_position > 0
                                         ? BucketLine::logarithmic(shape.tokens, shape.tokens, shape.buckets,
                                                                   shape.max_position, OffsetClamp::official)
@@ -160,11 +162,13 @@ ordered_json report() {
     all["copy_bytes_per_second"] = cuda::device_bandwidth();
     all["resources"] = resources();
     all["measured"] = ordered_json::array();
-    for (const char* precision : {"bf16", "f16"})
-        for (const cuda::TimedShape& shape : shapes())
-            all["measured"].push_back(measure(shape, precision, knows_ceilings));
-    for (const int tokens : {128, 512, 2048})
-        all["measured"].push_back(measure({1, 12, tokens, 64, 256, 512}, "f32", false));
+    for (const char* kernel : {"forward", "backward"}) {
+        for (const char* precision : {"bf16", "f16"})
+            for (const cuda::TimedShape& shape : shapes())
+                all["measured"].push_back(measure(kernel, shape, precision, knows_ceilings));
+        for (const int tokens : {128, 512, 2048})
+            all["measured"].push_back(measure(kernel, {1, 12, tokens, 64, 256, 512}, "f32", false));
+    }
     return all;
 }
 
