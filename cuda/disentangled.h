@@ -20,6 +20,10 @@ template <class Scalar>
 Matrix<Scalar> position_to_content(const Matrix<Scalar>& k, const Matrix<Scalar>& q_r, const BucketLine& line,
                                    P2cIndex index = P2cIndex::official_ij);
 
+/// p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].   q_r, k_r [2k,d], line of T x T pairs -> [T,T].
+template <class Scalar>
+Matrix<Scalar> position_to_position(const Matrix<Scalar>& q_r, const Matrix<Scalar>& k_r, const BucketLine& line);
+
 /// Softmax over visible keys; hidden keys exactly 0.   scores [Tq,Tk], mask [Tq,Tk] or empty -> [Tq,Tk].
 template <class Scalar>
 Matrix<Scalar> masked_softmax(const Matrix<Scalar>& scores, const Mask& mask, MaskedRow masked_row = MaskedRow::zero);

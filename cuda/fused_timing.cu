@@ -5,30 +5,13 @@
 
 #include "cuda/device.h"
 #include "cuda/dropout.h"
+#include "cuda/event.h"
 #include "cuda/fused_launch.h"
 #include "cuda/short_float.h"
 
 namespace locus::cuda {
 
 namespace {
-
-class Event {
-public:
-    Event() { LOCUS_CUDA_CHECK(cudaEventCreate(&event_)); }
-    ~Event() { cudaEventDestroy(event_); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    void record() { LOCUS_CUDA_CHECK(cudaEventRecord(event_)); }
-    float since(const Event& start) {
-        float milliseconds = 0;
-        LOCUS_CUDA_CHECK(cudaEventSynchronize(event_));
-        LOCUS_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start.event_, event_));
-        return milliseconds;
-    }
-
-private:
-    cudaEvent_t event_ = nullptr;
-};
 
 /// Numbers around zero with variance 1, a function of their place.
 template <class Scalar>
@@ -115,15 +98,7 @@ void measure(TimedKernel& timed, int rounds, Launch launch) {
     for (int round = 0; round < 5; ++round) launch();
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
     timed.extra_bytes += before - std::min(before, free_memory());
-    std::vector<double> times;
-    Event start, end;
-    for (int round = 0; round < rounds; ++round) {
-        start.record();
-        launch();
-        end.record();
-        times.push_back(end.since(start));
-    }
-    std::sort(times.begin(), times.end());
+    const std::vector<double> times = times_of(rounds, launch);
     timed.milliseconds = times[times.size() / 2];
     timed.fastest = times.front();
     timed.slowest = times.back();
@@ -201,16 +176,9 @@ double device_bandwidth() {
     constexpr std::size_t kBytes = std::size_t{1} << 30;
     DeviceBuffer<unsigned char> from(kBytes), to(kBytes);
     LOCUS_CUDA_CHECK(cudaMemset(from.data(), 1, kBytes));
-    std::vector<double> times;
-    Event start, end;
-    for (int round = 0; round < 10; ++round) {
-        start.record();
-        LOCUS_CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice));
-        end.record();
-        times.push_back(end.since(start));
-    }
-    std::sort(times.begin(), times.end());
-    return 2.0 * static_cast<double>(kBytes) / (times[times.size() / 2] * 1e-3);
+    const double milliseconds = median_milliseconds(
+        10, [&] { LOCUS_CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), kBytes, cudaMemcpyDeviceToDevice)); });
+    return 2.0 * static_cast<double>(kBytes) / (milliseconds * 1e-3);
 }
 
 }  // namespace locus::cuda

@@ -111,7 +111,8 @@ void show_sentence(std::string text, State& state) {
 
 std::string opening_of_text(std::string_view bytes, std::size_t characters, bool& cut) {
     std::string text;
-    std::size_t at = 0;
+    // The mark in front of some texts is no character of theirs.
+    std::size_t at = bytes.starts_with("\xef\xbb\xbf") ? 3 : 0;
     for (std::size_t n = 0; n < characters && at < bytes.size(); ++n) {
         const std::size_t from = at;
         const auto lead = static_cast<unsigned char>(bytes[at]);
@@ -122,7 +123,6 @@ std::string opening_of_text(std::string_view bytes, std::size_t characters, bool
         if (!whole)
             throw Error(Fault::unreadable, "byte " + std::to_string(from) + " is not UTF-8, expected a text in UTF-8");
         at += size;
-        if (n == 0 && bytes.substr(from, size) == "\xef\xbb\xbf") continue;  // the mark in front of some texts
         if (size == 1 && lead != '\n' && (lead < 0x20 || lead == 0x7f))
             text += ' ';
         else

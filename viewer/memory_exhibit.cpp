@@ -15,11 +15,10 @@ constexpr Index kUsualSegment = 24;
 // Up to here the stages of all layers are kept, so that turning the layer computes nothing.
 constexpr Index kMostCells = 4'000'000;
 
-/// The newest `memory` rows of every layer; empty for none.
+/// The newest `memory` rows of every layer.
 SegmentMemory<float> newest(const SegmentMemory<float>& all, Index memory) {
     SegmentMemory<float> kept;
     for (const Tensor<float>& rows : all) kept.push_back(slice_rows(rows, rows.extent(1) - memory, rows.extent(1)));
-    if (memory == 0) kept.clear();
     return kept;
 }
 

@@ -61,14 +61,12 @@ private:
     std::array<int, 2> ends_{-1, -1};
 };
 
-/// A child's process group, killed unless it was waited for.
+/// A child's process group, which ends with it.
 class Child {
 public:
     explicit Child(pid_t id) : id_(id) {}
     ~Child() {
-        if (id_ <= 0) return;
-        ::kill(-id_, SIGKILL);
-        wait();
+        if (id_ > 0) wait();
     }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
@@ -79,7 +77,8 @@ public:
         std::memset(&info, 0, sizeof info);
         return ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == id_;
     }
-    /// Its exit status; 128 + the signal that ended it.  What it had started ends as well.
+    /// Kills the group: what the child had started, and the child itself where it still runs.  Its exit status;
+    /// 128 + the signal that ended it.
     int wait() {
         ::kill(-id_, SIGKILL);
         int status = 0;

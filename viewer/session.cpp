@@ -200,7 +200,7 @@ std::vector<std::vector<Word>> Session::words_with_biased_input(const ModelInput
         config.position_biased_input = true;
         biased_.emplace(config, checkpoint_.weights);
     }
-    return best_words(biased_->forward(input, options, StageFilter("mlm.logits_at_positions")));
+    return best_words(biased_->forward(input, options, StageFilter("mlm.logits_at_positions"), stop_));
 }
 
 std::vector<std::vector<Word>> Session::best_words(const Trace& trace) const {

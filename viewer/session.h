@@ -149,6 +149,8 @@ private:
     std::string no_tokenizer_;  // why there is none
     Deberta<float> model_;
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
+    mutable std::optional<Deberta<float>> on_device_;
+    mutable std::optional<Deberta<double>> exact_on_device_;
     mutable std::optional<Deberta<float>> biased_;  // the same weights with I at the input, once it is asked for
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
     struct KeptMistake {

@@ -5,6 +5,7 @@
 #include "core/cli/request.h"
 #include "core/compare.h"
 #include "core/io/printable.h"
+#include "cuda/operations.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/program.h"
 #include "viewer/session.h"
@@ -56,9 +57,10 @@ const Session& Session::session_of(const std::string& model) const {
 
 std::optional<Session::Pass> Session::pass_of(const CompareSide& side, const Request& request) const {
     if (!side.file.empty()) return std::nullopt;
-    if (side.gpu)
-        throw Error(Fault::unsupported,
-                    "whole models run on the CPU so far; the CUDA twins of the terms are compared by locus test cuda");
+    if (side.gpu) {
+        cuda::device_operations<float>();  // refuses where no device answers
+        LOCUS_CHECK(side.mistake.empty(), "a mistake of the catalogue is made on the CPU, expected the device cpu");
+    }
     Pass pass;
     pass.session = &session_of(side.model);
     if (side.text.empty())
@@ -105,9 +107,17 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !session.exact_) session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
-    own = side.exact ? session.exact_->forward(pass->input, options, wanted, stop_)
-                     : session.model_.forward(pass->input, options, wanted, stop_);
+    if (side.exact && !side.gpu && !session.exact_)
+        session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
+    if (side.exact && side.gpu && !session.exact_on_device_)
+        session.exact_on_device_.emplace(
+            cli::open_deberta<double>(session.checkpoint_, cuda::device_operations<double>()));
+    if (!side.exact && side.gpu && !session.on_device_)
+        session.on_device_.emplace(cli::open_deberta<float>(session.checkpoint_, cuda::device_operations<float>()));
+    if (side.exact)
+        own = (side.gpu ? session.exact_on_device_ : session.exact_)->forward(pass->input, options, wanted, stop_);
+    else
+        own = (side.gpu ? *session.on_device_ : session.model_).forward(pass->input, options, wanted, stop_);
     return own;
 }
 

@@ -6,6 +6,7 @@
 #include "core/cli/program.h"
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
+#include "cuda/operations.h"
 
 namespace {
 
@@ -93,8 +94,12 @@ std::string tokens_as_json(const std::vector<ModelInput>& segments) {
 }
 
 template <class Scalar>
-Result forward(const CLI::App& app, const Options& options, const Checkpoint& checkpoint) {
-    const auto model = cli::open_model_of<Scalar>(checkpoint);
+Result forward(const CLI::App& app, const Options& options) {
+    // A missing device is told before the model is read.
+    const Operations<Scalar>& compute =
+        options.device == "cuda" ? cuda::device_operations<Scalar>() : cpu_operations<Scalar>();
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
+    const auto model = cli::open_model_of<Scalar>(checkpoint, compute);
     const cli::PreparedInput prepared =
         cli::prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
@@ -119,12 +124,7 @@ Result run(const CLI::App& app, const Options& options) {
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
     LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
                 "--device is \"" + options.device + "\", expected cpu or cuda");
-    if (options.device == "cuda")
-        throw Error(Fault::unsupported,
-                    "whole models run on the CPU so far; the CUDA twins of the terms are compared by locus test cuda");
-    const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
-    return options.precision == "f64" ? forward<double>(app, options, checkpoint)
-                                      : forward<float>(app, options, checkpoint);
+    return options.precision == "f64" ? forward<double>(app, options) : forward<float>(app, options);
 }
 
 }  // namespace

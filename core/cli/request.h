@@ -46,17 +46,19 @@ PreparedInput prepare_input(const Request& request, const std::filesystem::path&
 /// Cuts one sample into segments of `length` tokens.  Throws Error(usage) for a batch, or targets, or a mask.
 std::vector<ModelInput> cut_segments(const ModelInput& input, Index length);
 
-/// Opens the model of a folder, whichever family it is.
+/// Opens the model of a folder, whichever family it is; `compute` does the arithmetic of its passes.
 template <class Scalar>
-std::unique_ptr<Model<Scalar>> open_model_of(const Checkpoint& checkpoint) {
-    return open_model<Scalar>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights);
+std::unique_ptr<Model<Scalar>> open_model_of(const Checkpoint& checkpoint,
+                                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
+    return open_model<Scalar>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights, compute);
 }
 
 /// Opens a DeBERTa, for options that only it has.
 template <class Scalar>
-Deberta<Scalar> open_deberta(const Checkpoint& checkpoint) {
+Deberta<Scalar> open_deberta(const Checkpoint& checkpoint,
+                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
     return Deberta<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
-                           checkpoint.weights);
+                           checkpoint.weights, compute);
 }
 
 }  // namespace locus::cli

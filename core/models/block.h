@@ -3,7 +3,7 @@
 // feed-forward network, residual and norm.
 #include <string>
 
-#include "core/models/layers.h"
+#include "core/models/operations.h"
 #include "core/trace.h"
 
 namespace locus {
@@ -30,7 +30,8 @@ struct Block {
 /// queries, keys and values were made of; `residual` is the input before that norm.
 template <class Scalar>
 Tensor<Scalar> finish_layer(const Block<Scalar>& block, const Tensor<Scalar>& context, const Tensor<Scalar>& residual,
-                            const std::string& prefix, Trace& trace);
+                            const std::string& prefix, Trace& trace,
+                            const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
 /// A tensor of this shape with these rows, e.g. [B*T,D] as [B,T,D].
 template <class Scalar>
@@ -38,6 +39,7 @@ Tensor<Scalar> as_tensor(Shape shape, const Matrix<Scalar>& rows);
 
 /// x [B,T,in] through a dense layer, heads split -> [B,H,T,out/H].
 template <class Scalar>
-Tensor<Scalar> project_heads(const Tensor<Scalar>& x, const Dense<Scalar>& layer, Index heads);
+Tensor<Scalar> project_heads(const Tensor<Scalar>& x, const Dense<Scalar>& layer, Index heads,
+                             const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
 }  // namespace locus

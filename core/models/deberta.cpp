@@ -7,8 +7,8 @@ namespace locus {
 
 template <class Scalar>
 struct Deberta<Scalar>::Parts {
-    Parts(const DebertaConfig& config, std::shared_ptr<const WeightSource> source)
-        : weights(config, std::move(source)) {}
+    Parts(const DebertaConfig& config, std::shared_ptr<const WeightSource> source, const Operations<Scalar>& compute)
+        : weights(config, std::move(source), compute) {}
     DebertaWeights<Scalar> weights;
 };
 
@@ -102,8 +102,9 @@ void keep_relative(const DebertaPass<Scalar>& pass) {
 }  // namespace
 
 template <class Scalar>
-Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights)
-    : parts_(std::make_unique<Parts>(config, std::move(weights))) {}
+Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
+                         const Operations<Scalar>& compute)
+    : parts_(std::make_unique<Parts>(config, std::move(weights), compute)) {}
 template <class Scalar>
 Deberta<Scalar>::~Deberta() = default;
 template <class Scalar>

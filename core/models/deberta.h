@@ -8,6 +8,7 @@
 #include "core/models/deberta_config.h"
 #include "core/models/dialect.h"
 #include "core/models/model_input.h"
+#include "core/models/operations.h"
 #include "core/stop.h"
 #include "core/trace.h"
 #include "core/weights.h"
@@ -19,7 +20,9 @@ class Deberta {
 public:
     /// Checks that every tensor the configuration calls for is there and has its shape, reading no values.
     /// Throws Error(unreadable) that names the first missing or misshapen tensor.
-    Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights);
+    /// `compute` does the arithmetic of every pass and must outlive this.
+    Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
+            const Operations<Scalar>& compute = cpu_operations<Scalar>());
     ~Deberta();
     Deberta(Deberta&&) noexcept;
     Deberta& operator=(Deberta&&) noexcept;

@@ -14,17 +14,6 @@ Tensor<Scalar> for_each_head(Index batch, Index heads, Index rows, Index cols, M
     return all;
 }
 
-/// out[b,g] = sum over h of weight[g,h] * scores[b,h]: talking heads, version 1 only.
-template <class Scalar>
-Tensor<Scalar> mix_heads(const Tensor<Scalar>& scores, const Matrix<Scalar>& weight) {
-    const Index heads = scores.extent(1);
-    return for_each_head<Scalar>(scores.extent(0), heads, scores.extent(2), scores.extent(3), [&](Index b, Index g) {
-        Matrix<Scalar> mixed = Matrix<Scalar>::Zero(scores.extent(2), scores.extent(3));
-        for (Index h = 0; h < heads; ++h) mixed += weight(g, h) * scores.matrix(b * heads + h);
-        return mixed;
-    });
-}
-
 /// One call's shapes and names, so that the steps below read like the formulas.
 template <class Scalar>
 struct Attention {
@@ -33,6 +22,7 @@ struct Attention {
     Index layer;
     Index batch, heads, queries, keys;
 
+    const Operations<Scalar>& compute() const { return pass.compute(); }
     bool wants(const char* stage) const { return pass.trace.wants(prefix + stage); }
     void keep(const char* stage, const Tensor<Scalar>& values) const {
         if (wants(stage)) pass.trace.add(prefix + stage, values);
@@ -47,10 +37,10 @@ struct Attention {
 };
 
 template <class Scalar>
-Tensor<Scalar> project(const Tensor<Scalar>& x, const Dense<Scalar>& layer, Index heads) {
+Tensor<Scalar> project(const Attention<Scalar>& at, const Tensor<Scalar>& x, int part) {
     Tensor<Scalar> joined(x.shape());
-    joined.rows() = dense<Scalar>(x.rows(), layer);
-    return split_heads(joined, heads);
+    joined.rows() = at.compute().dense(x.rows(), at.pass.weights.projection(at.layer, part));
+    return split_heads(joined, at.heads);
 }
 
 /// Adds a term to the sum: from the trace where it was kept, straight from its factors where nobody asked for it.
@@ -58,7 +48,7 @@ template <class Scalar, class Add>
 void add_kept(const Attention<Scalar>& at, const char* stem, Index head, View<Scalar> sum, Add add) {
     const Stage* kept = at.pass.trace.find(at.prefix + stem);
     if (kept)
-        sum += kept->as<Scalar>().matrix(head);
+        at.compute().add(kept->as<Scalar>().matrix(head), sum);
     else
         add(sum);
 }
@@ -71,7 +61,7 @@ Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q
     Tensor<Scalar> scores;
     if (needed || at.wants(".c2c")) {
         scores = at.scores_of([&](Index b, Index h) {
-            return content_to_content<Scalar>(q.matrix(b * at.heads + h), k.matrix(b * at.heads + h));
+            return at.compute().content_to_content(q.matrix(b * at.heads + h), k.matrix(b * at.heads + h));
         });
         at.keep(".c2c", scores);
     }
@@ -79,14 +69,14 @@ Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q
     if (terms.c2p && at.wants(".c2p")) {
         const Tensor<Scalar>& k_r = pass.weights.k_r(at.layer);
         at.keep(".c2p", at.scores_of([&](Index b, Index h) {
-            return content_to_position<Scalar>(q.matrix(b * at.heads + h), k_r.matrix(h), *pass.line);
+            return at.compute().content_to_position(q.matrix(b * at.heads + h), k_r.matrix(h), *pass.line);
         }));
     }
     if (terms.p2c && at.wants(".p2c")) {
         const Tensor<Scalar>& q_r = pass.weights.q_r(at.layer);
         at.keep(".p2c", at.scores_of([&](Index b, Index h) {
-            return position_to_content<Scalar>(k.matrix(b * at.heads + h), q_r.matrix(h), *pass.line,
-                                               pass.options.p2c_index);
+            return at.compute().position_to_content(k.matrix(b * at.heads + h), q_r.matrix(h), *pass.line,
+                                                    pass.options.p2c_index);
         }));
     }
     if (!needed) return scores;
@@ -94,17 +84,18 @@ Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q
         auto scores_h = scores.matrix(at_head);
         if (terms.c2p)
             add_kept<Scalar>(at, ".c2p", at_head, scores_h, [&](View<Scalar> sum) {
-                add_content_to_position<Scalar>(q.matrix(at_head),
-                                                pass.weights.k_r(at.layer).matrix(at_head % at.heads), *pass.line, sum);
+                at.compute().add_content_to_position(
+                    q.matrix(at_head), pass.weights.k_r(at.layer).matrix(at_head % at.heads), *pass.line, sum);
             });
         if (terms.p2c)
             add_kept<Scalar>(at, ".p2c", at_head, scores_h, [&](View<Scalar> sum) {
-                add_position_to_content<Scalar>(k.matrix(at_head),
-                                                pass.weights.q_r(at.layer).matrix(at_head % at.heads), *pass.line,
-                                                pass.options.p2c_index, sum);
+                at.compute().add_position_to_content(k.matrix(at_head),
+                                                     pass.weights.q_r(at.layer).matrix(at_head % at.heads), *pass.line,
+                                                     pass.options.p2c_index, sum);
             });
     }
-    scores.rows() /= score_divisor<Scalar>(at.pass.divisor_terms(), at.pass.config().attention_head_size);
+    at.compute().divide(score_divisor<Scalar>(at.pass.divisor_terms(), at.pass.config().attention_head_size),
+                        scores.rows());
     return scores;
 }
 
@@ -113,17 +104,17 @@ Tensor<Scalar> probabilities(const Attention<Scalar>& at, Tensor<Scalar> scores,
     const bool talking = at.pass.config().talking_head;
     at.keep(".scores", scores);
     if (talking && (needed || at.wants(".scores_mixed"))) {
-        scores = mix_heads(scores, at.mixing("head_logits_proj.weight"));
+        scores = at.compute().mix_heads(scores, at.mixing("head_logits_proj.weight"));
         at.keep(".scores_mixed", scores);
     }
     if (!needed) return {};
     Tensor<Scalar> probs = at.scores_of([&](Index b, Index h) {
-        return masked_softmax<Scalar>(scores.matrix(b * at.heads + h), at.pass.masks[static_cast<std::size_t>(b)],
-                                      at.pass.options.masked_row);
+        return at.compute().masked_softmax(scores.matrix(b * at.heads + h), at.pass.masks[static_cast<std::size_t>(b)],
+                                           at.pass.options.masked_row);
     });
     at.keep(".probs", probs);
     if (talking) {
-        probs = mix_heads(probs, at.mixing("head_weights_proj.weight"));
+        probs = at.compute().mix_heads(probs, at.mixing("head_weights_proj.weight"));
         at.keep(".probs_mixed", probs);
     }
     return probs;
@@ -152,9 +143,9 @@ Tensor<Scalar> deberta_attention(const DebertaPass<Scalar>& pass, const std::str
     const bool needs_k = scores || at.wants(".k") || at.wants(".c2c") || at.wants(".p2c");
 
     Tensor<Scalar> q, k, v;
-    if (needs_q) q = project(query, pass.weights.projection(layer, 0), heads);
-    if (needs_k) k = project(kv, pass.weights.projection(layer, 1), heads);
-    if (context_needed || at.wants(".v")) v = project(kv, pass.weights.projection(layer, 2), heads);
+    if (needs_q) q = project(at, query, 0);
+    if (needs_k) k = project(at, kv, 1);
+    if (context_needed || at.wants(".v")) v = project(at, kv, 2);
     at.keep(".q", q);
     at.keep(".k", k);
     at.keep(".v", v);
@@ -167,7 +158,7 @@ Tensor<Scalar> deberta_attention(const DebertaPass<Scalar>& pass, const std::str
     if (!context_needed) return {};
     const Tensor<Scalar> context =
         join_heads(for_each_head<Scalar>(at.batch, heads, at.queries, v.extent(3), [&](Index b, Index h) {
-            return Matrix<Scalar>(weights.matrix(b * heads + h) * v.matrix(b * heads + h));
+            return at.compute().context(weights.matrix(b * heads + h), v.matrix(b * heads + h));
         }));
     at.keep(".context", context);
     return context;

@@ -46,26 +46,27 @@ Tensor<Scalar> official_decoder(const DebertaPass<Scalar>& pass, const Tensor<Sc
 template <class Scalar>
 Tensor<Scalar> seed_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
     const DebertaConfig& config = pass.config();
+    const Operations<Scalar>& compute = pass.compute();
     const Index last = config.num_hidden_layers - 1;
     const std::string names = layer_prefix(last);
     Tensor<Scalar> normed(h.shape());
     normed.rows() =
-        layer_norm<Scalar>(h.rows(), pass.weights.norm(names + "attention.output.LayerNorm"), config.layer_norm_eps);
+        compute.layer_norm(h.rows(), pass.weights.norm(names + "attention.output.LayerNorm"), config.layer_norm_eps);
     for (int t = 0; t < kDecoderPasses; ++t) {
         const Tensor<Scalar> context = deberta_attention(pass, pass_prefix(t), last, normed, query, true);
         Tensor<Scalar> step(h.shape());
-        step.rows() = dense<Scalar>(context.rows(), pass.weights.dense(names + "attention.output.dense"));
-        step.rows() += h.rows();
+        step.rows() = compute.dense(context.rows(), pass.weights.dense(names + "attention.output.dense"));
+        compute.add(h.rows(), step.rows());
         pass.trace.add(pass_prefix(t) + ".attention", step);
         const Matrix<Scalar> inner =
-            layer_norm<Scalar>(step.rows(), pass.weights.norm(names + "output.LayerNorm"), config.layer_norm_eps);
+            compute.layer_norm(step.rows(), pass.weights.norm(names + "output.LayerNorm"), config.layer_norm_eps);
         const Matrix<Scalar> ffn_act =
-            activate<Scalar>(dense<Scalar>(inner, pass.weights.dense(names + "intermediate.dense")), config.hidden_act);
+            compute.activate(compute.dense(inner, pass.weights.dense(names + "intermediate.dense")), config.hidden_act);
         query = step;
-        query.rows() += dense<Scalar>(ffn_act, pass.weights.dense(names + "output.dense"));
+        compute.add(compute.dense(ffn_act, pass.weights.dense(names + "output.dense")), query.rows());
         pass.trace.add(pass_prefix(t) + ".output", query);
     }
-    query.rows() = layer_norm<Scalar>(query.rows(), Norm<Scalar>{}, config.layer_norm_eps);
+    query.rows() = compute.layer_norm(query.rows(), Norm<Scalar>{}, config.layer_norm_eps);
     return query;
 }
 
@@ -74,9 +75,9 @@ Tensor<Scalar> seed_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar
 template <class Scalar>
 Tensor<Scalar> deberta_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& h, bool output_needed) {
     Tensor<Scalar> query = h;
-    const Matrix<Scalar> absolute =
-        pass.weights.absolute_rows(pass.input.length()) * Scalar(pass.options.absolute_strength);
-    for (Index b = 0; b < h.extent(0); ++b) query.matrix(b) += absolute;
+    Matrix<Scalar> absolute = pass.weights.absolute_rows(pass.input.length());
+    pass.compute().multiply(Scalar(pass.options.absolute_strength), absolute);
+    for (Index b = 0; b < h.extent(0); ++b) pass.compute().add(absolute, query.matrix(b));
     pass.trace.add("emd.query.0", query);
     if (pass.options.decoder == MaskDecoder::official)
         return official_decoder(pass, h, std::move(query), output_needed);

@@ -15,7 +15,7 @@ void deberta_head(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& x) {
     head.table = [&](Index first, Index count) { return pass.weights.word_block(first, count); };
     head.words = config.vocab_size;
     head.bias = pass.weights.head_bias();
-    masked_words(head, pass.input, x, pass.trace);
+    masked_words(head, pass.input, x, pass.trace, pass.compute());
 }
 
 template void deberta_head<float>(const DebertaPass<float>&, const Tensor<float>&);

@@ -22,14 +22,16 @@ struct DebertaPass {
     std::optional<BucketLine> line;  // none without relative attention
 
     const DebertaConfig& config() const { return weights.config(); }
+    /// Does the arithmetic.
+    const Operations<Scalar>& compute() const { return weights.operations(); }
     /// n of the scale sqrt(n d).
     int divisor_terms() const;
 };
 
-/// Visible tokens [B,T] as 0 or 1; empty where everything is visible.  In a 3-D mask a token is visible if anyone sees
+/// Visible tokens [B*T] as 0 or 1; empty where everything is visible.  In a 3-D mask a token is visible if anyone sees
 /// it.
 template <class Scalar>
-Matrix<Scalar> visible_tokens(const ModelInput& input);
+RowVector<Scalar> visible_tokens(const ModelInput& input);
 
 /// Word, type and position rows, projection, norm, mask -> [B,T,D].  spec 3.1; microsoft/DeBERTa bert.py
 /// BertEmbeddings.

@@ -25,8 +25,9 @@ const HeadNames* find_head(const WeightSource& source) {
 }  // namespace
 
 template <class Scalar>
-DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source)
-    : config_(config), source_(std::move(source)), reader_(source_) {
+DebertaWeights<Scalar>::DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source,
+                                       const Operations<Scalar>& compute)
+    : config_(config), source_(std::move(source)), reader_(source_), compute_(compute) {
     for (const auto& [name, shape] : expected_deberta_tensors(config_)) reader_.require(name, shape);
     if (has_absolute_table())
         reader_.require(kAbsoluteTable, {config_.max_position_embeddings, config_.embedding_size});
@@ -154,14 +155,14 @@ template <class Scalar>
 const Matrix<Scalar>& DebertaWeights<Scalar>::relative_table() const {
     return once(matrices_, "relative.table", [&] {
         const Matrix<Scalar> raw = read("encoder.rel_embeddings.weight", {2 * config_.span(), config_.hidden_size});
-        return config_.norm_rel_ebd ? layer_norm<Scalar>(raw, norm("encoder.LayerNorm"), config_.layer_norm_eps) : raw;
+        return config_.norm_rel_ebd ? compute_.layer_norm(raw, norm("encoder.LayerNorm"), config_.layer_norm_eps) : raw;
     });
 }
 
 template <class Scalar>
 Tensor<Scalar> DebertaWeights<Scalar>::project_table(const Dense<Scalar>& projection) const {
     Tensor<Scalar> projected({1, 2 * config_.span(), config_.hidden_size});
-    projected.matrix() = locus::dense<Scalar>(relative_table(), projection);
+    projected.matrix() = compute_.dense(relative_table(), projection);
     const Tensor<Scalar> split = split_heads(projected, config_.num_attention_heads);
     return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/models/deberta_config.h"
-#include "core/models/layers.h"
+#include "core/models/operations.h"
 #include "core/models/weight_reader.h"
 #include "core/weights.h"
 
@@ -20,7 +20,8 @@ class DebertaWeights {
 public:
     /// Checks names and shapes of every tensor the configuration calls for, reading no values.
     /// Throws Error(unreadable) that names the first missing or misshapen one.
-    DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source);
+    DebertaWeights(const DebertaConfig& config, std::shared_ptr<const WeightSource> source,
+                   const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
     /// Rows of embeddings.word_embeddings, in the order of `tokens` -> [N,E].
     Matrix<Scalar> word_rows(const std::vector<std::int64_t>& tokens) const;
@@ -54,6 +55,8 @@ public:
     /// One sentence per tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;
     const DebertaConfig& config() const { return config_; }
+    /// Who computes what is made of the weights here, k_r and q_r, and all of a pass.
+    const Operations<Scalar>& operations() const { return compute_; }
 
 private:
     Matrix<Scalar> read(const std::string& name, const Shape& expected) const;
@@ -66,6 +69,7 @@ private:
     DebertaConfig config_;
     std::shared_ptr<const WeightSource> source_;
     WeightReader<Scalar> reader_;
+    const Operations<Scalar>& compute_;
     mutable std::recursive_mutex guard_;
     mutable std::map<std::string, std::unique_ptr<Dense<Scalar>>> dense_;
     mutable std::map<std::string, std::unique_ptr<Norm<Scalar>>> norms_;

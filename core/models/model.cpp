@@ -14,8 +14,8 @@ namespace {
 template <class Scalar>
 class DebertaModel : public Model<Scalar> {
 public:
-    DebertaModel(DebertaConfig config, std::shared_ptr<const WeightSource> weights)
-        : deberta_(std::move(config), std::move(weights)) {}
+    DebertaModel(DebertaConfig config, std::shared_ptr<const WeightSource> weights, const Operations<Scalar>& compute)
+        : deberta_(std::move(config), std::move(weights), compute) {}
 
     Family family() const override { return Family::deberta; }
     ModelSizes sizes() const override {
@@ -68,24 +68,29 @@ Family family_of(const std::string& config_json, const std::string& location) {
 
 template <class Scalar>
 std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const std::string& location,
-                                          std::shared_ptr<const WeightSource> weights) {
+                                          std::shared_ptr<const WeightSource> weights,
+                                          const Operations<Scalar>& compute) {
     switch (family_of(config_json, location)) {
         case Family::roformer:
-            return std::make_unique<Roformer<Scalar>>(parse_roformer_config(config_json, location), std::move(weights));
+            return std::make_unique<Roformer<Scalar>>(parse_roformer_config(config_json, location), std::move(weights),
+                                                      compute);
         case Family::transformer_xl:
             return std::make_unique<TransformerXl<Scalar>>(parse_transformer_xl_config(config_json, location),
-                                                           std::move(weights));
+                                                           std::move(weights), compute);
         case Family::xlnet:
-            return std::make_unique<Xlnet<Scalar>>(parse_xlnet_config(config_json, location), std::move(weights));
+            return std::make_unique<Xlnet<Scalar>>(parse_xlnet_config(config_json, location), std::move(weights),
+                                                   compute);
         case Family::deberta:
             break;
     }
-    return std::make_unique<DebertaModel<Scalar>>(parse_deberta_config(config_json, location), std::move(weights));
+    return std::make_unique<DebertaModel<Scalar>>(parse_deberta_config(config_json, location), std::move(weights),
+                                                  compute);
 }
 
 template std::unique_ptr<Model<float>> open_model<float>(const std::string&, const std::string&,
-                                                         std::shared_ptr<const WeightSource>);
+                                                         std::shared_ptr<const WeightSource>, const Operations<float>&);
 template std::unique_ptr<Model<double>> open_model<double>(const std::string&, const std::string&,
-                                                           std::shared_ptr<const WeightSource>);
+                                                           std::shared_ptr<const WeightSource>,
+                                                           const Operations<double>&);
 
 }  // namespace locus

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/relative.h"
 #include "core/models/block.h"
 
 namespace locus {
@@ -25,41 +24,44 @@ struct Stages {
 };
 
 template <class Scalar>
-void fill_head(const RelativeHeads<Scalar>& heads, Index b, Index h, Stages<Scalar>& stages) {
+void fill_head(const Operations<Scalar>& compute, const RelativeHeads<Scalar>& heads, Index b, Index h,
+               Stages<Scalar>& stages) {
     const Index at = b * heads.q.extent(1) + h;
     const auto sample = static_cast<std::size_t>(b);
     const Mask& mask = heads.masks[sample];
     const std::vector<Index>& positions = heads.positions[sample];
     auto ac = stages.ac.matrix(at), bd_raw = stages.bd_raw.matrix(at), bd = stages.bd.matrix(at);
     auto scores = stages.scores.matrix(at), probs = stages.probs.matrix(at);
-    ac = content_term<Scalar>(heads.q.matrix(at), heads.content_bias.row(h), heads.k.matrix(at));
-    bd_raw = position_term<Scalar>(heads.q.matrix(at), heads.position_bias.row(h), heads.r_k[sample]->matrix(h));
-    bd = shift_by_index<Scalar>(bd_raw, heads.k.extent(2), heads.first, heads.memory, positions);
+    ac = compute.content_term(heads.q.matrix(at), heads.content_bias.row(h), heads.k.matrix(at));
+    bd_raw = compute.position_term(heads.q.matrix(at), heads.position_bias.row(h), heads.r_k[sample]->matrix(h));
+    bd = compute.shift_by_index(bd_raw, heads.k.extent(2), heads.first, heads.memory, positions);
     for (Index p = 0; p < bd.rows(); ++p)
         for (Index j = 0; j < bd.cols(); ++j)
             if (mask(p, j) == 0) bd(p, j) = 0;
-    scores = ac + bd;
+    scores = ac;
+    compute.add(bd, scores);
     if (heads.segment_term) {
         stages.ef.matrix(at) = heads.segment_term(b, h);
-        scores += stages.ef.matrix(at);
+        compute.add(stages.ef.matrix(at), scores);
     }
-    scores /= std::sqrt(Scalar(heads.q.extent(3)));
-    probs = masked_softmax<Scalar>(scores, mask, heads.masked_row);
+    compute.divide(std::sqrt(Scalar(heads.q.extent(3))), scores);
+    probs = compute.masked_softmax(scores, mask, heads.masked_row);
     for (Index p = 0; p < probs.rows(); ++p) {
         if (positions[static_cast<std::size_t>(p)] >= 0) continue;
         for (Tensor<Scalar>* stage : {&stages.ac, &stages.bd_raw, &stages.ef, &stages.scores, &stages.probs})
             if (!stage->empty()) stage->matrix(at).row(p).setZero();
     }
-    stages.context.matrix(at) = probs * heads.v.matrix(at);
+    compute.context(probs, heads.v.matrix(at), stages.context.matrix(at));
 }
 
 }  // namespace
 
 template <class Scalar>
-Tensor<Scalar> relative_attention(const RelativeHeads<Scalar>& heads, const std::string& prefix, Trace& trace) {
+Tensor<Scalar> relative_attention(const RelativeHeads<Scalar>& heads, const std::string& prefix, Trace& trace,
+                                  const Operations<Scalar>& compute) {
     Stages<Scalar> stages(heads);
     for (Index b = 0; b < heads.q.extent(0); ++b)
-        for (Index h = 0; h < heads.q.extent(1); ++h) fill_head(heads, b, h, stages);
+        for (Index h = 0; h < heads.q.extent(1); ++h) fill_head(compute, heads, b, h, stages);
     Tensor<Scalar> joined = join_heads(stages.context);
     trace.add(prefix + ".q", heads.q);
     trace.add(prefix + ".ac", std::move(stages.ac));
@@ -73,9 +75,10 @@ Tensor<Scalar> relative_attention(const RelativeHeads<Scalar>& heads, const std:
 }
 
 template <class Scalar>
-Tensor<Scalar> project_positions(const Matrix<Scalar>& r, const Matrix<Scalar>& weight, Index heads) {
+Tensor<Scalar> project_positions(const Matrix<Scalar>& r, const Matrix<Scalar>& weight, Index heads,
+                                 const Operations<Scalar>& compute) {
     const Tensor<Scalar> split =
-        project_heads<Scalar>(as_tensor<Scalar>({1, r.rows(), r.cols()}, r), Dense<Scalar>{weight, {}}, heads);
+        project_heads<Scalar>(as_tensor<Scalar>({1, r.rows(), r.cols()}, r), Dense<Scalar>{weight, {}}, heads, compute);
     return {{split.extent(1), split.extent(2), split.extent(3)}, split.values()};
 }
 
@@ -112,10 +115,14 @@ Index check_memories(const std::vector<Tensor<double>>& memories, std::size_t co
     return rows;
 }
 
-template Tensor<float> relative_attention<float>(const RelativeHeads<float>&, const std::string&, Trace&);
-template Tensor<double> relative_attention<double>(const RelativeHeads<double>&, const std::string&, Trace&);
-template Tensor<float> project_positions<float>(const Matrix<float>&, const Matrix<float>&, Index);
-template Tensor<double> project_positions<double>(const Matrix<double>&, const Matrix<double>&, Index);
+template Tensor<float> relative_attention<float>(const RelativeHeads<float>&, const std::string&, Trace&,
+                                                 const Operations<float>&);
+template Tensor<double> relative_attention<double>(const RelativeHeads<double>&, const std::string&, Trace&,
+                                                   const Operations<double>&);
+template Tensor<float> project_positions<float>(const Matrix<float>&, const Matrix<float>&, Index,
+                                                const Operations<float>&);
+template Tensor<double> project_positions<double>(const Matrix<double>&, const Matrix<double>&, Index,
+                                                  const Operations<double>&);
 template Tensor<float> behind_memory<float>(const Tensor<float>&, const Tensor<float>&);
 template Tensor<double> behind_memory<double>(const Tensor<double>&, const Tensor<double>&);
 template Tensor<float> slice_rows<float>(const Tensor<float>&, Index, Index);

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/softmax.h"
-#include "core/tensor.h"
+#include "core/models/operations.h"
 #include "core/trace.h"
 
 namespace locus {
@@ -28,11 +27,13 @@ struct RelativeHeads {
 /// softmax((ac + bd + ef) / sqrt(d)) v, heads joined -> [B,P,H*d].
 /// Leaves prefix.q, .ac, .bd_raw, .bd (hidden cells 0), .ef, .scores, .probs and .context.
 template <class Scalar>
-Tensor<Scalar> relative_attention(const RelativeHeads<Scalar>& heads, const std::string& prefix, Trace& trace);
+Tensor<Scalar> relative_attention(const RelativeHeads<Scalar>& heads, const std::string& prefix, Trace& trace,
+                                  const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
 /// r [R,D] through a projection without bias, heads split -> [H,R,d].
 template <class Scalar>
-Tensor<Scalar> project_positions(const Matrix<Scalar>& r, const Matrix<Scalar>& weight, Index heads);
+Tensor<Scalar> project_positions(const Matrix<Scalar>& r, const Matrix<Scalar>& weight, Index heads,
+                                 const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
 /// [B,M,D] and [B,T,D] one behind the other -> [B,M+T,D]; an empty memory gives the segment.
 template <class Scalar>

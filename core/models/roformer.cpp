@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/models/language_head.h"
 #include "core/models/stage_plan.h"
 
@@ -64,8 +63,9 @@ RoformerOptions RoformerOptions::of(Dialect dialect) {
 }
 
 template <class Scalar>
-Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const WeightSource> weights)
-    : config_(config), weights_(std::move(weights)), layers_(config.num_hidden_layers) {
+Roformer<Scalar>::Roformer(const RoformerConfig& config, std::shared_ptr<const WeightSource> weights,
+                           const Operations<Scalar>& compute)
+    : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.num_hidden_layers) {
     weights_.require_all(expected_tensors(config_, has_head()));
     if (weights_.has(kAngleTable))
         weights_.require(kAngleTable, {config_.max_position_embeddings, config_.head_width()});
@@ -136,14 +136,14 @@ Tensor<Scalar> Roformer<Scalar>::embeddings(const ModelInput& input, Trace& trac
     trace.add("embeddings.word", as_tensor<Scalar>({batch, length, config_.embedding_size}, rows));
     if (config_.type_vocab_size > 0) {
         const Matrix<Scalar> types = weights_.matrix(kTypeTable, {config_.type_vocab_size, config_.embedding_size});
-        for (Index n = 0; n < rows.rows(); ++n)
-            rows.row(n) += types.row(input.token_types.empty() ? 0 : input.token_types[n]);
+        const std::vector<std::int64_t> first(static_cast<std::size_t>(rows.rows()), 0);
+        compute_.add_rows(types, input.token_types.empty() ? first : input.token_types.values(), rows);
     }
     // Norm first, projection behind it: the other way round than DeBERTa.
-    rows =
-        layer_norm<Scalar>(rows, weights_.norm("embeddings.LayerNorm", config_.embedding_size), config_.layer_norm_eps);
+    rows = compute_.layer_norm(rows, weights_.norm("embeddings.LayerNorm", config_.embedding_size),
+                               config_.layer_norm_eps);
     if (config_.embedding_size != config_.hidden_size)
-        rows = dense<Scalar>(rows, weights_.dense("embeddings_project", config_.hidden_size, config_.embedding_size));
+        rows = compute_.dense(rows, weights_.dense("embeddings_project", config_.hidden_size, config_.embedding_size));
     Tensor<Scalar> output = as_tensor<Scalar>({batch, length, config_.hidden_size}, rows);
     trace.add("embeddings.output", output);
     return output;
@@ -155,19 +155,20 @@ Tensor<Scalar> Roformer<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, con
     const RoformerLayer<Scalar>& weights = layer(l);
     const std::string prefix = "layer." + std::to_string(l);
     const Index batch = x.extent(0), length = x.extent(1), heads = config_.num_attention_heads;
-    const Tensor<Scalar> q = project_heads(x, weights.query, heads), k = project_heads(x, weights.key, heads);
-    const Tensor<Scalar> v = project_heads(x, weights.value, heads);
+    const Tensor<Scalar> q = project_heads(x, weights.query, heads, compute_),
+                         k = project_heads(x, weights.key, heads, compute_);
+    const Tensor<Scalar> v = project_heads(x, weights.value, heads, compute_);
     Tensor<Scalar> q_rot(q.shape()), k_rot(k.shape()), v_rot = v;
     Tensor<Scalar> scores({batch, heads, length, length}), probs(scores.shape()), context(v.shape());
     for (Index at = 0; at < batch * heads; ++at) {
-        q_rot.matrix(at) = rotate<Scalar>(q.matrix(at), table, RotaryLayout::interleaved);
-        k_rot.matrix(at) = rotate<Scalar>(k.matrix(at), table, RotaryLayout::interleaved);
-        if (config_.rotary_value) v_rot.matrix(at) = rotate<Scalar>(v.matrix(at), table, RotaryLayout::interleaved);
-        scores.matrix(at) =
-            products_of_rows<Scalar>(q_rot.matrix(at), k_rot.matrix(at)) / std::sqrt(Scalar(config_.head_width()));
+        q_rot.matrix(at) = compute_.rotate(q.matrix(at), table, RotaryLayout::interleaved);
+        k_rot.matrix(at) = compute_.rotate(k.matrix(at), table, RotaryLayout::interleaved);
+        if (config_.rotary_value) v_rot.matrix(at) = compute_.rotate(v.matrix(at), table, RotaryLayout::interleaved);
+        scores.matrix(at) = compute_.content_to_content(q_rot.matrix(at), k_rot.matrix(at));
+        compute_.divide(std::sqrt(Scalar(config_.head_width())), scores.matrix(at));
         probs.matrix(at) =
-            masked_softmax<Scalar>(scores.matrix(at), masks[static_cast<std::size_t>(at / heads)], masked_row);
-        context.matrix(at) = probs.matrix(at) * v_rot.matrix(at);
+            compute_.masked_softmax(scores.matrix(at), masks[static_cast<std::size_t>(at / heads)], masked_row);
+        compute_.context(probs.matrix(at), v_rot.matrix(at), context.matrix(at));
     }
     const Tensor<Scalar> joined = join_heads(context);
     trace.add(prefix + ".q", q);
@@ -179,7 +180,7 @@ Tensor<Scalar> Roformer<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, con
     trace.add(prefix + ".scores", scores);
     trace.add(prefix + ".probs", probs);
     trace.add(prefix + ".context", joined);
-    return finish_layer(weights.block, joined, x, prefix, trace);
+    return finish_layer(weights.block, joined, x, prefix, trace, compute_);
 }
 
 template <class Scalar>
@@ -193,7 +194,7 @@ void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Tr
     head.table = [&](Index first, Index count) { return weights_.block(kWordTable, first, count); };
     head.words = config_.vocab_size;
     head.bias = weights_.vector("cls.predictions.bias", config_.vocab_size);
-    masked_words(head, input, x, trace);
+    masked_words(head, input, x, trace, compute_);
 }
 
 template <class Scalar>

@@ -25,7 +25,8 @@ struct RoformerLayer {
 template <class Scalar>
 class Roformer : public Model<Scalar> {
 public:
-    Roformer(const RoformerConfig& config, std::shared_ptr<const WeightSource> weights);
+    Roformer(const RoformerConfig& config, std::shared_ptr<const WeightSource> weights,
+             const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
     Family family() const override { return Family::roformer; }
     ModelSizes sizes() const override;
@@ -51,6 +52,7 @@ private:
 
     RoformerConfig config_;
     WeightReader<Scalar> weights_;
+    const Operations<Scalar>& compute_;
     LazyLayers<RoformerLayer<Scalar>> layers_;
 };
 

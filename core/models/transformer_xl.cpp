@@ -58,8 +58,9 @@ MemoryRows rows_to_keep(const TransformerXlConfig& config, Index memory, Index q
 }
 
 template <class Scalar>
-TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights)
-    : config_(config), weights_(std::move(weights)), layers_(config.n_layer) {
+TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights,
+                                     const Operations<Scalar>& compute)
+    : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
 }
 
@@ -127,8 +128,8 @@ Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const 
     Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
     trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), config_.d_embed}, rows));
     if (config_.d_embed != config_.d_model)
-        rows *= weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}).transpose();
-    rows *= std::sqrt(Scalar(config_.d_model));
+        rows = compute_.dense(rows, {weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}), {}});
+    compute_.multiply(std::sqrt(Scalar(config_.d_model)), rows);
     Tensor<Scalar> output = as_tensor<Scalar>({input.batch(), input.length(), config_.d_model}, rows);
     trace.add(prefix + "embeddings.output", output);
     return output;
@@ -142,12 +143,12 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
     const Index batch = x.extent(0), queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
     Tensor<Scalar> both = behind_memory(memory, x);
     if (config_.pre_lnorm)  // over the memory too
-        both.rows() = layer_norm<Scalar>(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
+        both.rows() = compute_.layer_norm(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
     const Tensor<Scalar> own = config_.pre_lnorm ? slice_rows(both, rows, rows + queries) : x;
-    const Tensor<Scalar> q = project_heads(own, weights.query, config_.n_head);
-    const Tensor<Scalar> k = project_heads(both, weights.key, config_.n_head);
-    const Tensor<Scalar> v = project_heads(both, weights.value, config_.n_head);
-    const Tensor<Scalar> r_k = project_positions(r, weights.position, config_.n_head);
+    const Tensor<Scalar> q = project_heads(own, weights.query, config_.n_head, compute_);
+    const Tensor<Scalar> k = project_heads(both, weights.key, config_.n_head, compute_);
+    const Tensor<Scalar> v = project_heads(both, weights.value, config_.n_head, compute_);
+    const Tensor<Scalar> r_k = project_positions(r, weights.position, config_.n_head, compute_);
     trace.add(prefix + ".k", k);
     trace.add(prefix + ".v", v);
     trace.add(prefix + ".r_k", r_k);
@@ -160,7 +161,7 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
     heads.r_k.assign(samples, &r_k);
     heads.positions.assign(samples, positions);
     heads.masks.assign(samples, transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len));
-    return finish_layer(weights.block, relative_attention(heads, prefix, trace), x, prefix, trace);
+    return finish_layer(weights.block, relative_attention(heads, prefix, trace, compute_), x, prefix, trace, compute_);
 }
 
 template <class Scalar>
@@ -170,16 +171,19 @@ void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& 
     if (!wants_loss && !trace.wants(prefix + "lm.logits")) return;
     Matrix<Scalar> rows = x.rows();
     if (config_.d_embed != config_.d_model)
-        rows *= weights_.matrix(weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection,
-                                {config_.d_model, config_.d_embed});
+        rows = compute_.dense(rows, {weights_
+                                         .matrix(weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection,
+                                                 {config_.d_model, config_.d_embed})
+                                         .transpose(),
+                                     {}});
     const char* table = config_.tied_output ? kWordTable : kOutputTable;
     const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
     const Matrix<Scalar> logits =
-        word_logits<Scalar>(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
+        compute_.word_logits(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
     trace.add(prefix + "lm.logits", as_tensor<Scalar>({x.extent(0), x.extent(1), config_.vocab_size}, logits));
     if (!wants_loss) return;
     Tensor<Scalar> loss({x.extent(0), x.extent(1)});
-    for (Index n = 0; n < loss.size(); ++n) loss[n] = cross_entropy<Scalar>(logits.row(n), input.labels[n]);
+    for (Index n = 0; n < loss.size(); ++n) loss[n] = compute_.cross_entropy(logits.row(n), input.labels[n]);
     trace.add(prefix + "lm.loss", std::move(loss));
 }
 

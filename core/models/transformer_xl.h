@@ -24,7 +24,8 @@ using SegmentMemory = std::vector<Tensor<Scalar>>;
 template <class Scalar>
 class TransformerXl : public Model<Scalar> {
 public:
-    TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights);
+    TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights,
+                  const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
     Family family() const override { return Family::transformer_xl; }
     ModelSizes sizes() const override;
@@ -55,6 +56,7 @@ private:
 
     TransformerXlConfig config_;
     WeightReader<Scalar> weights_;
+    const Operations<Scalar>& compute_;
     LazyLayers<TransformerXlLayer<Scalar>> layers_;
 };
 

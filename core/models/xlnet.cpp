@@ -47,8 +47,9 @@ XlnetOptions XlnetOptions::of(Dialect dialect) {
 }
 
 template <class Scalar>
-Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSource> weights)
-    : config_(config), weights_(std::move(weights)), layers_(config.n_layer) {
+Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSource> weights,
+                     const Operations<Scalar>& compute)
+    : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
     if (has_head()) weights_.require(kOutputBias, {config_.vocab_size});
     if (has_head() && !config_.tied_output) weights_.require(kOutputTable, {config_.vocab_size, config_.d_model});
@@ -101,7 +102,7 @@ void Xlnet<Scalar>::head(const ModelInput& input, const Pass& pass, const XlnetS
     const char* table = config_.tied_output ? kWordTable : kOutputTable;
     const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
     const Matrix<Scalar> logits =
-        word_logits<Scalar>(top.rows(), block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
+        compute_.word_logits(top.rows(), block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
     trace.add(prefix + "lm.logits", as_tensor<Scalar>({top.extent(0), top.extent(1), config_.vocab_size}, logits));
     if (!wants_loss) return;
     std::vector<Scalar> losses;
@@ -109,7 +110,7 @@ void Xlnet<Scalar>::head(const ModelInput& input, const Pass& pass, const XlnetS
         const auto sample = static_cast<std::size_t>(n / top.extent(1)),
                    row = static_cast<std::size_t>(n % top.extent(1));
         if (!pass.has_targets() || pass.targets[sample][row] >= 0)
-            losses.push_back(cross_entropy<Scalar>(logits.row(n), input.labels[n]));
+            losses.push_back(compute_.cross_entropy(logits.row(n), input.labels[n]));
     }
     const Shape shape = {std::ssize(losses)};
     trace.add(prefix + "lm.loss", Tensor<Scalar>(shape, std::move(losses)));

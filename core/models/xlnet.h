@@ -36,7 +36,8 @@ struct XlnetStreams {
 template <class Scalar>
 class Xlnet : public Model<Scalar> {
 public:
-    Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSource> weights);
+    Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSource> weights,
+          const Operations<Scalar>& compute = cpu_operations<Scalar>());
 
     Family family() const override { return Family::xlnet; }
     ModelSizes sizes() const override;
@@ -69,6 +70,7 @@ private:
 
     XlnetConfig config_;
     WeightReader<Scalar> weights_;
+    const Operations<Scalar>& compute_;
     LazyLayers<XlnetLayer<Scalar>> layers_;
 };
 

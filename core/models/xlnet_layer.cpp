@@ -46,21 +46,22 @@ XlnetStreams<Scalar> Xlnet<Scalar>::run_layer(Index l, const XlnetStreams<Scalar
     Block<Scalar> block = weights.block;
     if (pass.options.tanh_gelu && block.activation == Activation::gelu) block.activation = Activation::gelu_tanh;
     const Tensor<Scalar> both = behind_memory(memory, x.h);
-    const Tensor<Scalar> k = project_heads(both, weights.key, heads), v = project_heads(both, weights.value, heads);
-    const Tensor<Scalar> r_k = project_positions(pass.r, weights.position, heads);
+    const Tensor<Scalar> k = project_heads(both, weights.key, heads, compute_),
+                         v = project_heads(both, weights.value, heads, compute_);
+    const Tensor<Scalar> r_k = project_positions(pass.r, weights.position, heads, compute_);
     trace.add(prefix + ".k", k);
     trace.add(prefix + ".v", v);
     trace.add(prefix + ".r_k", r_k);
     Tensor<Scalar> r_k_backward;
     if (pass.r_backward.size() > 0) {
-        r_k_backward = project_positions(pass.r_backward, weights.position, heads);
+        r_k_backward = project_positions(pass.r_backward, weights.position, heads, compute_);
         trace.add(prefix + ".r_k_backward", r_k_backward);
     }
 
     // Both streams use the same weights, keys and values; only the queries and their masks differ.
     const auto run_stream = [&](const Tensor<Scalar>& stream, const std::vector<std::vector<Index>>& positions,
                                 const std::vector<Mask>& masks, const std::string& name) {
-        Tensor<Scalar> q = project_heads(stream, weights.query, heads);
+        Tensor<Scalar> q = project_heads(stream, weights.query, heads, compute_);
         for (Index b = 0; b < q.extent(0); ++b)
             for (Index h = 0; h < heads; ++h)
                 for (Index p = 0; p < q.extent(2); ++p)
@@ -86,10 +87,10 @@ XlnetStreams<Scalar> Xlnet<Scalar>::run_layer(Index l, const XlnetStreams<Scalar
                 key_ids.insert(key_ids.end(), pass.types[sample].begin(), pass.types[sample].end());
                 for (const Index position : positions[sample])
                     query_ids.push_back(position < 0 ? 0 : pass.types[sample][static_cast<std::size_t>(position)]);
-                return segment_term<Scalar>(q.matrix(b * heads + h), weights.segment_bias.row(h),
-                                            weights.segments.matrix(h), query_ids, key_ids);
+                return compute_.segment_term(q.matrix(b * heads + h), weights.segment_bias.row(h),
+                                             weights.segments.matrix(h), query_ids, key_ids);
             };
-        return finish_layer(block, relative_attention(all, name, trace), stream, name, trace);
+        return finish_layer(block, relative_attention(all, name, trace, compute_), stream, name, trace, compute_);
     };
     XlnetStreams<Scalar> y;
     y.h = run_stream(x.h, pass.tokens, pass.content, prefix);

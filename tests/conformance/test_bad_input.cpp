@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "cuda/runtime.h"
 #include "tests/conformance/run_program.h"
 
 using namespace locus::test;
@@ -246,7 +247,9 @@ TEST_CASE("bad input: lists, numbers and names that are none", "[cli]") {
     check_refusal(model.trace({"--tokens", "3,x"}), 2, {"--tokens", "3,x"});
     check_refusal(model.trace({"--tokens", "3", "--precision", "f16"}), 2, {"f16", "f32"});
     check_refusal(model.trace({"--tokens", "3", "--stages", "layr.*"}), 2, {"layr.*"});
-    check_refusal(model.trace({"--tokens", "3", "--device", "cuda"}), 4, {"CPU"});
+    check_refusal(model.trace({"--tokens", "3", "--device", "gpu"}), 2, {"gpu", "cuda"});
+    if (!locus::cuda::available())
+        check_refusal(model.trace({"--tokens", "3", "--device", "cuda"}), 4, {"no CUDA device", "--device cpu"});
     check_refusal(model.trace({"--tokens", "3", "--dialekt", "hf"}), 2, {"--dialekt"});
     check_refusal(model.trace({}), 2, {"--text"});
     check_refusal(model.trace({"--text", "a"}), 4, {"--tokens"});

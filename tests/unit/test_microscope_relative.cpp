@@ -1,6 +1,7 @@
 // One cell of relative attention, replayed: the same bits as the model's own matrices, in every cell.
 #include <catch2/catch.hpp>
 #include <numeric>
+#include <set>
 
 #include "core/attention/microscope_relative.h"
 #include "core/attention/microscope_two_stream.h"
@@ -22,6 +23,12 @@ ModelInput words(const std::vector<std::int64_t>& ids) {
     ModelInput input;
     input.tokens = IndexTensor({1, static_cast<Index>(ids.size())}, ids);
     return input;
+}
+
+/// The word itself is hidden from its own query stream by the order alone.
+bool why_itself(const TwoStreamHiding& hiding, Index i, Index token) {
+    const bool padded = !hiding.padding.empty() && hiding.padding[static_cast<std::size_t>(i)];
+    return token == i && !padded && hiding.permutation.size() > 0 && hiding.permutation(i, i) != 0;
 }
 
 /// Every cell against the stages of the trace; returns how many cells were compared.
@@ -179,8 +186,39 @@ TEST_CASE("relative microscope: what does not fit is refused with its name", "[m
     refuses([](auto& h) { h.positions = {0}; }, "1 positions for 2 queries");
     refuses([](auto& h) { h.positions = {0, -1}; }, "not used");
     refuses([](auto& h) { h.mask = Mask::Ones(2, 2); }, "mask of [2, 2]");
+    refuses([](auto& h) { h.mask = Mask::Ones(1, 3); }, "mask of [1, 3]");
+    refuses([](auto& h) { h.u = RowVector<float>::Random(3); }, "4 channels");
+    refuses([](auto& h) { h.r_k = Matrix<float>::Random(3, 5); }, "4 channels");
+    refuses([](auto& h) { h.k = Matrix<float>::Random(3, 5); }, "4 channels");
+    const auto with_segments = [](auto& h) {
+        h.segments = Matrix<float>::Random(2, 4);
+        h.s = RowVector<float>::Random(4);
+        h.query_ids = {0, 1};
+        h.key_ids = {0, 0, 1};
+    };
+    RelativeHeadTensors<float> both = head;
+    with_segments(both);
+    CHECK_NOTHROW(explain_relative_cell<float>(both, 1, 2));
+    refuses([&](auto& h) { with_segments(h), h.s = RowVector<float>::Random(3); }, "segment table of [2, 4]");
+    refuses([&](auto& h) { with_segments(h), h.query_ids = {0}; }, "one segment id per query and per key");
+    refuses([&](auto& h) { with_segments(h), h.key_ids = {0}; }, "one segment id per query and per key");
     refuses([](auto& h) { h.segments = Matrix<float>::Random(3, 4); }, "segment table of [3, 4]");
     CHECK_THROWS_WITH(explain_relative_softmax<float>({1, 2}, {1, 1}, 2, MaskedRow::zero), Catch::Contains("key 2"));
+    CHECK_THROWS_WITH(explain_relative_softmax<float>({1, 2}, {1}, 0, MaskedRow::zero), Catch::Contains("mask of 1"));
+}
+
+TEST_CASE("relative microscope: the largest visible score and its key, and no exponential for a hidden one",
+          "[microscope][transformer-xl]") {
+    const auto seen = explain_relative_softmax<double>({1, 9, 3, 2}, {1, 0, 1, 1}, 3, MaskedRow::zero);
+    CHECK(seen.row_maximum == 3);
+    CHECK(seen.row_maximum_key == 2);
+    CHECK(seen.shifted == -1);
+    CHECK(seen.probability == Approx(std::exp(-1) / (std::exp(-2) + 1 + std::exp(-1))));
+    const auto hidden = explain_relative_softmax<double>({1, 9, 3, 2}, {1, 0, 1, 1}, 1, MaskedRow::uniform);
+    CHECK_FALSE(hidden.visible);
+    CHECK_FALSE(hidden.sees_nothing);
+    CHECK(hidden.probability == 0);
+    CHECK(hidden.exponential == 0);
 }
 
 TEST_CASE("relative microscope: the shift read backwards finds the number's place",
@@ -232,7 +270,29 @@ TEST_CASE("two-stream microscope: a reason for every hidden entry and for no oth
                                 REQUIRE((query == HiddenBy::nothing) == (masks.query(i, j) == 1));
                                 REQUIRE((std::string(reason_of(query)).empty()) == (query == HiddenBy::nothing));
                                 if (query == HiddenBy::itself) REQUIRE(j - memory == i);
+                                // Each reason is true of its pair, in either stream.
+                                const Index token = j - memory;
+                                for (const HiddenBy why : {content, query}) {
+                                    if (why == HiddenBy::padding)
+                                        REQUIRE((token >= 0 && hiding.padding[static_cast<std::size_t>(token)]));
+                                    if (why == HiddenBy::permutation)
+                                        REQUIRE((token != i && hiding.permutation(i, token) != 0));
+                                    if (why == HiddenBy::later) REQUIRE(token > i);
+                                    if (why == HiddenBy::too_old) REQUIRE((token < i && same_length));
+                                }
+                                if (why_itself(hiding, i, token)) REQUIRE(query == HiddenBy::itself);
                             }
                     }
     CHECK_THROWS_WITH(hidden_by(2, {}, Stream::query, 2, 0), Catch::Contains("(2, 0) lies outside [2, 2]"));
+    CHECK_THROWS_WITH(hidden_by(2, {}, Stream::query, 0, 2), Catch::Contains("(0, 2) lies outside [2, 2]"));
+    // Every reason is said in words of its own.
+    std::set<std::string> said;
+    for (const HiddenBy why : {HiddenBy::padding, HiddenBy::itself, HiddenBy::permutation, HiddenBy::later,
+                               HiddenBy::too_old, HiddenBy::nothing})
+        said.insert(reason_of(why));
+    CHECK(said.size() == 6);
+    CHECK_THAT(reason_of(HiddenBy::padding), Catch::Contains("padding"));
+    CHECK_THAT(reason_of(HiddenBy::permutation), Catch::Contains("predicted later"));
+    CHECK_THAT(reason_of(HiddenBy::later), Catch::Contains("right of the query"));
+    CHECK_THAT(reason_of(HiddenBy::too_old), Catch::Contains("older"));
 }

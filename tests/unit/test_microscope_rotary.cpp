@@ -98,6 +98,20 @@ TEST_CASE("rotary microscope: a plane's step is its lengths times the cosine of 
         const auto cell = explain_rotary_cell<double>(head, i, j);
         for (std::size_t t = 0; t < cell.planes.size(); ++t) {
             const auto& plane = cell.planes[t];
+            const auto a = static_cast<Index>(t), b = static_cast<Index>(t) + 8;
+            CHECK(plane.a == a);
+            CHECK(plane.b == b);
+            CHECK(plane.q_a == head.q(i, a));
+            CHECK(plane.q_b == head.q(i, b));
+            CHECK(plane.k_a == head.k(j, a));
+            CHECK(plane.k_b == head.k(j, b));
+            const double q_angle = static_cast<double>(i + 5) * theta[t], k_angle = static_cast<double>(j) * theta[t];
+            CHECK(plane.q_cos == Approx(std::cos(q_angle)).margin(1e-12));
+            CHECK(plane.q_sin == Approx(std::sin(q_angle)).margin(1e-12));
+            CHECK(plane.k_cos == Approx(std::cos(k_angle)).margin(1e-12));
+            CHECK(plane.k_sin == Approx(std::sin(k_angle)).margin(1e-12));
+            CHECK(plane.product_a == plane.q_a_rot * plane.k_a_rot);
+            CHECK(plane.product_b == plane.q_b_rot * plane.k_b_rot);
             const double lengths = std::hypot(plane.q_a, plane.q_b) * std::hypot(plane.k_a, plane.k_b);
             const double between = std::atan2(plane.q_b, plane.q_a) - std::atan2(plane.k_b, plane.k_a);
             const double turned = between + static_cast<double>(i + 5 - j) * theta[t];
@@ -110,6 +124,13 @@ TEST_CASE("rotary microscope: what does not fit is refused", "[microscope][rope]
     auto head = random_rotary_head<float>(4, 8, RotaryLayout::interleaved, false, false);
     CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 4, 0), Catch::Contains("lies outside 4 x 4"));
     CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 0, -1), Catch::Contains("lies outside 4 x 4"));
+    const auto refuses = [&](auto damage, const char* named) {
+        auto damaged = head;
+        damage(damaged);
+        CHECK_THROWS_WITH(explain_rotary_cell<float>(damaged, 0, 0), Catch::Contains(named));
+    };
+    refuses([](auto& h) { h.k = Matrix<float>::Random(4, 6); }, "queries of 8 channels and keys of 6");
+    refuses([](auto& h) { h.q_table = rotary_table<float>(inverse_frequencies(12), 0, 4); }, "and 12 channels");
     head.k_table = head.k_table.rows(0, 3);
     CHECK_THROWS_WITH(explain_rotary_cell<float>(head, 0, 0), Catch::Contains("angles for 3 positions"));
 }
@@ -140,6 +161,58 @@ TEMPLATE_TEST_CASE("linear microscope: every weight is replayed to the last bit"
                                 REQUIRE(cell.running.back() == cell.keys[static_cast<std::size_t>(j)].numerator);
                         }
                 }
+}
+
+TEST_CASE("linear microscope: a query that sees no key weighs nothing, as in the matrix form", "[microscope][linear]") {
+    const Matrix<float> q = Matrix<float>::Random(3, 8), k = Matrix<float>::Random(3, 8);
+    const auto table = rotary_table<float>(inverse_frequencies(8), 0, 3);
+    const std::vector<bool> nothing(3, false);
+    const auto weights =
+        linear_attention_weights<float>(q, k, table, RotaryLayout::interleaved, LinearForm::paper, false, nothing);
+    for (Index j = 0; j < 3; ++j) {
+        const auto cell =
+            explain_linear_cell<float>(q, k, table, RotaryLayout::interleaved, LinearForm::paper, false, nothing, 1, j);
+        CHECK(cell.weight == 0);
+        CHECK(cell.weight == weights(1, j));
+    }
+}
+
+TEST_CASE("linear microscope: every step of a weight, and what does not fit", "[microscope][linear]") {
+    const Matrix<double> q = Matrix<double>::Random(4, 6), k = Matrix<double>::Random(4, 6);
+    const std::vector<double> theta = inverse_frequencies(6);
+    const auto table = rotary_table<double>(theta, 0, 4);
+    const auto explain = [&](const Matrix<double>& keys, const std::vector<bool>& visible, Index i, Index j) {
+        return explain_linear_cell<double>(q, keys, table, RotaryLayout::interleaved, LinearForm::paper, false, visible,
+                                           i, j);
+    };
+    const auto cell = explain(k, {}, 3, 1);
+    const auto phi = [](double x) { return x > 0 ? x + 1 : std::exp(x); };
+    double sum = 0;
+    for (Index c = 0; c < 6; ++c) {
+        const auto at = static_cast<std::size_t>(c);
+        CHECK(cell.phi_q[at] == Approx(phi(q(3, c))));
+        CHECK(cell.phi_k[at] == Approx(phi(k(1, c))));
+        const Index other = c % 2 == 0 ? c + 1 : c - 1;
+        const double sign = c % 2 == 0 ? -1 : 1, angle = theta[at / 2];
+        CHECK(cell.left[at] ==
+              Approx(phi(q(3, c)) * std::cos(3 * angle) + sign * phi(q(3, other)) * std::sin(3 * angle)));
+        CHECK(cell.right[at] == Approx(phi(k(1, c)) * std::cos(angle) + sign * phi(k(1, other)) * std::sin(angle)));
+        CHECK(cell.products[at] == cell.left[at] * cell.right[at]);
+        sum += cell.products[at];
+        CHECK(cell.running[at] == sum);
+    }
+    double above = 0, below = 0;
+    for (const LinearKey<double>& key : cell.keys) {
+        above += key.numerator;
+        below += key.positive;
+        CHECK(key.running_numerator == above);
+        CHECK(key.running_denominator == below);
+    }
+    CHECK_THROWS_WITH(explain(k, {}, 0, 4), Catch::Contains("(0, 4) lies outside 4 x 4"));
+    CHECK_THROWS_WITH(explain(k, {}, -1, 0), Catch::Contains("(-1, 0) lies outside 4 x 4"));
+    CHECK_THROWS_WITH(explain(k.topRows(3), {}, 0, 0), Catch::Contains("differ in shape"));
+    CHECK_THROWS_WITH(explain(k.leftCols(4), {}, 0, 0), Catch::Contains("differ in shape"));
+    CHECK_THROWS_WITH(explain(k, {true, true}, 0, 0), Catch::Contains("2 marks for 4 keys"));
 }
 
 TEST_CASE("linear microscope: the weights it explains make what the fast form makes", "[microscope][linear][law]") {

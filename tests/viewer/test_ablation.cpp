@@ -92,10 +92,14 @@ TEST_CASE("ablation: the scale counts the terms that are left, or stays", "[view
     CHECK(divisor_terms_left(all, {false, false, false}, {3, true, 32}) == 1);
     CHECK(divisor_terms_left(all, {true, false, true}, {3, false, 32}) == 3);
     CHECK(divisor_terms_left(content, {true, false, false}, {1, true, 32}) == 1);  // it never had the others
+    CHECK(divisor_terms_left({false, true}, {true, false, true}, {2, true, 32}) == 2);
+    CHECK(divisor_terms_left({true, false}, {true, true, false}, {2, true, 32}) == 2);
     const Matrix<float> one = Matrix<float>::Constant(1, 1, 6.0f);
     CHECK(ablate({one, one, one}, {true, false, false}, {3, true, 4}, {}, MaskedRow::zero).scores(0, 0) == 3.0f);
     CHECK(ablate({one, one, one}, {true, false, false}, {4, false, 4}, {}, MaskedRow::zero).scores(0, 0) == 1.5f);
-    CHECK_THROWS_AS(ablate({one, Matrix<float>::Ones(2, 2), one}, {}, {3, true, 4}, {}, MaskedRow::zero), Error);
+    for (const auto& [rows, cols] : {std::pair{2, 2}, {2, 1}, {1, 2}})
+        CHECK_THROWS_AS(ablate({one, Matrix<float>::Ones(rows, cols), one}, {}, {3, true, 4}, {}, MaskedRow::zero),
+                        Error);
 }
 
 TEST_CASE("ablation: without any term every visible key gets the same", "[view][attention]") {
@@ -105,6 +109,12 @@ TEST_CASE("ablation: without any term every visible key gets the same", "[view][
     const AblatedHead none = ablate({term, term, term}, kept_of(0), {3, true, 8}, visible, MaskedRow::zero);
     CHECK(none.probs.leftCols(3) == Matrix<float>::Constant(4, 3, 1.0f / 3));
     CHECK(none.probs.col(3).isZero(0));
+    visible.row(2).setZero();
+    const auto hidden = [&](MaskedRow row) {
+        return ablate({term, term, term}, kept_of(7), {3, true, 8}, visible, row).probs.row(2).eval();
+    };
+    CHECK(hidden(MaskedRow::zero).isZero(0));
+    CHECK(hidden(MaskedRow::uniform) == RowVector<float>::Constant(4, 0.25f));
 }
 
 TEST_CASE("shares: a number added to a whole row of a term changes nothing", "[view][attention][law]") {
@@ -138,9 +148,11 @@ TEST_CASE("shares: hidden keys count neither in the mean nor beside it", "[view]
 TEST_CASE("shares: nothing dominates where nothing strays or a value is not finite", "[view][attention]") {
     const Matrix<float> one = Matrix<float>::Constant(1, 1, 7.0f);
     CHECK_FALSE(dominant_term(term_shares({one, one, one}, {})));
+    CHECK(term_shares({one, one, one}, {}) == TermShares{0, 0, 0});
     Matrix<float> broken = Matrix<float>::Random(3, 3);
     broken(1, 1) = std::nanf("");
     CHECK_FALSE(dominant_term(term_shares({broken, Matrix<float>::Random(3, 3), {}}, {})));
+    CHECK(term_shares({broken, Matrix<float>::Random(3, 3), {}}, {}) == TermShares{0, 0, 0});
 }
 
 TEST_CASE("shares: by distance they add up to one, and all distances together are the head", "[view][attention][law]") {
@@ -185,6 +197,14 @@ TEST_CASE("overview: every head's picture and shares are those of its own layer"
 }
 
 TEST_CASE("overview: a long head's picture keeps its brightest cell", "[view][attention]") {
+    Mask some = Mask::Ones(2, 3);
+    some.col(2).setZero();
+    Matrix<float> term(2, 3);
+    term << 1, 3, 900, 2, 2, -70;
+    const HeadSummary small = summarise_head({term, term.rowwise().reverse(), {}}, term, some);
+    CHECK(small.visible == some);
+    CHECK(small.shares == term_shares({term, term.rowwise().reverse(), {}}, some));
+    CHECK(small.shares != term_shares({term, term.rowwise().reverse(), {}}, {}));
     Matrix<float> probs = Matrix<float>::Zero(300, 300);
     probs(123, 217) = 0.875f;
     const Matrix<float> flat = Matrix<float>::Zero(300, 300);

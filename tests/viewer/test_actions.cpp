@@ -22,8 +22,7 @@ std::vector<std::string> titles(const State& state, const CommandScope& scope, c
 const CommandScope kScope{4, 4, {"[CLS]", "the", "mall", "[SEP]"}, {"layer.0.c2p", "layer.1.p2c"}};
 
 /// Does what the first command of the palette does.
-State after(const std::string& typed) {
-    State state;
+State after(const std::string& typed, State state = {}) {
     const std::vector<Command> found = find_commands(state, kScope, typed);
     REQUIRE_FALSE(found.empty());
     if (found[0].change) found[0].change(state);
@@ -32,7 +31,152 @@ State after(const std::string& typed) {
     return state;
 }
 
+/// What a key does to a model of four layers and four heads; false: nothing here.
+bool press(ActionScope& scope, const std::string& key) {
+    const NamedAction* action = action_of(key_named(key), scope.state.page);
+    return action && action->run && action->run(scope);
+}
+
 }  // namespace
+
+TEST_CASE("actions: layers and heads step inside the model, on pages that show its heads", "[viewer][desk]") {
+    State state;
+    ActionScope scope{state, 4, 4};
+    state.layer = 2;
+    state.head = 1;
+    for (const Index expected : {3, 3}) {
+        CHECK(press(scope, "]"));
+        CHECK(state.layer == expected);
+    }
+    for (const Index expected : {2, 1, 0, 0}) {
+        CHECK(press(scope, "["));
+        CHECK(state.layer == expected);
+    }
+    for (const Index expected : {2, 3, 3}) {
+        CHECK(press(scope, "."));
+        CHECK(state.head == expected);
+    }
+    for (const Index expected : {2, 1, 0, 0}) {
+        CHECK(press(scope, ","));
+        CHECK(state.head == expected);
+    }
+    state.page = "decoder";  // the mean of all heads, then each
+    for (const Index expected : {0, 1, 2, 3, 3}) {
+        CHECK(press(scope, "."));
+        CHECK(state.decoder_head == expected);
+    }
+    for (int n = 0; n < 6; ++n) CHECK(press(scope, ","));
+    CHECK(state.decoder_head == -1);
+    CHECK(state.head == 0);
+    state.page = "rope";  // it has a layer and a head of its own
+    for (const char* key : {"]", ".", "d"}) CHECK_FALSE(press(scope, key));
+    CHECK(state.layer == 0);
+    CHECK(state.head == 0);
+    CHECK(state.dialect == State{}.dialect);
+}
+
+TEST_CASE("actions: what has several values comes back to the first", "[viewer][desk]") {
+    State state;
+    ActionScope scope{state, 4, 4};
+    for (const Dialect expected : {Dialect::hf, Dialect::paper, Dialect::official}) {
+        CHECK(press(scope, "d"));
+        CHECK(state.dialect == expected);
+    }
+    for (const ThemeName expected : {ThemeName::light, ThemeName::contrast, ThemeName::dark}) {
+        CHECK(press(scope, "t"));
+        CHECK(state.theme == expected);
+    }
+    std::set<Pooling> poolings;
+    std::set<std::string> said;
+    for (int n = 0; n < 4; ++n) {
+        CHECK(press(scope, "l"));
+        poolings.insert(state.pooling);
+        said.insert(state.notice);
+    }
+    CHECK(poolings.size() == 4);
+    CHECK(said.size() == 4);
+    CHECK(state.pooling == State{}.pooling);
+    CHECK(press(scope, "Ctrl +"));
+    CHECK(state.zoom == Approx(1.1));
+    for (int n = 0; n < 40; ++n) CHECK(press(scope, "Ctrl ="));
+    CHECK(state.zoom == 4);
+    for (int n = 0; n < 40; ++n) CHECK(press(scope, "Ctrl \u2212"));
+    CHECK(state.zoom == 0.5f);
+    CHECK(press(scope, "Ctrl 0"));
+    CHECK(state.zoom == 1);
+    for (const bool expected : {true, false}) {
+        for (const char* key : {"Ctrl L", "Ctrl P", "Ctrl E"}) CHECK(press(scope, key));
+        CHECK(state.editing == expected);
+        CHECK(state.palette == expected);
+        CHECK(state.exports.open == expected);
+    }
+    CHECK(press(scope, "?"));
+    CHECK(state.key_sheet);
+    CHECK(press(scope, "Ctrl Shift C"));
+    CHECK(state.exports.copies);
+}
+
+TEST_CASE("actions: escape closes what lies above, ends the tour, clears the selection, then unlocks",
+          "[viewer][desk]") {
+    for (bool State::*above : {&State::key_sheet, &State::palette, &State::editing}) {
+        State state;
+        ActionScope scope{state, 4, 4};
+        go_to_step(state, 1, 4, 4);
+        state.page = "attention";
+        state.*above = true;
+        state.attention.selection = {{1}, {2}};
+        CHECK(press(scope, "Esc"));
+        CHECK_FALSE(state.*above);
+        CHECK(state.tour.step == 1);
+        CHECK(press(scope, "Esc"));
+        CHECK(state.tour.step == -1);
+        CHECK_FALSE(state.attention.selection.empty());
+        CHECK(press(scope, "Esc"));
+        CHECK(state.attention.selection.empty());
+        state.locked = state.positions.locked = state.memory.locked = true;
+        state.permutation.locked = state.compare.locked = state.text_page.locked = true;
+        CHECK(press(scope, "Esc"));
+        CHECK_FALSE(state.locked);
+        CHECK_FALSE(state.positions.locked);
+        CHECK_FALSE(state.memory.locked);
+        CHECK_FALSE(state.permutation.locked);
+        CHECK_FALSE(state.compare.locked);
+        CHECK_FALSE(state.text_page.locked);
+    }
+    State state;
+    ActionScope scope{state, 4, 4};
+    state.exports.open = true;
+    CHECK(press(scope, "Esc"));
+    CHECK_FALSE(state.exports.open);
+    CHECK(state.locked);
+}
+
+TEST_CASE("actions: every page has its key, the tour goes on and back, and the frame is told the rest",
+          "[viewer][desk]") {
+    State state;
+    ActionScope scope{state, 4, 4};
+    for (const PageName& page : page_names()) {
+        CHECK(press(scope, std::string(1, page.key)));
+        CHECK(state.page == page.name);
+    }
+    state.page = "decoder";
+    CHECK_FALSE(press(scope, "Enter"));  // nobody tours
+    CHECK(state.tour.step == -1);
+    go_to_step(state, 2, 4, 4);
+    CHECK(press(scope, "Enter"));
+    CHECK(state.tour.step == 3);
+    CHECK(press(scope, "Shift Enter"));
+    CHECK(state.tour.step == 2);
+    const auto told = [&](const char* key) {
+        ActionScope one{state, 4, 4};
+        CHECK(press(one, key));
+        return std::vector<bool>{one.undo, one.redo, one.save, one.close};
+    };
+    CHECK(told("Ctrl Z") == std::vector<bool>{true, false, false, false});
+    CHECK(told("Ctrl Y") == std::vector<bool>{false, true, false, false});
+    CHECK(told("F12") == std::vector<bool>{false, false, true, false});
+    CHECK(told("Ctrl Q") == std::vector<bool>{false, false, false, true});
+}
 
 TEST_CASE("actions: every key that works is on the key sheet of its page", "[viewer][desk]") {
     for (const NamedAction& action : actions()) {
@@ -100,17 +244,38 @@ TEST_CASE("palette: finds actions, pages, tokens, heads, cells, models, sentence
     CHECK(titles(state, kScope, "layer 9 head 0").empty());
     CHECK(titles(state, kScope, "go 9,9").empty());
     CHECK(titles(state, kScope, "zzzz").empty());
+    CHECK(titles(state, kScope, "go 4,0").empty());
+    CHECK(after("go 2,1",
+                [] {
+                    State open;
+                    open.locked = false;
+                    return open;
+                }())
+              .locked);
+    state.tokens = "1,2";
+    state.mask = "1,1";
+    CHECK(after("sentence capital", state).tokens.empty());
+    CHECK(after("sentence capital", state).mask.empty());
+    CHECK(after("dialect paper").dialect == Dialect::paper);
+    CHECK(after("rope: probabilities").rope.shown == 2);
+    CHECK(after("rope: probabilities").page == "rope");
+    CHECK(after("without memory").memory.memory == 0);
+    CHECK(after("permutation sentence 3").permutation.sentence == 2);
+    CHECK(after("compare f32 with").compare.b.exact);
+    state.page = "rope";  // layer 1 of which model?
+    for (const std::string& title : titles(state, kScope, "layer 1 head 2")) CHECK(title != "layer 1 head 2");
     state.recent.models = {"/models/mine"};
     CHECK(titles(state, kScope, "open mine").front() == "open model /models/mine");
 }
 
 TEST_CASE("palette: what was used last comes first while nothing is typed", "[viewer][desk]") {
     State state;
-    state.recent.commands = {"theme.light", "page.rope", "no longer there"};
+    state.recent.commands = {"theme.light", "page.rope", "theme.light", "no longer there"};
     const std::vector<std::string> all = titles(state, kScope, "");
     CHECK(all[0] == "theme light");
     CHECK(all[1] == "page rope");
     CHECK(std::count(all.begin(), all.end(), "page rope") == 1);
+    CHECK(std::count(all.begin(), all.end(), "theme light") == 1);
 }
 
 TEST_CASE("fuzzy: letters in order, beginnings of words before anything else", "[viewer][desk]") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <sstream>
 
@@ -93,7 +94,13 @@ TEST_CASE("cell text: every number reads back as the float32 it was", "[view][at
         about.scores.assign(scores.row(at.i).data(), scores.row(at.i).data() + scores.cols());
         about.steps = table_steps(TableRule::of(tiny_model().config(), answer->options.offset_clamp), cell.offset);
         const std::string text = cell_text(cell, about);
-        CHECK(text.starts_with("here\ncell ("));
+        CHECK(text.starts_with("here\ncell (" + std::to_string(at.i) + ", " + std::to_string(at.j) +
+                               "): " + answer->labels[static_cast<std::size_t>(at.i)] + " looks at " +
+                               answer->labels[static_cast<std::size_t>(at.j)] + ", "));
+        CHECK(number_in(text, "score - row maximum") == cell.score - cell.row_maximum);
+        CHECK(number_in(text, "exp of it") == std::exp(cell.score - cell.row_maximum));
+        // Official: p2c reads the row of i - j like c2p does, so there is no second row to tell of.
+        CHECK(text.find("uses j - i") == std::string::npos);
         CHECK(text.find(answer->labels[static_cast<std::size_t>(at.j)]) != std::string::npos);
         CHECK(number_in(text, "score  ") == scores(at.i, at.j));
         CHECK(number_in(text, "probability  ") == probs(at.i, at.j));
@@ -109,7 +116,18 @@ TEST_CASE("cell text: every number reads back as the float32 it was", "[view][at
         CHECK(probability == probs(at.i, 0));
         CHECK(text.find("+ span 32 \u2192 row: " + std::to_string(cell.c2p.row)) != std::string::npos);
         CHECK(text.back() == '\n');
+        about.softmax_follows = false;
+        const std::string mixed = cell_text(cell, about);
+        CHECK(mixed.find("this model mixes the heads before the softmax\n") != std::string::npos);
+        CHECK(mixed.find("probability") == std::string::npos);
+        CHECK(mixed.find("the whole row") == std::string::npos);
     }
+    const auto paper = explain_cell<float>(tensors, *answer->line, P2cIndex::paper_ji, answer->divisor_terms, 3, 5);
+    CellText about{"here", answer->labels, {}, {}, {}, true};
+    about.steps = table_steps(TableRule::of(tiny_model().config(), answer->options.offset_clamp), paper.offset);
+    REQUIRE(paper.p2c.row != paper.c2p.row);
+    CHECK(cell_text(paper, about).find("position to content uses j - i: " + std::to_string(paper.p2c.row) + "\n") !=
+          std::string::npos);
 }
 
 TEST_CASE("cell text: dropped terms and hidden pairs are said to be so", "[view][attention]") {

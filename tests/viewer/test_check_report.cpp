@@ -30,13 +30,21 @@ Json kit_report() {
                           {"allowed", 5e-4},
                           {"wrong", 252},
                           {"size", 294}};
+    Json second = passing;
+    second["stage"] = "layer.0.scores";
+    second["expected"] = "-inf";
+    second["found"] = "inf";
     const Json good = {{"id", "L1/c2p"},          {"verdict", "pass"},    {"pass", true},
-                       {"first", nullptr},        {"diagnosis", nullptr}, {"stages", {passing}},
+                       {"first", nullptr},        {"diagnosis", nullptr}, {"stages", {passing, second}},
                        {"missing", Json::array()}};
     Json bad = {{"id", "L3/v3"},
                 {"verdict", "fail"},
                 {"pass", false},
                 {"first", {{"stage", "layer.0.p2c"}}},
+                {"family", "deberta"},
+                {"refusal", "one dump is damaged"},
+                {"waiver", "known since May"},
+                {"would_narrow", {"layer.0.k_r", "layer.0.q_r"}},
                 {"diagnosis",
                  {{"mistake", 1},
                   {"name", "p2c reads row delta(j,i)"},
@@ -45,6 +53,7 @@ Json kit_report() {
                   {"runner_up_residual", 0.4},
                   {"runner_up_is_bound", true},
                   {"betrays", "p2c[i,j] == k_j . q_r[delta(j,i)]"},
+                  {"how", "swap the two indices"},
                   {"lesson", "09"}}},
                 {"pattern", "the diagonal is right everywhere"},
                 {"stages", {passing, failing}},
@@ -55,7 +64,7 @@ Json kit_report() {
     return {{"format", "locus-report"},
             {"version", "1.0"},
             {"pass", false},
-            {"errors", Json::array()},
+            {"errors", {"toy.safetensors: cut off"}},
             {"cases", {good, bad}}};
 }
 
@@ -80,6 +89,18 @@ TEST_CASE("check report: cases, stages in the order of a model, and what was not
     CHECK(one.count(StageState::fail) == 1);
     const ReportedStage& first = *one.find(one.first);
     CHECK(first.wrong == 252);
+    CHECK(first.size == 294);
+    CHECK(first.allowed == 5e-4);
+    CHECK(first.reason == "252 of 294 values outside");
+    CHECK(report.errors == std::vector<std::string>{"toy.safetensors: cut off"});
+    CHECK(one.pattern == "the diagonal is right everywhere");
+    CHECK(one.family == "deberta");
+    CHECK(one.refusal == "one dump is damaged");
+    CHECK(one.waiver == "known since May");
+    CHECK(one.would_narrow == std::vector<std::string>{"layer.0.k_r", "layer.0.q_r"});
+    const ReportedStage& infinite = *report.cases[0].find("layer.0.scores");
+    CHECK(infinite.expected == -HUGE_VAL);
+    CHECK(infinite.found == HUGE_VAL);
     CHECK(first.index == std::vector<Index>{0, 2, 3, 5});
     CHECK(first.expected == -8.82);
     CHECK(std::isnan(first.found));
@@ -87,6 +108,11 @@ TEST_CASE("check report: cases, stages in the order of a model, and what was not
     CHECK(one.mistake->number == 1);
     CHECK(one.mistake->runner_up == 5);
     CHECK(one.mistake->runner_up_is_bound);
+    CHECK(one.mistake->name == "p2c reads row delta(j,i)");
+    CHECK(one.mistake->how == "swap the two indices");
+    CHECK(one.mistake->lesson == "09");
+    CHECK(one.mistake->residual == 3e-7);
+    CHECK(one.mistake->runner_up_residual == 0.4);
     CHECK(one.mistake->betrays == "p2c[i,j] == k_j . q_r[delta(j,i)]");
     CHECK(one.tokens.size() == 7);
     CHECK(one.reference == folder / "kit/reference.safetensors");
@@ -101,6 +127,8 @@ TEST_CASE("check report: one pair of files is one case", "[viewer][compare]") {
     const CheckReport report = read(folder, pair);
     REQUIRE(report.cases.size() == 1);
     CHECK(report.cases[0].verdict == "fail");
+    pair["pass"] = true;
+    CHECK(read(folder, pair).cases[0].verdict == "pass");
     CHECK(report.cases[0].first == "layer.0.p2c");
 }
 
@@ -115,8 +143,34 @@ TEST_CASE("check report: the page opens on the first red stage, its dumps as A a
               {(folder / "kit/reference.safetensors").string()}, {"/dumps/v3.safetensors"}, "layer.0.p2c", true});
     // A case without dumps asks the worker for nothing, and says its last stage.
     state.open_case(0);
-    CHECK(state.stage == "layer.0.q");
+    CHECK(state.stage == "layer.0.scores");
     CHECK(state.request().stage.empty());
+    state.open_case(9);  // of a longer report
+    CHECK(state.shown_case == 1);
+    state.sample = 3;
+    state.open_stage("layer.0.q");
+    CHECK(state.sample == 0);
+    state.b.layer = 2;
+    state.make_mistake("7");
+    CHECK_FALSE(state.report);
+    CHECK(state.a.file.empty());
+    CHECK(state.b.layer == -1);
+}
+
+TEST_CASE("check report: it opens on what fails, then on what can be shown", "[viewer][compare]") {
+    const auto opening = [](const std::vector<std::pair<const char*, bool>>& cases) {
+        CheckReport report;
+        for (const auto& [verdict, dumps] : cases) {
+            ReportedCase& one = report.cases.emplace_back();
+            one.verdict = verdict;
+            if (dumps) one.reference = one.candidate = "there";
+        }
+        return report.opening();
+    };
+    CHECK(opening({{"pass", true}, {"fail", false}, {"fail", true}}) == 2);
+    CHECK(opening({{"pass", true}, {"fail", false}, {"pass", true}}) == 1);
+    CHECK(opening({{"pass", false}, {"pass", true}, {"waived", true}}) == 1);
+    CHECK(opening({{"pass", false}, {"not reported", false}}) == 0);
 }
 
 TEST_CASE("check report: a dump that was written anew is not the one that was judged", "[viewer][compare]") {
@@ -175,6 +229,18 @@ TEST_CASE("check report: what is no report is refused with the file and the fiel
     report = kit_report();
     report["cases"][1]["stages"][1]["index"] = "far away";
     refusal(report, "cases[1].stages[1].index");
+    report["cases"][1]["stages"][1]["index"] = {{"row", 3}};
+    refusal(report, "cases[1].stages[1].index");
+    report = kit_report();
+    report["cases"][1]["tokens"] = {{"first", "a"}};
+    refusal(report, "cases[1].tokens");
+    report = kit_report();
+    report["cases"][1]["diagnosis"]["runner_up_is_bound"] = "yes";
+    refusal(report, "cases[1].diagnosis.runner_up_is_bound");
+    report = kit_report();
+    report["cases"][1].erase("verdict");
+    report["cases"][1]["pass"] = 1;
+    refusal(report, "cases[1].pass");
     report = kit_report();
     report["cases"][1]["first"]["stage"] = "layer.9.p2c";
     refusal(report, "cases[1].first.stage");

@@ -31,6 +31,8 @@ TEST_CASE("colour_map: a sequential map starts at the low end", "[viewer]") {
     CHECK(light.of(0, {0, 1}) == Rgb{0xff, 0xff, 0xff});
     CHECK(light.of(0.25, {0, 1}) == Rgb{0xc7, 0xdd, 0xf0});
     CHECK(light.of(1, {0, 1}) == Rgb{0x08, 0x30, 0x6b});
+    // Halfway between the first two colours, to the nearest step: 247.5 is 248.
+    CHECK(light.of(0.125, {0, 1}) == Rgb{227, 238, 248});
 }
 
 TEST_CASE("colour_map: NaN and infinities are magenta in every map", "[viewer]") {

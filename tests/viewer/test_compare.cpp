@@ -55,6 +55,8 @@ TEST_CASE("compare: what both dialects share agrees, and f32 is f64 up to roundi
     CHECK(std::string(answer.b.dtype()) == "F64");
     CHECK(difference(answer, 3).outside == 0);
     CHECK(difference(answer, 3).largest > 0);
+    // The bound is some hundred roundings of float32, not a number that anything would pass.
+    CHECK(answer.allowed < 1e3 * 6e-8 * sheet_of(answer.a, 0, 3).cwiseAbs().maxCoeff());
 }
 
 TEST_CASE("compare: B may stand in another layer", "[viewer][compare]") {
@@ -72,6 +74,11 @@ TEST_CASE("compare: a stage that is not there gives way to the nearest one", "[v
     CHECK(nearest_stage("layer.0.p2c", {"layer.1.q", "layer.1.scores"}) == "layer.1.scores");
     CHECK(nearest_stage("layer.0.p2c", {"embeddings.output"}) == "embeddings.output");
     CHECK(nearest_stage("layer.0.p2c", {}).empty());
+    CHECK(nearest_stage("layer.0.p2c", {"layer.0.p2c.raw", "layer.1.p2c", "layer.0.p2c"}) == "layer.0.p2c");
+    CHECK(common_stages({"layer.0.scores", "layer.0.c2c", "layer.0.q"}, {"layer.0.q", "layer.0.scores", "layer.0.c2c"},
+                        -1, -1) == std::vector<std::string>{"layer.0.q", "layer.0.c2c", "layer.0.scores"});
+    CHECK(stages_without_tokens({"layer.0.q", "layer.0.k_r", "layer.0.p2c", "mlm.loss", "somebody.else"}) ==
+          std::vector<std::string>{"layer.0.k_r"});
     CHECK(common_stages({"layer.0.q", "layer.1.q", "mlm.logits"}, {"layer.0.q", "mlm.logits"}, -1, 0) ==
           std::vector<std::string>{"layer.0.q", "layer.1.q", "mlm.logits"});
     CHECK(common_stages({"mlm.logits", "layer.0.q"}, {"layer.0.q"}, -1, -1) == std::vector<std::string>{"layer.0.q"});
@@ -98,10 +105,20 @@ TEST_CASE("compare: dumps, their tokens, and one sentence where they do not fit"
 
     // Another shape under the same name, a second later: it is read again.
     const fs::file_time_type before = fs::last_write_time(state.b.file);
-    fs::last_write_time(dump("b.safetensors", {1, 1, 2, 2}), before + std::chrono::seconds(1));
+    fs::last_write_time(dump("b.safetensors", {1, 2, 2, 2}), before + std::chrono::seconds(1));
+    answer = compared(state);
+    CHECK(answer.trouble.find("[2, 1, 2, 2]") != std::string::npos);
+    CHECK(answer.trouble.find("[1, 2, 2, 2]") != std::string::npos);
+    fs::last_write_time(dump("b.safetensors", {1, 1, 2, 2}), before + std::chrono::seconds(2));
     answer = compared(state);
     CHECK(answer.trouble.find("[2, 1, 2, 2]") != std::string::npos);
     CHECK(answer.trouble.find("b.safetensors") != std::string::npos);
+    // What a report judged is shown or refused, never something else in its place.
+    Request exactly;
+    exactly.text = State().text;
+    exactly.compare = CompareRequest{state.a, state.a, "layer.3.probs", true};
+    const auto refused = Session("tiny-v3").answer(exactly);
+    CHECK_THAT(refused->compare.trouble, Catch::Contains("layer.3.probs") && Catch::Contains("the report"));
     state.b = {(folder / "gone.safetensors").string()};
     answer = compared(state);
     CHECK(answer.trouble.find("gone.safetensors: no such file") != std::string::npos);
@@ -122,6 +139,9 @@ TEST_CASE("compare: a jump starts at the worst cell, goes on from where it left 
     CHECK(state.jump(a, b, {1, 0}) == Cell{0, 1});
     CHECK(state.jump(a, b, {0, 0}) == Cell{0, 1});
     CHECK_FALSE(state.jump(b, b, {0, 0}));
+    state.jump(a, b, {1, 1});
+    state.open_stage("layer.1.q");
+    CHECK(state.jump(a, b, {0, 1}) == Cell{0, 1});  // another stage: from its worst cell on
 }
 
 TEST_CASE("compare: stages and layers step inside their lists", "[viewer][compare]") {

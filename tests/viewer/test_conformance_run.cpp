@@ -21,6 +21,7 @@ TEST_CASE("conformance: a rehearsed mistake is judged, named and its dumps can b
     CHECK_FALSE(first.family.empty());
     REQUIRE(first.has_dumps());
     CHECK(fs::exists(first.candidate));
+    CHECK(answer->command == "./locus kit rehearse my-kit/ dumps/ --mistake 1 && ./locus kit check my-kit/ dumps/");
 
     SECTION("dumps of one's own: those of the rehearsal, without it") {
         const auto again = runs.answer({"", (answer->kept->path() / "dumps").string(), 1, "", 0});
@@ -29,10 +30,17 @@ TEST_CASE("conformance: a rehearsed mistake is judged, named and its dumps can b
         REQUIRE(again->report);
         CHECK(again->report->cases.size() == report.cases.size());
         CHECK(again->report->opening() == report.opening());
+        CHECK(again->command == "./locus kit check my-kit/ " + (answer->kept->path() / "dumps").string());
+        // Mistake 1 is what the paper prints: in its dialect that case is right.
+        const auto paper = runs.answer({"", (answer->kept->path() / "dumps").string(), 1, "paper", 0});
+        REQUIRE(paper->report);
+        CHECK(paper->command.ends_with(" --dialect paper"));
+        CHECK(paper->report->cases[report.opening()].verdict == "pass");
     }
     SECTION("a report that was written before") {
         const auto read = runs.answer({report.file.string(), "", 1, "", 0});
         REQUIRE(read->report);
+        CHECK(read->command == "./locus view --report " + report.file.string());
         CHECK(read->report->opening() == report.opening());
     }
 }

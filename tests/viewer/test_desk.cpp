@@ -167,6 +167,22 @@ TEST_CASE("session: gives up between layers, and answers the next request as eve
     CHECK(whole->error.empty());
 }
 
+TEST_CASE("session: asks in every pass whether to give up, also in the one with I at the input", "[viewer][desk]") {
+    const Session session("tiny-v3");
+    const auto asked = [&](bool at_input, int most) {
+        Request request{State().text, "", "", Dialect::official, 0, true};
+        request.at_input = at_input;
+        int times = 0;
+        const auto answer = session.answer(request, [&] { return ++times > most; });
+        return answer ? times : -1;
+    };
+    const int without = asked(false, 1000), with = asked(true, 1000);
+    REQUIRE(without > 0);
+    // One pass more, which takes as many layers as the others.
+    CHECK(with >= without + session.config().num_hidden_layers);
+    CHECK(asked(true, without + 1) == -1);
+}
+
 TEST_CASE("another model: opened beside the window, refused in one sentence, fitted", "[viewer][desk]") {
     ModelOpener opener([] {});
     std::shared_ptr<const OpenedSession> opened;

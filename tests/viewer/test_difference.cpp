@@ -52,6 +52,7 @@ TEST_CASE("difference: figures of four cells by hand", "[viewer][compare]") {
     CHECK(found.mean == Approx(2.75 / 4));
     CHECK(found.p99 == 2);
     CHECK(found.outside == 2);
+    CHECK(found.ulp == 12582912);  // from 1 to 3: a doubling and a half, 2^23 steps each
     CHECK(found.cosine == Approx(26 / std::sqrt(30.0 * 26.3125)));
     // A cell exactly on the bound is inside.
     CHECK(difference_of(a, b, 0.5).outside == 1);
@@ -131,4 +132,8 @@ TEST_CASE("difference: where the wrong cells are", "[viewer][compare]") {
     row(1, 1) = 1;
     CHECK(where_outside(row, zero, 0.5).empty());
     CHECK_THROWS_AS(where_outside(zero, Matrix<double>::Zero(4, 3), 0), Error);
+    // Only a square has a diagonal worth a word, and one row is no finding where there is no other.
+    CHECK(where_outside(matrix(1, 3, {1, 0, 0}), matrix(1, 3, {0, 0, 0}), 0.5).empty());
+    CHECK(where_outside(matrix(2, 3, {0, 1, 1, 1, 0, 1}), matrix(2, 3, {0, 0, 0, 0, 0, 0}), 0.5).empty());
+    CHECK(where_outside(matrix(2, 3, {1, 0, 0, 0, 1, 0}), matrix(2, 3, {0, 0, 0, 0, 0, 0}), 0.5).empty());
 }

@@ -7,6 +7,7 @@
 
 #include "core/io/safetensors.h"
 #include "tests/files.h"
+#include "viewer/check_report.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -47,6 +48,17 @@ TEST_CASE("drop: a folder with a configuration is a model, also by one of its fi
         CHECK(dropped.path == folder / "model");
     }
     CHECK(classify_drop(folder / "link").kind == DropKind::model);
+    for (const char* name : {"pytorch_model.bin", "model.safetensors.index.json"}) {
+        write_bytes(folder / "model" / name, "x");
+        INFO(name);
+        CHECK(classify_drop(folder / "model" / name).kind == DropKind::model);
+        CHECK(classify_drop(folder / "model" / name).path == folder / "model");
+    }
+    // The same name with nothing beside it is what its bytes are.
+    write_bytes(folder / "model.safetensors", "x");
+    CHECK_THAT(why(folder / "model.safetensors"), !Catch::Contains("config.json"));
+    fs::create_directories(folder / "odd" / "config.json");
+    CHECK_THAT(why(folder / "odd"), Catch::Contains("config.json"));
     State state;
     show_dropped(classify_drop(folder / "link"), state);
     CHECK(state.wanted_model == (folder / "link").string());
@@ -68,10 +80,18 @@ TEST_CASE("drop: what is nothing says why", "[viewer][desk]") {
     CHECK_THAT(why(folder / "blank.txt"), Catch::Contains("blanks"));
     write_bytes(folder / "latin.txt", "caf\xe9");
     CHECK_THAT(why(folder / "latin.txt"), Catch::Contains("byte 3") && Catch::Contains("UTF-8"));
+    write_bytes(folder / "long.txt", "\xc1\xa1");
+    CHECK_THAT(why(folder / "long.txt"), Catch::Contains("UTF-8"));  // "a" in two bytes
+    write_bytes(folder / "torn.txt", "abc\xe2\x82");
+    CHECK_THAT(why(folder / "torn.txt"), Catch::Contains("byte 3"));
     write_bytes(folder / "list.json", "[1, 2]");
     why(folder / "list.json");
     write_bytes(folder / "torn.safetensors", "12345678901234567890");
     why(folder / "torn.safetensors");
+    for (const char* name : {"torn.npy", "torn.npz"}) {
+        write_bytes(folder / name, "12345678901234567890");
+        CHECK_THAT(why(folder / name), !Catch::Contains("no kind"));  // a dump, but not a whole one
+    }
     fs::create_symlink(folder / "gone", folder / "dangling.txt");
     CHECK_THAT(why(folder / "dangling.txt"), Catch::Contains("link"));
     State state;
@@ -93,6 +113,7 @@ TEST_CASE("drop: a text becomes the sentence, its beginning where it is long", "
     write_bytes(folder / "a.TXT", "\xef\xbb\xbfthe capital\r\nof\tfrance");
     State state;
     state.tokens = "1,2";
+    state.mask = "1,1";
     state.page = "rope";
     const Dropped small = classify_drop(folder / "a.TXT");
     CHECK(small.kind == DropKind::text);
@@ -101,13 +122,37 @@ TEST_CASE("drop: a text becomes the sentence, its beginning where it is long", "
     show_dropped(small, state);
     CHECK(state.text == "the capital  of france");
     CHECK(state.tokens.empty());
+    CHECK(state.mask.empty());
     CHECK(state.page == "attention");
     CHECK(state.notice.empty());
+    state.page = "decoder";  // it reads the sentence as well
+    show_dropped(small, state);
+    CHECK(state.page == "decoder");
+    write_bytes(folder / "c.md", "a\x7f\x01z");
+    CHECK(classify_drop(folder / "c.md").text == "a  z");
+    CHECK(state.text != "untouched");
+    state.text = "untouched";
 
     state.page = "text";
     show_dropped(small, state);
     CHECK(state.text_page.documents == small.text);
     CHECK(state.page == "text");
+    CHECK(state.text == "untouched");
+
+    // The last character that is shown, and the first that is not, whatever number of bytes they have.
+    for (const std::string& character : {std::string("x"), std::string("\xc3\xa9"), std::string("\xf0\x9f\x91\xa8")}) {
+        std::string exact = "\xef\xbb\xbf";  // a mark that is no character of the text
+        for (std::size_t n = 0; n < kDroppedCharacters; ++n) exact += character;
+        write_bytes(folder / "exact.txt", exact);
+        Dropped all = classify_drop(folder / "exact.txt");
+        INFO(all.why);
+        CHECK_FALSE(all.cut);
+        CHECK(all.text == exact.substr(3));
+        write_bytes(folder / "exact.txt", exact + "y");
+        all = classify_drop(folder / "exact.txt");
+        CHECK(all.cut);
+        CHECK(all.text == exact.substr(3));
+    }
 
     std::string large;
     for (int n = 0; n < 100000; ++n) large += "\xc3\xa9";
@@ -123,6 +168,8 @@ TEST_CASE("drop: a dump, even of one stage, is compared; a report opens where it
     const TemporaryFolder folder;
     const fs::path file = one_stage(folder / "port.safetensors");
     State state;
+    state.compare.report = std::make_shared<const CheckReport>();  // the one before
+    state.compare.locked = true;
     const Dropped dump = classify_drop(file);
     INFO(dump.why);
     REQUIRE(dump.kind == DropKind::dump);
@@ -130,6 +177,8 @@ TEST_CASE("drop: a dump, even of one stage, is compared; a report opens where it
     CHECK(state.page == "compare");
     CHECK(state.compare.b.file == file.string());
     CHECK(state.compare.a.file.empty());
+    CHECK_FALSE(state.compare.report);
+    CHECK_FALSE(state.compare.locked);
 
     write_bytes(folder / "report.json",
                 "{\"pass\": false, \"first\": {\"stage\": \"layer.0.p2c\"}, \"diagnosis\": null, \"missing\": [], "

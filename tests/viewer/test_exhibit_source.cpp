@@ -1,6 +1,7 @@
 // Which model and sentence the pages of the other families show, and what stands in the way.
 #include "viewer/exhibit_source.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -69,6 +70,23 @@ TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture
     CHECK(source.trouble().empty());
 }
 
+TEST_CASE("exhibit source: an answer to the choice before does not settle the newest one", "[viewer][rope]") {
+    std::atomic<int> answers = 0;
+    Source source([&] { ++answers; });
+    const ExhibitChoice first = State().exhibits.roformer;
+    ExhibitChoice second = first;
+    second.text = "the store";
+    source.follow(first);
+    for (int n = 0; n < 2000 && answers == 0; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    source.follow(second);  // asks for the second and is given the first
+    CHECK(source.settled(first));
+    CHECK_FALSE(source.settled(second));
+    REQUIRE(source.shown());
+    CHECK(source.shown()->length() == 11);
+    wait_for(source, second);
+    CHECK(source.shown()->length() == 4);
+}
+
 TEST_CASE("exhibit source: one token is a sentence", "[viewer][rope]") {
     Source source([] {});
     ExhibitChoice choice = State().exhibits.roformer;
@@ -105,13 +123,21 @@ TEST_CASE("exhibit source: a model goes to the page of its family", "[viewer]") 
     CHECK(state.page == "attention");
     for (const auto& [model, page] : {std::pair{"tiny-roformer", "rope"}, std::pair{"tiny-txl", "transformer-xl"},
                                       std::pair{"tiny-xlnet", "permutation"}}) {
+        choice_of_page(state, page)->tokens = "1,2,3";  // of the model before
+        choice_of_page(state, page)->mask = "1,1,0";
         CHECK(show_model(state, model));
+        CHECK(choice_of_page(state, page)->tokens.empty());
+        CHECK(choice_of_page(state, page)->mask.empty());
         CHECK(state.page == page);
         CHECK(choice_of_page(state, page)->model == model);
         CHECK(&edited_sentence(state) == &choice_of_page(state, page)->text);
+        choice_of_page(state, page)->tokens = "1,2";
+        CHECK(&edited_sentence(state) == &choice_of_page(state, page)->tokens);
     }
     state.page = "decoder";
     CHECK(&edited_sentence(state) == &state.text);
+    state.tokens = "1,2";
+    CHECK(&edited_sentence(state) == &state.tokens);
     const TemporaryFolder folder;
     std::filesystem::copy(resolve_model("tiny-roformer") / "pytorch_model.bin", folder / "pytorch_model.bin");
     std::ofstream(folder / "config.json") << R"({"model_type": "gpt2"})";

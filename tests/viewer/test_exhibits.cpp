@@ -29,6 +29,53 @@ TEST_CASE("exhibits: the rope page opens on a head that looks one token back", "
     CHECK(exhibit.query(state.layer, state.head, state.query).size() == exhibit.sizes().head_width);
 }
 
+TEST_CASE("exhibits: every head's scores and attention are the stages of the model's own pass", "[viewer][rope][law]") {
+    ExhibitChoice padded = State().exhibits.roformer;
+    padded.tokens = "2,40,453,4,553,3";
+    padded.mask = "1,1,1,1,1,0";
+    for (const ExhibitChoice& choice : {State().exhibits.roformer, padded}) {
+        const ExhibitModel opened(choice.model, Family::roformer);
+        const Trace trace = opened.model().forward({opened.input_of(choice)}, Dialect::official);
+        const RotaryExhibit exhibit = rotary(choice);
+        for (Index layer = 0; layer < exhibit.sizes().layers; ++layer)
+            for (Index head = 0; head < exhibit.sizes().heads; ++head) {
+                const auto stage = [&](const char* stem) -> Matrix<float> {
+                    return trace.at("layer." + std::to_string(layer) + "." + stem).as<float>().matrix(head);
+                };
+                CHECK(exhibit.scores(layer, head) == stage("scores"));
+                CHECK(exhibit.attention(layer, head) == stage("probs"));
+                CHECK(exhibit.key(layer, head, 3) == stage("k").row(3).cast<double>());
+            }
+    }
+}
+
+TEST_CASE("exhibits: linear attention turns its numerator alone, and hidden keys weigh nothing",
+          "[viewer][rope][linear]") {
+    ExhibitChoice choice = State().exhibits.roformer;
+    choice.tokens = "2,40,453,4,553,3";
+    choice.mask = "1,1,1,1,1,0";
+    const RotaryExhibit exhibit = rotary(choice);
+    const Index width = exhibit.sizes().head_width;
+    const std::vector<double> theta = inverse_frequencies(width);
+    const auto phi = [](double x) { return x > 0 ? x + 1 : std::exp(x); };
+    const Matrix<float> found = exhibit.linear_weights(1, 2);
+    for (Index i = 0; i < 6; ++i) {
+        std::vector<double> above(6, 0.0);
+        double below = 0;
+        for (Index j = 0; j < 5; ++j)
+            for (Index t = 0; t < width / 2; ++t) {
+                const RowVector<double> q = exhibit.query(1, 2, i), k = exhibit.key(1, 2, j);
+                const double qa = phi(q[2 * t]), qb = phi(q[2 * t + 1]), ka = phi(k[2 * t]), kb = phi(k[2 * t + 1]);
+                const double angle = static_cast<double>(i - j) * theta[static_cast<std::size_t>(t)];
+                above[static_cast<std::size_t>(j)] +=
+                    (qa * ka + qb * kb) * std::cos(angle) + (qa * kb - qb * ka) * std::sin(angle);
+                below += qa * ka + qb * kb;
+            }
+        for (Index j = 0; j < 6; ++j)
+            CHECK(found(i, j) == Approx(above[static_cast<std::size_t>(j)] / below).margin(1e-6));
+    }
+}
+
 TEST_CASE("exhibits: the vectors on the rope page, turned, give the model's attention", "[viewer][rope][law]") {
     const RotaryExhibit exhibit = rotary();
     const auto tokens = static_cast<Index>(exhibit.words().size());

@@ -59,11 +59,29 @@ TEST_CASE("copied text: a rotary cell has every step with its bits", "[viewer][r
         CHECK(std::stof(row[3]) == cell.products[at]);
         CHECK(std::stof(row[4]) == cell.running[at]);
     }
-    const auto plane = cells_below(text, "plane\t", 2);
-    REQUIRE(plane.size() == 8);
-    CHECK(plane[1] == "2, 3");
-    CHECK(std::stod(plane[3]) == Approx(3 * inverse_frequencies(8)[1]));
-    CHECK(std::stof(plane[7]) == cell.planes[1].step);
+    const auto two = [](const std::string& both, const std::string& between) {
+        const std::size_t at = both.find(between);
+        REQUIRE(at != std::string::npos);
+        return std::pair(std::stof(both), std::stof(both.substr(at + between.size())));
+    };
+    for (std::size_t t = 0; t < 4; ++t) {
+        const auto row = cells_below(text, "plane\t", static_cast<int>(t) + 1);
+        REQUIRE(row.size() == 8);
+        const TurnedPlane<float>& plane = cell.planes[t];
+        CHECK(row[0] == std::to_string(t));
+        CHECK(row[1] == std::to_string(2 * t) + ", " + std::to_string(2 * t + 1));
+        CHECK(std::stod(row[2]) == inverse_frequencies(8)[t]);
+        CHECK(std::stod(row[3]) == Approx(3 * inverse_frequencies(8)[t]));
+        CHECK(two(row[4], ", ") == std::pair(plane.q_a_rot, plane.q_b_rot));
+        CHECK(two(row[5], ", ") == std::pair(plane.k_a_rot, plane.k_b_rot));
+        CHECK(two(row[6], " + ") == std::pair(plane.product_a, plane.product_b));
+        CHECK(std::stof(row[7]) == plane.step);
+    }
+    const SoftmaxSteps<float>& steps = cell.softmax;
+    CHECK(value_of(text, "row maximum (key " + std::to_string(steps.row_maximum_key) + ")") == steps.row_maximum);
+    CHECK(value_of(text, "score - row maximum") == steps.shifted);
+    CHECK(value_of(text, "exp") == steps.exponential);
+    CHECK(value_of(text, "row sum of exp") == steps.denominator);
     CHECK_THAT(text_of(cell, kPair, inverse_frequencies(8), false), !Catch::Contains("probability"));
 }
 
@@ -80,11 +98,18 @@ TEST_CASE("copied text: linear attention has both sums, key by key", "[viewer][l
     const auto cell = explain_linear_cell<float>(head.q, head.k, head.q_table, RotaryLayout::interleaved,
                                                  LinearForm::paper, false, {}, 4, 1);
     const std::string text = text_of(cell, kPair, {"a", "b", "c", "d", "e"});
+    for (std::size_t c = 0; c < 8; ++c) {
+        const auto row = cells_below(text, "channel\t", static_cast<int>(c) + 1);
+        REQUIRE(row.size() == 5);
+        CHECK(std::stof(row[1]) == cell.left[c]);
+        CHECK(std::stof(row[2]) == cell.right[c]);
+    }
     CHECK(value_of(text, "denominator") == cell.denominator);
     CHECK(value_of(text, "weight") == cell.weight);
     for (int j = 0; j < 5; ++j) {
         const auto row = cells_below(text, "key\tnumerator", j + 1);
         REQUIRE(row.size() == 6);
+        CHECK(row[0] == std::to_string(j) + " " + std::string(1, static_cast<char>('a' + j)));
         const LinearKey<float>& key = cell.keys[static_cast<std::size_t>(j)];
         CHECK(std::stof(row[1]) == key.numerator);
         CHECK(std::stof(row[2]) == key.running_numerator);

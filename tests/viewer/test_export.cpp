@@ -41,6 +41,31 @@ std::string note_of(const std::string& png, const std::string& keyword) {
     return {};
 }
 
+/// CRC-32 bit by bit, as ISO 3309 divides.
+std::uint32_t crc_32(std::string_view bytes) {
+    std::uint32_t sum = ~0u;
+    for (const char byte : bytes) {
+        sum ^= static_cast<unsigned char>(byte);
+        for (int bit = 0; bit < 8; ++bit) sum = (sum & 1) != 0 ? sum >> 1 ^ 0xedb88320u : sum >> 1;
+    }
+    return ~sum;
+}
+
+/// The names of a PNG file's chunks; "wrong sum" in the place of one whose sum is another.
+std::vector<std::string> chunks_of(const std::string& png) {
+    const auto number = [&](std::size_t at) {
+        std::uint32_t value = 0;
+        for (std::size_t n = 0; n < 4; ++n) value = value << 8 | static_cast<unsigned char>(png.at(at + n));
+        return value;
+    };
+    std::vector<std::string> names;
+    for (std::size_t at = 8; at + 12 <= png.size(); at += number(at) + 12)
+        names.push_back(crc_32(std::string_view(png).substr(at + 4, number(at) + 4)) == number(at + 8 + number(at))
+                            ? png.substr(at + 4, 4)
+                            : "wrong sum");
+    return names;
+}
+
 Pixels pixels_of(const std::string& png) {
     int width = 0, height = 0, channels = 0;
     stbi_uc* read = stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(png.data()), static_cast<int>(png.size()),
@@ -77,8 +102,13 @@ TEST_CASE("png: notes are chunks with right sums, and the pixels are those that 
     CHECK(note_of(png, "Source") == "locus view --text '발 없는'");
     CHECK(note_of(png, "Software") == "Locus");
     CHECK(pixels_of(png).rgba == picture.rgba);
-    // CRC-32 of "IEND", as the PNG specification prints it: the same sum as in our own chunks.
-    CHECK(png.substr(png.size() - 4) == "\xae\x42\x60\x82");
+    CHECK(crc_32("123456789") == 0xcbf43926u);  // the check value of CRC-32
+    CHECK(chunks_of(png) == std::vector<std::string>{"IHDR", "iTXt", "iTXt", "IDAT", "IEND"});
+    make_opaque(picture);
+    const Pixels solid = pixels_of(png_bytes(picture));
+    CHECK(solid.rgba == picture.rgba);
+    CHECK(cropped(picture, 1, 0, 1, 1).rgba == std::vector<std::uint8_t>{40, 50, 60, 255});
+    CHECK(cropped(picture, 2, 0, 1, 2).rgba == std::vector<std::uint8_t>{80, 90, 100, 255, 200, 210, 220, 255});
     CHECK(cropped(picture, 1, 1, 5, 5).rgba ==
           std::vector<std::uint8_t>(picture.rgba.begin() + 16, picture.rgba.end()));
 }
@@ -90,6 +120,8 @@ TEST_CASE("export: a name that is taken is counted on", "[view][export]") {
     CHECK(free_name(folder / "a.png") == folder / "a-2.png");
     write_file(folder / "a-2.png", "");
     CHECK(free_name(folder / "a.png") == folder / "a-3.png");
+    fs::create_symlink(folder / "gone", folder / "b.svg");  // writing there would make "gone"
+    CHECK(free_name(folder / "b.svg") == folder / "b-2.svg");
 }
 
 TEST_CASE("export: wrong wishes are refused before a window opens", "[view][export][cli]") {
@@ -107,6 +139,10 @@ TEST_CASE("export: wrong wishes are refused before a window opens", "[view][expo
     refusal({"--region", "page"}, "--export");
     refusal({"--export", "a.png", "--export", "b.png", "--export", "c.png", "--region", "page", "--region", "screen"},
             "--region is given 2 times");
+    refusal({"--export", "a.csv", "--export", "b.svg", "--pixels", "2"}, "--pixels goes with .png alone");
+    refusal({"--export", "a.csv", "--export", "b.npy", "--transparent"}, "--transparent goes with .png and .svg");
+    refusal({"--export", "a.png", "--region", ""}, "--region is empty");
+    refusal({"--transparent"}, "--export");
     refusal({"--set", "layer=17"}, "layer is 17");
     refusal({"--set", "head=17"}, "head is 17");
     refusal({"--set", "cell=3,99"}, "cell is \"3,99\"");

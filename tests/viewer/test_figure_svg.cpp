@@ -95,13 +95,16 @@ TEST_CASE("svg: bytes that XML cannot hold become a sign for it", "[view][export
           "a\xef\xbf\xbd"
           "b\xef\xbf\xbd"
           "c");
+    CHECK(xml_text("\xc1\xa1") == "\xef\xbf\xbd\xef\xbf\xbd");                  // "a" in two bytes
+    CHECK(xml_text("\xef\xbf\xbe") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // U+FFFE is no character
+    CHECK(xml_text("\xf4\x90\x80\x80").size() == 12);                           // behind U+10FFFF
     CHECK(xml_text("\xed\xa0\x80") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     CHECK(xml_text("\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9") == "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9");
 }
 
 TEST_CASE("svg: every cell is a rectangle of its colour where it lies", "[view][export]") {
     FrameLog log;
-    log.marks.push_back(mark(ImageMark{{{100, 50}, {220, 110}}, {0, 0}, {1, 1}}));
+    log.marks.push_back(mark(ImageMark{{{100, 50}, {220, 80}}, {0, 0}, {1, 1}}));
     const Pixels cells = gradient(4, 2);
     SvgSetup setup = plain();
     setup.cells = [&](const ImageMark&) { return CellPicture{cells, 0, 0, 4, 2}; };
@@ -111,8 +114,9 @@ TEST_CASE("svg: every cell is a rectangle of its colour where it lies", "[view][
     int n = 0;
     for (const auto& rect : rects) {
         CHECK(rect.node().attribute("x").as_double() == 100 + 30 * (n % 4));
-        CHECK(rect.node().attribute("y").as_double() == 50 + 30 * (n / 4));
+        CHECK(rect.node().attribute("y").as_double() == 50 + 15 * (n / 4));
         CHECK(rect.node().attribute("width").as_double() == 30);
+        CHECK(rect.node().attribute("height").as_double() == 15);
         CHECK(rect.node().attribute("fill").value() == colour_at(cells, n % 4, n / 4));
         ++n;
     }
@@ -122,7 +126,7 @@ TEST_CASE("svg: a zoomed matrix begins in the middle of a cell and stays in its 
     FrameLog log;
     log.marks.push_back(mark(ImageMark{{{100, 50}, {200, 150}}, {0.1f, 0.1f}, {0.6f, 0.6f}}));
     SvgSetup setup = plain();
-    setup.cells = [&](const ImageMark&) { return CellPicture{gradient(3, 3), 0.5, 0.5, 2, 2}; };
+    setup.cells = [&](const ImageMark&) { return CellPicture{gradient(3, 3), 0.5, 0.25, 2, 2}; };
     const auto rects = parsed(svg_of(log, setup)).select_nodes("//g[@class='cells']/rect");
     REQUIRE(rects.size() == 9);
     CHECK(rects[0].node().attribute("x").as_double() == 100);
@@ -130,6 +134,10 @@ TEST_CASE("svg: a zoomed matrix begins in the middle of a cell and stays in its 
     CHECK(rects[1].node().attribute("x").as_double() == 125);
     CHECK(rects[1].node().attribute("width").as_double() == 50);
     CHECK(rects[2].node().attribute("width").as_double() == 25);
+    CHECK(rects[0].node().attribute("y").as_double() == 50);
+    CHECK(rects[0].node().attribute("height").as_double() == 37.5);
+    CHECK(rects[3].node().attribute("y").as_double() == 87.5);
+    CHECK(rects[6].node().attribute("height").as_double() == 12.5);
 }
 
 TEST_CASE("svg: more cells than fit as shapes are one embedded picture with their colours", "[view][export]") {
@@ -142,7 +150,78 @@ TEST_CASE("svg: more cells than fit as shapes are one embedded picture with thei
     const pugi::xml_node image = document.select_node("//image").node();
     CHECK(document.select_nodes("//rect").size() == 1);  // the background
     CHECK(std::string(image.attribute("style").value()) == "image-rendering:pixelated");
+    // As many cells as fit are shapes still, whichever side is the longer.
+    for (const auto& [wide, high] :
+         {std::pair{kMostVectorCells, 1}, {1, kMostVectorCells}, {1, kMostVectorCells + 1}}) {
+        setup.cells = [wide = wide, high = high](const ImageMark&) {
+            return CellPicture{gradient(wide, high), 0, 0, double(wide), double(high)};
+        };
+        const bool shapes = parsed(svg_of(log, setup)).select_nodes("//image").empty();
+        CHECK(shapes == (wide <= kMostVectorCells && high <= kMostVectorCells));
+    }
     CHECK(image.attribute("xlink:href").value() == "data:image/png;base64," + base64(png_bytes(cells)));
+}
+
+TEST_CASE("svg: an embedded picture that is zoomed into lies where its cells lie, cut to its box", "[view][export]") {
+    const Pixels cells = gradient(10, kMostVectorCells + 1);
+    FrameLog log;
+    log.marks.push_back(mark(ImageMark{{{40, 50}, {140, 250}}, {0, 0}, {1, 1}}));
+    SvgSetup setup = plain();
+    setup.cells = [&](const ImageMark&) { return CellPicture{cells, 0.5, 0.25, 5, 10}; };
+    const pugi::xml_document document = parsed(svg_of(log, setup));
+    const pugi::xml_node image = document.select_node("//g[@clip-path]/image").node();
+    REQUIRE(image);
+    // 20 units a column and 20 a row; half a column and a quarter of a row are cut off.
+    CHECK(image.attribute("x").as_double() == 30);
+    CHECK(image.attribute("y").as_double() == 45);
+    CHECK(image.attribute("width").as_double() == 200);
+    CHECK(image.attribute("height").as_double() == 20 * (kMostVectorCells + 1));
+    const pugi::xml_node clip = document.select_node("//clipPath/rect").node();
+    CHECK(clip.attribute("x").as_double() == 40);
+    CHECK(clip.attribute("y").as_double() == 50);
+    CHECK(clip.attribute("width").as_double() == 100);
+    CHECK(clip.attribute("height").as_double() == 200);
+}
+
+TEST_CASE("svg: a figure of a part shows that part, its panels cut to it", "[view][export]") {
+    FrameLog log;
+    log.marks.push_back(mark(text_mark("outside", 300, 40)));
+    log.marks.push_back(mark(text_mark("below", 120, 295)));
+    log.marks.push_back(mark(text_mark("inside", 120, 80), kScreen, IM_COL32(0x12, 0x34, 0x56, 0)));
+    log.marks.push_back(mark(text_mark("seen", 120, 80), kScreen, IM_COL32(0x12, 0x34, 0x56, 255)));
+    SvgSetup setup = plain();
+    setup.frame = {{100, 50}, {200, 250}};
+    setup.panels.push_back({{{150, 0}, {400, 300}}, IM_COL32(21, 25, 34, 255)});
+    const pugi::xml_document document = parsed(svg_of(log, setup));
+    CHECK(document.child("svg").attribute("viewBox").value() == std::string("100 50 100 200"));
+    CHECK(document.child("svg").attribute("width").as_double() == 100);
+    CHECK(document.child("svg").attribute("height").as_double() == 200);
+    CHECK(texts_of(document) == std::vector<std::string>{"seen"});
+    CHECK(document.select_node("//text").node().attribute("fill").value() == std::string("#123456"));
+    const pugi::xml_node background = document.select_node("/svg/rect[1]").node(),
+                         panel = document.select_node("/svg/rect[2]").node();
+    CHECK(background.attribute("fill").value() == std::string("#0f1218"));
+    CHECK(panel.attribute("x").as_double() == 150);
+    CHECK(panel.attribute("width").as_double() == 50);
+    CHECK(panel.attribute("height").as_double() == 200);
+}
+
+TEST_CASE("svg: words stand upwards, in the face and at the size that they were drawn with", "[view][export]") {
+    FrameLog log;
+    log.marks.push_back(mark(TextMark{"up", {{20, 100}, {37, 160}}, {33, 160}, 17, Face::label, true}));
+    log.marks.push_back(mark(TextMark{"12.5", {{20, 20}, {60, 40}}, {20, 35}, 17, Face::mono, false}));
+    log.marks.push_back(mark(TextMark{"Title", {{20, 60}, {60, 80}}, {20, 75}, 17, Face::title, false}));
+    SvgSetup setup = plain();
+    setup.units = 2;
+    const auto texts = parsed(svg_of(log, setup)).select_nodes("//text");
+    REQUIRE(texts.size() == 3);
+    CHECK(texts[0].node().attribute("transform").value() == std::string("rotate(-90 33 160)"));
+    CHECK(texts[0].node().attribute("textLength").as_double() == 60);
+    CHECK(texts[0].node().attribute("font-size").as_double() == 24);  // 12 at 2 units
+    CHECK(std::string(texts[1].node().attribute("font-family").value()).starts_with("'JetBrains Mono'"));
+    CHECK_FALSE(texts[1].node().attribute("transform"));
+    CHECK_FALSE(texts[1].node().attribute("font-weight"));
+    CHECK(texts[2].node().attribute("font-weight").as_int() == 600);
 }
 
 TEST_CASE("svg: base64 as RFC 4648 gives it", "[view][export]") {
@@ -173,20 +252,77 @@ TEST_CASE("svg: what the clip hides is not drawn, what it cuts is cut", "[view][
     CHECK(document.select_node("//line").node().attribute("x2").as_double() == 100.5);
 }
 
+TEST_CASE("svg: a shape that reaches out of its clip is cut, a line beside it is not drawn", "[view][export]") {
+    const Corners clip{{50, 50}, {100, 100}};
+    const auto clipped = [&](auto shape) {
+        FrameLog log;
+        log.marks.push_back(mark(std::move(shape), clip));
+        const pugi::xml_document document = parsed(svg_of(log, plain()));
+        return document.select_nodes("//g[@clip-path]/*").size() == 1;
+    };
+    CHECK(clipped(CircleMark{{95, 75}, 10, 0}));
+    CHECK_FALSE(clipped(CircleMark{{85, 75}, 10, 0}));
+    CHECK(clipped(SectorMark{{95, 75}, 10, 0, 1}));
+    CHECK(clipped(LineMark{{{60, 60}, {80, 80}, {101, 60}}, 1}));
+    CHECK_FALSE(clipped(LineMark{{{60, 60}, {80, 80}, {90, 60}}, 1}));
+    CHECK(clipped(RectMark{{{40, 60}, {80, 80}}, 0, 5, 0}));  // its round corner must not move
+    CHECK(clipped(CurveMark{{60, 60}, {70, 60}, {120, 70}, {80, 80}, 1}));
+    const auto line = [&](ImVec2 from, ImVec2 to) {
+        FrameLog log;
+        log.marks.push_back(mark(LineMark{{from, to}, 1}, clip));
+        const pugi::xml_node drawn = parsed(svg_of(log, plain())).select_node("//line").node();
+        std::string ends;
+        for (const char* end : {"x1", "y1", "x2", "y2"})
+            ends += (ends.empty() ? "" : " ") + std::string(drawn.attribute(end).value());
+        return ends;
+    };
+    CHECK(line({40, 40}, {120, 120}) == "50.5 50.5 100.5 100.5");  // half a unit: the middle of a pixel
+    CHECK(line({120, 60}, {40, 80}) == "100.5 65.5 50.5 78");
+    CHECK(line({75, 20}, {75, 300}) == "75.5 50.5 75.5 100.5");
+    CHECK(line({60, 60}, {80, 70}) == "60.5 60.5 80.5 70.5");
+    CHECK(line({40, 58}, {58, 40}) == "40.5 58.5 58.5 40.5");  // passes the corner: hidden by a clip path, not bent
+    FrameLog log;
+    log.marks.push_back(mark(LineMark{{{20, 75}, {20, 75.5}}, 1}, clip));
+    CHECK(parsed(svg_of(log, plain())).select_nodes("//line").empty());
+}
+
 TEST_CASE("svg: every kind of stroke is there, and opacity is kept", "[view][export]") {
     FrameLog log;
     log.marks = {mark(LineMark{{{0, 0}, {9, 9}, {20, 0}}, 2}),
                  mark(CurveMark{{0, 0}, {10, 0}, {20, 30}, {40, 40}, 1}),
-                 mark(CircleMark{{50, 50}, 10, 0}),
-                 mark(CircleMark{{50, 50}, 10, 2}),
-                 mark(SectorMark{{90, 90}, 20, 0, 3}),
+                 mark(CircleMark{{50, 60}, 10, 0}),
+                 mark(CircleMark{{50, 60}, 10, 2}),
+                 mark(SectorMark{{90, 100}, 20, 0, 4}),
                  mark(PolygonMark{{{0, 0}, {5, 5}, {0, 9}}}),
                  mark(RectMark{{{1, 1}, {9, 9}}, 1, 3, 0}, kScreen, IM_COL32(255, 0, 0, 128))};
     const pugi::xml_document document = parsed(svg_of(log, plain()));
     const char* const kinds[] = {"polyline", "path", "circle", "polygon"};
     for (const char* kind : kinds) CHECK(document.select_node((std::string("//") + kind).c_str()));
     CHECK(document.select_nodes("//circle").size() == 2);
+    const auto drawn = [&](const char* path, const char* attribute) {
+        return std::string(document.select_node(path).node().attribute(attribute).value());
+    };
+    CHECK(drawn("//polyline", "points") == "0,0 9,9 20,0");
+    CHECK(drawn("//polyline", "stroke-width") == "2");
+    CHECK(drawn("(//path)[1]", "d") == "M0,0C10,0 20,30 40,40");
+    CHECK(drawn("//polygon", "points") == "0,0 5,5 0,9");
+    CHECK(drawn("(//circle)[1]", "cx") + "," + drawn("(//circle)[1]", "cy") == "50,60");
+    CHECK(drawn("(//circle)[1]", "r") == "10");
+    CHECK(drawn("(//circle)[1]", "fill") == "#4f8ff7");
+    CHECK(drawn("(//circle)[2]", "r") == "9.5");  // an outline runs through the middles of pixels
+    CHECK(drawn("(//circle)[2]", "fill") == "none");
+    CHECK(drawn("(//circle)[2]", "stroke") == "#4f8ff7");
+    // Clockwise on screen from the right through below (2 radians) to 4 radians, in two halves.
+    CHECK(drawn("(//path)[2]", "d") == "M90,100L110,100A20 20 0 0 1 81.68,118.19A20 20 0 0 1 76.93,84.86Z");
+    CHECK(drawn("(//path)[1]", "stroke-width") == "1");
+    FrameLog backwards;
+    backwards.marks.push_back(mark(SectorMark{{90, 100}, 20, 0, -4}));  // the mirror image
+    CHECK(std::string(parsed(svg_of(backwards, plain())).select_node("//path").node().attribute("d").value()) ==
+          "M90,100L110,100A20 20 0 0 0 81.68,81.81A20 20 0 0 0 76.93,115.14Z");
     const pugi::xml_node outline = document.select_node("/svg/rect[2]").node();
+    CHECK(outline.attribute("width").as_double() == 7);
+    CHECK(outline.attribute("height").as_double() == 7);
+    CHECK(outline.attribute("fill").value() == std::string("none"));
     CHECK(outline.attribute("stroke-opacity").as_double() == Approx(0.5).margin(0.01));
     CHECK(outline.attribute("rx").as_double() == 3);
     CHECK(outline.attribute("x").as_double() == 1.5);

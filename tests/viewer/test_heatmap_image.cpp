@@ -26,8 +26,11 @@ TEST_CASE("heatmap_image: the first row of the matrix is the first row of pixels
 TEST_CASE("heatmap_image: a block is the part of the whole picture where it lies", "[viewer]") {
     Matrix<float> values(5, 7);
     for (Index n = 0; n < values.size(); ++n) values.data()[n] = static_cast<float>(n) / 34;
-    const Pixels whole = paint(values, {}, {0, 0, 5, 7}, dark(), {0, 1}, {});
-    const Pixels part = paint(values, {}, {2, 3, 3, 2}, dark(), {0, 1}, {});
+    Mask hidden = Mask::Zero(5, 7);
+    hidden(3, 4) = 1;
+    const Pixels whole = paint(values, hidden, {0, 0, 5, 7}, dark(), {0, 1}, {1, 2, 3});
+    const Pixels part = paint(values, hidden, {2, 3, 3, 2}, dark(), {0, 1}, {1, 2, 3});
+    CHECK(part.rgba[(1 * 2 + 1) * 4] == 1);  // cell (3, 4)
     REQUIRE(part.width == 2);
     REQUIRE(part.height == 3);
     for (std::size_t y = 0; y < 3; ++y)
@@ -47,6 +50,9 @@ TEST_CASE("heatmap_image: the symmetric range sees visible finite values only", 
     visible << 1, 1, 0, 1;
     CHECK(symmetric_range(values, visible).high == 3);
     CHECK(symmetric_range(values, visible).low == -3);
+    values(0, 0) = -7;
+    CHECK(symmetric_range(values, visible).high == 7);  // the largest may be below zero
+    CHECK(symmetric_range(values, {}).high == 50);
     CHECK(symmetric_range(Matrix<float>::Zero(2, 2), {}).high == 1);
 }
 

@@ -21,6 +21,10 @@ TEST_CASE("matrix_view: never outside the matrix, never fewer than two cells, ne
     view.pan(-1000, 1000, 100);
     CHECK(view.first_j == 98);
     CHECK(view.first_i == 0);
+    view = {10, 20, 50};
+    view.pan(-0.2, 0.1, 100);  // shares of what is shown
+    CHECK(view.first_j == 30);
+    CHECK(view.first_i == 5);
     view.zoom(0.001, 0.5, 0.5, 100);
     CHECK(view.fits_all());
     CHECK(view.first_j == 0);
@@ -34,6 +38,11 @@ TEST_CASE("matrix_view: one token has nothing to zoom into", "[viewer]") {
 }
 
 TEST_CASE("matrix_view: a shorter text brings the window back inside", "[viewer]") {
+    CHECK(MatrixView{0, 0, 80}.shown(50) == 50);
+    MatrixView far{90, 90, 20};
+    far.reveal(45, 45, 50);
+    CHECK(far.first_i == 30);
+    CHECK(far.first_j == 30);
     MatrixView view{80, 80, 10};
     view.clamp(50);
     CHECK(view.first_i == 40);
@@ -61,4 +70,8 @@ TEST_CASE("matrix_view: a matrix of any shape is revealed cell by cell", "[viewe
     view.reveal(Cell{0, 30}, 4, 32);
     CHECK(view.first_i == 0);
     CHECK(view.first_j == 23);
+    MatrixView wide{0, 0, 12};  // of 32 x 4: column 3 covers places 24 to 31, all of which fit
+    wide.reveal(Cell{30, 3}, 32, 4);
+    CHECK(wide.first_i == 19);
+    CHECK(wide.first_j == 20);
 }

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
 #include "tests/files.h"
 #include "viewer/relative_cell_text.h"
@@ -70,12 +71,13 @@ TEST_CASE("memory exhibit: a shorter memory holds the newest tokens", "[viewer][
 TEST_CASE("memory exhibit: every cell on the page is the trace's, to the last bit",
           "[viewer][transformer-xl][microscope][law]") {
     const auto exhibit = story();
-    for (const Index memory : {0, 7, 24})
+    for (const Index memory : {0, 7, 24, 48})
         for (const Index layer : {0, 3}) {
-            const auto answer = ask({exhibit, 0, 1, memory, 0});
+            const auto answer = ask({exhibit, 0, memory > 24 ? 2 : 1, memory, 0});
+            REQUIRE(answer->memory == memory);
             const RelativeHeadTensors<float> head = answer->head(layer, 2);
             const Matrix<float> scores = answer->stage(layer, "scores", 2), probs = answer->stage(layer, "probs", 2);
-            REQUIRE(scores.cols() == memory + 24);
+            REQUIRE(scores.cols() == memory + answer->length);
             for (Index i = 0; i < scores.rows(); ++i)
                 for (Index j = 0; j < scores.cols(); ++j) {
                     const auto cell = explain_relative_cell<float>(head, i, j);
@@ -95,6 +97,8 @@ TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transf
     CHECK(usual->longest == 4);
     CHECK(usual->memory == 4);  // 24 are wished, 4 there are
     CHECK(usual->next.size() == 2);
+    CHECK(usual->loss ==
+          Approx(-(std::log(usual->probability_of_next(0, true)) + std::log(usual->probability_of_next(1, true))) / 2));
     const auto third = ask({exhibit, 3, 2, 2, 0});
     CHECK(third->begin == 6);
     CHECK(third->length == 1);
@@ -105,6 +109,17 @@ TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transf
     CHECK(beyond->segments == 1);
     CHECK(beyond->length == 7);
     CHECK(beyond->memory == 0);
+}
+
+TEST_CASE("memory exhibit: what was asked before changes no answer", "[viewer][transformer-xl][law]") {
+    const auto asked = story();
+    for (const auto& [size, segment] : {std::pair<Index, Index>{24, 1}, {24, 2}, {12, 2}, {12, 1}, {24, 1}}) {
+        const auto here = ask({asked, size, segment, 48, 0}), alone = ask({story(), size, segment, 48, 0});
+        CHECK(here->longest == size * segment);
+        CHECK(here->stage(3, "probs", 1) == alone->stage(3, "probs", 1));
+        CHECK(here->loss == alone->loss);
+        CHECK(here->loss_without == alone->loss_without);
+    }
 }
 
 TEST_CASE("memory exhibit: one word, and six hundred", "[viewer][transformer-xl]") {
@@ -143,6 +158,7 @@ TEST_CASE("memory exhibit: what cannot be shown is said in one sentence", "[view
     CHECK_THROWS_WITH(story(choice), Catch::Contains("tokens"));
     choice.tokens = "3,5,8";
     CHECK(story(choice)->words() == std::vector<std::string>{"3", "5", "8"});
+    CHECK(story(choice)->name() == folder.path().filename());
 }
 
 TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer][transformer-xl][microscope]") {
@@ -162,6 +178,42 @@ TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer
     CHECK(number_behind("row of R") == 31);
     CHECK_THAT(text, Catch::Contains("tiny-txl, layer 0, head 0, cell (10, 18)"));
     CHECK_THAT(text, Catch::Contains("distance                    16 = M + i - j"));
+    CHECK_THAT(text, Catch::Contains("\nquery                       \"the\", position 10 of its segment\n") &&
+                         Catch::Contains("\nkey                         \"bakery\", column 18\n"));
+    // Row 10 of 49 columns with the zero in front, column 47 - 16.
+    CHECK_THAT(text, Catch::Contains("row 10, column 31 of (q+v)\u00b7r; 522 numbers before it in memory"));
+    CHECK(number_behind("sum ac + bd") == cell.ac.value + cell.bd.value);
+    CHECK(number_behind("score - row maximum") == cell.score - cell.softmax.row_maximum);
+    CHECK(number_behind("exp") == cell.softmax.exponential);
+    const RelativeHeadTensors<float> head = answer->head(0, 0);
+    const RowVector<float> q = head.q.row(10), k = head.k.row(18), r = head.r_k.row(31);
+    const auto table = [&](const std::string& heading, const std::string& names, const RowVector<float>& left,
+                           const RowVector<float>& right) {
+        INFO(heading);
+        const std::size_t at = text.find("\n\n" + heading + " = ");
+        REQUIRE(at != std::string::npos);
+        std::istringstream lines(text.substr(at + 2));
+        std::string line, name, one, two;
+        std::getline(lines, line);
+        std::getline(lines, line);
+        std::istringstream(line) >> name >> one >> two;
+        CHECK(one + " " + two == names);
+        for (Index c = 0; c < 32; ++c) {
+            Index channel = -1;
+            float l = 0, x = 0, product = 0, sum = 0;
+            lines >> channel >> l >> x >> product >> sum;
+            REQUIRE(channel == c);
+            REQUIRE(l == left[c]);
+            REQUIRE(x == right[c]);
+            REQUIRE(product == left[c] * right[c]);
+        }
+    };
+    table("a  q\u00b7k", "q k", q, k);
+    table("b  q\u00b7r", "q r", q, r);
+    table("c  u\u00b7k", "u k", head.u, k);
+    table("d  v\u00b7r", "v r", head.v, r);
+    table("ac  (q+u)\u00b7k", "q+u k", q + head.u, k);
+    table("bd  (q+v)\u00b7r", "q+v r", q + head.v, r);
     // Six terms, a heading, a line of names and 32 channels each; the last sum is the term.
     CHECK(std::count(text.begin(), text.end(), '\n') > 6 * 35);
     const std::string last = exact_text(cell.bd.running.back());

@@ -60,8 +60,8 @@ NamedMatrix odd_matrix() {
         {2, 4}, {Scalar(1) / 3, tiny, huge, Scalar(-0.0), std::numeric_limits<Scalar>::quiet_NaN(),
                  std::numeric_limits<Scalar>::infinity(), -std::numeric_limits<Scalar>::infinity(), Scalar(0.1)});
     NamedMatrix matrix = named_sheet("c2p", "content", stage);
-    matrix.rows = {"a, b", "\"\n"};
-    matrix.cols = {"발", "", "c", "[MASK]"};
+    matrix.rows = {"a, b", "two\nlines \""};
+    matrix.cols = {"발", "", "c\nd", "[MASK]"};
     return matrix;
 }
 
@@ -73,9 +73,9 @@ TEST_CASE("numbers: a CSV file reads back bit for bit, labels included", "[view]
         const NamedMatrix matrix = odd_matrix<Scalar>();
         const auto rows = read_csv(csv_of(matrix));
         REQUIRE(rows.size() == 3);
-        CHECK(rows[0] == std::vector<std::string>{"layer.0.c2p", "발", "", "c", "[MASK]"});
+        CHECK(rows[0] == std::vector<std::string>{"layer.0.c2p", "발", "", "c\nd", "[MASK]"});
         CHECK(rows[1][0] == "a, b");
-        CHECK(rows[2][0] == "\"\n");
+        CHECK(rows[2][0] == "two\nlines \"");
         for (std::size_t n = 0; n < 8; ++n)
             CHECK(same_bits(rows[1 + n / 4][1 + n % 4], matrix.stage.as<Scalar>()[static_cast<Index>(n)]));
     };
@@ -92,6 +92,9 @@ TEST_CASE("numbers: several matrices are one line a cell", "[view][export]") {
     CHECK(rows[10][1] == "head 3");
     for (std::size_t n = 0; n < 16; ++n) {
         CHECK(rows[n + 1][2] + rows[n + 1][3] == std::to_string(n % 8 / 4) + std::to_string(n % 4));
+        CHECK(rows[n + 1][0] == "layer.0.c2p");
+        CHECK(rows[n + 1][4] == matrices[0].rows[n % 8 / 4]);
+        CHECK(rows[n + 1][5] == matrices[0].cols[n % 4]);
         CHECK(same_bits(rows[n + 1][6], matrices[0].stage.as<float>()[static_cast<Index>(n % 8)]));
     }
 }
@@ -139,7 +142,50 @@ TEST_CASE("numbers: one head of a stage is its own bits", "[view][export]") {
     CHECK(sheet.part == "sample 1, head 2");
     CHECK(sheet.stage.axes == std::vector<std::string>{"Tq", "Tk"});
     for (Index n = 0; n < 4; ++n) CHECK(sheet.stage.as<float>()[n] == values[20 + n]);
+    // All six sheets: sample by sample, and head by head in each.
+    for (Index sample = 0; sample < 2; ++sample)
+        for (Index head = 0; head < 3; ++head)
+            CHECK(named_sheet("probs", "", stage, sample, head).stage.as<float>()[0] ==
+                  values[(sample * 3 + head) * 4]);
     CHECK_THROWS_WITH(named_sheet("probs", "", stage, 0, 3), Catch::Contains("layer.1.probs has no sample 0, head 3"));
+}
+
+TEST_CASE("numbers: a .npy file begins its values on a multiple of 64 bytes, behind an end of line", "[view][export]") {
+    for (Index rows = 1; rows < 100000; rows *= 10) {
+        Stage stage;
+        stage.values = Tensor<float>({rows, 1}, std::vector<float>(static_cast<std::size_t>(rows), 1.5f));
+        const std::string bytes = npy_of(stage);
+        const std::size_t values = bytes.size() - static_cast<std::size_t>(rows) * sizeof(float);
+        CHECK(values % 64 == 0);
+        CHECK(bytes[values - 1] == '\n');
+        CHECK(values == 10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]));
+    }
+}
+
+TEST_CASE("numbers: a trace says by what command it was made, and of which head", "[view][export]") {
+    const test::TemporaryFolder folder;
+    std::vector<NamedMatrix> matrices = {odd_matrix<float>(), odd_matrix<float>()};
+    matrices[1].id = "B";
+    matrices[1].part = "head 3";
+    write_numbers(folder / "two.safetensors", matrices, "locus view --head 3");
+    const std::string bytes = test::read_file(folder / "two.safetensors");
+    CHECK_THAT(bytes, Catch::Contains("\"command\":\"locus view --head 3\"") &&
+                          Catch::Contains("\"part.B\":\"head 3\"") && !Catch::Contains("\"part.c2p\""));
+}
+
+TEST_CASE("numbers: one matrix is a table, with numbers for the names that it lacks", "[view][export]") {
+    const test::TemporaryFolder folder;
+    NamedMatrix matrix = odd_matrix<float>();
+    matrix.part = "head 3";
+    matrix.rows.clear();
+    write_numbers(folder / "one.csv", {matrix}, "");
+    const auto rows = read_csv(test::read_file(folder / "one.csv"));
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[0][0] == "layer.0.c2p head 3");
+    CHECK(rows[1][0] == "0");
+    CHECK(rows[2][0] == "1");
+    CHECK(find_matrix({matrix}, "layer.0.c2p") != nullptr);
+    CHECK(find_matrix({matrix}, "layer.0") == nullptr);
 }
 
 TEST_CASE("numbers: what cannot be written is refused and leaves nothing", "[view][export]") {

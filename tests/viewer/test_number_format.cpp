@@ -28,6 +28,11 @@ TEST_CASE("number_format: brief numbers keep about three digits and no empty zer
     CHECK(brief(-10) == "\u221210");
     CHECK(brief(0) == "0");
     CHECK(brief(1234.5) == "1234");
+    CHECK(brief(9.57) == "9.57");
+    CHECK(brief(0.1234) == "0.123");
+    CHECK(brief(0.00123) == "0.001");
+    CHECK(brief(999.96) == "1000");
+    CHECK(brief(2500000) == "2.5e+06");
     CHECK(brief(1.23e-7) == "1.2e\u221207");
 }
 

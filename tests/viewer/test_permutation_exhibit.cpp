@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
+#include "viewer/relative_cell_text.h"
 #include "viewer/state.h"
 
 using namespace locus;
@@ -78,6 +79,24 @@ TEST_CASE("permutation exhibit: every cell of both streams is the trace's, to th
         }
 }
 
+TEST_CASE("permutation exhibit: a copied cell says of which segments it is, and has no such term without them",
+          "[viewer][xlnet][microscope]") {
+    const auto exhibit = sentence();
+    const auto text_of = [&](bool segments, Index j) {
+        const auto answer = ask({exhibit, cards_of_text("4 6", 9), segments, 0});
+        const auto cell = explain_relative_cell<float>(answer->head(Stream::content, 3, 1), 0, j);
+        const std::string text = cell_text(cell, RelativeScheme::xlnet, {"tiny-xlnet", "", "the", "the", ""}, {});
+        const std::string sum = segments ? "\nsum ac + bd + ef            " : "\nsum ac + bd                 ";
+        CHECK_THAT(text, Catch::Contains(sum + exact_text(cell.sum) + "\n"));
+        CHECK((text.find("(q+s)\u00b7g") != std::string::npos) == segments);
+        return text;
+    };
+    REQUIRE(exhibit->types().front() != exhibit->types().back());
+    CHECK_THAT(text_of(true, 1), Catch::Contains("the same: row 0 of the table"));
+    CHECK_THAT(text_of(true, 8), Catch::Contains("another one: row 1 of the table"));
+    CHECK_THAT(text_of(false, 8), !Catch::Contains("of the table"));
+}
+
 TEST_CASE("permutation exhibit: what the page draws is what the model is given", "[viewer][xlnet][law]") {
     const auto exhibit = sentence();
     for (const char* order : {"4 6", "6 4", "9 1 5 3 2 4 6 7 8", "1"}) {
@@ -98,6 +117,13 @@ TEST_CASE("permutation exhibit: any sentence; a mask is a question", "[viewer][x
     CHECK(exhibit->is_mask(targets.front()));
     const auto answer = ask({exhibit, cards, false, 0});
     CHECK(answer->chances.front().best == "paris");
+    CHECK(answer->chances.front().best_probability > 0.5);
+    CHECK(answer->chances.front().probability < 0.5);  // of the mask itself
+    CHECK(answer->reversed.empty());                   // one word has no other order
+    CHECK(answer->row_of(Stream::content, answer->length() - 1) == answer->length() - 1);
+    CHECK(answer->row_of(Stream::content, answer->length()) == -1);
+    CHECK(answer->row_of(Stream::query, targets.front()) == 0);
+    CHECK(answer->row_of(Stream::query, 0) == -1);
     const auto own = sentence(choice_of("lucy went to the market"));
     std::string names;
     for (const Index position : predicted_of(own->usual_cards()))
@@ -115,6 +141,8 @@ TEST_CASE("permutation exhibit: one word, and six hundred", "[viewer][xlnet]") {
     const auto cell = explain_relative_cell<float>(answer->head(Stream::query, 0, 0), 0, 0);
     CHECK(cell.softmax.sees_nothing);
     CHECK(cell.softmax.probability == answer->stage(Stream::query, 0, "probs", 0)(0, 0));
+    CHECK_THAT(cell_text(cell, RelativeScheme::xlnet, {"tiny-xlnet", "", "a", "a", ""}, {}),
+               Catch::Contains("the query sees no key at all\nprobability                 1\n"));
     std::string words;
     for (int n = 0; n < 600; ++n) words += n % 2 == 0 ? "paris " : "france ";
     const auto many = sentence(choice_of(words));

@@ -71,6 +71,9 @@ TEST_CASE("phasors: the frame holds everything and has the shape of the room", "
         }
     }
     CHECK(frame_around({}, 1, 0).x1 == 1);
+    const Frame away = frame_around({{2, 1}, {6, 4}}, 1, 0);  // the origin is in it
+    CHECK(away.x0 == 0);
+    CHECK(away.x1 == 6);
 }
 
 TEST_CASE("phasors: a dragged hand chooses the nearest position that points there", "[viewer][rope]") {
@@ -105,4 +108,6 @@ TEST_CASE("phasors: dials become as large as the room allows", "[viewer][rope]")
     CHECK(dial_columns(16, 100, 1600, 0) == 1);
     CHECK(dial_columns(1, 300, 300, 20) == 1);
     CHECK(dial_columns(16, 400, 400, 0) == 4);
+    CHECK(dial_columns(4, 400, 200, 80) == 4);  // names take room from every row
+    CHECK(dial_columns(5, 300, 200, 0) == 3);   // the last row counts, also half empty
 }

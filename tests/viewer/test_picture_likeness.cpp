@@ -85,6 +85,42 @@ TEST_CASE("likeness: a shifted panel, a missing line, another colour are seen", 
     }
 }
 
+TEST_CASE("likeness: small faults of a real page are seen", "[viewer][likeness]") {
+    const auto golden = [](const char* name) {
+        return read_picture(std::filesystem::path(LOCUS_SOURCE_DIR) / "tests/viewer/golden" / name);
+    };
+    const auto part = [](const Picture& of, int left, int top, int right, int bottom, auto paint) {
+        Picture other = of;
+        for (int y = top; y < bottom; ++y)
+            for (int x = left; x < right; ++x) paint(other, x, y);
+        return other;
+    };
+    // In pixels of the golden pictures, which are two of the screen's.
+    const Picture positions = golden("positions_dark_1280.png"), attention = golden("attention_light_1280.png");
+    REQUIRE(positions.width == 640);
+    REQUIRE(attention.width == 640);
+    const auto erased = [&](const Picture& of, int left, int top, int right, int bottom) {
+        return part(of, left, top, right, bottom,
+                    [&](Picture& other, int x, int y) { std::copy_n(of.at(left, top), 3, other.at(x, y)); });
+    };
+    const auto moved = [&](const Picture& of, int left, int top, int right, int bottom, int by) {
+        return part(erased(of, left, top, right, bottom), left, top, right, bottom,
+                    [&](Picture& other, int x, int y) { std::copy_n(of.at(x, y), 3, other.at(x + by, y)); });
+    };
+    const auto exchanged = [&](const Picture& of, int left, int top, int right, int bottom) {
+        return part(of, left, top, right, bottom,
+                    [](Picture& other, int x, int y) { std::swap(other.at(x, y)[0], other.at(x, y)[2]); });
+    };
+    CHECK_FALSE(likeness(positions, moved(positions, 146, 273, 275, 281, 1)).alike());   // the legend, 2 of the screen
+    CHECK_FALSE(likeness(positions, moved(positions, 146, 273, 275, 281, 3)).alike());   // and 6
+    CHECK_FALSE(likeness(positions, erased(positions, 440, 274, 484, 281)).alike());     // what the axes mean
+    CHECK_FALSE(likeness(positions, erased(positions, 117, 361, 130, 369)).alike());     // one tick
+    CHECK_FALSE(likeness(attention, erased(attention, 381, 364, 484, 371)).alike());     // an axis title
+    CHECK_FALSE(likeness(attention, exchanged(attention, 380, 241, 483, 349)).alike());  // blue and orange curves
+    CHECK_FALSE(likeness(attention, moved(attention, 603, 69, 633, 76, -1)).alike());    // one number of the column
+    CHECK_FALSE(likeness(attention, erased(attention, 594, 97, 597, 104)).alike());      // a bar that ends early
+}
+
 TEST_CASE("likeness: shrinking keeps the mean and drops what is left over", "[viewer][likeness]") {
     Picture picture{5, 2, {}};
     for (int n = 0; n < 10; ++n) picture.rgb.insert(picture.rgb.end(), {std::uint8_t(n * 10), 100, 255});

@@ -1,13 +1,19 @@
 // The viewer runs other programs of this build: it waits for what they say, and never longer than it must.
-#include <catch2/catch.hpp>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
 #include "core/check.h"
+#include "tests/temporary_folder.h"
 #include "viewer/program.h"
 
 namespace {
@@ -28,6 +34,25 @@ double seconds_of(const std::function<void()>& work) {
 
 bool runs(const std::string& process) { return fs::exists("/proc/" + process); }
 
+/// "R", "S", ... as the system names it; "Z": it has ended and was not waited for.
+std::string condition_of(const std::string& process) {
+    std::ifstream file("/proc/" + process + "/stat");
+    std::string id, name, condition;
+    file >> id >> name >> condition;
+    return condition;
+}
+
+void wait_until(const std::function<bool()>& true_now) {
+    for (int n = 0; n < 1000 && !true_now(); ++n) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    REQUIRE(true_now());
+}
+
+std::string line_of(const fs::path& file) {
+    std::string line;
+    std::getline(std::ifstream(file) >> std::ws, line);
+    return line;
+}
+
 }  // namespace
 
 TEST_CASE("a program's two outputs and its status are kept apart", "[program]") {
@@ -45,7 +70,20 @@ TEST_CASE("words reach a program as they are, no shell reads them", "[program]")
     CHECK(run_program("/usr/bin/printf", {"%s|%s", odd, ""}).out == odd + "|");
 }
 
-TEST_CASE("a program has no input", "[program]") { CHECK(run_program("/bin/cat", {}, {}, 20).out.empty()); }
+TEST_CASE("a program has no input, whatever this one could read", "[program]") {
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe(ends.data()) == 0);
+    REQUIRE(::write(ends[1], "not for you", 11) == 11);
+    ::close(ends[1]);
+    const int own = ::dup(STDIN_FILENO);
+    ::dup2(ends[0], STDIN_FILENO);
+    const ProgramOutput output = run_program("/bin/cat", {}, {}, 20);
+    if (own >= 0) ::dup2(own, STDIN_FILENO);
+    if (own >= 0) ::close(own);
+    ::close(ends[0]);
+    CHECK(output.out.empty());
+    CHECK(output.succeeded());
+}
 
 TEST_CASE("long outputs on both sides come whole", "[program]") {
     const ProgramOutput output = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; printf end");
@@ -54,14 +92,60 @@ TEST_CASE("long outputs on both sides come whole", "[program]") {
     CHECK(output.out.ends_with("end"));
 }
 
+TEST_CASE("what a program wrote just before it ended is read", "[program]") {
+    const test::TemporaryFolder folder;
+    const std::string told = folder / "told", go = folder / "go";
+    bool held = false;
+    // Between two readings: the program writes more than one of them takes, and ends.
+    const StopAsked hold = [&] {
+        if (held || line_of(told).empty()) return false;
+        held = true;
+        const std::string process = line_of(told);
+        const int pipe = ::open(("/proc/" + process + "/fd/1").c_str(), O_WRONLY);
+        REQUIRE(::fcntl(pipe, F_SETPIPE_SZ, 1 << 20) >= 1 << 20);
+        ::close(pipe);
+        std::ofstream(go) << "go";
+        wait_until([&] { return condition_of(process) == "Z"; });
+        return false;
+    };
+    const ProgramOutput output = shell("echo $$ >'" + told + "'; while [ ! -e '" + go +
+                                           "' ]; do sleep 0.01; done; head -c 500000 /dev/zero; echo last words >&2",
+                                       hold);
+    CHECK(held);
+    CHECK(output.out.size() == 500000);
+    CHECK(output.err == "last words\n");
+    CHECK(output.succeeded());
+}
+
+TEST_CASE("a program that writes without end is stopped", "[program]") {
+    const ProgramOutput output = shell("cat /dev/zero", {}, 120);
+    CHECK(output.end == End::too_long);
+    CHECK(output.out.size() > std::size_t{256} << 20);
+    CHECK(output.out.size() < std::size_t{257} << 20);
+    CHECK(output.trouble("locus-kit") == "locus-kit wrote more than 256 MiB and was stopped");
+}
+
+TEST_CASE("signals that this program ignores or holds back end another one all the same", "[program]") {
+    sigset_t held, before;
+    ::sigemptyset(&held);
+    ::sigaddset(&held, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &held, &before);
+    const ProgramOutput blocked = shell("kill -TERM $$; echo still here");
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    CHECK(blocked.status == 128 + SIGTERM);
+    const auto usual = ::signal(SIGTERM, SIG_IGN);
+    const ProgramOutput ignored = shell("kill -TERM $$; echo still here");
+    ::signal(SIGTERM, usual);
+    CHECK(ignored.status == 128 + SIGTERM);
+}
+
 TEST_CASE("a program that does not end is killed after its time, with what it had started", "[program]") {
     ProgramOutput output;
     CHECK(seconds_of([&] { output = shell("sleep 60 & echo $!; wait", {}, 0.3); }) < 10);
     CHECK(output.end == End::too_late);
     const std::string sleeper = output.out.substr(0, output.out.find('\n'));
     REQUIRE_FALSE(sleeper.empty());
-    for (int n = 0; n < 200 && runs(sleeper); ++n) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    CHECK_FALSE(runs(sleeper));
+    wait_until([&] { return !runs(sleeper) || condition_of(sleeper) == "Z"; });
 }
 
 TEST_CASE("a program that closed its outputs is still waited for", "[program]") {
@@ -69,10 +153,12 @@ TEST_CASE("a program that closed its outputs is still waited for", "[program]") 
     CHECK(output.status == 5);
 }
 
-TEST_CASE("a child that a program leaves behind does not hold the answer back", "[program]") {
+TEST_CASE("a child that a program leaves behind does not hold the answer back, and ends with it", "[program]") {
     ProgramOutput output;
-    CHECK(seconds_of([&] { output = shell("sleep 60 & echo done"); }) < 10);
-    CHECK(output.out == "done\n");
+    CHECK(seconds_of([&] { output = shell("sleep 60 & echo $!"); }) < 10);
+    const std::string sleeper = output.out.substr(0, output.out.find('\n'));
+    REQUIRE_FALSE(sleeper.empty());
+    wait_until([&] { return !runs(sleeper) || condition_of(sleeper) == "Z"; });
     CHECK(output.succeeded());
 }
 
@@ -87,14 +173,17 @@ TEST_CASE("a program can be stopped from another thread", "[program]") {
               output = shell(
                   "sleep 60", [&] { return stop.load(); }, 30);
           }) < 10);
+    CHECK(stop);  // not before it was asked to
     later.join();
     CHECK(output.end == End::cancelled);
     CHECK(output.trouble("locus-kit") == "locus-kit was stopped");
+    CHECK(shell("sleep 0.1; echo done", [] { return false; }).out == "done\n");
 }
 
 TEST_CASE("how a program failed is one sentence", "[program]") {
     CHECK(shell("true").trouble("locus-kit").empty());
     CHECK(shell("exit 4").trouble("locus-kit") == "locus-kit ended with status 4 and said nothing");
+    CHECK(shell("echo ' ' >&2; exit 4").trouble("locus-kit") == "locus-kit ended with status 4 and said nothing");
     CHECK(shell("kill -SEGV $$").trouble("locus-kit") == "locus-kit was ended by signal 11 (Segmentation fault)");
     CHECK(shell("kill -SEGV $$").status == 128 + 11);
     CHECK(shell("echo a >&2; echo 'locus kit: no such mistake' >&2; exit 2").trouble("locus-kit") ==

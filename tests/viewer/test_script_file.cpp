@@ -45,6 +45,14 @@ TEST_CASE("script: actions are read as they are written", "[viewer][script]") {
     CHECK(std::get<PointPlace>(drag.from).y == 4);
     CHECK(std::get<TextPlace>(drag.to).text == "Keys");
     CHECK_FALSE(drag.right);
+    const auto turned =
+        only<DragAction>(R"({"drag": {"from": "nothing", "to": "nothing"}, "button": "right", "ctrl": true})");
+    CHECK((turned.right && turned.ctrl && !turned.shift));
+    const auto left = only<ClickAction>(R"({"click": {"item": "a"}, "button": "left", "ctrl": true})");
+    CHECK((!left.right && !left.twice && left.ctrl && !left.shift));
+    CHECK(std::get<ItemPlace>(left.at).x == 0.5);  // the middle
+    CHECK(std::get<ItemPlace>(only<HoverAction>(R"({"hover": {"item": "a", "at": [0.1, 0.9]}})").at).x == 0.1);
+    CHECK(only<SetAction>(R"({"text": "a b"})").name_and_value == "text=a b");
     CHECK(only<WheelAction>(R"({"wheel": {"at": "nothing", "steps": -2}})").steps == -2);
     CHECK_FALSE(only<WaitAction>(R"({"wait": "settled"})").seconds);
     CHECK(*only<WaitAction>(R"({"wait": 1.5})").seconds == 1.5);
@@ -73,7 +81,7 @@ TEST_CASE("script: keys by name", "[viewer][script]") {
     CHECK(parse_key("?") == KeyPress{Key::character, '?', false, false});
     CHECK(parse_key("\u00e9") == KeyPress{Key::character, 0xe9, false, false});
     CHECK(parse_key("ESC") == KeyPress{Key::escape, 0, false, false});
-    for (const char* wrong : {"", "Ctrl+", "F13", "ab", "Meta+x"}) {
+    for (const char* wrong : {"", " ", "\t", "Ctrl+", "Ctrl+ ", "F13", "ab", "Meta+x"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_key(wrong), Error);
     }
@@ -95,6 +103,20 @@ TEST_CASE("script: a wrong file is refused by file, action, field and what was e
         {R"({"actions": [{"click": "nothing", "button": "middle"}]})",
          "2 play.json: action 1: \"button\" is \"middle\", expected left or right"},
         {R"({"actions": [{"click": "nothing", "twice": true}]})", "a field \"twice\", which means nothing here"},
+        {R"({"actions": [{"click": "nothing", "double": 1}]})", "\"double\" is 1, expected true or false"},
+        {R"({"actions": [{"hover": {"item": "a", "cell": [1, 2]}}]})", "a field \"cell\", which means nothing here"},
+        {R"({"actions": [{"drag": {"from": "nothing", "to": "nothing", "button": "right"}}]})",
+         "a field \"button\", which means nothing here"},
+        {R"({"actions": [{"wheel": {"at": "nothing", "steps": 1, "ctrl": true}}]})",
+         "a field \"ctrl\", which means nothing here"},
+        {R"({"actions": [{"assert": {"text": "a", "is": "b"}}]})", "a field \"is\", which means nothing here"},
+        {R"({"actions": [{"hover": {"matrix": "c2p", "cell": [1, 2, 3]}}]})", "\"cell\" is [1,2,3]"},
+        {R"({"actions": [{"hover": {"matrix": "c2p", "cell": [1, 2.5]}}]})", "\"cell\" is [1,2.5]"},
+        {R"({"actions": [{"hover": {"point": [-1, 3]}}]})", "\"point\" is [-1"},
+        {R"({"actions": [{"hover": {"matrix": "c2p", "cell": [1, 2000000]}}]})", "\"cell\" is [1,2000000]"},
+        {R"({"actions": [{"wait": 61}]})", "\"wait\" is 61"},
+        {R"({"actions": [{"size": [9000, 700]}]})", "\"size\" is [9000,700]"},
+        {R"({"actions": [{"size": [800, 599]}]})", "\"size\" is [800,599]"},
         {R"({"actions": [{"key": "Hyper"}]})", "2 play.json: action 1: \"Hyper\" is no key, expected"},
         {R"({"actions": [{"wait": -1}]})", "\"wait\" is -1, expected \"settled\" or seconds from 0 to 60"},
         {R"({"actions": [{"size": [100, 700]}]})", "\"size\" is [100,700], expected width and height"},

@@ -29,4 +29,9 @@ TEST_CASE("tape: a word keeps its place when the memory shrinks, its key does no
     CHECK(tape.word_of(tape.key_of(30)) == 30);
     CHECK(tape.word_at(-5) == 0);
     CHECK(tape.word_at(500) == 47);
+    const SegmentTape aside{100, 580, 24, 5, 24};
+    for (Index word = 0; word < aside.words(); ++word) {
+        CHECK(aside.word_at(aside.edge(word) + 1) == word);
+        CHECK(aside.word_at(aside.edge(word + 1) - 1) == word);
+    }
 }

@@ -54,6 +54,20 @@ TEST_CASE("sheets: an index that does not lie in the stage has no place", "[view
     CHECK_FALSE(place_of(stage, {0, 3, 0, 0}));
     CHECK_FALSE(place_of(stage, {0, 0, -1, 0}));
     CHECK_THROWS_AS(sheet_of(stage, 2, 0), Error);
+    CHECK_THROWS_AS(sheet_of(stage, 0, 3), Error);
+    CHECK_THROWS_AS(sheet_of(stage, -1, 0), Error);
+    CHECK_THROWS_AS(sheet_of(stage, 0, -1), Error);
+    CHECK_FALSE(place_of(stage, {0, 0, 0, 5}));
+}
+
+TEST_CASE("sheets: axes in words", "[viewer][compare]") {
+    CHECK(axis_in_words("Tq") == "query");
+    CHECK(axis_in_words("Tk") == "key");
+    CHECK(axis_in_words("2k") == "table row");
+    CHECK(axis_in_words("") == "value");
+    CHECK(axis_in_words("row") == "row");
+    for (const char* axis : {"T", "Tq", "Tk"}) CHECK(counts_tokens(axis));
+    for (const char* axis : {"H", "d", "2k", "N", ""}) CHECK_FALSE(counts_tokens(axis));
 }
 
 TEST_CASE("sheets: names of stages in other layers", "[viewer][compare]") {

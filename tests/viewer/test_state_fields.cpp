@@ -19,6 +19,10 @@ TEST_CASE("state fields: every name is there once, and what it says it can read"
         CHECK(field.get(state) == field.get(fresh));
     }
     CHECK(changed_fields(fresh).empty());
+    State unlocked;
+    set_field(unlocked, "locked=no");
+    CHECK_FALSE(unlocked.locked);
+    CHECK(changed_fields(unlocked) == std::vector<std::string>{"locked=no"});
 }
 
 TEST_CASE("state fields: what was changed is said, and makes the same screen again", "[view][state]") {
@@ -41,6 +45,27 @@ TEST_CASE("state fields: what was changed is said, and makes the same screen aga
     CHECK(again.view.first_j == 0.1);
 }
 
+TEST_CASE("state fields: each is a place of its own", "[view][state]") {
+    const State fresh;
+    std::vector<std::string> values = {"1,0,2", "2,1", "1,2", "0", "1", "2", "3", "no", "yes", "words"};
+    // The last word that a field offers is none that it starts with.
+    for (const char* word : {"hf", "light", "mean", "stage", "share", "pass-1", "clamp", "half-split", "scores",
+                             "channels", "reach", "xlnet", "query", "content", "tf-idf", "cuda"})
+        values.emplace_back(word);
+    for (const StateField& field : state_fields()) {
+        State state;
+        for (const std::string& value : values) {
+            try {
+                field.set(state, value);
+            } catch (const Error&) {  // not of its kind: another one
+            }
+            if (field.get(state) != field.get(fresh)) break;
+        }
+        INFO(field.name);
+        CHECK(changed_fields(state, fresh) == std::vector<std::string>{field.name + "=" + field.get(state)});
+    }
+}
+
 TEST_CASE("state fields: a bad name or value is refused in one sentence", "[view][state]") {
     State state;
     const auto refused = [&](const std::string& set, const std::string& expected) {
@@ -55,6 +80,17 @@ TEST_CASE("state fields: a bad name or value is refused in one sentence", "[view
     refused("theme=pink", "one of dark, light, contrast");
     refused("locked=1", "yes or no");
     refused("cell=3", "I,J");
+    refused("cell=-1,2", "I,J");
+    refused("cell=1,-2", "I,J");
+    refused("zoom=0.4", "0.5 to 4");
+    refused("zoom=4.1", "0.5 to 4");
+    refused("decoder.strength=1.5", "0 to 1");
+    refused("zoom=1,5", "zoom is \"1,5\"");
+    refused("masked=2,2", "rising whole numbers");
+    refused("masked=3,1", "rising whole numbers");
+    refused("masked=1,,2", "rising whole numbers");
+    refused("view=-1,0,2", "I,J,N");
+    refused("view=0,0,-2", "I,J,N");
     refused("view=1,2", "I,J,N");
     CHECK(changed_fields(state).empty());
 }

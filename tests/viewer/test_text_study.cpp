@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "tests/seeded.h"
 #include "viewer/text_corpus.h"
@@ -99,6 +101,14 @@ TEST_CASE("text page: counts, weights and cosines are those of sums by hand", "[
             const auto at = counts[static_cast<std::size_t>(d)].find(word);
             const bool there = at != counts[static_cast<std::size_t>(d)].end();
             CHECK(tables.counts(d, w) == (there ? at->second : 0));
+            CHECK(std::abs(
+                      tables.tf(d, w) -
+                      (there ? at->second / static_cast<double>(plain_words(kLines[static_cast<std::size_t>(d)]).size())
+                             : 0)) < 1e-15);
+            double holding = 0;
+            for (const auto& other : counts) holding += static_cast<double>(other.count(word));
+            CHECK(tables.df[static_cast<std::size_t>(w)] == holding);
+            CHECK(tables.idf[w] == Approx(std::log10(4 / holding)).margin(1e-15));
             CHECK(std::abs(tables.weights(d, w) - (there ? weights[static_cast<std::size_t>(d)][word] : 0)) < 1e-15);
         }
     for (std::size_t a = 0; a < 4; ++a)
@@ -134,13 +144,15 @@ TEST_CASE("text page: the plan carries every word, and its price is the distance
         const TravelPlan& plan = study->plan;
         REQUIRE(plan.unavailable.empty());
         const PlacedWords &a = study->words_of(pair.i), &b = study->words_of(pair.j);
-        double price = 0;
+        double price = 0, dearest = std::numeric_limits<double>::infinity();
         for (const Travel& travel : travels(plan.movers)) {
             double square = 0;
             for (Index c = 0; c < a.vectors.cols(); ++c)
                 square += std::pow(a.vectors(travel.move.i, c) - b.vectors(travel.move.j, c), 2);
             CHECK(std::abs(travel.distance - std::sqrt(square)) < 1e-7);
             price += travel.flow * std::sqrt(square);
+            CHECK(travel.flow * travel.distance <= dearest);
+            dearest = travel.flow * travel.distance;
         }
         CHECK(std::abs(price - plan.movers.distance) < 1e-7);
         CHECK(std::abs(study->tables->distances(pair.i, pair.j) - plan.movers.distance) < 1e-12);
@@ -150,6 +162,15 @@ TEST_CASE("text page: the plan carries every word, and its price is the distance
         for (Index w = 0; w < static_cast<Index>(a.words.size()); ++w)
             CHECK(std::abs(plan.movers.flow.row(w).sum() - counts.at(a.words[static_cast<std::size_t>(w)].text) / all) <
                   1e-12);
+        RowVector<double> between = RowVector<double>::Zero(a.vectors.cols());
+        for (const auto& [placed, line, sign] : {std::tuple{&a, pair.i, 1.0}, {&b, pair.j, -1.0}})
+            for (std::size_t w = 0; w < placed->words.size(); ++w) {
+                const std::string& sentence = kLines[static_cast<std::size_t>(line)];
+                between += sign * counted(sentence).at(placed->words[w].text) /
+                           static_cast<double>(plain_words(sentence).size()) *
+                           placed->vectors.row(static_cast<Index>(w));
+            }
+        CHECK(std::abs(plan.centroids - between.norm()) < 1e-12);
         CHECK(plan.bound.larger() <= plan.movers.distance + 1e-9);
         CHECK(plan.centroids <= plan.movers.distance + 1e-9);
     }
@@ -224,6 +245,19 @@ TEST_CASE("text page: two hundred documents, and lines beyond what is compared",
     CHECK(study->tables->distances == study->tables->distances.transpose());
 }
 
+TEST_CASE("text page: twelve thousand words are compared, one more is left out with its line", "[view][text_page]") {
+    const auto words = [](int count) {
+        std::string line;
+        for (int n = 0; n < count; ++n) line += n % 2 == 0 ? "rain " : "snow ";
+        return line + "\n";
+    };
+    CHECK(study_of(words(8000) + words(4000))->tables->left_out == 0);
+    const auto more = study_of(words(8000) + words(4000) + "hail\n");
+    CHECK(more->documents() == 2);
+    CHECK(more->tables->left_out == 1);
+    CHECK(study_of(words(12001))->documents() == 1);  // never nothing
+}
+
 TEST_CASE("text page: Chinese, Hebrew and a line of 5000 characters", "[view][text_page]") {
     const auto study = study_of(
         "\xe6\x88\x91\xe5\x96\x9c\xe6\xac\xa2\xe6\x96\xb0\xe8\xbd\xa6\n"
@@ -255,6 +289,8 @@ TEST_CASE("text page: another pair does not learn the words again, other documen
     CHECK(pair->tables != other->tables);
     CHECK(other->documents() == 5);
     CHECK(first->serial != pair->serial);
+    const auto fewer = studies.answer({joined(kLines) + "snow", false, 2, {2, 3}});
+    CHECK(fewer->tables->bag.words.size() < other->tables->bag.words.size());
 }
 
 TEST_CASE("text page: the small corpus has no sentence of one word and says the same every time", "[view][text_page]") {

@@ -112,16 +112,34 @@ TEST_CASE("maps: lightness goes one way along every map, for every eye", "[viewe
                 CHECK(way * (lightness(both, 0.5 + (n + 1) / 64.0) - lightness(both, 0.5 + n / 64.0)) > 0);
                 CHECK(way * (lightness(both, 0.5 - (n + 1) / 64.0) - lightness(both, 0.5 - n / 64.0)) > 0);
             }
+            for (const MapKind term : {MapKind::c2c, MapKind::c2p, MapKind::p2c})
+                for (int n = 0; n < 32; ++n) {
+                    const ColourMap& map = ColourMap::of_theme(term, name);
+                    CHECK(way * (lightness(map, (n + 1) / 32.0) - lightness(map, n / 32.0)) > 0);
+                }
             // The same size with the other sign is another colour.
             for (const double size : {0.25, 0.5})
                 CHECK(difference(seen_by(eye, both.at(0.5 - size)), seen_by(eye, both.at(0.5 + size))) > 40);
         }
 }
 
+TEST_CASE("maps: a term's map holds the term's colour, and every map begins where nothing is seen", "[viewer][desk]") {
+    for (const ThemeName name : kAll) {
+        INFO(kThemeNames[static_cast<std::size_t>(name)]);
+        const ThemeColours& c = theme_colours(name);
+        CHECK(ColourMap::of_theme(MapKind::c2c, name).at(0.75) == c.c2c);
+        CHECK(ColourMap::of_theme(MapKind::c2p, name).at(0.75) == c.c2p);
+        CHECK(ColourMap::of_theme(MapKind::p2c, name).at(0.75) == c.p2c);
+        for (const MapKind kind : {MapKind::sequential, MapKind::c2c, MapKind::c2p, MapKind::p2c})
+            CHECK(contrast(ColourMap::of_theme(kind, name).at(0), c.panel) < 1.05);
+        CHECK(contrast(ColourMap::of_theme(MapKind::diverging, name).at(0.5), c.panel) < 1.1);
+    }
+}
+
 TEST_CASE("maps: what is no number is told from every value and from hidden cells", "[viewer][desk]") {
     for (const ThemeName name : kAll) {
         CHECK(distance(kNotANumber, theme_colours(name).hidden) > 100);
-        for (const MapKind kind : {MapKind::diverging, MapKind::sequential})
+        for (const MapKind kind : {MapKind::diverging, MapKind::sequential, MapKind::c2c, MapKind::c2p, MapKind::p2c})
             for (int n = 0; n <= 64; ++n)
                 CHECK(distance(kNotANumber, ColourMap::of_theme(kind, name).at(n / 64.0)) > 100);
     }

@@ -1,6 +1,7 @@
 // locus bench cuda: what the compiler made of every kernel, and, with a device, all CUDA tests and the measurements.
 // It runs where there is nothing but a driver: no library that is not part of it.
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "core/cli/program.h"
 #include "core/io/whole_file.h"
 #include "cuda/fused_timing.h"
+#include "cuda/ladder/rungs.h"
 #include "cuda/roofline.h"
 #include "cuda/runtime.h"
 #include "tests/bench/cuda/cubin.h"
@@ -139,6 +141,42 @@ std::vector<cuda::TimedShape> shapes() {
     return all;
 }
 
+/// Every rung of the ladder at one length; the tests have compared all of them before.
+ordered_json measure_ladder(int tokens) {
+    constexpr Index kHeads = 12, kWidth = 64;
+    std::cerr << "ladder, T " << tokens << std::endl;
+    const BucketLine line = BucketLine::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
+    cuda::FusedInput input;
+    input.q = input.k = input.v = Tensor<float>({1, kHeads, tokens, kWidth});
+    input.k_r = input.q_r = Tensor<float>({kHeads, 2 * line.span(), kWidth});
+    input.scale = 1 / std::sqrt(3.0f * kWidth);
+    ordered_json row = {{"T", tokens}};
+    for (const cuda::NamedRung& named : cuda::kLadder) {
+        try {
+            row[named.name] =
+                named.rung == cuda::Rung::fused
+                    ? cuda::time_fused_forward({1, kHeads, tokens, kWidth, 256, 512}, cuda::FusedPrecision::f32)
+                          .milliseconds
+                    : cuda::time_rung(named.rung, input, line);
+        } catch (const Error& error) {
+            row[named.name] = error.what();  // too little memory for the tables of a long text
+        }
+    }
+    return row;
+}
+
+void print_ladder(const ordered_json& report) {
+    std::vector<std::vector<std::string>> rows = {{"ladder, f32, ms"}};
+    for (const cuda::NamedRung& named : cuda::kLadder) rows.front().push_back(named.name);
+    for (const ordered_json& row : report["ladder"]) {
+        rows.push_back({"T " + std::to_string(row["T"].get<int>())});
+        for (const cuda::NamedRung& named : cuda::kLadder)
+            rows.back().push_back(row[named.name].is_number() ? text_of(row[named.name].get<double>(), 3)
+                                                              : std::string("not measured"));
+    }
+    std::cout << columns(rows);
+}
+
 void print_measured(const ordered_json& report) {
     std::vector<std::vector<std::string>> rows = {
         {"kernel", "numbers", "B", "T", "positions", "ms", "floor", "% of it", "how"}};
@@ -169,6 +207,8 @@ ordered_json report() {
         for (const int tokens : {128, 512, 2048})
             all["measured"].push_back(measure(kernel, {1, 12, tokens, 64, 256, 512}, "f32", false));
     }
+    all["ladder"] = ordered_json::array();
+    for (const int tokens : {128, 512, 2048}) all["ladder"].push_back(measure_ladder(tokens));
     return all;
 }
 
@@ -186,10 +226,12 @@ int run(const Options& options) {
         const std::string text = all.dump(1) + "\n";
         write_whole_file(options.report, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
     }
-    if (options.json)
+    if (options.json) {
         std::cout << all.dump(1) << '\n';
-    else
+    } else {
         print_measured(all);
+        print_ladder(all);
+    }
     return all["tests"]["passed"].get<bool>() ? 0 : 1;
 }
 

@@ -1,0 +1,60 @@
+// Whole models through the twins leave the stages that the CPU leaves, under the same names, with the same numbers as
+// far as rounding allows.  The CPU in float64 is the reference; the twins run on the host and, where there is one, on
+// the device.
+#include "core/compare.h"
+#include "cuda/operations.h"
+#include "cuda/twin_operations.h"
+#include "tests/cuda/host_place.h"
+#include "tests/cuda/model_cases.h"
+#include "tests/cuda/near.h"
+
+using namespace locus;
+using namespace locus::test;
+
+namespace {
+
+template <class Scalar>
+void check_models(const Operations<Scalar>& twins) {
+    for (const ModelCase& one : model_cases())
+        for (const Dialect dialect : kDialects) {
+            INFO(one.name << ", " << to_string(dialect));
+            const Trace reference = open_model_on(one, cpu_operations<double>())->forward(one.segments(), dialect);
+            const Trace found = open_model_on(one, twins)->forward(one.segments(), dialect);
+            REQUIRE(found.names() == reference.names());
+            for (const Stage& expected : reference.stages()) {
+                INFO(expected.name);
+                const Stage& stage = found.at(expected.name);
+                const bool whole = std::string(expected.dtype()) == "I64";
+                CHECK(deviation(expected, stage) <=
+                      (whole ? 0 : derived_tolerance(reference, expected, stage).relative));
+            }
+        }
+}
+
+/// What nobody asked for by itself is added straight into the scores: another way through the pass.
+template <class Scalar>
+void check_ends(const Operations<Scalar>& twins) {
+    for (const ModelCase& one : model_cases()) {
+        INFO(one.name);
+        const auto model = open_model_on(one, twins);
+        const Trace whole = model->forward(one.segments(), Dialect::reference);
+        const std::string last = whole.stages().back().name;
+        const Trace end = model->forward(one.segments(), Dialect::reference, StageFilter(last));
+        CHECK(deviation(whole.at(last), end.at(last)) == 0);
+    }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("cuda emulation: whole models through the cells leave the CPU's stages", "[emulation]", float,
+                   double) {
+    const cuda::TwinOperations<TestType, HostPlace> twins;
+    check_models<TestType>(twins);
+    check_ends<TestType>(twins);
+}
+
+TEMPLATE_TEST_CASE("cuda: whole models on the device leave the CPU's stages", "[cuda]", float, double) {
+    if (!has_device()) return;
+    check_models<TestType>(cuda::device_operations<TestType>());
+    check_ends<TestType>(cuda::device_operations<TestType>());
+}
