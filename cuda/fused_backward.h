@@ -19,6 +19,7 @@
 #include "cuda/online_softmax.h"
 #include "cuda/operand_rows.h"
 #include "cuda/position_tables.h"
+#include "cuda/row_sums.h"
 #include "cuda/short_float.h"
 
 namespace locus::cuda {
@@ -49,6 +50,7 @@ public:
         : block_(block),
           operands_(block),
           tables_(block, args.forward.scale * kLog2e),
+          sums_(block),
           side_{args},
           layout_(BackwardLayout::of(tile_outer, tile_inner, width, capacity, around_keys,
                                      side_.outer_rows() != nullptr, side_.inner_rows() != nullptr)),
@@ -75,7 +77,6 @@ private:
     using Operands = OperandRows<Scalar, width, kThreads, Block>;
     static constexpr int kWindowRows = ForwardLayout::window_rows(tile_outer, tile_inner);
     static constexpr int kInnerStride = inner_table_stride(kWindowRows, around_keys);
-    static constexpr int kGradStride = operand_stride(tile_inner) / 2;  // in pairs
 
     template <class Value = std::uint16_t>
     constexpr Value* shared(int bytes) const {
@@ -105,13 +106,15 @@ private:
             }
         });
         block_.arrive();
-        if (!side_.outer_rows() || inner_.count == 0) return;
-        reached_ = side_.forward().line.reached_by(side_.offsets(outer0_, 0, tile_outer, inner_.count, sample_));
+        if (!side_.outer_rows()) return;
+        RowRange reached{0, 0};
+        if (inner_.count > 0)
+            reached = side_.forward().line.reached_by(side_.offsets(outer0_, 0, tile_outer, inner_.count, sample_));
+        sums_.start(shared(layout_.outer_table), stride_, reached);
         load_left(layout_.outer_tokens);
         tables_.fill_of_block(
             shared(layout_.outer_table), stride_, shared(layout_.window), kWindowRows,
-            relative(side_.outer_rows(), reached_.first), reached_.count, [](Lane & r) -> auto& { return r.a; });
-        block_.each([&](Lane& r) { r.running.start(reached_.count); });
+            relative(side_.outer_rows(), reached.first), reached.count, [](Lane & r) -> auto& { return r.a; });
     }
 
     constexpr void load_left(int tokens) {
@@ -232,7 +235,8 @@ private:
                     float score = r.scores[n][2 * below + column] * scale();
                     const int row = positions ? row_of(outer, inner) : 0;
                     if (side_.outer_rows())
-                        score += tables_.at(r, shared(layout_.outer_table) + outer * stride_ + row - reached_.first);
+                        score +=
+                            tables_.at(r, shared(layout_.outer_table) + outer * stride_ + row - sums_.reached().first);
                     if (side_.inner_rows())
                         score += tables_.at(r, shared(layout_.inner_table) + inner * kInnerStride + row - rows.first);
                     const int query = side_.query(outer, inner), at_key = side_.key(outer, inner);
@@ -282,101 +286,20 @@ private:
         });
     }
 
-    /// The lane that runs along a token's pairs: two of a quad have one each.
-    static constexpr bool has_token(const Lane& r) { return r.pair() < 2; }
-    static constexpr int token_of(const Lane& r) { return first_row(r) + r.group() + 8 * r.pair(); }
-    constexpr auto into_table(Lane& r) const {
-        return [this, &r](int column, float sum) {
-            block_.store(r, shared(layout_.outer_table) + token_of(r) * stride_ + column, from_float<Scalar>(sum).bits);
-        };
-    }
-
     /// 3. The scores' gradients by relative row.
     constexpr void sum_by_row(RowRange rows) {
-        if (rows.count == 1) {
-            block_.each([](Lane& r) {
-                clear(r.table);
-                unrolled<tile_inner / 8>(
-                    [&](auto n) { unrolled<4>([&](auto e) { r.table[e / 2] += r.grads[n][e]; }); });
-            });
-            block_.quad_sum([](Lane& r) -> float& { return r.table[0]; });
-            block_.quad_sum([](Lane& r) -> float& { return r.table[1]; });
-            block_.each([&](Lane& r) {
-                if (has_token(r))
-                    r.running.add(rows.first - reached_.first, r.pair() == 0 ? r.table[0] : r.table[1], reached_.count,
-                                  into_table(r));
-            });
-            return;
-        }
-        block_.each([&](Lane& r) {
-            unrolled<tile_inner / 8>([&](auto n) {
-                unrolled<2>([&](auto below) {
-                    const int outer = first_row(r) + r.group() + 8 * below;
-                    block_.store(r, shared<std::uint32_t>(layout_.window) + outer * kGradStride + 4 * n + r.pair(),
-                                 packed<Scalar>(r.grads[n][2 * below], r.grads[n][2 * below + 1]));
-                });
-            });
-        });
-        block_.sync();
-        block_.each([&](Lane& r) {
-            if (!has_token(r)) return;
-            for (int pair = 0; pair < tile_inner / 2; ++pair) {
-                const std::uint32_t two =
-                    block_.load(r, shared<std::uint32_t>(layout_.window) + token_of(r) * kGradStride + pair);
-                const std::uint16_t* place = shared(layout_.places) + place_in_tile(token_of(r), 2 * pair, tile_inner);
-                r.running.add(block_.load(r, place) - reached_.first, to_float(Scalar{static_cast<std::uint16_t>(two)}),
-                              reached_.count, into_table(r));
-                r.running.add(block_.load(r, place - 1) - reached_.first,
-                              to_float(Scalar{static_cast<std::uint16_t>(two >> 16)}), reached_.count, into_table(r));
-            }
-        });
-    }
-
-    /// Of the table of sums; columns that the block does not reach are 0.
-    constexpr std::uint32_t sum_at(const Lane& r, int outer, int column) const {
-        return column >= 0 && column < reached_.count
-                   ? block_.load(r, shared(layout_.outer_table) + outer * stride_ + column)
-                   : std::uint32_t{0};
-    }
-    constexpr std::uint32_t two_sums(const Lane& r, int outer, int column) const {
-        return sum_at(r, outer, column) | sum_at(r, outer, column + 1) << 16;
+        if (rows.count == 1)
+            sums_.add_row(rows.first);
+        else
+            sums_.add_places(shared<std::uint32_t>(layout_.window), shared(layout_.places));
     }
 
     /// 4. The table times the relative rows, and out with it.
     constexpr void finish_table() {
-        block_.each([&](Lane& r) {
-            if (has_token(r)) r.running.finish(reached_.count, into_table(r));
-        });
-        block_.sync();
-        for (int first = 0; first < reached_.count; first += kWindowRows) {
-            const int count = smaller(kWindowRows, reached_.count - first);
-            operands_.copy(shared(layout_.window), relative(side_.outer_rows(), reached_.first + first), width,
-                           round_up(count, 16), count);
-            block_.arrive();
-            for (int step = 0; step < count; step += 16) {
-                block_.each([&](Lane& r) {
-                    const int row = first_row(r) + r.group(), column = first + step + 2 * r.pair();
-                    r.a[0][0] = two_sums(r, row, column);
-                    r.a[0][1] = two_sums(r, row + 8, column);
-                    r.a[0][2] = two_sums(r, row, column + 8);
-                    r.a[0][3] = two_sums(r, row + 8, column + 8);
-                });
-                unrolled<width / 16>([&](auto n) {
-                    operands_.multiply_down(
-                        shared(layout_.window), step, 16 * n, [](Lane& r) { return r.a[0]; },
-                        [](Lane& r) { return &r.d_tokens[2 * decltype(n)::value]; });
-                });
-            }
-            block_.sync();
-        }
-        Scalar* to = ForwardArguments<Scalar>::at(side_.table(), outer_, sample_, head_);
-        const int ahead = reached_.first - side_.args.reached.first;
-        block_.each([&](Lane& r) {
-            for (int outer = first_row(r); outer < first_row(r) + 16 && outer0_ + outer < outer_.count; ++outer)
-                for (int column = 2 * r.lane(); column < side_.args.columns; column += 64)
-                    block_.store_pair(to + (outer0_ + outer) * side_.table().row + column,
-                                      two_sums(r, outer, column - ahead));
-        });
+        sums_.finish();
+        sums_.multiply(shared(layout_.window), kWindowRows, relative(side_.outer_rows(), sums_.reached().first));
+        sums_.store(ForwardArguments<Scalar>::at(side_.table(), outer_, sample_, head_) + outer0_ * side_.table().row,
+                    side_.table().row, outer_.count - outer0_, side_.args.reached.first, side_.args.columns);
     }
 
     constexpr void store() {
@@ -401,12 +324,12 @@ private:
     Block& block_;
     Operands operands_;
     PositionTables<Scalar, width, kThreads, Block> tables_;
+    RowSums<Scalar, width, tile_inner, around_keys, kThreads, Block> sums_;
     const BackwardSide<Scalar, around_keys> side_;
     const BackwardLayout layout_;
     int head_, sample_;
     Tokens outer_, inner_;
     int outer0_, stride_;
-    RowRange reached_{0, 0};
 };
 
 }  // namespace locus::cuda

@@ -329,3 +329,27 @@ TEST_CASE("emulation: fused backward without a term, with hidden keys, with drop
     check_case<Bfloat16, 32, 64, 64>({65, 90, 16, false, true, true, true, 0.25f});
     check_case<Half, 64, 64, 64>({65, 65, 8, true, true, true, false, 0.25f, {5, 0, 65, 33, 1}});
 }
+
+TEST_CASE("emulation: the backward kernels' tiles fit into shared memory for DeBERTa's tables",
+          "[emulation][fused][backward]") {
+    constexpr int kSm80 = 163 * 1024, kSm90 = 227 * 1024;  // the most that one block can have
+    for (const bool around_keys : {false, true}) {
+        const auto bytes = [&](int outer, int inner, int width, int rows) {
+            return cuda::BackwardLayout::of(outer, inner, width, rows, around_keys, true, true).bytes;
+        };
+        CHECK(bytes(64, 64, 64, 512) <= kSm80);   // version 3
+        CHECK(bytes(64, 64, 64, 1024) <= kSm90);  // version 1
+        CHECK(bytes(32, 32, 64, 1024) <= kSm80);
+        CHECK(bytes(64, 32, 128, 512) <= kSm90);
+        CHECK(bytes(32, 32, 128, 1024) <= kSm80);
+        CHECK(bytes(64, 64, 32, 1024) <= kSm90);
+        for (const int width : {32, 64, 128})
+            for (const int tile : {32, 64}) {
+                const auto at =
+                    cuda::BackwardLayout::of(tile, width == 128 ? 32 : tile, width, 512, around_keys, true, true);
+                for (const int place : {at.outer_values, at.inner_tokens, at.inner_values, at.window, at.outer_table,
+                                        at.inner_table, at.places, at.log_sums, at.deltas, at.visible})
+                    CHECK(place % 16 == 0);
+            }
+    }
+}

@@ -116,13 +116,13 @@ ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, c
         row["ms_slowest"] = timed.slowest;
         row["choice"] = timed.choice;
         row["extra_bytes"] = timed.extra_bytes;
-        if (forward && knows_ceilings && precision != "f32") {
+        if (knows_ceilings && precision != "f32") {
             const BucketLine line = shape.max_position > 0
                                         ? BucketLine::logarithmic(shape.tokens, shape.tokens, shape.buckets,
                                                                   shape.max_position, OffsetClamp::official)
                                         : BucketLine::clamped(shape.tokens, shape.tokens, shape.buckets);
-            row["floor_ms"] =
-                1e3 * cuda::forward_work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
+            const auto work = forward ? cuda::forward_work : cuda::backward_work;
+            row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
             row["share_of_floor"] = row["floor_ms"].get<double>() / timed.milliseconds;
         }
     } catch (const Error& error) {
