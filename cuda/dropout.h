@@ -11,6 +11,9 @@ struct TwoNumbers {
 /// Philox 2x32 with 10 rounds: two random numbers for a counter and a key.
 /// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
 constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // many of them stand in a row in a kernel, and most calls have no dropout
+#endif
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t product = std::uint64_t{0xd256d193u} * counter.first;
         counter = {static_cast<std::uint32_t>(product >> 32) ^ key ^ counter.second,

@@ -46,11 +46,13 @@ const BackwardKernel<Scalar>* chosen_kernel(const BackwardArguments<Scalar>& arg
         return nullptr;
     } else {
         const int room = most_shared_bytes();
-        for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>())
-            if (kernel.width == width && kernel.around_keys == around_keys && kernel.bytes(args) <= room &&
-                (kernel.tile_outer == 32 || kernel.outer(args) > kernel.tile_outer / 2))
-                return &kernel;
-        return nullptr;
+        const BackwardKernel<Scalar>* chosen = nullptr;
+        for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>()) {
+            if (kernel.width != width || kernel.around_keys != around_keys || kernel.bytes(args) > room) continue;
+            chosen = &kernel;
+            if (kernel.outer(args) > kernel.tile_outer / 2) break;  // a smaller one if half of it would be empty
+        }
+        return chosen;
     }
 }
 

@@ -147,8 +147,8 @@ private:
         copy(buffer_at(layout_.inner_values, buffer), side_.inner_values(), inner_, inner0, tile_inner);
     }
 
-    /// 2. One tile of inner tokens.
-    constexpr void attend(int inner0, int buffer) {
+    /// 2. One tile of inner tokens.  Inline: a call would put the lane's registers into memory.
+    [[gnu::always_inline]] constexpr void attend(int inner0, int buffer) {
         const int tokens = buffer_at(layout_.inner_tokens, buffer), values = buffer_at(layout_.inner_values, buffer);
         const OffsetRange offsets = side_.offsets(outer0_, inner0, tile_outer, tile_inner, sample_);
         const bool positions = side_.outer_rows() || side_.inner_rows();
@@ -170,11 +170,12 @@ private:
         block_.sync();
         block_.each([&](Lane& r) {
             if (rows.count > 1)
-                differentiate(r, inner0, rows, [&](int outer, int inner) {
+                add_positions(r, rows, [&](int outer, int inner) {
                     return block_.load(r, shared(layout_.places) + place_in_tile(outer, inner, tile_inner));
                 });
             else
-                differentiate(r, inner0, rows, [&](int, int) { return rows.first; });
+                add_positions(r, rows, [&](int, int) { return rows.first; });
+            differentiate(r, inner0);
         });
         if constexpr (around_keys)
             gather(
@@ -218,12 +219,26 @@ private:
         });
     }
 
-    /// Scores and the probabilities' gradients become probabilities and the scores' gradients.
-    /// row_of(outer, inner): the pair's relative row.
+    /// scores = scale (c2c + c2p + p2c).   row_of(outer, inner): the pair's relative row.
     template <class RowOf>
-    constexpr void differentiate(Lane& r, int inner0, RowRange rows, RowOf row_of) const {
+    constexpr void add_positions(Lane& r, RowRange rows, RowOf row_of) const {
+        const std::uint16_t *of_outer = shared(layout_.outer_table), *of_inner = shared(layout_.inner_table);
+        unrolled<tile_inner / 8>([&](auto n) {
+            unrolled<4>([&](auto e) {
+                const int outer = first_row(r) + r.group() + e / 2 * 8, inner = 8 * n + 2 * r.pair() + e % 2;
+                const int row = row_of(outer, inner);
+                float& score = r.scores[n][e];
+                score *= scale();
+                if (side_.outer_rows())
+                    score += tables_.at(r, of_outer + (outer * stride_ + row - sums_.reached().first));
+                if (side_.inner_rows()) score += tables_.at(r, of_inner + (inner * kInnerStride + row - rows.first));
+            });
+        });
+    }
+
+    /// Scores and the probabilities' gradients become probabilities and the scores' gradients.
+    constexpr void differentiate(Lane& r, int inner0) const {
         const ForwardArguments<Scalar>& forward = side_.forward();
-        const bool positions = side_.outer_rows() || side_.inner_rows();
         const std::uint32_t key = forward.dropout > 0 ? dropout_key(forward.seed, sample_ * forward.heads + head_) : 0;
         unrolled<tile_inner / 8>([&](auto n) {
             unrolled<2>([&](auto below) {
@@ -232,21 +247,14 @@ private:
                 if (forward.dropout > 0) draw(kept, key, outer0_ + outer, inner0 + 8 * n + 2 * r.pair());
                 unrolled<2>([&](auto column) {
                     const int inner = 8 * n + 2 * r.pair() + column;
-                    float score = r.scores[n][2 * below + column] * scale();
-                    const int row = positions ? row_of(outer, inner) : 0;
-                    if (side_.outer_rows())
-                        score +=
-                            tables_.at(r, shared(layout_.outer_table) + outer * stride_ + row - sums_.reached().first);
-                    if (side_.inner_rows())
-                        score += tables_.at(r, shared(layout_.inner_table) + inner * kInnerStride + row - rows.first);
                     const int query = side_.query(outer, inner), at_key = side_.key(outer, inner);
                     const bool visible = block_.load(r, shared<std::uint8_t>(layout_.visible) + at_key) != 0;
                     const float log_sum = block_.load(r, shared<float>(layout_.log_sums) + query),
-                                delta = block_.load(r, shared<float>(layout_.deltas) + query),
-                                prob = visible ? block_.exp2(score - log_sum) : 0.0f;
-                    float& grad = r.grads[n][2 * below + column];
+                                delta = block_.load(r, shared<float>(layout_.deltas) + query);
+                    float &score = r.scores[n][2 * below + column], &grad = r.grads[n][2 * below + column];
+                    const float prob = visible ? block_.exp2(score - log_sum) : 0.0f;
                     grad = prob * (grad * kept[column] - delta);
-                    r.scores[n][2 * below + column] = prob * kept[column];
+                    score = prob * kept[column];
                 });
             });
         });
