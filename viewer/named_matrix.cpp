@@ -22,7 +22,7 @@ NamedMatrix make(const std::string& id, const std::string& title, const std::str
         if (known->axes.size() >= 2) made.stage.axes = {known->axes.end() - 2, known->axes.end()};
     }
     Tensor<Scalar> copy({values.rows(), values.cols()});
-    copy.matrix() = values;
+    if (values.size() > 0) copy.matrix() = values;
     made.stage.values = std::move(copy);
     return made;
 }

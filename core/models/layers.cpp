@@ -32,7 +32,9 @@ template <class Scalar>
 Matrix<Scalar> layer_norm(const ConstView<Scalar>& x, const Norm<Scalar>& norm, double eps) {
     Matrix<Scalar> y(x.rows(), x.cols());
     for (Index n = 0; n < x.rows(); ++n) {
-        const RowVector<Scalar> centred = x.row(n).array() - x.row(n).mean();
+        // A row of its own: Eigen sums in an order that depends on where in memory the first number lies.
+        const RowVector<Scalar> row = x.row(n);
+        const RowVector<Scalar> centred = row.array() - row.mean();
         const Scalar variance = centred.squaredNorm() / Scalar(x.cols());
         y.row(n) = centred / std::sqrt(variance + Scalar(eps));
         if (norm.weight.size() > 0) y.row(n) = y.row(n).cwiseProduct(norm.weight) + norm.bias;
