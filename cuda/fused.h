@@ -35,4 +35,17 @@ struct FusedOutput {
 /// has too little memory, or the width is no multiple of 8 up to 256.
 FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision);
 
+struct FusedGradients {
+    Tensor<float> q, k, v;   // each as its input
+    Tensor<float> k_r, q_r;  // summed over samples; rows that no pair addresses are exactly 0; empty: the term is off
+};
+
+/// From the gradient of the context, shaped like it, to those of everything it was made of: the CPU twin is
+/// core/attention/disentangled_backward.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
+/// every run.   output: what fused_attention gave for the same input, line and precision.
+/// Throws as fused_attention does.
+FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
+                                        const Tensor<float>& d_context, const BucketLine& line,
+                                        FusedPrecision precision);
+
 }  // namespace locus::cuda

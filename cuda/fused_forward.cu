@@ -2,6 +2,7 @@
 #include "cuda/device.h"
 #include "cuda/fused_kernels.h"
 #include "cuda/fused_launch.h"
+#include "cuda/launching.h"
 #include "cuda/portable_forward.h"
 
 namespace locus::cuda {
@@ -16,13 +17,6 @@ __global__ void __launch_bounds__(4 * PortableLane::kTile)
     PortableForward<Scalar, DeviceBlock<PortableLane>>(block, args, width, static_cast<int>(blockIdx.x),
                                                        static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
         .run();
-}
-
-int most_shared_bytes() {
-    int device = 0, bytes = 0;
-    LOCUS_CUDA_CHECK(cudaGetDevice(&device));
-    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    return bytes;
 }
 
 /// The largest tile that the device has room for; nullptr: the portable kernel has to do it.
@@ -41,23 +35,6 @@ const ForwardKernel<Scalar>* chosen_kernel(const ForwardArguments<Scalar>& args,
             if (fits(kernel)) return &kernel;
         return nullptr;
     }
-}
-
-void check_width(int width) {
-    if (width < 8 || width > 256 || width % 8 != 0)
-        throw Error(Fault::unsupported, "CUDA: the fused kernels have no head width " + std::to_string(width) +
-                                            ", expected a multiple of 8 up to 256; the CPU computes the same with "
-                                            "--device cpu");
-}
-
-template <class Run>
-void allow_shared_bytes(Run run, int bytes) {
-    LOCUS_CUDA_CHECK(cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-}
-
-dim3 grid(int queries, int tile, int heads, int batch) {
-    return {static_cast<unsigned>((queries + tile - 1) / tile), static_cast<unsigned>(heads),
-            static_cast<unsigned>(batch)};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "cuda/fused_layout.h"
 #include "cuda/online_softmax.h"
 #include "cuda/operand_rows.h"
+#include "cuda/position_tables.h"
 #include "cuda/short_float.h"
 
 namespace locus::cuda {
@@ -38,13 +39,13 @@ public:
     using Lane = ForwardLane<width, tile_keys>;
     static constexpr int kWarps = tile_queries / 16, kThreads = 32 * kWarps;
     static_assert(width % 32 == 0 && tile_queries % 16 == 0 && tile_keys % 16 == 0);
-    static_assert(kWarps % (tile_keys / 16) == 0, "the key table's rows are shared out among the warps");
 
     /// capacity: table rows for which there is room in the block's shared memory.
     constexpr FusedForward(Block& block, const ForwardArguments<Scalar>& args, int capacity, int query_block, int head,
                            int sample)
         : block_(block),
           operands_(block),
+          tables_(block, args.scale * kLog2e),
           args_(args),
           layout_(
               ForwardLayout::of(tile_queries, tile_keys, width, capacity, args.k_r != nullptr, args.q_r != nullptr)),
@@ -91,36 +92,15 @@ private:
         block_.sync();
     }
 
-    /// A 16 x 8 piece of a table, scaled, as halves.
-    constexpr void keep_piece(Lane& r, std::uint16_t* table, int stride, int first_row, int first_column) const {
-        for (int n = 0; n < 4; ++n) {
-            const int row = first_row + r.group() + n / 2 * 8, column = first_column + 2 * r.pair() + n % 2;
-            block_.store(r, table + row * stride + column, to_finite_half(r.table[n] * scale()).bits);
-        }
-    }
-
     constexpr float scale() const { return args_.scale * kLog2e; }
 
-    /// 1. Every row of the table that the block reaches, as many at a time as the window holds.
+    /// 1. Every row of the table that the block reaches.
     constexpr void fill_row_table(RowRange reached) {
         reached_ = reached;
-        constexpr int kRows = ForwardLayout::window_rows(tile_queries, tile_keys);
-        for (int first = 0; first < reached.count; first += kRows) {
-            const int count = smaller(kRows, reached.count - first);
-            operands_.copy(shared(layout_.window), table_of_head(args_.k_r, reached.first + first), width,
-                           round_up(count, 8), count);
-            block_.arrive();
-            for (int column = 0; column < count; column += 8) {
-                block_.each([](Lane& r) { clear(r.table); });
-                operands_.multiply(
-                    shared(layout_.window), [&](Lane&) { return column; }, [](Lane & r) -> auto& { return r.q; },
-                    [](Lane & r) -> auto& { return r.table; });
-                block_.each([&](Lane& r) {
-                    keep_piece(r, shared(layout_.row_table), row_stride_, 16 * r.warp(), first + column);
-                });
-            }
-            block_.sync();
-        }
+        tables_.fill_of_block(
+            shared(layout_.row_table), row_stride_, shared(layout_.window),
+            ForwardLayout::window_rows(tile_queries, tile_keys), table_of_head(args_.k_r, reached.first), reached.count,
+            [](Lane & r) -> auto& { return r.q; });
     }
 
     constexpr void prefetch(int j0) {
@@ -144,7 +124,10 @@ private:
         note_places(j0, offsets, rows);
         block_.arrive();
         if (j0 + tile_keys < key_tokens_.count) prefetch(j0 + tile_keys);
-        if (args_.q_r) fill_key_table(keys, rows);
+        if (args_.q_r)
+            tables_.template fill_of_tile<tile_keys>(
+                shared(layout_.key_table), kKeyStride, keys, shared(layout_.window), rows.count,
+                [](Lane & r) -> auto& { return r.a; });
         block_.each([](Lane& r) { unrolled<tile_keys / 8>([&](auto n) { clear(r.scores[n]); }); });
         unrolled<tile_keys / 8>([&](auto n) {
             operands_.multiply(
@@ -188,33 +171,6 @@ private:
         });
     }
 
-    /// p2c of the tile's keys with the window's rows; the warps take 16 keys and every so many columns.
-    constexpr void fill_key_table(const std::uint16_t* keys, RowRange rows) {
-        constexpr int kBands = tile_keys / 16, kSharers = kWarps / kBands;
-        unrolled<width / 16>([&](auto step) {
-            operands_.load_left(
-                keys, [](Lane& r) { return r.warp() % kBands * 16; }, step,
-                [](Lane & r) -> auto& { return r.a[decltype(step)::value]; });
-        });
-        // Every warp makes the same number of rounds; in the last one some repeat a piece, and keep nothing.
-        const int columns = round_up(rows.count, 8), rounds = (columns / 8 + kSharers - 1) / kSharers;
-        for (int round = 0; round < rounds; ++round) {
-            const auto wished = [&](Lane& r) { return 8 * (round * kSharers + r.warp() / kBands); };
-            block_.each([](Lane& r) { clear(r.table); });
-            operands_.multiply(
-                shared(layout_.window), [&](Lane& r) { return smaller(wished(r), columns - 8); },
-                [](Lane & r) -> auto& { return r.a; }, [](Lane & r) -> auto& { return r.table; });
-            block_.each([&](Lane& r) {
-                if (wished(r) < columns)
-                    keep_piece(r, shared(layout_.key_table), kKeyStride, r.warp() % kBands * 16, wished(r));
-            });
-        }
-    }
-
-    constexpr float half_at(const Lane& r, const std::uint16_t* place) const {
-        return to_float(Half{block_.load(r, place)});
-    }
-
     /// scores = scale c2c + c2p + p2c, each pair by the row of its place.
     constexpr void add_by_place(Lane& r, RowRange rows) const {
         const std::uint16_t* places = shared(layout_.places);
@@ -223,8 +179,9 @@ private:
                 const int i = 16 * r.warp() + r.group() + e / 2 * 8, j = 8 * n + 2 * r.pair() + e % 2;
                 const int row = block_.load(r, places + place_in_tile(i, j, tile_keys));
                 float score = r.scores[n][e] * scale();
-                if (args_.k_r) score += half_at(r, shared(layout_.row_table) + i * row_stride_ + row - reached_.first);
-                if (args_.q_r) score += half_at(r, shared(layout_.key_table) + j * kKeyStride + row - rows.first);
+                if (args_.k_r)
+                    score += tables_.at(r, shared(layout_.row_table) + i * row_stride_ + row - reached_.first);
+                if (args_.q_r) score += tables_.at(r, shared(layout_.key_table) + j * kKeyStride + row - rows.first);
                 r.scores[n][e] = score;
             });
         });
@@ -237,12 +194,12 @@ private:
         if (c2p)
             for (int side = 0; side < 2; ++side)
                 of_query[side] =
-                    half_at(r, shared(layout_.row_table) + (16 * r.warp() + r.group() + 8 * side) * row_stride_ +
-                                   rows.first - reached_.first);
+                    tables_.at(r, shared(layout_.row_table) + (16 * r.warp() + r.group() + 8 * side) * row_stride_ +
+                                      rows.first - reached_.first);
         unrolled<tile_keys / 8>([&](auto n) {
             unrolled<2>([&](auto column) {
                 const int j = 8 * n + 2 * r.pair() + column;
-                const float of_key = p2c ? half_at(r, shared(layout_.key_table) + j * kKeyStride) : 0.0f;
+                const float of_key = p2c ? tables_.at(r, shared(layout_.key_table) + j * kKeyStride) : 0.0f;
                 unrolled<2>([&](auto side) {
                     float& score = r.scores[n][2 * side + column];
                     score = score * scale() + of_query[side] + of_key;
@@ -297,6 +254,7 @@ private:
 
     Block& block_;
     Operands operands_;
+    PositionTables<Scalar, width, kThreads, Block> tables_;
     const ForwardArguments<Scalar>& args_;
     const ForwardLayout layout_;
     int head_, sample_;

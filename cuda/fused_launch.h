@@ -2,6 +2,7 @@
 // Starts the fused kernels on memory that lies on the device already; what fused.h and the benchmarks share.
 #include <string>
 
+#include "cuda/backward_arguments.h"
 #include "cuda/fused.h"
 #include "cuda/fused_arguments.h"
 
@@ -16,5 +17,14 @@ void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void*
 /// Tensor cores or portable, and the tile: "128 x 64", for people.
 template <class Scalar>
 std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width);
+
+/// All kernels of the backward pass, one after the other; `reached`, `columns` and the memory between the kernels are
+/// the caller's to fill in.  The same bits on every run.
+template <class Scalar>
+void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream = nullptr);
+
+/// How the scores' gradients are computed: around queries, and around keys.
+template <class Scalar>
+std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width);
 
 }  // namespace locus::cuda

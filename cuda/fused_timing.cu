@@ -40,46 +40,111 @@ BucketLine line_of(const TimedShape& shape) {
                                   : BucketLine::clamped(shape.tokens, shape.tokens, shape.buckets);
 }
 
+/// Random inputs of a shape, on the device.
 template <class Scalar>
-TimedKernel time(const TimedShape& shape, int rounds) {
-    const long long row = shape.width, head = row * shape.tokens, sample = head * shape.heads;
-    const long long numbers = sample * shape.batch, table = 2LL * shape.buckets * shape.heads * shape.width;
-    const auto count = static_cast<std::size_t>(numbers);
-    DeviceBuffer<Scalar> q(count), k(count), v(count), context(count);
-    DeviceBuffer<Scalar> k_r(static_cast<std::size_t>(table)), q_r(static_cast<std::size_t>(table));
-    fill(q, numbers, 1);
-    fill(k, numbers, 2);
-    fill(v, numbers, 3);
-    fill(k_r, table, 4);
-    fill(q_r, table, 5);
-    const BucketLine line = line_of(shape);
-    const std::vector<std::uint16_t> rows(line.rows().begin(), line.rows().end());
-    const DeviceBuffer<std::uint16_t> device_rows(rows.data(), rows.size());
-
+struct TimedInput {
+    long long row, head, sample, numbers, table;
+    DeviceBuffer<Scalar> q, k, v, context, k_r, q_r;
+    std::vector<std::uint16_t> rows;
+    DeviceBuffer<std::uint16_t> device_rows;
     ForwardArguments<Scalar> args;
-    args.q = {q.data(), sample, head, row};
-    args.k = {k.data(), sample, head, row};
-    args.v = {v.data(), sample, head, row};
-    args.context = {context.data(), sample, head, row};
-    args.k_r = k_r.data();
-    args.q_r = q_r.data();
-    args.line = {device_rows.data(), shape.tokens - 1};
-    args.table_rows = 2 * shape.buckets;
-    args.batch = shape.batch;
-    args.heads = shape.heads;
-    args.queries = args.keys = shape.tokens;
-    args.scale = 1 / std::sqrt(3.0f * static_cast<float>(shape.width));
 
+    explicit TimedInput(const TimedShape& shape)
+        : row(shape.width),
+          head(row * shape.tokens),
+          sample(head * shape.heads),
+          numbers(sample * shape.batch),
+          table(2LL * shape.buckets * shape.heads * shape.width),
+          q(count()),
+          k(count()),
+          v(count()),
+          context(count()),
+          k_r(static_cast<std::size_t>(table)),
+          q_r(static_cast<std::size_t>(table)),
+          rows(rows_of(line_of(shape))),
+          device_rows(rows.data(), rows.size()) {
+        fill(q, numbers, 1);
+        fill(k, numbers, 2);
+        fill(v, numbers, 3);
+        fill(k_r, table, 4);
+        fill(q_r, table, 5);
+        args.q = tokens<const Scalar>(q.data());
+        args.k = tokens<const Scalar>(k.data());
+        args.v = tokens<const Scalar>(v.data());
+        args.context = tokens<Scalar>(context.data());
+        args.k_r = k_r.data();
+        args.q_r = q_r.data();
+        args.line = {device_rows.data(), shape.tokens - 1};
+        args.table_rows = 2 * shape.buckets;
+        args.batch = shape.batch;
+        args.heads = shape.heads;
+        args.queries = args.keys = shape.tokens;
+        args.scale = 1 / std::sqrt(3.0f * static_cast<float>(shape.width));
+    }
+    std::size_t count() const { return static_cast<std::size_t>(numbers); }
+    template <class Any>
+    Rows<Any> tokens(Any* data) const {
+        return {data, sample, head, row};
+    }
+    static std::vector<std::uint16_t> rows_of(const BucketLine& line) {
+        return {line.rows().begin(), line.rows().end()};
+    }
+};
+
+/// Some launches to warm up, then the measured ones.
+template <class Launch>
+void measure(TimedKernel& timed, int rounds, Launch launch) {
     const std::size_t before = free_memory();
-    for (int round = 0; round < 5; ++round) launch_fused_forward(args, shape.width);
+    for (int round = 0; round < 5; ++round) launch();
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
-    TimedKernel timed;
-    timed.extra_bytes = before - std::min(before, free_memory());
-    timed.choice = fused_forward_choice(args, shape.width);
-    const std::vector<double> times = times_of(rounds, [&] { launch_fused_forward(args, shape.width); });
+    timed.extra_bytes += before - std::min(before, free_memory());
+    const std::vector<double> times = times_of(rounds, launch);
     timed.milliseconds = times[times.size() / 2];
     timed.fastest = times.front();
     timed.slowest = times.back();
+}
+
+template <class Scalar>
+TimedKernel time_forward(const TimedShape& shape, int rounds) {
+    const TimedInput<Scalar> input(shape);
+    TimedKernel timed;
+    timed.choice = fused_forward_choice(input.args, shape.width);
+    measure(timed, rounds, [&] { launch_fused_forward(input.args, shape.width); });
+    return timed;
+}
+
+template <class Scalar>
+TimedKernel time_backward(const TimedShape& shape, int rounds) {
+    TimedInput<Scalar> input(shape);
+    const long long of_queries = static_cast<long long>(shape.batch) * shape.heads * shape.tokens;
+    DeviceBuffer<float> log_sum(static_cast<std::size_t>(of_queries)), delta(static_cast<std::size_t>(of_queries));
+    DeviceBuffer<Scalar> d_context(input.count()), d_q(input.count()), d_k(input.count()), d_v(input.count());
+    DeviceBuffer<float> d_k_r(static_cast<std::size_t>(input.table)), d_q_r(static_cast<std::size_t>(input.table));
+    fill(d_context, input.numbers, 6);
+    input.args.log_sum = log_sum.data();
+    launch_fused_forward(input.args, shape.width);
+
+    BackwardArguments<Scalar> args;
+    args.forward = input.args;
+    args.d_context = input.template tokens<const Scalar>(d_context.data());
+    args.d_q = input.template tokens<Scalar>(d_q.data());
+    args.d_k = input.template tokens<Scalar>(d_k.data());
+    args.d_v = input.template tokens<Scalar>(d_v.data());
+    args.d_k_r = d_k_r.data();
+    args.d_q_r = d_q_r.data();
+    args.delta = delta.data();
+    args.reached = {input.rows.front(), input.rows.back() - input.rows.front() + 1};
+    args.columns = BackwardArguments<Scalar>::columns_of(args.reached);
+    const long long row = args.columns, head = row * shape.tokens, sample = head * shape.heads;
+    const auto numbers = static_cast<std::size_t>(sample * shape.batch);
+    DeviceBuffer<Scalar> by_query(numbers), by_key(numbers);
+    args.by_query = {by_query.data(), sample, head, row};
+    args.by_key = {by_key.data(), sample, head, row};
+
+    TimedKernel timed;
+    timed.extra_bytes = 2 * numbers * sizeof(Scalar) + static_cast<std::size_t>(of_queries) * sizeof(float);
+    timed.choice = fused_backward_choice(args, shape.width);
+    measure(timed, rounds, [&] { launch_fused_backward(args, shape.width); });
     return timed;
 }
 
@@ -88,11 +153,22 @@ TimedKernel time(const TimedShape& shape, int rounds) {
 TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds) {
     switch (precision) {
         case FusedPrecision::f16:
-            return time<Half>(shape, rounds);
+            return time_forward<Half>(shape, rounds);
         case FusedPrecision::bf16:
-            return time<Bfloat16>(shape, rounds);
+            return time_forward<Bfloat16>(shape, rounds);
         default:
-            return time<float>(shape, rounds);
+            return time_forward<float>(shape, rounds);
+    }
+}
+
+TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds) {
+    switch (precision) {
+        case FusedPrecision::f16:
+            return time_backward<Half>(shape, rounds);
+        case FusedPrecision::bf16:
+            return time_backward<Bfloat16>(shape, rounds);
+        default:
+            return time_backward<float>(shape, rounds);
     }
 }
 

@@ -23,6 +23,9 @@ struct TimedKernel {
 /// Throws Error(unsupported) in one sentence where there is no device or too little memory.
 TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);
 
+/// The same for all kernels of the backward pass together; extra_bytes counts what lies between them.
+TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);
+
 /// Bytes per second of a copy inside device memory, both ways counted: a ceiling measured in the same run.
 double device_bandwidth();
 

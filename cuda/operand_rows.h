@@ -39,6 +39,15 @@ public:
         });
     }
 
+    /// 16 columns from column(lane) on of the 16 rows from `first` on, turned round, as the left factor.
+    template <class Column, class Out>
+    constexpr void load_left_turned(const std::uint16_t* rows, int first, Column column, Out out) {
+        block_.template load_matrices<true>([&](auto& r) {
+            const int matrix = r.lane() / 8, row = first + matrix / 2 * 8 + r.lane() % 8;
+            return std::pair(rows + row * kStride + column(r) + matrix % 2 * 8, &out(r)[0]);
+        });
+    }
+
     /// c[16,8] += a[16,width] b[8,width]^T of a warp; a and c in registers, b the rows from first(lane) on, which lie
     /// transposed as they are.
     template <class First, class A, class C>

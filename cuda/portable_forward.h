@@ -141,10 +141,7 @@ private:
     /// What dropout makes of a probability: 0, or 1 / (1 - share).
     constexpr float kept(int i, int j) const {
         if (args_.dropout == 0) return 1;
-        const std::uint32_t key = dropout_key(args_.seed, sample_ * args_.heads + head_);
-        const TwoNumbers random = dropout_numbers(key, i, j / 2 * 2);
-        const bool dropped = (j % 2 ? random.second : random.first) < dropout_threshold(args_.dropout);
-        return dropped ? 0.0f : 1 / (1 - args_.dropout);
+        return dropout_factor(dropout_key(args_.seed, sample_ * args_.heads + head_), args_.dropout, i, j);
     }
 
     constexpr void gather(Lane& r) const {

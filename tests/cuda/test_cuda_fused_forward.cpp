@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <random>
 
 #include "core/attention/disentangled.h"
 #include "cuda/fused_forward.h"
 #include "cuda/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
+#include "tests/cuda/guarded.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -17,47 +17,6 @@ using cuda::Bfloat16;
 using cuda::Half;
 
 namespace {
-
-/// Numbers that start at multiples of 16 bytes, as device memory does, with NaN around them.
-template <class Scalar>
-class Guarded {
-public:
-    explicit Guarded(std::size_t count) : storage_(count + 2 * kGuard + 16), count_(count) {
-        for (Scalar& x : storage_) x = cuda::from_float<Scalar>(std::nanf(""));
-        void* first = storage_.data() + kGuard;
-        std::size_t room = (count + 16) * sizeof(Scalar);
-        data_ = static_cast<Scalar*>(std::align(16, 1, first, room));
-    }
-    Scalar* data() { return data_; }
-    const Scalar* data() const { return data_; }
-    /// True if nothing outside was written.
-    bool guards_hold() const {
-        const auto holds = [](const Scalar& x) { return std::isnan(cuda::to_float(x)); };
-        return std::all_of(storage_.data(), const_cast<const Scalar*>(data_), holds) &&
-               std::all_of(const_cast<const Scalar*>(data_) + count_, storage_.data() + storage_.size(), holds);
-    }
-
-private:
-    static constexpr std::size_t kGuard = 64;
-    std::vector<Scalar> storage_;
-    std::size_t count_;
-    Scalar* data_ = nullptr;
-};
-
-/// Random numbers that the format holds exactly, in both precisions.
-template <class Scalar>
-struct Rounded {
-    Guarded<Scalar> narrow;
-    Matrix<double> wide;
-    Rounded(Index rows, Index width, double size, std::mt19937& random)
-        : narrow(static_cast<std::size_t>(rows * width)), wide(rows, width) {
-        std::normal_distribution<double> normal(0, size);
-        for (Index n = 0; n < wide.size(); ++n) {
-            narrow.data()[n] = cuda::from_float<Scalar>(static_cast<float>(normal(random)));
-            wide.data()[n] = cuda::to_float(narrow.data()[n]);
-        }
-    }
-};
 
 struct Case {
     Index queries, keys, span;
@@ -77,12 +36,6 @@ bool is_visible(const Case& one, Index sample, Index j) {
     if (!one.hides) return true;
     return sample == 0 ? j % 7 != 3 : false;  // the second sample sees nothing at all
 }
-
-/// Half a unit in the last place of numbers just above 1.
-template <class Scalar>
-constexpr double kRoundoff = std::is_same_v<Scalar, float>  ? 0x1p-24
-                             : std::is_same_v<Scalar, Half> ? 0x1p-11
-                                                            : 0x1p-8;
 
 /// Every block of the kernel, one after the other.
 template <class Scalar, int width, int tile_queries, int tile_keys>

@@ -19,16 +19,18 @@ TEST_CASE("emulation: every tensor core kernel is compiled for both architecture
         CHECK(all.empty());
         return;
     }
-    std::set<std::string> fused;
+    std::set<std::string> forward, backward;
     for (const KernelResources& one : all) {
         INFO(one.kernel << " for " << one.architecture);
         CHECK((one.registers > 0 && one.registers <= 255));
-        if (!one.kernel.starts_with("fused_forward_kernel<")) continue;
-        fused.insert(one.kernel + " " + one.architecture);
-        if (one.architecture == "sm_90") CHECK(one.stack_bytes == 0);
+        if (one.kernel.starts_with("fused_forward_kernel<")) forward.insert(one.kernel + " " + one.architecture);
+        if (one.kernel.starts_with("fused_backward_kernel<") || one.kernel.starts_with("table_gradients_kernel<"))
+            backward.insert(one.kernel + " " + one.architecture);
+        if (one.kernel.starts_with("fused_") && one.architecture == "sm_90") CHECK(one.stack_bytes == 0);
     }
-    CHECK(fused.size() == 2 * 9 * 2);  // formats, widths and tiles, architectures
-    CHECK(fused.count("fused_forward_kernel<Half, 64, 128, 64> sm_90") == 1);
+    CHECK(forward.size() == 2 * 9 * 2);       // formats, widths and tiles, architectures
+    CHECK(backward.size() == 2 * 2 * 8 * 2);  // formats, around queries and keys, tiles and widths, architectures
+    CHECK(forward.count("fused_forward_kernel<Half, 64, 128, 64> sm_90") == 1);
 }
 
 TEST_CASE("emulation: device code that is cut short, or no program, is refused in one sentence", "[emulation]") {

@@ -12,6 +12,9 @@ TEST_CASE("emulation: the floor of attention is that of its distinct products, o
     // Keys are reached by {2,3,3}, {1,2,3}, {0,1,2}: 3 + 3 + 2 and 2 + 3 + 3 distinct rows.
     CHECK(small.operations == 4 * 9 * 8 + 2 * 8 * 16);
     CHECK(small.bytes == 2 * 8 * (12 + 2 * 4));
+    const Work back = backward_work(1, 1, 8, BucketLine::clamped(3, 3, 2));
+    CHECK(back.operations == 10 * 9 * 8 + 3 * 2 * 8 * 16);
+    CHECK(back.bytes == 2 * 8 * (24 + 6 * 4));
     // deberta-v3's buckets, H 12, d 64, in microseconds: computed elsewhere by exact counting.
     const auto floor = [](Index batch, Index tokens) {
         const auto line = BucketLine::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);

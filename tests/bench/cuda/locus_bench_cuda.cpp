@@ -97,18 +97,20 @@ std::string text_of(double value, int decimals) {
 }
 
 /// One line of the table: what was measured, or the sentence why not.
-ordered_json measure(const cuda::TimedShape& shape, const std::string& precision, bool knows_ceilings) {
+ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, const std::string& precision,
+                     bool knows_ceilings) {
     const auto which = precision == "f32"   ? cuda::FusedPrecision::f32
                        : precision == "f16" ? cuda::FusedPrecision::f16
                                             : cuda::FusedPrecision::bf16;
     const std::string positions = shape.max_position > 0 ? "log" : "clamp";
-    ordered_json row = {{"kernel", "forward"},    {"precision", precision}, {"B", shape.batch},
-                        {"H", shape.heads},       {"T", shape.tokens},      {"d", shape.width},
-                        {"positions", positions}, {"k", shape.buckets}};
-    std::cerr << "forward " << precision << " B " << shape.batch << " T " << shape.tokens << ", " << positions
+    ordered_json row = {{"kernel", kernel},  {"precision", precision}, {"B", shape.batch},       {"H", shape.heads},
+                        {"T", shape.tokens}, {"d", shape.width},       {"positions", positions}, {"k", shape.buckets}};
+    std::cerr << kernel << " " << precision << " B " << shape.batch << " T " << shape.tokens << ", " << positions
               << std::endl;
     try {
-        const cuda::TimedKernel timed = cuda::time_fused_forward(shape, which);
+        const bool forward = kernel == "forward";
+        const cuda::TimedKernel timed =
+            forward ? cuda::time_fused_forward(shape, which) : cuda::time_fused_backward(shape, which);
         row["ms"] = timed.milliseconds;
         row["ms_fastest"] = timed.fastest;
         row["ms_slowest"] = timed.slowest;
@@ -119,8 +121,8 @@ ordered_json measure(const cuda::TimedShape& shape, const std::string& precision
                                         ? BucketLine::logarithmic(shape.tokens, shape.tokens, shape.buckets,
                                                                   shape.max_position, OffsetClamp::official)
                                         : BucketLine::clamped(shape.tokens, shape.tokens, shape.buckets);
-            row["floor_ms"] =
-                1e3 * cuda::forward_work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
+            const auto work = forward ? cuda::forward_work : cuda::backward_work;
+            row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
             row["share_of_floor"] = row["floor_ms"].get<double>() / timed.milliseconds;
         }
     } catch (const Error& error) {
@@ -198,11 +200,13 @@ ordered_json report() {
     all["copy_bytes_per_second"] = cuda::device_bandwidth();
     all["resources"] = resources();
     all["measured"] = ordered_json::array();
-    for (const char* precision : {"bf16", "f16"})
-        for (const cuda::TimedShape& shape : shapes())
-            all["measured"].push_back(measure(shape, precision, knows_ceilings));
-    for (const int tokens : {128, 512, 2048})
-        all["measured"].push_back(measure({1, 12, tokens, 64, 256, 512}, "f32", false));
+    for (const char* kernel : {"forward", "backward"}) {
+        for (const char* precision : {"bf16", "f16"})
+            for (const cuda::TimedShape& shape : shapes())
+                all["measured"].push_back(measure(kernel, shape, precision, knows_ceilings));
+        for (const int tokens : {128, 512, 2048})
+            all["measured"].push_back(measure(kernel, {1, 12, tokens, 64, 256, 512}, "f32", false));
+    }
     all["ladder"] = ordered_json::array();
     for (const int tokens : {128, 512, 2048}) all["ladder"].push_back(measure_ladder(tokens));
     return all;

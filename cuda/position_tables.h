@@ -1,0 +1,80 @@
+#pragma once
+// Tables of position scores in shared memory: products of tokens with rows of the relative table, as halves.
+#include "cuda/operand_rows.h"
+#include "cuda/short_float.h"
+
+namespace locus::cuda {
+
+/// A Block of so many threads, whose lanes have b[4] and table[4] for what is on its way.
+template <class Scalar, int width, int threads, class Block>
+class PositionTables {
+public:
+    /// scale: of every score.
+    constexpr PositionTables(Block& block, float scale) : block_(block), operands_(block), scale_(scale) {}
+
+    /// table[token, n] for the block's tokens, 16 a warp and left factors already, and the first `count` of the
+    /// relative rows, as many at a time as the window in shared memory holds.
+    template <class Left>
+    constexpr void fill_of_block(std::uint16_t* table, int stride, std::uint16_t* window, int window_rows,
+                                 const Scalar* relative, int count, Left left) {
+        for (int first = 0; first < count; first += window_rows) {
+            const int here = smaller(window_rows, count - first);
+            operands_.copy(window, relative + static_cast<long long>(first) * width, width, round_up(here, 8), here);
+            block_.arrive();
+            for (int column = 0; column < here; column += 8) {
+                block_.each([](auto& r) { clear(r.table); });
+                operands_.multiply(
+                    window, [&](auto&) { return column; }, left, [](auto& r) -> auto& { return r.table; });
+                block_.each([&](auto& r) { keep_piece(r, table, stride, 16 * r.warp(), first + column); });
+            }
+            block_.sync();
+        }
+    }
+
+    /// table[token, n] for a tile of tokens in shared memory and the window's first `count` rows; the warps take 16
+    /// tokens, by way of the left factors that left(lane) names, and every so many columns.
+    template <int tile, class Left>
+    constexpr void fill_of_tile(std::uint16_t* table, int stride, const std::uint16_t* tokens,
+                                const std::uint16_t* window, int count, Left left) {
+        constexpr int kWarps = threads / 32, kBands = tile / 16, kSharers = kWarps / kBands;
+        static_assert(kWarps % kBands == 0, "the relative rows are shared out among the warps");
+        unrolled<width / 16>([&](auto step) {
+            operands_.load_left(
+                tokens, [](auto& r) { return r.warp() % kBands * 16; },
+                step, [&](auto& r) -> auto& { return left(r)[decltype(step)::value]; });
+        });
+        // Every warp makes the same number of rounds; in the last one some repeat a piece, and keep nothing.
+        const int columns = round_up(count, 8), rounds = (columns / 8 + kSharers - 1) / kSharers;
+        for (int round = 0; round < rounds; ++round) {
+            const auto wished = [&](auto& r) { return 8 * (round * kSharers + r.warp() / kBands); };
+            block_.each([](auto& r) { clear(r.table); });
+            operands_.multiply(
+                window, [&](auto& r) { return smaller(wished(r), columns - 8); }, left,
+                [](auto& r) -> auto& { return r.table; });
+            block_.each([&](auto& r) {
+                if (wished(r) < columns) keep_piece(r, table, stride, r.warp() % kBands * 16, wished(r));
+            });
+        }
+    }
+
+    template <class Lane>
+    constexpr float at(const Lane& r, const std::uint16_t* place) const {
+        return to_float(Half{block_.load(r, place)});
+    }
+
+private:
+    /// A 16 x 8 piece of a table, scaled, as halves.
+    template <class Lane>
+    constexpr void keep_piece(Lane& r, std::uint16_t* table, int stride, int first_row, int first_column) const {
+        for (int n = 0; n < 4; ++n) {
+            const int row = first_row + r.group() + n / 2 * 8, column = first_column + 2 * r.pair() + n % 2;
+            block_.store(r, table + row * stride + column, to_finite_half(r.table[n] * scale_).bits);
+        }
+    }
+
+    Block& block_;
+    OperandRows<Scalar, width, threads, Block> operands_;
+    float scale_;
+};
+
+}  // namespace locus::cuda

@@ -1,0 +1,142 @@
+#pragma once
+// The gradients of a block's scores, summed by relative row in the place of its position scores.
+#include "cuda/backward_arguments.h"
+#include "cuda/online_softmax.h"
+#include "cuda/operand_rows.h"
+#include "cuda/short_float.h"
+
+namespace locus::cuda {
+
+/// A cell of the table holds a score until the last pair of its row has passed, and then the sum of their gradients:
+/// both are numbers of 16 bits.  A warp has 16 tokens; two lanes of a quad run along one each.
+template <class Scalar, int width, int tile_inner, bool around_keys, int threads, class Block>
+class RowSums {
+public:
+    constexpr explicit RowSums(Block& block) : block_(block), operands_(block) {}
+
+    /// table: `stride` numbers apart, a column for each of the reached rows.
+    constexpr void start(std::uint16_t* table, int stride, RowRange reached) {
+        table_ = table;
+        stride_ = stride;
+        reached_ = reached;
+        block_.each([&](auto& r) { r.running.start(reached.count); });
+    }
+    constexpr RowRange reached() const { return reached_; }
+
+    /// The gradients in the lanes' registers, where all pairs of the tile share a row.
+    constexpr void add_row(int row) {
+        block_.each([](auto& r) {
+            clear(r.table);
+            unrolled<tile_inner / 8>([&](auto n) { unrolled<4>([&](auto e) { r.table[e / 2] += r.grads[n][e]; }); });
+        });
+        block_.quad_sum([](auto& r) -> float& { return r.table[0]; });
+        block_.quad_sum([](auto& r) -> float& { return r.table[1]; });
+        block_.each([&](auto& r) {
+            if (has_token(r))
+                r.running.add(row - reached_.first, r.pair() == 0 ? r.table[0] : r.table[1], reached_.count,
+                              into_table(r));
+        });
+    }
+
+    /// The same by the row at every place of the tile.   grads: room for the tile's gradients as numbers of 16 bits.
+    constexpr void add_places(std::uint32_t* grads, const std::uint16_t* places) {
+        constexpr int kStride = operand_stride(tile_inner) / 2;  // in pairs
+        block_.each([&](auto& r) {
+            unrolled<tile_inner / 8>([&](auto n) {
+                unrolled<2>([&](auto below) {
+                    const int outer = 16 * r.warp() + r.group() + 8 * below;
+                    block_.store(r, grads + outer * kStride + 4 * n + r.pair(),
+                                 packed<Scalar>(r.grads[n][2 * below], r.grads[n][2 * below + 1]));
+                });
+            });
+        });
+        block_.sync();
+        block_.each([&](auto& r) {
+            if (!has_token(r)) return;
+            for (int pair = 0; pair < tile_inner / 2; ++pair) {
+                const std::uint32_t two = block_.load(r, grads + token_of(r) * kStride + pair);
+                const std::uint16_t* place = places + place_in_tile(token_of(r), 2 * pair, tile_inner);
+                r.running.add(block_.load(r, place) - reached_.first, to_float(Scalar{static_cast<std::uint16_t>(two)}),
+                              reached_.count, into_table(r));
+                r.running.add(block_.load(r, place - 1) - reached_.first,
+                              to_float(Scalar{static_cast<std::uint16_t>(two >> 16)}), reached_.count, into_table(r));
+            }
+        });
+    }
+
+    /// No pair is left: every cell holds a sum.
+    constexpr void finish() {
+        block_.each([&](auto& r) {
+            if (has_token(r)) r.running.finish(reached_.count, into_table(r));
+        });
+        block_.sync();
+    }
+
+    /// d_tokens += sums times the reached relative rows, as many at a time as the window holds.
+    constexpr void multiply(std::uint16_t* window, int window_rows, const Scalar* relative) {
+        for (int first = 0; first < reached_.count; first += window_rows) {
+            const int count = smaller(window_rows, reached_.count - first);
+            operands_.copy(window, relative + static_cast<long long>(first) * width, width, round_up(count, 16), count);
+            block_.arrive();
+            for (int step = 0; step < count; step += 16) {
+                block_.each([&](auto& r) {
+                    const int row = 16 * r.warp() + r.group(), column = first + step + 2 * r.pair();
+                    r.a[0][0] = two_sums(r, row, column);
+                    r.a[0][1] = two_sums(r, row + 8, column);
+                    r.a[0][2] = two_sums(r, row, column + 8);
+                    r.a[0][3] = two_sums(r, row + 8, column + 8);
+                });
+                unrolled<width / 16>([&](auto n) {
+                    operands_.multiply_down(
+                        window, step, 16 * n, [](auto& r) { return r.a[0]; },
+                        [](auto& r) { return &r.d_tokens[2 * decltype(n)::value]; });
+                });
+            }
+            block_.sync();
+        }
+    }
+
+    /// Into global memory: so many tokens and columns, the first column that of relative row `first`.
+    constexpr void store(Scalar* to, long long row, int tokens, int first, int columns) const {
+        block_.each([&](auto& r) {
+            const int outer0 = 16 * r.warp();
+            for (int outer = outer0; outer < smaller(outer0 + 16, tokens); ++outer)
+                for (int column = 2 * r.lane(); column < columns; column += 64)
+                    block_.store_pair(to + outer * row + column, two_sums(r, outer, column - (reached_.first - first)));
+        });
+    }
+
+private:
+    template <class Lane>
+    static constexpr bool has_token(const Lane& r) {
+        return r.pair() < 2;
+    }
+    template <class Lane>
+    static constexpr int token_of(const Lane& r) {
+        return 16 * r.warp() + r.group() + 8 * r.pair();
+    }
+    template <class Lane>
+    constexpr auto into_table(Lane& r) const {
+        return [this, &r](int column, float sum) {
+            block_.store(r, table_ + token_of(r) * stride_ + column, from_float<Scalar>(sum).bits);
+        };
+    }
+    /// Columns that the block does not reach are 0.
+    template <class Lane>
+    constexpr std::uint32_t sum_at(const Lane& r, int outer, int column) const {
+        return column >= 0 && column < reached_.count ? block_.load(r, table_ + outer * stride_ + column)
+                                                      : std::uint32_t{0};
+    }
+    template <class Lane>
+    constexpr std::uint32_t two_sums(const Lane& r, int outer, int column) const {
+        return sum_at(r, outer, column) | sum_at(r, outer, column + 1) << 16;
+    }
+
+    Block& block_;
+    OperandRows<Scalar, width, threads, Block> operands_;
+    std::uint16_t* table_ = nullptr;
+    int stride_ = 0;
+    RowRange reached_{0, 0};
+};
+
+}  // namespace locus::cuda
