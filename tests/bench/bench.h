@@ -1,5 +1,6 @@
 #pragma once
 // What every benchmark gives back: numbers with their targets, measured in one run.
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,15 +13,30 @@ struct Measure {
     std::string unit;   // "ms", "x", "MB"
     double target = 0;  // 0: none
     bool at_least = true;
+    double error = -1;  // largest difference from float64 of what was timed; below 0: not compared
 
     bool met() const { return target == 0 || (at_least ? value >= target : value <= target); }
+};
+
+/// What the command line adds to a benchmark's name.
+struct Options {
+    std::string against;  // "torch": time peers in the same run; empty: ours alone
+    std::string python;   // whose torch; empty: default_python()
 };
 
 struct Benchmark {
     const char* name;
     const char* what;  // one sentence
-    std::function<std::vector<Measure>()> run;
+    std::function<std::vector<Measure>(const Options&)> run;
 };
+
+class Peer;
+
+/// The attention core by blocks, and the encoder of deberta-v3-base's shape, beside torch where that is asked for.
+std::vector<Measure> bench_attention(const Options& options);
+/// Its second half: attention with projections, one layer, the whole encoder.  `peer` may be null.
+void measure_encoder(Peer* peer, const std::filesystem::path& folder, std::vector<Measure>& measures,
+                     std::vector<std::string>& notes);
 
 /// c2p and p2c by slices against an index gather.
 std::vector<Measure> bench_gather();
