@@ -50,7 +50,8 @@ std::vector<std::ptrdiff_t> rows_by_column(const BucketLine& line, Index from, I
 
 template <class Scalar>
 OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const BucketLine& line,
-                                   P2cIndex index, Workers& workers, const LaneKernels<Scalar>& lanes) {
+                                   P2cIndex index, Workers& workers, OffsetTables<Scalar> spent,
+                                   const LaneKernels<Scalar>& lanes) {
     check_table("k_r", k_r, line, q_r);
     check_table("q_r", q_r, line, k_r);
     LOCUS_CHECK(!k_r.empty() || !q_r.empty(), "offset_tables: neither k_r nor q_r, expected one table or both");
@@ -59,7 +60,7 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
                 "offset_tables: " + std::to_string(line.queries()) + " queries and " + std::to_string(line.keys()) +
                     " keys, expected the same number where p2c is asked as printed");
     const Tensor<Scalar>& one = k_r.empty() ? q_r : k_r;
-    OffsetTables<Scalar> tables;
+    OffsetTables<Scalar> tables = std::move(spent);
     tables.queries = line.queries(), tables.keys = line.keys();
     tables.heads = one.extent(0), tables.width = one.extent(2);
     std::tie(tables.low, tables.high) = varying_offsets(line);
@@ -67,16 +68,22 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
         tables.low = std::min(tables.low, -tables.high);
         tables.high = -tables.low;
     }
-    const Index from = tables.high + tables.kMargin, columns = padded(from - tables.low + tables.kMargin + 1);
+    // A block with an offset between the ends reaches less than two blocks beyond them, and none beyond its own rows.
+    tables.first = std::min(tables.high + 2 * kBlock, padded(tables.queries) - 1);
+    const Index last = std::max(tables.low - 2 * kBlock, 1 - padded(tables.keys));
+    const Index columns = padded(tables.first - last + 1);
     tables.stride = odd_lines<Scalar>(columns);
     const auto size = static_cast<std::size_t>(tables.heads * tables.width * tables.stride);
-    tables.k_r.resize(size), tables.q_r.resize(size);
-    tables.k_r_ends.resize(static_cast<std::size_t>(2 * tables.heads * tables.width));
-    tables.q_r_ends.resize(tables.k_r_ends.size());
+    for (auto [laid_out, table] : {std::pair(&tables.k_r, &k_r), std::pair(&tables.q_r, &q_r)}) {
+        if (table->empty()) laid_out->clear();  // comes back as zeros
+        laid_out->resize(size);
+    }
+    tables.k_r_ends.assign(static_cast<std::size_t>(2 * tables.heads * tables.width), Scalar(0));
+    tables.q_r_ends = tables.k_r_ends;
 
-    const auto k_rows = rows_by_column(line, from, columns, false),
-               q_rows = rows_by_column(line, from, columns, mirrored);
-    const Index low_column = from - tables.low, high_column = tables.kMargin;
+    const auto k_rows = rows_by_column(line, tables.first, columns, false),
+               q_rows = rows_by_column(line, tables.first, columns, mirrored);
+    const Index low_column = tables.first - tables.low, high_column = tables.first - tables.high;
     workers.each(2 * tables.heads, [&](Index piece, int) {
         const Index h = piece / 2, width = tables.width;
         const bool keys = piece % 2 == 0;
@@ -222,9 +229,10 @@ void disentangled_blocks(const DisentangledBlocks<Scalar>& task, Scalar* context
 }
 
 template OffsetTables<float> offset_tables<float>(const Tensor<float>&, const Tensor<float>&, const BucketLine&,
-                                                  P2cIndex, Workers&, const LaneKernels<float>&);
+                                                  P2cIndex, Workers&, OffsetTables<float>, const LaneKernels<float>&);
 template OffsetTables<double> offset_tables<double>(const Tensor<double>&, const Tensor<double>&, const BucketLine&,
-                                                    P2cIndex, Workers&, const LaneKernels<double>&);
+                                                    P2cIndex, Workers&, OffsetTables<double>,
+                                                    const LaneKernels<double>&);
 template void disentangled_blocks<float>(const DisentangledBlocks<float>&, float*, const HeadsAt<float>&,
                                          Tensor<float>*, BlockBuffers<float>&, Workers&, const LaneKernels<float>&);
 template void disentangled_blocks<double>(const DisentangledBlocks<double>&, double*, const HeadsAt<double>&,

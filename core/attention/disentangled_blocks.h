@@ -24,28 +24,28 @@ struct HeadsAt {
     const Scalar* at(Index b, Index h) const { return data + b * sample + h * head; }
 };
 
-/// Both relative tables laid out along the offsets of one bucket line: column x serves i - j = high + kMargin - x, so
-/// keys lie side by side.  Offsets of `low` and less share one row of each table, those of `high` and more another; the
-/// tables end kMargin columns beyond.  They depend on weights and lengths alone: make once, use for every text.
+/// Both relative tables laid out along the offsets of one bucket line: column x serves i - j = first - x, so keys lie
+/// side by side.  Offsets of `low` and less share one row of each table, those of `high` and more another; the tables
+/// reach as far beyond as a block of queries can.  They depend on weights and lengths alone: make once, use for every
+/// text.
 template <class Scalar>
 struct OffsetTables {
-    static constexpr Index kMargin = 128;
     Index queries = 0, keys = 0, heads = 0, width = 0;
-    Index low = 0, high = 0;
+    Index low = 0, high = 0, first = 0;
     Index stride = 0;              // from channel to channel
     std::vector<Scalar> k_r, q_r;  // [H,d,stride]; zeros where the term is absent
     std::vector<Scalar> k_r_ends;  // [H,d,2]: the rows of `low` and of `high`
     std::vector<Scalar> q_r_ends;  // [H,2,d]
 
     /// Where i - j = 0 lies in the channel 0 of a head.
-    Index origin(Index h) const { return h * width * stride + high + kMargin; }
+    Index origin(Index h) const { return h * width * stride + first; }
 };
 
 /// k_r, q_r [H,2k,d], empty where the model lacks c2p or p2c; line of Tq x Tk pairs, Tq = Tk for P2cIndex::paper_ji.
-/// Throws Error(usage) if both are empty or the shapes do not fit.
+/// `spent` gives its memory, whatever is in it.  Throws Error(usage) if both are empty or the shapes do not fit.
 template <class Scalar>
 OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const BucketLine& line,
-                                   P2cIndex index, Workers& workers,
+                                   P2cIndex index, Workers& workers, OffsetTables<Scalar> spent = {},
                                    const LaneKernels<Scalar>& lanes = best_lanes<Scalar>());
 
 /// What one call works on.

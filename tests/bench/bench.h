@@ -22,6 +22,7 @@ struct Measure {
 struct Options {
     std::string against;  // "torch": time peers in the same run; empty: ours alone
     std::string python;   // whose torch; empty: default_python()
+    long tokens = 0;      // one length of the attention core alone; 0: all of them
 };
 
 struct Benchmark {
@@ -32,11 +33,12 @@ struct Benchmark {
 
 class Peer;
 
-/// The attention core by blocks, and the encoder of deberta-v3-base's shape, beside torch where that is asked for.
+/// The attention core by blocks, beside torch where that is asked for.
 std::vector<Measure> bench_attention(const Options& options);
-/// Its second half: attention with projections, one layer, the whole encoder.  `peer` may be null.
-void measure_encoder(Peer* peer, const std::filesystem::path& folder, std::vector<Measure>& measures,
-                     std::vector<std::string>& notes);
+/// Attention with its projections, one layer and the whole encoder of deberta-v3-base's shape, likewise.
+std::vector<Measure> bench_encoder(const Options& options);
+/// The same with a peer that is there, or null; files go to `folder`.
+void measure_encoder(Peer* peer, const std::filesystem::path& folder, std::vector<Measure>& measures);
 
 /// c2p and p2c by slices against an index gather.
 std::vector<Measure> bench_gather();

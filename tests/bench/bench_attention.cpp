@@ -74,7 +74,7 @@ double largest_difference(const Matrix<float>& found, const Matrix<double>& expe
 std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expected, Workers& workers,
                           const std::vector<Mask>& masks) {
     struct Kept {
-        OffsetTables<float> tables;
+        OffsetTables<float> tables, made;
         BlockBuffers<float> buffers;
         Matrix<float> context;
     };
@@ -94,9 +94,10 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
     };
     std::vector<Way> ways = {our_way("ours, tables made in the call, a mask",
                                      [=, &operands, &workers, &masks] {
-                                         call(offset_tables<float>(operands.k_r, operands.q_r, operands.line,
-                                                                   P2cIndex::official_ij, workers),
-                                              &masks);
+                                         kept->made = offset_tables<float>(operands.k_r, operands.q_r, operands.line,
+                                                                           P2cIndex::official_ij, workers,
+                                                                           std::move(kept->made));
+                                         call(kept->made, &masks);
                                      }),
                              our_way("ours, tables kept, no mask", [=] { call(kept->tables, nullptr); })};
     for (Way& way : ways) {
@@ -141,6 +142,7 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
     const std::string shape =
         operands.name() + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
     const Matrix<double> expected = in_double(operands);
+    if (peer) std::cerr << "locus bench: " << shape << std::endl;  // a run takes minutes
     Workers workers(threads);
     const std::vector<Mask> masks = {Mask::Ones(operands.tokens, operands.tokens)};
     std::vector<Way> ways = our_ways(operands, expected, workers, masks);
@@ -163,34 +165,46 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
     measures.push_back({shape + ": best other (" + best_name + ") / ours kept", best / medians[1], "x", 1.5, true});
 }
 
+/// The peer that was asked for; none where nothing was asked or torch is missing, which is said.
+std::unique_ptr<Peer> open_peer(const Options& options) {
+    if (options.against != "torch") return nullptr;
+    auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
+    if (peer->missing().empty()) {
+        std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_lanes<float>().name << std::endl;
+        return peer;
+    }
+    std::cerr << "locus bench: " << peer->missing()
+              << "; only ours is measured. python3 tests/bench/peers.py setup build/peers brings torch and "
+                 "transformers, or name a Python that has them with --python.\n";
+    return nullptr;
+}
+
 }  // namespace
 
 std::vector<Measure> bench_attention(const Options& options) {
     const test::TemporaryFolder folder;
-    std::unique_ptr<Peer> peer;
-    if (options.against == "torch") {
-        peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
-        if (!peer->missing().empty()) {
-            std::cerr << "locus bench: " << peer->missing()
-                      << "; only ours is measured. python3 tests/bench/peers.py setup build/peers brings torch and "
-                         "transformers, or name a Python that has them with --python.\n";
-            peer.reset();
-        } else {
-            std::cerr << "locus bench: " << peer->versions() << "; kernels " << best_lanes<float>().name << '\n';
-        }
-    }
+    const std::unique_ptr<Peer> peer = open_peer(options);
     std::vector<Measure> measures;
     std::vector<std::string> notes;
-    for (const Index tokens : {128, 256, 512, 1024, 2048})
+    const std::vector<Index> lengths =
+        options.tokens ? std::vector<Index>{options.tokens} : std::vector<Index>{128, 256, 512, 1024, 2048};
+    for (const Index tokens : lengths)
         for (const bool log : {true, false}) {
             const Operands operands(tokens, log);
             for (const int threads : {1, 2})
                 measure_core(operands, threads, peer.get(), folder.path(), measures, notes);
         }
-    measure_encoder(peer.get(), folder.path(), measures, notes);
     std::sort(notes.begin(), notes.end());
     notes.erase(std::unique(notes.begin(), notes.end()), notes.end());
     for (const std::string& note : notes) std::cerr << "locus bench: " << note << '\n';
+    return measures;
+}
+
+std::vector<Measure> bench_encoder(const Options& options) {
+    const test::TemporaryFolder folder;
+    const std::unique_ptr<Peer> peer = open_peer(options);
+    std::vector<Measure> measures;
+    measure_encoder(peer.get(), folder.path(), measures);
     return measures;
 }
 

@@ -43,14 +43,10 @@ void measure_part(const Part& part, int threads, Peer* peer, const fs::path& fol
     Workers workers(threads);
     std::vector<Way> ways = {our_way("ours", [&] { part.ours(workers); })};
     ways[0].error = relative_difference(part.ours(workers), part.exact);
-    std::vector<std::string> names;
-    if (peer) names = {part.name};
-    if (peer && part.name == "model" && peer->ask({{"do", "has"}, {"peer", "model, torch.compile"}})["has"])
-        names.push_back("model, torch.compile");
-    for (const std::string& name : names) {
-        ways.push_back(peer_way(*peer, name));
-        ways.back().name = name == part.name ? "Hugging Face" : "Hugging Face, torch.compile";
-        peer->ask({{"do", "save"}, {"peer", name}, {"file", (folder / "rows").string()}});
+    if (peer) {
+        ways.push_back(peer_way(*peer, part.name));
+        ways.back().name = "Hugging Face";
+        peer->ask({{"do", "save"}, {"peer", part.name}, {"file", (folder / "rows").string()}});
         ways.back().error = relative_difference(read_raw(folder / "rows"), part.exact);
     }
     const std::vector<double> medians = time_in_turn(ways, 5, 4);
@@ -66,8 +62,7 @@ void measure_part(const Part& part, int threads, Peer* peer, const fs::path& fol
 
 }  // namespace
 
-void measure_encoder(Peer* peer, const fs::path& folder, std::vector<Measure>& measures,
-                     std::vector<std::string>& notes) {
+void measure_encoder(Peer* peer, const fs::path& folder, std::vector<Measure>& measures) {
     write_v3_base_checkpoint(folder / "model", 1);
     const Checkpoint checkpoint = open_checkpoint(folder / "model");
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
@@ -101,11 +96,12 @@ void measure_encoder(Peer* peer, const fs::path& folder, std::vector<Measure>& m
                                                      {"checkpoint", (folder / "model").string()},
                                                      {"folder", folder.string()},
                                                      {"tokens", kTokens},
-                                                     {"threads", threads},
-                                                     {"compile", true}});
+                                                     {"threads", threads}});
             for (const auto& [name, why] : answer["refused"].items())
-                notes.push_back(name + " does not run: " + why.get<std::string>());
+                std::cerr << "locus bench: " << name << " does not run: " << why.get<std::string>() << '\n';
         }
+        if (peer)
+            std::cerr << "locus bench: encoder, " << threads << (threads == 1 ? " thread" : " threads") << std::endl;
         for (const Part& part : parts) measure_part(part, threads, peer, folder, measures);
     }
 }

@@ -29,9 +29,8 @@ std::function<std::vector<Measure>(const Options&)> plain(std::vector<Measure> (
 
 const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all = {
-        {"attention",
-         "disentangled attention by blocks, float32; core H 12, d 64; layer and encoder of v3-base's shape",
-         bench_attention},
+        {"attention", "the core of disentangled attention by blocks; H 12, d 64, float32", bench_attention},
+        {"encoder", "attention, layer and encoder of deberta-v3-base's shape by blocks; T 512, float32", bench_encoder},
         {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32",
          plain(bench_gather)},
         {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
@@ -81,9 +80,12 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"torch"}));
     app.add_option("--python", options.python, "a Python with torch and transformers (tests/bench/peers.py makes one)")
         ->check(cli::not_empty());
+    app.add_option("--tokens", options.tokens, "one length of the attention core alone")->check(CLI::Range(1, 8192));
     return cli::run_program(app, argc, argv, [&] {
-        LOCUS_CHECK(options.against.empty() || name == "attention",
-                    "--against " + options.against + " belongs to one benchmark: locus bench attention");
+        const bool peers = name == "attention" || name == "encoder";
+        LOCUS_CHECK(options.against.empty() || peers,
+                    "--against belongs to two benchmarks: locus bench attention, locus bench encoder");
+        LOCUS_CHECK(options.tokens == 0 || name == "attention", "--tokens belongs to one benchmark: attention");
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
         bool known = name.empty();
         for (const Benchmark& benchmark : benchmarks()) {

@@ -167,14 +167,6 @@ class Encoder:
         self.token_mask = torch.ones(1, tokens, dtype=torch.long)
         self.peers = {"attention": self.attention, "layer": self.whole_layer, "model": self.whole_model}
 
-    def add_compiled(self):
-        import torch
-
-        torch._dynamo.reset()
-        compiled = torch.compile(self.model, dynamic=False)
-        self.peers["model, torch.compile"] = lambda: compiled(
-            input_ids=self.ids, attention_mask=self.token_mask).last_hidden_state
-
     def attention(self):
         return self.layer.attention.self(self.x, self.mask, relative_pos=self.relative_pos, rel_embeddings=self.table)[0]
 
@@ -198,7 +190,7 @@ def answer(request, state):
         torch.set_num_threads(request["threads"])
         state["case"] = {"core": Core, "encoder": Encoder}[do](request)
         case, refused = state["case"], {}
-        if request.get("compile"):
+        if request.get("compile") and do == "core":
             case.add_compiled()
         for name in list(case.peers):
             try:
@@ -208,8 +200,6 @@ def answer(request, state):
                 refused[name] = str(problem).strip().split("\n")[0][:200]
                 del case.peers[name]
         return {"peers": list(case.peers), "refused": refused}
-    if do == "has":
-        return {"has": request["peer"] in state["case"].peers}
     call = state["case"].peers[request["peer"]]
     if do == "run":
         start = time.perf_counter()

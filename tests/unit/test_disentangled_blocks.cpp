@@ -45,7 +45,7 @@ Result<Scalar> by_blocks(const Case<Scalar>& one, int threads = 1,
                          const LaneKernels<Scalar>& lanes = best_lanes<Scalar>()) {
     Workers workers(threads);
     BlockBuffers<Scalar> buffers;
-    const auto tables = offset_tables<Scalar>(one.k_r, one.q_r, one.line, one.index, workers, lanes);
+    const auto tables = offset_tables<Scalar>(one.k_r, one.q_r, one.line, one.index, workers, {}, lanes);
     Result<Scalar> result{Tensor<Scalar>({one.batch, one.heads, one.queries, one.keys}),
                           Tensor<Scalar>({one.batch, one.heads, one.queries, one.width})};
     for (Tensor<Scalar>* out : {&result.probs, &result.context})
@@ -196,6 +196,18 @@ TEMPLATE_TEST_CASE("disentangled blocks: one term alone, and p2c as printed", "[
             printed.index = P2cIndex::paper_ji;
             for (const auto* one : {&c2p, &p2c, &printed}) check_cells(*one, by_blocks(*one));
         }
+}
+
+TEST_CASE("disentangled blocks: what spent tables held does not show", "[disentangled][blocks]") {
+    Case<float> both(40, BucketLine::clamped(40, 40, 9), 8), alone = both;
+    alone.q_r = Tensor<float>();
+    Workers workers(1);
+    const auto make = [&](const Case<float>& one, OffsetTables<float> spent) {
+        return offset_tables<float>(one.k_r, one.q_r, one.line, one.index, workers, std::move(spent));
+    };
+    const OffsetTables<float> fresh = make(alone, {}), again = make(alone, make(both, {}));
+    CHECK(again.q_r == fresh.q_r);
+    CHECK(again.q_r_ends == fresh.q_r_ends);
 }
 
 TEMPLATE_TEST_CASE("disentangled blocks: the same bits for every number of threads", "[disentangled][blocks][law]",
