@@ -13,7 +13,8 @@ struct Measure {
     std::string unit;   // "ms", "x", "MB"
     double target = 0;  // 0: none
     bool at_least = true;
-    double error = -1;  // largest difference from float64 of what was timed; below 0: not compared
+    double error = -1;      // largest difference from float64 of what was timed; below 0: not compared
+    double processor = -1;  // the same in processor time; below 0: not measured
 
     bool met() const { return target == 0 || (at_least ? value >= target : value <= target); }
 };

@@ -102,7 +102,7 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
                              our_way("ours, tables kept, no mask", [=] { call(kept->tables, nullptr); })};
     for (Way& way : ways) {
         kept->context.setConstant(std::numeric_limits<float>::quiet_NaN());
-        way.milliseconds();
+        way.call();
         way.error = largest_difference(kept->context, expected);
     }
     return ways;
@@ -149,20 +149,24 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
     const std::size_t own = ways.size();
     if (peer)
         for (Way& way : peer_ways(*peer, operands, expected, threads, folder, notes)) ways.push_back(std::move(way));
-    const std::vector<double> medians = time_in_turn(ways, 5, peer ? 4 : 0.5);
-    double eager = 0, best = 0;
-    std::string best_name;
+    const std::vector<Spent> medians = time_in_turn(ways, 5, peer ? 4 : 0.5);
+    std::size_t eager = 0, best = 0;
     for (std::size_t n = 0; n < ways.size(); ++n) {
-        measures.push_back({shape + ": " + ways[n].name, medians[n], "ms", 0, true, ways[n].error});
+        measures.push_back(
+            {shape + ": " + ways[n].name, medians[n].wall, "ms", 0, true, ways[n].error, medians[n].processor});
         if (n < own) continue;
         if (ways[n].name == "Hugging Face eager")
-            eager = medians[n];
-        else if (best == 0 || medians[n] < best)
-            best = medians[n], best_name = ways[n].name;
+            eager = n;
+        else if (best == 0 || medians[n].wall < medians[best].wall)
+            best = n;
     }
-    if (!peer) return;
-    measures.push_back({shape + ": Hugging Face eager / ours made in the call", eager / medians[0], "x", 3, true});
-    measures.push_back({shape + ": best other (" + best_name + ") / ours kept", best / medians[1], "x", 1.5, true});
+    if (eager == 0 || best == 0) return;
+    const auto ratio = [&](const std::string& name, std::size_t other, std::size_t ours, double goal) {
+        measures.push_back({shape + ": " + name, medians[other].wall / medians[ours].wall, "x", goal, true, -1,
+                            medians[other].processor / medians[ours].processor});
+    };
+    ratio("Hugging Face eager / ours made in the call", eager, 0, 3);
+    ratio("best other (" + ways[best].name + ") / ours kept", best, 1, 1.5);
 }
 
 /// The peer that was asked for; none where nothing was asked or torch is missing, which is said.

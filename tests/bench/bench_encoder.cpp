@@ -49,15 +49,16 @@ void measure_part(const Part& part, int threads, Peer* peer, const fs::path& fol
         peer->ask({{"do", "save"}, {"peer", part.name}, {"file", (folder / "rows").string()}});
         ways.back().error = relative_difference(read_raw(folder / "rows"), part.exact);
     }
-    const std::vector<double> medians = time_in_turn(ways, 5, 4);
+    const std::vector<Spent> medians = time_in_turn(ways, 3, 3);
     for (std::size_t n = 0; n < ways.size(); ++n) {
-        LOCUS_CHECK(ways[n].error < 1e-3, "bench attention: " + shape + ", " + ways[n].name +
+        LOCUS_CHECK(ways[n].error < 1e-3, "bench encoder: " + shape + ", " + ways[n].name +
                                               " differs from float64 by " + std::to_string(ways[n].error));
-        measures.push_back({shape + ": " + ways[n].name, medians[n], "ms", 0, true, ways[n].error});
-    }
-    for (std::size_t n = 1; n < ways.size(); ++n)
         measures.push_back(
-            {shape + ": " + ways[n].name + " / ours", medians[n] / medians[0], "x", n == 1 ? part.goal : 0, true});
+            {shape + ": " + ways[n].name, medians[n].wall, "ms", 0, true, ways[n].error, medians[n].processor});
+    }
+    if (peer)
+        measures.push_back({shape + ": Hugging Face / ours", medians[1].wall / medians[0].wall, "x", part.goal, true,
+                            -1, medians[1].processor / medians[0].processor});
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ nlohmann::ordered_json as_json(const Measure& measure) {
         json["bound"] = measure.at_least ? "at least" : "at most";
         json["met"] = measure.met();
     }
+    if (measure.processor >= 0) json["in_processor_time"] = measure.processor;
     if (measure.error >= 0) json["error_against_float64"] = measure.error;
     return json;
 }
@@ -103,9 +104,10 @@ int main(int argc, char** argv) {
                                 measure.target == 0 ? ""
                                 : measure.met()     ? "met"
                                                     : "MISSED",
+                                measure.processor < 0 ? "" : "processor time " + cli::number(measure.processor),
                                 measure.error < 0 ? "" : "error " + cli::number(measure.error)});
             }
-            if (!json) std::cout << cli::table(rows, {false, true, false, false, false, false});
+            if (!json) std::cout << cli::table(rows, {false, true, false, false, false, false, false});
         }
         LOCUS_CHECK(known, "there is no benchmark \"" + name + "\"; locus bench --help lists them");
         if (json) std::cout << all.dump(2) << '\n';
