@@ -12,9 +12,6 @@ struct Deberta<Scalar>::Parts {
     DebertaWeights<Scalar> weights;
 };
 
-namespace {
-
-/// A mask of tokens becomes an outer product: hidden tokens neither look nor are looked at (spec 2.8).
 std::vector<Mask> pair_masks(const ModelInput& input) {
     const Index length = input.length();
     std::vector<Mask> masks(static_cast<std::size_t>(input.batch()));
@@ -31,11 +28,13 @@ std::vector<Mask> pair_masks(const ModelInput& input) {
     return masks;
 }
 
-BucketLine make_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
+BucketLine deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
     if (config.position_buckets > 0)
         return BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions, clamp);
     return BucketLine::clamped(length, length, config.max_relative_positions);
 }
+
+namespace {
 
 std::vector<std::string> layer_stage_names(const DebertaConfig& config) {
     std::vector<std::string> names = {".q", ".k", ".v"};
@@ -131,7 +130,7 @@ bool Deberta<Scalar>::has_decoder() const {
 template <class Scalar>
 BucketLine Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
     LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
-    return make_line(config(), length, options.offset_clamp);
+    return deberta_line(config(), length, options.offset_clamp);
 }
 
 template <class Scalar>

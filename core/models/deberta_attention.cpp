@@ -94,7 +94,8 @@ Tensor<Scalar> sum_of_terms(const Attention<Scalar>& at, const Tensor<Scalar>& q
                                                      pass.options.p2c_index, sum);
             });
     }
-    at.compute().divide(score_divisor<Scalar>(at.pass.divisor_terms(), at.pass.config().attention_head_size),
+    at.compute().divide(score_divisor<Scalar>(deberta_divisor_terms(at.pass.config(), at.pass.options),
+                                              at.pass.config().attention_head_size),
                         scores.rows());
     return scores;
 }
@@ -122,12 +123,11 @@ Tensor<Scalar> probabilities(const Attention<Scalar>& at, Tensor<Scalar> scores,
 
 }  // namespace
 
-template <class Scalar>
-int DebertaPass<Scalar>::divisor_terms() const {
+int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
     // transformers counts the entries of pos_att_type in version 1, whatever they are (spec 2.4).
-    if (options.count_listed_names && config().version == 1 && config().relative_attention)
-        return 1 + static_cast<int>(config().listed_terms);
-    return config().terms.count();
+    if (options.count_listed_names && config.version == 1 && config.relative_attention)
+        return 1 + static_cast<int>(config.listed_terms);
+    return config.terms.count();
 }
 
 template <class Scalar>
@@ -164,8 +164,6 @@ Tensor<Scalar> deberta_attention(const DebertaPass<Scalar>& pass, const std::str
     return context;
 }
 
-template struct DebertaPass<float>;
-template struct DebertaPass<double>;
 template Tensor<float> deberta_attention<float>(const DebertaPass<float>&, const std::string&, Index,
                                                 const Tensor<float>&, const Tensor<float>&, bool);
 template Tensor<double> deberta_attention<double>(const DebertaPass<double>&, const std::string&, Index,

@@ -24,9 +24,17 @@ struct DebertaPass {
     const DebertaConfig& config() const { return weights.config(); }
     /// Does the arithmetic.
     const Operations<Scalar>& compute() const { return weights.operations(); }
-    /// n of the scale sqrt(n d).
-    int divisor_terms() const;
 };
+
+/// Who sees whom, [T,T] per sample, all empty where everything is visible.  A mask of tokens becomes an outer product:
+/// hidden tokens neither look nor are looked at (spec 2.8).
+std::vector<Mask> pair_masks(const ModelInput& input);
+
+/// n of the scale sqrt(n d).
+int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
+
+/// The bucket line of a model for T x T pairs.
+BucketLine deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp);
 
 /// Visible tokens [B*T] as 0 or 1; empty where everything is visible.  In a 3-D mask a token is visible if anyone sees
 /// it.

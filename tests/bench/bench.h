@@ -1,5 +1,6 @@
 #pragma once
 // What every benchmark gives back: numbers with their targets, measured in one run.
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,15 +13,33 @@ struct Measure {
     std::string unit;   // "ms", "x", "MB"
     double target = 0;  // 0: none
     bool at_least = true;
+    double error = -1;      // largest difference from float64 of what was timed; below 0: not compared
+    double processor = -1;  // the same in processor time; below 0: not measured
 
     bool met() const { return target == 0 || (at_least ? value >= target : value <= target); }
+};
+
+/// What the command line adds to a benchmark's name.
+struct Options {
+    std::string against;  // "torch": time peers in the same run; empty: ours alone
+    std::string python;   // whose torch; empty: default_python()
+    long tokens = 0;      // one length of the attention core alone; 0: all of them
 };
 
 struct Benchmark {
     const char* name;
     const char* what;  // one sentence
-    std::function<std::vector<Measure>()> run;
+    std::function<std::vector<Measure>(const Options&)> run;
 };
+
+class Peer;
+
+/// The attention core by blocks, beside torch where that is asked for.
+std::vector<Measure> bench_attention(const Options& options);
+/// Attention with its projections, one layer and the whole encoder of deberta-v3-base's shape, likewise.
+std::vector<Measure> bench_encoder(const Options& options);
+/// The same with a peer that is there, or null; files go to `folder`.
+void measure_encoder(Peer* peer, const std::filesystem::path& folder, std::vector<Measure>& measures);
 
 /// c2p and p2c by slices against an index gather.
 std::vector<Measure> bench_gather();

@@ -23,21 +23,30 @@ namespace {
 using namespace locus;
 using namespace locus::bench;
 
+std::function<std::vector<Measure>(const Options&)> plain(std::vector<Measure> (*run)()) {
+    return [run](const Options&) { return run(); };
+}
+
 const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all = {
-        {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32", bench_gather},
+        {"attention", "the core of disentangled attention by blocks; H 12, d 64, float32", bench_attention},
+        {"encoder", "attention, layer and encoder of deberta-v3-base's shape by blocks; T 512, float32", bench_encoder},
+        {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32",
+         plain(bench_gather)},
         {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
-         bench_open},
-        {"rope", "one rotation as matrix, elementwise and complex; T 512, d 64, H 12, float32", bench_rope},
-        {"linear", "linear attention with rotary positions beside its quadratic form; d 64, float32", bench_linear},
+         plain(bench_open)},
+        {"rope", "one rotation as matrix, elementwise and complex; T 512, d 64, H 12, float32", plain(bench_rope)},
+        {"linear", "linear attention with rotary positions beside its quadratic form; d 64, float32",
+         plain(bench_linear)},
         {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens",
-         bench_segments},
-        {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", bench_forward},
+         plain(bench_segments)},
+        {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", plain(bench_forward)},
         {"kit", "the conformance kit, and the diagnosis of one wrong stage; T 512, H 12, d 64, k 256, float32",
-         bench_kit},
+         plain(bench_kit)},
         {"view", "the viewer at 1280 x 800, drawn by the processor; tiny-v3, and deberta-v3-base's shape at 32 tokens",
-         bench_view},
-        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers", bench_wmd},
+         plain(bench_view)},
+        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers",
+         plain(bench_wmd)},
     };
     return all;
 }
@@ -49,6 +58,8 @@ nlohmann::ordered_json as_json(const Measure& measure) {
         json["bound"] = measure.at_least ? "at least" : "at most";
         json["met"] = measure.met();
     }
+    if (measure.processor >= 0) json["in_processor_time"] = measure.processor;
+    if (measure.error >= 0) json["error_against_float64"] = measure.error;
     return json;
 }
 
@@ -56,7 +67,8 @@ nlohmann::ordered_json as_json(const Measure& measure) {
 
 int main(int argc, char** argv) {
     std::string help =
-        "Measures speed and memory; each ratio comes from one run.\n  locus bench gather\n  locus bench --json\n";
+        "Measures speed and memory; each ratio comes from one run.\n  locus bench gather\n  locus bench --json\n"
+        "  locus bench attention --against torch\n";
     for (const Benchmark& benchmark : benchmarks())
         help += std::string("\n  ") + benchmark.name + ": " + benchmark.what;
     CLI::App app(help, "locus bench");
@@ -64,7 +76,17 @@ int main(int argc, char** argv) {
     bool json = false;
     app.add_option("name", name, "one benchmark; all if absent");
     app.add_flag("--json", json, "print JSON");
+    Options options;
+    app.add_option("--against", options.against, "torch: time it in the same run (attention)")
+        ->check(CLI::IsMember({"torch"}));
+    app.add_option("--python", options.python, "a Python with torch and transformers (tests/bench/peers.py makes one)")
+        ->check(cli::not_empty());
+    app.add_option("--tokens", options.tokens, "one length of the attention core alone")->check(CLI::Range(1, 8192));
     return cli::run_program(app, argc, argv, [&] {
+        const bool peers = name == "attention" || name == "encoder";
+        LOCUS_CHECK(options.against.empty() || peers,
+                    "--against belongs to two benchmarks: locus bench attention, locus bench encoder");
+        LOCUS_CHECK(options.tokens == 0 || name == "attention", "--tokens belongs to one benchmark: attention");
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
         bool known = name.empty();
         for (const Benchmark& benchmark : benchmarks()) {
@@ -72,7 +94,7 @@ int main(int argc, char** argv) {
             known = true;
             if (!json) std::cout << benchmark.name << ": " << benchmark.what << std::endl;
             std::vector<std::vector<std::string>> rows;
-            for (const Measure& measure : benchmark.run()) {
+            for (const Measure& measure : benchmark.run(options)) {
                 all[benchmark.name].push_back(as_json(measure));
                 const std::string target =
                     measure.target == 0 ? ""
@@ -81,9 +103,11 @@ int main(int argc, char** argv) {
                 rows.push_back({"  " + measure.name, cli::number(measure.value), measure.unit, target,
                                 measure.target == 0 ? ""
                                 : measure.met()     ? "met"
-                                                    : "MISSED"});
+                                                    : "MISSED",
+                                measure.processor < 0 ? "" : "processor time " + cli::number(measure.processor),
+                                measure.error < 0 ? "" : "error " + cli::number(measure.error)});
             }
-            if (!json) std::cout << cli::table(rows, {false, true, false, false, false});
+            if (!json) std::cout << cli::table(rows, {false, true, false, false, false, false, false});
         }
         LOCUS_CHECK(known, "there is no benchmark \"" + name + "\"; locus bench --help lists them");
         if (json) std::cout << all.dump(2) << '\n';

@@ -129,6 +129,7 @@ void write_v3_base_checkpoint(const std::filesystem::path& folder, std::uint64_t
     zip.add("pytorch_model/data.pkl", static_cast<std::uint32_t>(pickle.size()),
             [&](auto sink) { sink(pickle.data(), pickle.size()); });
     zip.add("pytorch_model/byteorder", 6, [&](auto sink) { sink("little", 6); });
+    zip.add("pytorch_model/version", 2, [&](auto sink) { sink("3\n", 2); });
     for (std::size_t n = 0; n < tensors.size(); ++n) {
         const auto count = static_cast<std::size_t>(element_count(tensors[n].second));
         zip.add("pytorch_model/data/" + std::to_string(n), static_cast<std::uint32_t>(2 * count), [&](auto sink) {

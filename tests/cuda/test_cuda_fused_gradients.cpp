@@ -92,8 +92,8 @@ HeadProblem problem_of(const BackwardCase& one, const Given<Scalar>& all, Index 
                         {},
                         one.line(tq, tk),
                         input.scale};
-    if (one.c2p) problem.head.k_r = input.k_r.matrix(h).cast<double>();
-    if (one.p2c) problem.head.q_r = input.q_r.matrix(h).cast<double>();
+    if (one.c2p) problem.head.k_r = input.k_r.matrix(h).template cast<double>();
+    if (one.p2c) problem.head.q_r = input.q_r.matrix(h).template cast<double>();
     complete(problem, one, sample, cuda::dropout_key(input.seed, static_cast<int>(sample * kHeads + h)));
     return problem;
 }
@@ -122,7 +122,7 @@ void check_on_device(const BackwardCase& one, Index width) {
             const auto check = [&](const char* name, const Tensor<float>& found, const Bounded& of) {
                 const Matrix<double> part = found.matrix(packed ? h : b * kHeads + h)
                                                 .middleRows(packed ? first : 0, of.value.rows())
-                                                .cast<double>();
+                                                .template cast<double>();
                 INFO(name << " of sample " << b << ", head " << h);
                 CHECK(worst_error(part, of) <= 1);
             };
@@ -134,8 +134,8 @@ void check_on_device(const BackwardCase& one, Index width) {
             q_r.add(expected.q_r);
         }
         INFO("head " << h);
-        if (one.c2p) CHECK(worst_error(once.k_r.matrix(h).cast<double>(), k_r) <= 1);
-        if (one.p2c) CHECK(worst_error(once.q_r.matrix(h).cast<double>(), q_r) <= 1);
+        if (one.c2p) CHECK(worst_error(once.k_r.matrix(h).template cast<double>(), k_r) <= 1);
+        if (one.p2c) CHECK(worst_error(once.q_r.matrix(h).template cast<double>(), q_r) <= 1);
         for (Index row = 0; row < 2 * one.span; ++row)
             if (std::find(line.rows().begin(), line.rows().end(), row) == line.rows().end())
                 CHECK((once.k_r.matrix(h).row(row).isZero(0) && once.q_r.matrix(h).row(row).isZero(0)));

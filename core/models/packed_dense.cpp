@@ -1,0 +1,72 @@
+#include "core/models/packed_dense.h"
+
+#include <algorithm>
+
+namespace locus {
+
+namespace {
+
+constexpr Index kRows = 256;  // of x per piece: with one panel of the weight they fit the second cache
+
+}  // namespace
+
+template <class Scalar>
+PackedDense<Scalar> pack_dense(const std::vector<const Dense<Scalar>*>& layers, const LaneKernels<Scalar>& lanes) {
+    PackedDense<Scalar> packed;
+    for (const Dense<Scalar>* layer : layers) {
+        LOCUS_CHECK(packed.in == 0 || layer->weight.cols() == packed.in,
+                    "pack_dense: inputs of width " + std::to_string(packed.in) + " and " +
+                        std::to_string(layer->weight.cols()) + ", expected the same");
+        packed.in = layer->weight.cols();
+        packed.out += layer->weight.rows();
+    }
+    Matrix<Scalar> weight(packed.out, packed.in);
+    const Index count = (packed.out + kLaneBlock - 1) / kLaneBlock;
+    packed.bias.resize(static_cast<std::size_t>(count * kLaneBlock));
+    Index first = 0;
+    for (const Dense<Scalar>* layer : layers) {
+        weight.middleRows(first, layer->weight.rows()) = layer->weight;
+        std::copy_n(layer->bias.data(), layer->bias.size(), packed.bias.data() + first);
+        first += layer->weight.rows();
+    }
+    packed.panels.resize(static_cast<std::size_t>(count * kLaneBlock * packed.in));
+    std::ptrdiff_t which[kLaneBlock];
+    for (Index panel = 0; panel < count; ++panel) {
+        Scalar* out = packed.panels.data() + panel * packed.in * kLaneBlock;
+        for (Index n = 0; n < kLaneBlock; ++n) which[n] = std::min(panel * kLaneBlock + n, packed.out - 1);
+        lanes.transpose_rows(weight.data(), packed.in, which, kLaneBlock, packed.in, out, kLaneBlock);
+    }
+    return packed;
+}
+
+template <class Scalar>
+void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, const Activation* activation,
+                  Matrix<Scalar>& out, Workers& workers, const LaneKernels<Scalar>& lanes) {
+    LOCUS_CHECK(x.cols() == layer.in,
+                "dense_blocks: input of width " + std::to_string(x.cols()) + ", expected " + std::to_string(layer.in));
+    out.resize(x.rows(), layer.out);
+    const Index panels = static_cast<Index>(layer.bias.size()) / kLaneBlock, groups = (x.rows() + kRows - 1) / kRows;
+    workers.each(panels * groups, [&](Index piece, int) {
+        const Index panel = piece % panels, row = piece / panels * kRows;
+        const Index rows = std::min(kRows, x.rows() - row), col = panel * kLaneBlock;
+        const Index cols = std::min(kLaneBlock, layer.out - col);
+        auto y = out.block(row, col, rows, cols);
+        y.rowwise() = Eigen::Map<const RowVector<Scalar>>(layer.bias.data() + col, cols);
+        lanes.multiply(x.row(row).data(), x.outerStride(), layer.panels.data() + col * layer.in, kLaneBlock, rows, cols,
+                       layer.in, &y(0, 0), out.outerStride(), true);
+        if (!activation) return;
+        if (*activation == Activation::gelu)
+            for (Index r = 0; r < rows; ++r) lanes.gelu(&y(r, 0), cols);
+        else
+            y = activate<Scalar>(y, *activation).eval();
+    });
+}
+
+template PackedDense<float> pack_dense<float>(const std::vector<const Dense<float>*>&, const LaneKernels<float>&);
+template PackedDense<double> pack_dense<double>(const std::vector<const Dense<double>*>&, const LaneKernels<double>&);
+template void dense_blocks<float>(const ConstView<float>&, const PackedDense<float>&, const Activation*, Matrix<float>&,
+                                  Workers&, const LaneKernels<float>&);
+template void dense_blocks<double>(const ConstView<double>&, const PackedDense<double>&, const Activation*,
+                                   Matrix<double>&, Workers&, const LaneKernels<double>&);
+
+}  // namespace locus

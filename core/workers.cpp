@@ -1,0 +1,73 @@
+#include "core/workers.h"
+
+#include <string>
+
+#include "core/check.h"
+
+namespace locus {
+
+Workers::Workers(int threads) {
+    LOCUS_CHECK(threads >= 1 && threads <= 1024,
+                "workers: " + std::to_string(threads) + " threads, expected 1 to 1024");
+    for (int member = 1; member < threads; ++member) threads_.emplace_back([this, member] { serve(member); });
+}
+
+Workers::~Workers() {
+    {
+        const std::lock_guard lock(guard_);
+        over_ = true;
+    }
+    begins_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::take_pieces(int member) {
+    for (;;) {
+        std::ptrdiff_t piece = 0;
+        {
+            const std::lock_guard lock(guard_);
+            if (next_ == count_) return;
+            piece = next_++;
+        }
+        try {
+            (*work_)(piece, member);
+        } catch (...) {
+            const std::lock_guard lock(guard_);
+            if (!failure_) failure_ = std::current_exception();
+            next_ = count_;
+        }
+    }
+}
+
+void Workers::serve(int member) {
+    for (std::size_t seen = 0;;) {
+        {
+            std::unique_lock lock(guard_);
+            begins_.wait(lock, [&] { return over_ || round_ != seen; });
+            if (over_) return;
+            seen = round_;
+        }
+        take_pieces(member);
+        const std::lock_guard lock(guard_);
+        if (--busy_ == 0) ends_.notify_one();
+    }
+}
+
+void Workers::each(std::ptrdiff_t count, const std::function<void(std::ptrdiff_t, int)>& work) {
+    {
+        const std::lock_guard lock(guard_);
+        work_ = &work;
+        next_ = 0;
+        count_ = count;
+        busy_ = threads_.size();
+        failure_ = nullptr;
+        ++round_;
+    }
+    begins_.notify_all();
+    take_pieces(0);
+    std::unique_lock lock(guard_);
+    ends_.wait(lock, [&] { return busy_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+}  // namespace locus

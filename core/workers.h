@@ -1,0 +1,42 @@
+#pragma once
+// A team of threads that its owner makes, keeps and hands to whoever has independent pieces of work.
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace locus {
+
+/// The caller of `each` works too, so a team of 1 has no thread of its own.  One call of `each` at a time.
+class Workers {
+public:
+    /// Throws Error(usage) unless 1 <= threads <= 1024.
+    explicit Workers(int threads);
+    ~Workers();
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+
+    int threads() const { return static_cast<int>(threads_.size()) + 1; }
+    /// Calls work(piece, member) for piece = 0 ... count - 1, each once, on whichever member is free; returns when all
+    /// are done.  member < threads() is the same during one piece, so that it can choose a buffer.
+    /// The first exception ends the call: pieces not begun are left out, and it is thrown here.
+    void each(std::ptrdiff_t count, const std::function<void(std::ptrdiff_t piece, int member)>& work);
+
+private:
+    void serve(int member);
+    void take_pieces(int member);
+
+    std::mutex guard_;
+    std::condition_variable begins_, ends_;
+    const std::function<void(std::ptrdiff_t, int)>* work_ = nullptr;
+    std::ptrdiff_t next_ = 0, count_ = 0;
+    std::size_t round_ = 0, busy_ = 0;
+    bool over_ = false;
+    std::exception_ptr failure_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace locus

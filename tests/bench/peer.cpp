@@ -1,0 +1,86 @@
+#include "tests/bench/peer.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "core/check.h"
+
+extern char** environ;
+
+namespace locus::bench {
+
+namespace {
+
+const std::filesystem::path& script() {
+    static const std::filesystem::path path = std::filesystem::path(LOCUS_TESTS) / "bench" / "peers.py";
+    return path;
+}
+
+std::string read_line(std::FILE* stream) {
+    std::string line;
+    for (int c = std::fgetc(stream); c != EOF && c != '\n'; c = std::fgetc(stream)) line += static_cast<char>(c);
+    return line;
+}
+
+}  // namespace
+
+std::string default_python() {
+    const std::filesystem::path own = std::filesystem::path(LOCUS_TESTS).parent_path() / "build/peers/bin/python";
+    return std::filesystem::exists(own) ? own.string() : "python3";
+}
+
+Peer::Peer(const std::string& python) {
+    std::signal(SIGPIPE, SIG_IGN);  // a peer that ended is an answer, not the end of this program
+    int to_peer[2], from_peer[2];
+    if (pipe2(to_peer, O_CLOEXEC) != 0 || pipe2(from_peer, O_CLOEXEC) != 0)
+        throw Error(Fault::unreadable, "bench: no pipe to " + python);
+    posix_spawn_file_actions_t ends;
+    posix_spawn_file_actions_init(&ends);
+    posix_spawn_file_actions_adddup2(&ends, to_peer[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&ends, from_peer[1], STDOUT_FILENO);
+    std::string program = python, file = script().string(), verb = "serve";
+    char* arguments[] = {program.data(), file.data(), verb.data(), nullptr};
+    const int spawned = posix_spawnp(&process_, arguments[0], &ends, nullptr, arguments, environ);
+    posix_spawn_file_actions_destroy(&ends);
+    close(to_peer[0]);
+    close(from_peer[1]);
+    requests_ = fdopen(to_peer[1], "w");
+    answers_ = fdopen(from_peer[0], "r");
+    if (spawned != 0) process_ = 0;
+    if (process_ == 0) {
+        missing_ = "there is no program " + python;
+        return;
+    }
+    std::fputs("{\"do\": \"versions\"}\n", requests_);
+    std::fflush(requests_);
+    const nlohmann::json answer = nlohmann::json::parse(read_line(answers_), nullptr, false);
+    if (answer.is_discarded())
+        missing_ = python + " did not run " + file;
+    else if (answer.contains("torch"))
+        versions_ = "torch " + answer["torch"].get<std::string>() + ", transformers " +
+                    answer["transformers"].get<std::string>();
+    else
+        missing_ = answer.value("missing", answer.value("error", std::string("no answer")));
+}
+
+Peer::~Peer() {
+    std::fclose(requests_);  // the end of its input ends the peer
+    std::fclose(answers_);
+    if (process_ != 0) waitpid(process_, nullptr, 0);
+}
+
+nlohmann::json Peer::ask(const nlohmann::json& request) {
+    std::fputs((request.dump() + "\n").c_str(), requests_);
+    std::fflush(requests_);
+    const nlohmann::json answer = nlohmann::json::parse(read_line(answers_), nullptr, false);
+    if (answer.is_discarded()) throw Error(Fault::unreadable, "bench: the peer ended instead of answering");
+    if (answer.contains("error"))
+        throw Error(Fault::unreadable, "bench: the peer says " + answer["error"].get<std::string>());
+    return answer;
+}
+
+}  // namespace locus::bench

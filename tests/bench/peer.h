@@ -1,0 +1,35 @@
+#pragma once
+// A program that does the same work by other means, in a process of its own, asked call by call.
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace locus::bench {
+
+/// tests/bench/peers.py under some Python.  One request at a time.
+class Peer {
+public:
+    /// Throws Error(unreadable) if the interpreter does not start.
+    explicit Peer(const std::string& python);
+    ~Peer();
+    Peer(const Peer&) = delete;
+    Peer& operator=(const Peer&) = delete;
+
+    /// Sends one request and waits for its answer.  Throws Error(unreadable) with the peer's own sentence.
+    nlohmann::json ask(const nlohmann::json& request);
+    /// What keeps it from working ("No module named 'torch'"); empty if nothing does.
+    const std::string& missing() const { return missing_; }
+    /// "torch 2.15.0, transformers 5.23.0"
+    const std::string& versions() const { return versions_; }
+
+private:
+    std::FILE *requests_ = nullptr, *answers_ = nullptr;
+    int process_ = 0;
+    std::string missing_, versions_;
+};
+
+/// The interpreter of the venv that `peers.py setup build/peers` makes, if it is there, else "python3".
+std::string default_python();
+
+}  // namespace locus::bench
