@@ -1,30 +1,29 @@
 #include "core/attention/disentangled_backward.h"
 
 #include "core/attention/slices_backward.h"
+#include "core/attention/softmax_backward.h"
+#include "core/check_shape.h"
 
 namespace locus {
 
 namespace {
 
-template <class Scalar>
-void check_shape(const char* what, const Matrix<Scalar>& matrix, Index rows, Index cols) {
-    LOCUS_CHECK(matrix.rows() == rows && matrix.cols() == cols,
-                std::string("disentangled_backward: ") + what + " is " + std::to_string(matrix.rows()) + " x " +
-                    std::to_string(matrix.cols()) + ", expected " + std::to_string(rows) + " x " +
-                    std::to_string(cols));
-}
+constexpr const char* kName = "disentangled_backward";
 
 template <class Scalar>
-void check_shapes(const DisentangledHead<Scalar>& head, const BucketLine& line, const Matrix<Scalar>& d_context) {
+void check_shapes(const DisentangledHead<Scalar>& head, const BucketLine& line, const ConstView<Scalar>& d_context) {
     const Index queries = line.queries(), keys = line.keys(), width = head.q.cols();
-    check_shape("q", head.q, queries, width);
-    check_shape("k", head.k, keys, width);
-    check_shape("v", head.v, keys, head.v.cols());
-    check_shape("probs", head.probs, queries, keys);
-    check_shape("the gradient of the context", d_context, queries, head.v.cols());
-    if (head.keep.size() > 0) check_shape("keep", head.keep, queries, keys);
-    if (head.k_r.size() > 0) check_shape("k_r", head.k_r, 2 * line.span(), width);
-    if (head.q_r.size() > 0) check_shape("q_r", head.q_r, 2 * line.span(), width);
+    check_shape(kName, "q", head.q, queries, width);
+    check_shape(kName, "k", head.k, keys, width);
+    check_shape(kName, "v", head.v, keys, head.v.cols());
+    check_shape(kName, "probs", head.probs, queries, keys);
+    check_shape(kName, "the gradient of the context", d_context, queries, head.v.cols());
+    if (head.keep.size() > 0) check_shape(kName, "keep", head.keep, queries, keys);
+    if (head.k_r.size() > 0) check_shape(kName, "k_r", head.k_r, 2 * line.span(), width);
+    if (head.q_r.size() > 0) check_shape(kName, "q_r", head.q_r, 2 * line.span(), width);
+    LOCUS_CHECK(head.q_r.size() == 0 || head.p2c_index == P2cIndex::official_ij || queries == keys,
+                std::string(kName) + ": p2c by delta(j,i) of " + std::to_string(queries) + " queries and " +
+                    std::to_string(keys) + " keys, expected as many: one line serves both terms");
 }
 
 }  // namespace
@@ -33,16 +32,10 @@ template <class Scalar>
 DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const BucketLine& line,
                                                     const ConstView<Scalar>& d_context) {
     check_shapes<Scalar>(head, line, d_context);
+    ContextGradients<Scalar> end = context_backward<Scalar>(head.probs, head.keep, head.v, d_context);
     DisentangledGradients<Scalar> grad;
-    Matrix<Scalar> dropped = head.probs, d_probs = d_context * head.v.transpose();
-    if (head.keep.size() > 0) {
-        dropped.array() *= head.keep.array();
-        d_probs.array() *= head.keep.array();
-    }
-    grad.v = dropped.transpose() * d_context;
-    // The softmax: a row's probabilities add up to 1, so what all of them gain together moves none.
-    const Matrix<Scalar> along = (head.probs.array() * d_probs.array()).rowwise().sum();
-    grad.scores = head.probs.array() * (d_probs.array().colwise() - along.array().col(0)) / head.divisor;
+    grad.v = std::move(end.v);
+    grad.scores = end.scores / head.divisor;
 
     grad.q = grad.scores * head.k;
     grad.k = grad.scores.transpose() * head.q;
@@ -52,7 +45,11 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
         grad.k_r = by_query.transpose() * head.q;
     }
     if (head.q_r.size() > 0) {
-        const Matrix<Scalar> by_key = scatter_slices_by_key<Scalar>(grad.scores, line);
+        // By key, the rows of delta(i,j); as printed in the paper those of delta(j,i), where j stands first.
+        const Matrix<Scalar> by_key =
+            head.p2c_index == P2cIndex::official_ij
+                ? scatter_slices_by_key<Scalar>(grad.scores, line)
+                : scatter_slices_by_query<Scalar>(Matrix<Scalar>(grad.scores.transpose()), line);
         grad.k += by_key * head.q_r;
         grad.q_r = by_key.transpose() * head.k;
     }

@@ -12,6 +12,7 @@ struct DisentangledHead {
     Matrix<Scalar> probs;     // [Tq,Tk], after the softmax and before dropout; hidden keys and rows are 0
     Matrix<Scalar> keep;      // [Tq,Tk], 0 or 1 / (1 - share); empty: no dropout
     Scalar divisor = 1;       // sqrt(n d)
+    P2cIndex p2c_index = P2cIndex::official_ij;  // which row p2c read; paper_ji only where Tq = Tk
 };
 
 /// Gradients, each of the shape of what it belongs to.  One head's share: those of k_r and q_r are to be summed over
@@ -24,10 +25,10 @@ struct DisentangledGradients {
 
 /// dV = (P Z)^T dO;  dP = (dO V^T) Z;  dS = P (dP - rowsum(P dP)) / sqrt(n d), and then, with the scores of row i
 /// scattered by delta(i,j):  Gc[i,r] = sum of dS[i,j] and Gp[j,r] = sum of dS[i,j] over the pairs of row r =
-/// delta(i,j), dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T K. d_context [Tq,d]; line of Tq
-/// x Tk pairs, the same for both terms.  A table row that no pair addresses gets exactly 0. Throws Error(usage) that
-/// names what does not fit. Source: the chain rule on He et al. 2021, eq. 4; checked against torch's autograd of
-/// microsoft/DeBERTa.
+/// delta(i,j), dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T K.  (paper_ji: Gp over the pairs
+/// of row r = delta(j,i).)  d_context [Tq,d]; line of Tq x Tk pairs, the same for both terms.  A table row that no pair
+/// addresses gets exactly 0.  Throws Error(usage) that names what does not fit.
+/// Source: the chain rule on He et al. 2021, eq. 4; checked against torch's autograd of microsoft/DeBERTa.
 template <class Scalar>
 DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const BucketLine& line,
                                                     const ConstView<Scalar>& d_context);
