@@ -11,13 +11,16 @@ struct TwoNumbers {
     std::uint32_t first, second;
 };
 
+inline constexpr int kPhiloxRounds = 10;
+inline constexpr std::uint32_t kPhiloxMultiplier = 0xd256d193u, kPhiloxWeyl = 0x9e3779b9u;
+
 /// Philox 2x32 with 10 rounds: two random numbers for a counter and a key.  Section 4.3 of the paper.
 constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
-    for (int round = 0; round < 10; ++round) {
-        const std::uint64_t product = std::uint64_t{0xd256d193u} * counter.first;
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+        const std::uint64_t product = std::uint64_t{kPhiloxMultiplier} * counter.first;
         counter = {static_cast<std::uint32_t>(product >> 32) ^ key ^ counter.second,
                    static_cast<std::uint32_t>(product)};
-        key += 0x9e3779b9u;
+        key += kPhiloxWeyl;
     }
     return counter;
 }
