@@ -42,19 +42,40 @@ auto head_of_table(const TrainingPass<Scalar>& pass, const Matrix<Scalar>& table
     return table.middleCols(h * pass.head_width(), pass.head_width());
 }
 
-/// (c2c + c2p + p2c) / sqrt(n d), softmax over the keys that are seen.
+/// Softmax over the keys that are seen, of scores / divisor; a query that sees none gets zeros.  `scores` [T,padded]
+/// becomes the exponentials, probs [T,T] are made here.
+template <class Scalar>
+Matrix<Scalar> softmax_of(Matrix<Scalar>& scores, Index keys, const Mask* mask, Scalar divisor) {
+    Matrix<Scalar> probs(scores.rows(), keys);
+    for (Index i = 0; i < scores.rows(); ++i) {
+        if (mask && mask->row(i).maxCoeff() == 0) {
+            probs.row(i).setZero();
+            continue;
+        }
+        const std::uint8_t* seen = mask ? mask->row(i).data() : nullptr;
+        const Scalar sum = best_lanes<Scalar>().exponentials(&scores(i, 0), keys, seen, 1 / divisor);
+        probs.row(i) = scores.row(i).head(keys) / sum;
+    }
+    return probs;
+}
+
+/// Of (c2c + c2p + p2c) / sqrt(n d).
 template <class Scalar>
 Matrix<Scalar> probabilities(const TrainingPass<Scalar>& pass, const LayerInside<Scalar>& inside, Index b, Index h) {
     const auto q = head_of(pass, inside.q, b, h), k = head_of(pass, inside.k, b, h);
-    Matrix<Scalar> scores = content_to_content<Scalar>(q, k);
+    const Index length = q.rows();
+    Matrix<Scalar> padded(length, (length + kLaneBlock - 1) / kLaneBlock * kLaneBlock);
+    View<Scalar> scores = padded.leftCols(length);
+    scores = content_to_content<Scalar>(q, k);
     if (pass.config.terms.c2p)
         add_content_to_position<Scalar>(q, head_of_table(pass, inside.k_r, h), pass.line(b), scores);
     if (pass.config.terms.p2c)
         add_position_to_content<Scalar>(k, head_of_table(pass, inside.q_r, h), pass.line(b), P2cIndex::official_ij,
                                         scores);
-    scores /= divisor(pass);
-    static const Mask everything;
-    return masked_softmax<Scalar>(scores, pass.batch.masks.empty() ? everything : pass.batch.masks[b], MaskedRow::zero);
+    const Mask* mask = pass.batch.masks.empty() || pass.batch.masks[static_cast<std::size_t>(b)].size() == 0
+                           ? nullptr
+                           : &pass.batch.masks[static_cast<std::size_t>(b)];
+    return softmax_of<Scalar>(padded, length, mask, divisor(pass));
 }
 
 }  // namespace

@@ -92,8 +92,13 @@ template <class Scalar>
 void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activation activation,
                                              View<Scalar> d_y) const {
     by_rows(workers, x.rows(), [&](Index row, Index rows) {
-        d_y.middleRows(row, rows) =
-            locus::activate_backward<Scalar>(x.middleRows(row, rows), activation, d_y.middleRows(row, rows));
+        if (activation == Activation::gelu)
+            for (Index r = row; r < row + rows; ++r)
+                best_lanes<Scalar>().gelu_backward(x.data() + r * x.outerStride(), x.cols(),
+                                                   d_y.data() + r * d_y.outerStride());
+        else
+            d_y.middleRows(row, rows) =
+                locus::activate_backward<Scalar>(x.middleRows(row, rows), activation, d_y.middleRows(row, rows));
     });
 }
 

@@ -2,46 +2,18 @@
 
 #include <algorithm>
 
+#include "core/lanes.h"
+
 namespace locus {
 
 namespace {
 
-constexpr Index kPairs = 16;  // counters drawn side by side, so that a compiler sees whole registers of them
-
-/// Random numbers of row i, columns col ... col + 2 kPairs - 1.
-inline void numbers_of(std::uint32_t key, std::uint32_t i, std::uint32_t col, std::uint32_t* numbers) {
-    std::uint32_t first[kPairs], second[kPairs];
-    for (Index n = 0; n < kPairs; ++n) {
-        first[n] = i;
-        second[n] = col + 2 * static_cast<std::uint32_t>(n);
-    }
-    for (int round = 0; round < kPhiloxRounds; ++round) {
-        for (Index n = 0; n < kPairs; ++n) {
-            const std::uint64_t product = std::uint64_t{kPhiloxMultiplier} * first[n];
-            first[n] = static_cast<std::uint32_t>(product >> 32) ^ key ^ second[n];
-            second[n] = static_cast<std::uint32_t>(product);
-        }
-        key += kPhiloxWeyl;
-    }
-    for (Index n = 0; n < kPairs; ++n) {
-        numbers[2 * n] = first[n];
-        numbers[2 * n + 1] = second[n];
-    }
-}
-
 template <class Scalar>
 void drop_rows(std::uint32_t key, double share, Index first_row, View<Scalar> rows) {
     const auto threshold = static_cast<std::uint32_t>(share * 4294967296.0);
-    const auto kept = Scalar(1 / (1 - share));
-    std::uint32_t numbers[2 * kPairs];
-    for (Index r = 0; r < rows.rows(); ++r) {
-        Scalar* row = rows.data() + r * rows.outerStride();
-        for (Index col = 0; col < rows.cols(); col += 2 * kPairs) {
-            numbers_of(key, static_cast<std::uint32_t>(first_row + r), static_cast<std::uint32_t>(col), numbers);
-            const Index some = std::min(2 * kPairs, rows.cols() - col);
-            for (Index n = 0; n < some; ++n) row[col + n] *= numbers[n] < threshold ? Scalar(0) : kept;
-        }
-    }
+    for (Index r = 0; r < rows.rows(); ++r)
+        best_lanes<Scalar>().drop(rows.data() + r * rows.outerStride(), rows.cols(), key,
+                                  static_cast<std::uint32_t>(first_row + r), threshold, Scalar(1 / (1 - share)));
 }
 
 std::uint32_t part_key(std::uint64_t seed, Index part) {
