@@ -129,6 +129,17 @@ TEST_CASE("masking: n pieces in a row with probability ~ 1/n", "[masking]") {
     CHECK(within(runs[3], kTrials, p3 * 4 / 6));
 }
 
+TEST_CASE("masking: longer runs have wider windows, so their share is the same", "[masking]") {
+    RandomStream random(11, 0);
+    std::vector<std::int64_t> sentence(512, 2);  // 180 words of one piece, and a limit out of reach
+    for (std::size_t t = 0; t < 180; ++t) sentence[t] = 6 + 3 * static_cast<std::int64_t>(t % 90);
+    for (int n = 0; n < 1000; ++n) {
+        const Index targets = mask(sentence, {0.15, 3, 0.8, 0.1, 80}, random).targets();
+        // One sixth, and what is left for the last run; less what runs reach beyond their windows.
+        if (targets > 180 / 6 + 2 || targets < 180 / 8 - 2) FAIL(targets << " targets of 180 words");
+    }
+}
+
 TEST_CASE("masking: a word is masked as a whole where n-grams are", "[masking]") {
     RandomStream random(5, 0);
     const std::vector<std::int64_t> sentence = sentence_of(90);  // words of three pieces: 6 7 8, 9 10 11, ...
