@@ -47,6 +47,7 @@ void add_positions(const Parameters<Scalar>& values, const PackedBatch& batch, M
 
 template <class Scalar>
 void add_positions_backward(const PackedBatch& batch, const ConstView<Scalar>& d_rows, Parameters<Scalar>& gradients) {
+    if (!gradients.has(kAbsoluteTable)) return;
     auto table = gradients.matrix(kAbsoluteTable);
     for (Index b = 0; b < batch.sentences(); ++b)
         table.topRows(batch.length(b)) += d_rows.middleRows(batch.starts[static_cast<std::size_t>(b)], batch.length(b));
@@ -119,9 +120,9 @@ void DebertaTraining<Scalar>::embedding_sum_backward(const Parameters<Scalar>& v
         d_rows = pass.dense_backward(table_rows(values, batch), "embeddings.embed_proj", d_sum, gradients);
     }
     if (config_.position_biased_input) add_positions_backward<Scalar>(batch, d_rows, gradients);
-    if (config_.type_vocab_size > 0)
+    if (config_.type_vocab_size > 0 && gradients.has(kTypeTable))
         scatter_rows<Scalar>(types_of(batch), d_rows, gradients.matrix(kTypeTable), std::nullopt);
-    scatter_rows<Scalar>(batch.tokens, d_rows, gradients.matrix(kWordTable), 0);
+    if (gradients.has(kWordTable)) scatter_rows<Scalar>(batch.tokens, d_rows, gradients.matrix(kWordTable), 0);
 }
 
 template <class Scalar>
@@ -137,7 +138,7 @@ template <class Scalar>
 void DebertaTraining<Scalar>::relative_table_backward(const Parameters<Scalar>& values,
                                                       const ConstView<Scalar>& d_table,
                                                       Parameters<Scalar>& gradients) const {
-    if (!config_.relative_attention) return;
+    if (!config_.relative_attention || !gradients.has(kRelativeTable)) return;
     if (!config_.norm_rel_ebd) {
         gradients.matrix(kRelativeTable) += d_table;
         return;

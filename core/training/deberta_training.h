@@ -21,7 +21,8 @@ struct TrainingSwitches {
     bool checkpointing = false;  // layers keep only their input and are run again on the way back
 };
 
-/// Holds no parameter: values and gradients are the caller's, so that several models can share or perturb them.
+/// Holds no parameter: values and gradients are the caller's, so that several models can share or perturb them.  What a
+/// caller's gradients do not hold is frozen: it gets none.
 /// One call at a time.
 template <class Scalar>
 class DebertaTraining {

@@ -99,6 +99,7 @@ Matrix<Scalar> convolution_backward(const TrainingPass<Scalar>& pass, const Matr
         const ConvolutionGradients<Scalar> grad =
             convolve_backward<Scalar>(embeddings.middleRows(row, rows), layer, d_convolved.middleRows(row, rows));
         d_embeddings.middleRows(row, rows) += grad.x;
+        if (!gradients.has("encoder.conv.conv.weight")) return;
         gradients.matrix("encoder.conv.conv.weight") += grad.weight;
         gradients.row("encoder.conv.conv.bias") += grad.bias;
     });

@@ -40,8 +40,9 @@ Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, 
     const auto weight = values.matrix(name + ".weight");
     Matrix<Scalar> d_x(x.rows(), x.cols());
     multiply_blocks<Scalar>(Product::ab, d_y, weight, false, d_x, buffers, workers);
-    multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
-    if (values.has(name + ".bias")) gradients.row(name + ".bias") += d_y.colwise().sum();
+    if (gradients.has(name + ".weight"))
+        multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
+    if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += d_y.colwise().sum();
     return d_x;
 }
 
@@ -69,8 +70,8 @@ Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, c
         weight.row(row / kRows) = piece.weight;
         bias.row(row / kRows) = piece.bias;
     });
-    gradients.row(name + ".weight") += weight.colwise().sum();
-    gradients.row(name + ".bias") += bias.colwise().sum();
+    if (gradients.has(name + ".weight")) gradients.row(name + ".weight") += weight.colwise().sum();
+    if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += bias.colwise().sum();
     return d_x;
 }
 

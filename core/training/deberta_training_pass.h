@@ -8,6 +8,7 @@
 #include "core/trace.h"
 #include "core/training/batch.h"
 #include "core/training/deberta_tape.h"
+#include "core/training/deberta_training.h"
 #include "core/training/dropout.h"
 #include "core/training/parameters.h"
 #include "core/training/product_blocks.h"
@@ -46,6 +47,16 @@ struct TrainingPass {
     void drop(DropoutSite site, Index use, View<Scalar> rows) const;
     /// Rows of hidden tokens become 0.
     void hide(View<Scalar> rows) const;
+};
+
+/// The parts above, for a head that stands on the model.
+template <class Scalar>
+struct HeadPass {
+    HeadPass(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch)
+        : pass{model.config(), values, batch, none, lines, model.buffers(), model.workers()} {}
+    Dropout none;
+    std::map<Index, BucketLine> lines;
+    TrainingPass<Scalar> pass;
 };
 
 /// Gradients of stages for a trace: all sentences of one length, so that rows are [B,T,D].

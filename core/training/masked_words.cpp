@@ -14,16 +14,6 @@ namespace {
 
 const std::string kHead = kMaskedWordHead;
 
-/// The dense layers and norms of a head, run like those of the model.
-template <class Scalar>
-struct HeadPass {
-    HeadPass(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch)
-        : pass{model.config(), values, batch, none, lines, model.buffers(), model.workers()} {}
-    Dropout none;
-    std::map<Index, BucketLine> lines;
-    TrainingPass<Scalar> pass;
-};
-
 }  // namespace
 
 template <class Scalar>
@@ -82,9 +72,10 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
     Matrix<Scalar> d_transformed(tape.transformed.rows(), tape.transformed.cols());
     multiply_blocks<Scalar>(Product::ab, d_logits, values.matrix(kWordTable), false, d_transformed, model.buffers(),
                             model.workers());
-    multiply_blocks<Scalar>(Product::atb, d_logits, tape.transformed, true, gradients.matrix(kWordTable),
-                            model.buffers(), model.workers());
-    gradients.row(kHead + "bias") += d_logits.colwise().sum();
+    if (gradients.has(kWordTable))
+        multiply_blocks<Scalar>(Product::atb, d_logits, tape.transformed, true, gradients.matrix(kWordTable),
+                                model.buffers(), model.workers());
+    if (gradients.has(kHead + "bias")) gradients.row(kHead + "bias") += d_logits.colwise().sum();
     Matrix<Scalar> d_act = head.pass.norm_backward(tape.norm_input, kHead + "LayerNorm", d_transformed, gradients);
     head.pass.activate_backward(tape.act_in, model.config().hidden_act, d_act);
     const Matrix<Scalar> d_targets = head.pass.dense_backward(tape.x, kHead + "dense", d_act, gradients);

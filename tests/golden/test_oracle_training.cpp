@@ -1,7 +1,10 @@
 // The gradient of every parameter of a whole model, against torch's autograd of microsoft/DeBERTa.
 #include "core/models/deberta_config.h"
+#include "core/models/deberta_weights.h"
 #include "core/training/deberta_parameters.h"
 #include "core/training/masked_words.h"
+#include "core/training/replaced_tokens.h"
+#include "core/training/sift.h"
 #include "tests/oracle_cases.h"
 
 using namespace locus;
@@ -11,12 +14,12 @@ namespace {
 
 /// A recorded case opened for training.
 struct TrainedCase {
-    explicit TrainedCase(const std::string& name)
+    explicit TrainedCase(const std::string& name, const std::string& file = "trace.safetensors")
         : folder(kOracle / name),
           checkpoint(open_checkpoint(folder / "model")),
           config(parse_deberta_config(checkpoint.config_json, "config.json")),
           values(read_parameters<double>(masked_language_tensors(config, true), *checkpoint.weights)),
-          reference(read_trace(folder / "trace.safetensors")),
+          reference(read_trace(folder / file)),
           input(read_segments(folder / "inputs.safetensors", folder / "trace.safetensors").front()) {}
     fs::path folder;
     Checkpoint checkpoint;
@@ -32,8 +35,24 @@ std::string parameter_of(const std::string& stage) {
     return name.starts_with("deberta.") ? name.substr(8) : name;
 }
 
-/// Every recorded gradient within the tolerance, and no parameter without a recording.
-void check_gradients(const Trace& reference, const Parameters<double>& found, double tolerance) {
+/// A stage of the recording beside rows of ours.
+void check_rows(const Trace& reference, const std::string& name, const Matrix<double>& rows, double tolerance) {
+    INFO(name);
+    const Stage& stage = reference.at(name);
+    REQUIRE(stage.size() == rows.size());
+    Tensor<double> values(stage.shape());
+    std::copy_n(rows.data(), rows.size(), values.data());
+    Stage ours = stage;
+    ours.values = values;
+    CHECK(deviation(stage, ours) <= tolerance);
+}
+
+Matrix<double> as_column(const std::vector<double>& values) {
+    return Eigen::Map<const Matrix<double>>(values.data(), static_cast<Index>(values.size()), 1);
+}
+
+/// Every recorded gradient within the tolerance; returns how many there are.
+std::size_t check_gradients(const Trace& reference, const Parameters<double>& found, double tolerance) {
     std::size_t compared = 0;
     for (const Stage& stage : reference.stages()) {
         if (!stage.name.starts_with("grad.")) continue;
@@ -49,7 +68,7 @@ void check_gradients(const Trace& reference, const Parameters<double>& found, do
         CHECK(deviation(stage, ours) <= tolerance);
         ++compared;
     }
-    CHECK(compared == found.entries().size());
+    return compared;
 }
 
 }  // namespace
@@ -70,5 +89,58 @@ TEST_CASE("training: every gradient of a whole model is torch's", "[training][or
     double mean = 0;
     for (Index n = 0; n < losses.size(); ++n) mean += losses.at(n) / static_cast<double>(losses.size());
     CHECK(std::abs(loss - mean) <= tolerance * std::max(1.0, mean));
-    check_gradients(one.reference, gradients, tolerance);
+    CHECK(check_gradients(one.reference, gradients, tolerance) == gradients.entries().size());
+}
+
+TEST_CASE("training: SiFT is the official code's, pass by pass", "[training][sift][oracle]") {
+    const TrainedCase one("ms_sift", "trace_exact.safetensors");
+    const nlohmann::json about = read_json(one.folder / "case.json");
+    const double tolerance = about["tolerance_exact"];
+    Workers workers(2);
+    DebertaTraining<double> model(one.config, {}, workers);
+    Parameters<double> gradients = one.values.zeros();
+    const PackedBatch batch = packed_batch(one.input);
+    const Tensor<double> noise =
+        read_tensor<double>(*open_safetensors(one.folder / "inputs.safetensors").find("noise"));
+    const SiftSettings settings{about["probes"]["sigma"], about["probes"]["learning_rate"], 1};
+    const Dropout none[3];
+    const SiftTape<double> tape =
+        sift_step<double>(model, one.values, batch, none, settings, noise.rows(), gradients, 0);
+    CHECK_FALSE(tape.skipped);
+    check_rows(one.reference, "sift.xhat", tape.xhat, tolerance);
+    check_rows(one.reference, "sift.delta0", tape.delta0, tolerance);
+    check_rows(one.reference, "sift.logits_clean", tape.logits_clean, tolerance);
+    check_rows(one.reference, "sift.logits0", tape.logits0, tolerance);
+    check_rows(one.reference, "sift.loss0", as_column(tape.losses0), tolerance);
+    check_rows(one.reference, "sift.grad", tape.grad, tolerance);
+    check_rows(one.reference, "sift.delta", tape.delta, tolerance);
+    check_rows(one.reference, "sift.logits", tape.logits, tolerance);
+    check_rows(one.reference, "sift.loss", as_column({tape.loss}), tolerance);
+    CHECK(check_gradients(one.reference, gradients, tolerance) == 5);
+}
+
+TEST_CASE("training: replaced-token detection is the official code's", "[training][rtd][oracle]") {
+    const fs::path folder = kOracle / "ms_rtd";
+    const Trace reference = read_trace(folder / "trace_exact.safetensors");
+    const double tolerance = read_json(folder / "case.json")["tolerance_exact"];
+    const Checkpoint checkpoint = open_checkpoint(folder / "model");
+    const DebertaConfig config = parse_deberta_config(checkpoint.config_json, "config.json");
+    TensorShapes tensors = expected_deberta_tensors(config);
+    for (const auto& one : detection_head_tensors(config)) tensors.push_back(one);
+    const auto values = read_parameters<double>(tensors, *checkpoint.weights);
+    const PackedBatch batch =
+        packed_batch(read_segments(folder / "inputs.safetensors", folder / "trace_exact.safetensors").front());
+    Workers workers(2);
+    DebertaTraining<double> model(config, {false, false}, workers);
+    const DebertaTape<double> tape = model.forward(values, batch, model.embedding_sum(values, batch), Dropout{});
+    check_rows(reference, "layer.1.output", *tape.output, tolerance);
+    const ReplacedTokensTape<double> head = replaced_tokens_forward<double>(model, values, batch, *tape.output);
+    check_rows(reference, "rtd.norm", head.norm, tolerance);
+    check_rows(reference, "rtd.transform", head.act, tolerance);
+    check_rows(reference, "rtd.logits", head.logits, tolerance);
+    check_rows(reference, "rtd.loss", as_column(head.losses), tolerance);
+    const Stage& labels = reference.at("rtd.labels");
+    REQUIRE(static_cast<Index>(head.labels.size()) == labels.size());
+    for (std::size_t n = 0; n < head.labels.size(); ++n)
+        CHECK(head.labels[n] == static_cast<std::int64_t>(labels.at(static_cast<Index>(n))));
 }
