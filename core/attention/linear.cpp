@@ -11,38 +11,6 @@ namespace {
 
 constexpr double kSmallestDenominator = 1e-6;
 
-/// The four features of one call; pads have none, which removes them from every sum.
-template <class Scalar>
-struct Features {
-    Matrix<Scalar> q, k;      // of the numerator
-    Matrix<Scalar> q_z, k_z;  // of the denominator
-};
-
-template <class Scalar>
-Features<Scalar> features_of(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const RotaryTable<Scalar>& table,
-                             RotaryLayout layout, LinearForm form, const std::vector<bool>& visible) {
-    LOCUS_CHECK(q.rows() == k.rows() && q.cols() == k.cols(), "linear attention: queries and keys differ in shape");
-    LOCUS_CHECK(visible.empty() || static_cast<Index>(visible.size()) == k.rows(),
-                "linear attention: " + std::to_string(visible.size()) + " marks for " + std::to_string(k.rows()) +
-                    " keys, expected one each or none");
-    Features<Scalar> f;
-    if (form == LinearForm::paper) {
-        f.q_z = positive_features<Scalar>(q);
-        f.k_z = positive_features<Scalar>(k);
-        f.q = rotate<Scalar>(f.q_z, table, layout);
-        f.k = rotate<Scalar>(f.k_z, table, layout);
-    } else {
-        f.q = f.q_z = positive_features<Scalar>(rotate<Scalar>(q, table, layout));
-        f.k = f.k_z = positive_features<Scalar>(rotate<Scalar>(k, table, layout));
-    }
-    for (std::size_t j = 0; j < visible.size(); ++j)
-        if (!visible[j]) {
-            f.k.row(static_cast<Index>(j)).setZero();
-            f.k_z.row(static_cast<Index>(j)).setZero();
-        }
-    return f;
-}
-
 template <class Scalar>
 void check_values(const ConstView<Scalar>& k, const ConstView<Scalar>& v) {
     LOCUS_CHECK(k.rows() == v.rows(), "linear attention: " + std::to_string(k.rows()) + " keys but " +
@@ -58,15 +26,10 @@ Scalar linear_denominator(Scalar sum) {
 }
 
 template <class Scalar>
-Matrix<Scalar> positive_features(const ConstView<Scalar>& x) {
-    return x.unaryExpr([](Scalar v) { return v > 0 ? v + Scalar(1) : std::exp(v); });
-}
-
-template <class Scalar>
 Matrix<Scalar> linear_attention_weights(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
                                         const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
                                         bool causal, const std::vector<bool>& visible) {
-    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    const LinearFeatures<Scalar> f = linear_features<Scalar>(q, k, table, layout, form, visible);
     Matrix<Scalar> weights = products_of_rows<Scalar>(f.q, f.k);
     const Matrix<Scalar> positive = products_of_rows<Scalar>(f.q_z, f.k_z);
     for (Index i = 0; i < weights.rows(); ++i) {
@@ -84,7 +47,7 @@ Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scal
                                 const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
                                 const std::vector<bool>& visible) {
     check_values<Scalar>(k, v);
-    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    const LinearFeatures<Scalar> f = linear_features<Scalar>(q, k, table, layout, form, visible);
     const Matrix<Scalar> kv = f.k.transpose() * v;      // [d, d_v]
     const RowVector<Scalar> z = f.k_z.colwise().sum();  // [d]
     Matrix<Scalar> context = f.q * kv;                  // [T, d_v]
@@ -97,7 +60,7 @@ Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstVi
                                        const ConstView<Scalar>& v, const RotaryTable<Scalar>& table,
                                        RotaryLayout layout, LinearForm form, const std::vector<bool>& visible) {
     check_values<Scalar>(k, v);
-    const Features<Scalar> f = features_of<Scalar>(q, k, table, layout, form, visible);
+    const LinearFeatures<Scalar> f = linear_features<Scalar>(q, k, table, layout, form, visible);
     Matrix<Scalar> kv = Matrix<Scalar>::Zero(k.cols(), v.cols());
     RowVector<Scalar> z = RowVector<Scalar>::Zero(k.cols());
     Matrix<Scalar> context(q.rows(), v.cols());
@@ -112,8 +75,6 @@ Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstVi
 
 template float linear_denominator<float>(float);
 template double linear_denominator<double>(double);
-template Matrix<float> positive_features<float>(const ConstView<float>&);
-template Matrix<double> positive_features<double>(const ConstView<double>&);
 template Matrix<float> linear_attention_weights<float>(const ConstView<float>&, const ConstView<float>&,
                                                        const RotaryTable<float>&, RotaryLayout, LinearForm, bool,
                                                        const std::vector<bool>&);

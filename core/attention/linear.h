@@ -3,20 +3,11 @@
 // Katharopoulos et al. 2020; Su et al. 2021, eq. 19; spec 6.6.
 #include <vector>
 
+#include "core/attention/linear_features.h"
 #include "core/positions/rotary.h"
 #include "core/tensor.h"
 
 namespace locus {
-
-/// Where the rotation stands relative to phi(x) = elu(x) + 1.
-enum class LinearForm {
-    paper,  // R phi(x) in the numerator, phi(x) in the denominator: depends on i - j alone; weights may be negative
-    seed,   // phi(R x) in both (seed 001): weights are positive and sum to 1, but depend on absolute positions
-};
-
-/// phi(x) = x + 1 for x > 0, e^x otherwise, element by element.
-template <class Scalar>
-Matrix<Scalar> positive_features(const ConstView<Scalar>& x);
 
 /// What weights are divided by: the sum itself, at least 1e-6; NaN stays NaN.
 template <class Scalar>

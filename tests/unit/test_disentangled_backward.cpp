@@ -8,7 +8,8 @@
 #include "core/attention/slices_backward.h"
 #include "core/io/json_file.h"
 #include "core/io/safetensors.h"
-#include "tests/oracle_cases.h"
+#include "tests/central_differences.h"
+#include "tests/seeded.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -23,16 +24,11 @@ Matrix<double> sheet(const Trace& trace, const std::string& name, Index at) {
 Matrix<double> forward(DisentangledHead<double>& head, const BucketLine& line, const Mask& mask) {
     Matrix<double> scores = content_to_content<double>(head.q, head.k);
     if (head.k_r.size() > 0) scores += content_to_position<double>(head.q, head.k_r, line);
-    if (head.q_r.size() > 0) scores += position_to_content<double>(head.k, head.q_r, line);
+    if (head.q_r.size() > 0) scores += position_to_content<double>(head.k, head.q_r, line, head.p2c_index);
     head.probs = masked_softmax<double>(scores / head.divisor, mask);
     Matrix<double> dropped = head.probs;
     if (head.keep.size() > 0) dropped.array() *= head.keep.array();
     return dropped * head.v;
-}
-
-bool near(const Matrix<double>& found, const Matrix<double>& expected, double tolerance) {
-    return found.rows() == expected.rows() && found.cols() == expected.cols() &&
-           (found - expected).cwiseAbs().maxCoeff() <= tolerance * std::max(1.0, expected.cwiseAbs().maxCoeff());
 }
 
 }  // namespace
@@ -102,28 +98,44 @@ TEST_CASE("disentangled backward: central differences, with either term off", "[
             const Matrix<double> weights = matrix(6, 5);  // the loss is their sum with the context
             forward(head, line, mask);
             const auto grad = disentangled_backward<double>(head, line, weights);
-            const auto check = [&](const char* name, Matrix<double>& of, const Matrix<double>& found) {
-                REQUIRE((found.rows() == of.rows() && found.cols() == of.cols()));
-                for (Index n = 0; n < of.size(); ++n) {
-                    constexpr double kStep = 1e-5;
-                    const double before = of.data()[n];
-                    const auto loss = [&](double value) {
-                        of.data()[n] = value;
-                        DisentangledHead<double> moved = head;
-                        return (forward(moved, line, mask).array() * weights.array()).sum();
-                    };
-                    const double difference = (loss(before + kStep) - loss(before - kStep)) / (2 * kStep);
-                    of.data()[n] = before;
-                    INFO(name << " " << n);
-                    REQUIRE(std::abs(difference - found.data()[n]) <= 1e-7);
-                }
+            const auto loss = [&] {
+                DisentangledHead<double> moved = head;
+                return forward(moved, line, mask).cwiseProduct(weights).sum();
             };
-            check("q", head.q, grad.q);
-            check("k", head.k, grad.k);
-            check("v", head.v, grad.v);
-            check("k_r", head.k_r, grad.k_r);
-            check("q_r", head.q_r, grad.q_r);
+            check_differences("q", head.q, grad.q, loss);
+            check_differences("k", head.k, grad.k, loss);
+            check_differences("v", head.v, grad.v, loss);
+            check_differences("k_r", head.k_r, grad.k_r, loss);
+            check_differences("q_r", head.q_r, grad.q_r, loss);
         }
+}
+
+TEST_CASE("disentangled backward: central differences with p2c as the paper prints it, delta(j,i)", "[backward]") {
+    Numbers numbers(5);
+    const BucketLine line = BucketLine::logarithmic(7, 7, 4, 6, OffsetClamp::official);
+    DisentangledHead<double> head{numbers.matrix(7, 4),
+                                  numbers.matrix(7, 4),
+                                  numbers.matrix(7, 5),
+                                  numbers.matrix(8, 4),
+                                  numbers.matrix(8, 4),
+                                  {},
+                                  {},
+                                  std::sqrt(12.0)};
+    const Matrix<double> weights = numbers.matrix(7, 5);
+    forward(head, line, {});
+    const auto official = disentangled_backward<double>(head, line, weights);
+    head.p2c_index = P2cIndex::paper_ji;
+    forward(head, line, {});
+    const auto grad = disentangled_backward<double>(head, line, weights);
+    const auto loss = [&] {
+        DisentangledHead<double> moved = head;
+        return forward(moved, line, {}).cwiseProduct(weights).sum();
+    };
+    check_differences("q", head.q, grad.q, loss);
+    check_differences("k", head.k, grad.k, loss);
+    check_differences("k_r", head.k_r, grad.k_r, loss);
+    check_differences("q_r", head.q_r, grad.q_r, loss);
+    CHECK((grad.q_r - official.q_r).cwiseAbs().maxCoeff() > 0.01);
 }
 
 TEST_CASE("slices backward: the transpose of reading slices, and rows of the table that nobody read are 0",
@@ -166,6 +178,9 @@ TEST_CASE("disentangled backward: what does not fit is named", "[backward]") {
     CHECK(refusal([&](auto& head) { head.k_r = zero(5, 2); }) == "disentangled_backward: k_r is 5 x 2, expected 4 x 2");
     CHECK(refusal([&](auto& head) { head.probs = zero(4, 3); }) ==
           "disentangled_backward: probs is 4 x 3, expected 3 x 4");
+    CHECK(refusal([&](auto& head) { head.p2c_index = P2cIndex::paper_ji; }) ==
+          "disentangled_backward: p2c by delta(j,i) of 3 queries and 4 keys, expected as many: one line serves both "
+          "terms");
     CHECK(refusal([&](auto& head) { head.keep = zero(1, 1); }) ==
           "disentangled_backward: keep is 1 x 1, expected 3 x 4");
 }

@@ -1,0 +1,46 @@
+#include "core/attention/scaled_dot_product_backward.h"
+
+#include <cmath>
+
+#include "core/attention/softmax_backward.h"
+#include "core/check_shape.h"
+
+namespace locus {
+
+template <class Scalar>
+DotProductGradients<Scalar> dot_product_backward(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                                 const ConstView<Scalar>& v, const ConstView<Scalar>& probs,
+                                                 const ConstView<Scalar>& keep, Scalar divisor,
+                                                 const ConstView<Scalar>& d_context) {
+    check_shape("dot_product_backward", "k", k, k.rows(), q.cols());
+    check_shape("dot_product_backward", "probs", probs, q.rows(), k.rows());
+    ContextGradients<Scalar> end = context_backward<Scalar>(probs, keep, v, d_context);
+    const Matrix<Scalar> d_products = end.scores / divisor;
+    return {d_products * k, d_products.transpose() * q, std::move(end.v), std::move(end.scores)};
+}
+
+template <class Scalar>
+DotProductGradients<Scalar> scaled_dot_product_backward(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
+                                                        const ConstView<Scalar>& v, const ConstView<Scalar>& probs,
+                                                        const ConstView<Scalar>& keep,
+                                                        const ConstView<Scalar>& d_context) {
+    return dot_product_backward<Scalar>(q, k, v, probs, keep, std::sqrt(Scalar(q.cols())), d_context);
+}
+
+template DotProductGradients<float> dot_product_backward<float>(const ConstView<float>&, const ConstView<float>&,
+                                                                const ConstView<float>&, const ConstView<float>&,
+                                                                const ConstView<float>&, float,
+                                                                const ConstView<float>&);
+template DotProductGradients<double> dot_product_backward<double>(const ConstView<double>&, const ConstView<double>&,
+                                                                  const ConstView<double>&, const ConstView<double>&,
+                                                                  const ConstView<double>&, double,
+                                                                  const ConstView<double>&);
+template DotProductGradients<float> scaled_dot_product_backward<float>(const ConstView<float>&, const ConstView<float>&,
+                                                                       const ConstView<float>&, const ConstView<float>&,
+                                                                       const ConstView<float>&,
+                                                                       const ConstView<float>&);
+template DotProductGradients<double> scaled_dot_product_backward<double>(
+    const ConstView<double>&, const ConstView<double>&, const ConstView<double>&, const ConstView<double>&,
+    const ConstView<double>&, const ConstView<double>&);
+
+}  // namespace locus
