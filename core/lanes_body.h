@@ -286,8 +286,53 @@ struct Lanes {
             x[n] = Scalar(0.5) * x[n] * (Scalar(1) + std::erf(x[n] * Scalar(0.70710678118654752440)));
     }
 
+    static void gelu_backward(const Scalar* x, Index count, Scalar* d_y) {
+        constexpr Scalar kHalfRoot = Scalar(0.70710678118654752440), kDensity = Scalar(0.39894228040143267794);
+        Index n = 0;
+        if constexpr (sizeof(Scalar) == 4)
+            for (; n + L <= count; n += L) {
+                const V v = *reinterpret_cast<const Loose*>(x + n);
+                const V below = Scalar(0.5) * (Scalar(1) + fast_erf(v * kHalfRoot));
+                const V density = kDensity * exponential(v * v * Scalar(-0.5));
+                *reinterpret_cast<Loose*>(d_y + n) = *reinterpret_cast<const Loose*>(d_y + n) * (below + v * density);
+            }
+        for (; n < count; ++n)
+            d_y[n] *= Scalar(0.5) * (Scalar(1) + std::erf(x[n] * kHalfRoot)) +
+                      x[n] * kDensity * std::exp(Scalar(-0.5) * x[n] * x[n]);
+    }
+
+    /// Two random numbers per 64-bit lane, the first in its lower half: in memory they stand in the order of j.
+    static void drop(Scalar* x, Index count, std::uint32_t key, std::uint32_t i, std::uint32_t threshold, Scalar kept) {
+        using Words = typename Wide<std::uint64_t, bytes>::V;
+        using LooseWords = typename Wide<std::uint64_t, bytes>::Loose;
+        constexpr Index kWords = bytes / 8, kNumbers = 4 * kWords;
+        constexpr std::uint64_t kLow = 0xffffffffu;
+        alignas(64) std::uint32_t numbers[kNumbers];
+        for (Index j = 0; j < count; j += kNumbers) {
+            alignas(64) std::uint64_t even[2 * kWords];
+            for (Index w = 0; w < 2 * kWords; ++w) even[w] = static_cast<std::uint32_t>(j + 2 * w);
+            Words first[2] = {Words{} + i, Words{} + i};
+            Words second[2] = {*reinterpret_cast<const LooseWords*>(even),
+                               *reinterpret_cast<const LooseWords*>(even + kWords)};
+            std::uint32_t round_key = key;
+            for (int round = 0; round < 10; ++round) {
+#pragma GCC unroll 2
+                for (int half = 0; half < 2; ++half) {
+                    const Words product = (first[half] & kLow) * std::uint64_t{0xd256d193u};
+                    first[half] = (product >> 32) ^ std::uint64_t{round_key} ^ second[half];
+                    second[half] = product & kLow;
+                }
+                round_key += 0x9e3779b9u;
+            }
+            for (int half = 0; half < 2; ++half)
+                *reinterpret_cast<LooseWords*>(numbers + half * 2 * kWords) = first[half] | second[half] << 32;
+            const Index some = count - j < kNumbers ? count - j : kNumbers;
+            for (Index n = 0; n < some; ++n) x[j + n] *= numbers[n] < threshold ? Scalar(0) : kept;
+        }
+    }
+
     static constexpr LaneKernels<Scalar> kernels(const char* name) {
-        return {name, multiply, banded_scores, exponentials, transpose_rows, gelu};
+        return {name, multiply, banded_scores, exponentials, transpose_rows, gelu, gelu_backward, drop};
     }
 };
 

@@ -8,9 +8,6 @@
 
 namespace locus {
 
-namespace {
-
-/// Place of the first byte that is not UTF-8, or the size of the text.
 std::size_t first_bad_byte(const std::string& text) {
     const auto length = static_cast<std::int64_t>(text.size());
     for (std::int64_t at = 0; at < length;) {
@@ -21,8 +18,6 @@ std::size_t first_bad_byte(const std::string& text) {
     }
     return text.size();
 }
-
-}  // namespace
 
 RepairedText repair_utf8(const std::string& text) {
     RepairedText repaired;

@@ -14,6 +14,9 @@ struct RepairedText {
 /// standard's "maximal subpart").  A sound text comes back as it is, with 0 replaced.
 RepairedText repair_utf8(const std::string& text);
 
+/// Place of the first byte that is not UTF-8, or the size of the text.
+std::size_t first_bad_byte(const std::string& text);
+
 /// Throws Error(usage) that names the byte if the text is not UTF-8.
 void check_utf8(const std::string& text);
 

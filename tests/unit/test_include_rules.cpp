@@ -58,6 +58,8 @@ std::vector<std::string> allowed(const Source& source) {
     if (source.in("core/models/")) return {"core/positions/", "core/attention/", "core/models/"};
     if (source.in("core/io/")) return {"core/io/"};
     if (source.in("core/text/")) return {"core/text/"};
+    if (source.in("core/training/"))
+        return {"core/positions/", "core/attention/", "core/models/", "core/io/", "core/text/", "core/training/"};
     if (source.in("core/cli/")) return {"core/", "cuda/"};
     if (source.in("core/")) return {};
     if (source.in("cuda/")) return {"core/", "cuda/"};

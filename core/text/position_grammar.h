@@ -1,0 +1,26 @@
+#pragma once
+// Sentences whose words can be told from where the others stand, and not from which others there are: who carried what
+// where, which is left of which, what the first noun's number asks of the verb behind the second.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace locus {
+
+/// The patterns the sentences are made of.  "{name a}" is a word of the list `name`, the same one wherever a stands,
+/// and another one than that of any other letter of that list; "{day d+1}" is the word behind it in the list.  Lists
+/// that run parallel share a letter: "{animal x}" and "{animals x}".  "[one|two]" is one of the choices.
+const std::vector<std::string>& position_patterns();
+
+/// `count` different sentences, lower case, one pattern each; the same for the same seed on every machine.
+/// Throws Error(usage) if the patterns cannot make so many.
+std::vector<std::string> position_sentences(std::uint64_t seed, std::size_t count);
+
+/// What assets/corpus holds: sentences to learn from, and others to judge by, none of which is among the former.
+struct PositionCorpus {
+    std::vector<std::string> corpus, heldout;
+};
+PositionCorpus position_corpus();
+
+}  // namespace locus

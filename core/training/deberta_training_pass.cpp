@@ -1,0 +1,156 @@
+#include "core/training/deberta_training_pass.h"
+
+#include <algorithm>
+
+#include "core/models/layers_backward.h"
+
+namespace locus {
+
+namespace {
+
+constexpr Index kRows = 64;  // per piece; sums over rows are made piece by piece, so that threads change no bit
+
+template <class Scalar>
+Norm<Scalar> norm_of(const TrainingPass<Scalar>& pass, const std::string& name) {
+    return {pass.values.row(name + ".weight"), pass.values.row(name + ".bias")};
+}
+
+/// work(first row, rows) for pieces of [0, rows).
+template <class Work>
+void by_rows(Workers& workers, Index rows, Work work) {
+    workers.each((rows + kRows - 1) / kRows,
+                 [&](Index piece, int) { work(piece * kRows, std::min(kRows, rows - piece * kRows)); });
+}
+
+}  // namespace
+
+template <class Scalar>
+Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std::string& name) const {
+    const auto weight = values.matrix(name + ".weight");
+    Matrix<Scalar> y(x.rows(), weight.rows());
+    const bool biased = values.has(name + ".bias");
+    if (biased) y.rowwise() = values.row(name + ".bias");
+    multiply_blocks<Scalar>(Product::abt, x, weight, biased, y, buffers, workers);
+    return y;
+}
+
+template <class Scalar>
+Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
+                                                    const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
+    const auto weight = values.matrix(name + ".weight");
+    Matrix<Scalar> d_x(x.rows(), x.cols());
+    multiply_blocks<Scalar>(Product::ab, d_y, weight, false, d_x, buffers, workers);
+    if (gradients.has(name + ".weight"))
+        multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
+    if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += d_y.colwise().sum();
+    return d_x;
+}
+
+template <class Scalar>
+Matrix<Scalar> TrainingPass<Scalar>::norm(const ConstView<Scalar>& x, const std::string& name) const {
+    const Norm<Scalar> parts = norm_of(*this, name);
+    Matrix<Scalar> y(x.rows(), x.cols());
+    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+        y.middleRows(row, rows) = layer_norm<Scalar>(x.middleRows(row, rows), parts, config.layer_norm_eps);
+    });
+    return y;
+}
+
+template <class Scalar>
+Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, const std::string& name,
+                                                   const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
+    const Norm<Scalar> parts = norm_of(*this, name);
+    Matrix<Scalar> d_x(x.rows(), x.cols());
+    const Index pieces = (x.rows() + kRows - 1) / kRows;
+    Matrix<Scalar> weight(pieces, x.cols()), bias(pieces, x.cols());
+    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+        const NormGradients<Scalar> piece = layer_norm_backward<Scalar>(
+            x.middleRows(row, rows), parts, config.layer_norm_eps, d_y.middleRows(row, rows));
+        d_x.middleRows(row, rows) = piece.x;
+        weight.row(row / kRows) = piece.weight;
+        bias.row(row / kRows) = piece.bias;
+    });
+    if (gradients.has(name + ".weight")) gradients.row(name + ".weight") += weight.colwise().sum();
+    if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += bias.colwise().sum();
+    return d_x;
+}
+
+template <class Scalar>
+Matrix<Scalar> TrainingPass<Scalar>::activate(const ConstView<Scalar>& x, Activation activation) const {
+    Matrix<Scalar> y(x.rows(), x.cols());
+    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+        if (activation != Activation::gelu) {
+            y.middleRows(row, rows) = locus::activate<Scalar>(x.middleRows(row, rows), activation);
+            return;
+        }
+        y.middleRows(row, rows) = x.middleRows(row, rows);
+        best_lanes<Scalar>().gelu(&y(row, 0), rows * y.cols());
+    });
+    return y;
+}
+
+template <class Scalar>
+void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activation activation,
+                                             View<Scalar> d_y) const {
+    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+        if (activation == Activation::gelu)
+            for (Index r = row; r < row + rows; ++r)
+                best_lanes<Scalar>().gelu_backward(x.data() + r * x.outerStride(), x.cols(),
+                                                   d_y.data() + r * d_y.outerStride());
+        else
+            d_y.middleRows(row, rows) =
+                locus::activate_backward<Scalar>(x.middleRows(row, rows), activation, d_y.middleRows(row, rows));
+    });
+}
+
+template <class Scalar>
+void TrainingPass<Scalar>::drop(DropoutSite site, Index use, View<Scalar> rows) const {
+    locus::drop<Scalar>(dropout.site_seed(site, use), dropout.share(site), rows, workers);
+}
+
+template <class Scalar>
+void TrainingPass<Scalar>::hide(View<Scalar> rows) const {
+    for (Index n = 0; n < static_cast<Index>(batch.visible.size()); ++n)
+        if (!batch.visible[static_cast<std::size_t>(n)]) rows.row(n).setZero();
+}
+
+template <class Scalar>
+void StageGradients<Scalar>::keep(const char* stage, const ConstView<Scalar>& rows) const {
+    if (!wants(stage)) return;
+    Tensor<Scalar> values({batch, rows.rows() / batch, rows.cols()});
+    values.rows() = rows;
+    trace->add("grad." + prefix + stage, std::move(values));
+}
+
+template <class Scalar>
+void StageGradients<Scalar>::keep_heads(const char* stage, const ConstView<Scalar>& rows) const {
+    if (!wants(stage)) return;
+    Tensor<Scalar> joined({batch, rows.rows() / batch, rows.cols()});
+    joined.rows() = rows;
+    trace->add("grad." + prefix + stage, split_heads(joined, heads));
+}
+
+template <class Scalar>
+void StageGradients<Scalar>::keep_scores(const char* stage, const std::vector<Matrix<Scalar>>& scores) const {
+    if (!wants(stage)) return;
+    Tensor<Scalar> values({batch, heads, scores.front().rows(), scores.front().cols()});
+    for (Index at = 0; at < batch * heads; ++at) values.matrix(at) = scores[static_cast<std::size_t>(at)];
+    trace->add("grad." + prefix + stage, std::move(values));
+}
+
+template <class Scalar>
+void StageGradients<Scalar>::keep_table(const char* stage, const ConstView<Scalar>& table) const {
+    if (!wants(stage)) return;
+    Tensor<Scalar> joined({1, table.rows(), table.cols()});
+    joined.rows() = table;
+    const Tensor<Scalar> split = split_heads(joined, heads);
+    trace->add("grad." + prefix + stage,
+               Tensor<Scalar>({split.extent(1), split.extent(2), split.extent(3)}, split.values()));
+}
+
+template struct TrainingPass<float>;
+template struct TrainingPass<double>;
+template struct StageGradients<float>;
+template struct StageGradients<double>;
+
+}  // namespace locus

@@ -1,0 +1,58 @@
+#pragma once
+// Random numbers that are a function of where they stand: the same on every machine, for any number of threads, and
+// after a resume.  Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace locus {
+
+struct TwoNumbers {
+    std::uint32_t first, second;
+};
+
+inline constexpr int kPhiloxRounds = 10;
+inline constexpr std::uint32_t kPhiloxMultiplier = 0xd256d193u, kPhiloxWeyl = 0x9e3779b9u;
+
+/// Philox 2x32 with 10 rounds: two random numbers for a counter and a key.  Section 4.3 of the paper.
+constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+        const std::uint64_t product = std::uint64_t{kPhiloxMultiplier} * counter.first;
+        counter = {static_cast<std::uint32_t>(product >> 32) ^ key ^ counter.second,
+                   static_cast<std::uint32_t>(product)};
+        key += kPhiloxWeyl;
+    }
+    return counter;
+}
+
+/// One sequence of random numbers out of 2^64.  Number n of a stream depends on (seed, stream, n) alone, so `place` is
+/// all that has to be saved for it to go on where it was.
+class RandomStream {
+public:
+    /// The numbers of (seed, stream) from number `place` on.
+    RandomStream(std::uint64_t seed, std::uint64_t stream, std::uint64_t place = 0);
+
+    /// How many 32-bit numbers have been drawn; a stream repeats itself after 2^33.
+    std::uint64_t place() const { return place_; }
+
+    std::uint32_t next();
+    /// Uniform in 0 ... limit - 1, every one equally likely.  Throws Error(usage) unless 1 <= limit <= 2^32.
+    std::uint64_t next_below(std::uint64_t limit);
+    /// Uniform in [0, 1), a multiple of 2^-53.
+    double uniform();
+    /// Normal with mean 0 and variance 1 (Box and Muller).
+    double gaussian();
+
+    /// Every order equally likely (Fisher and Yates).
+    template <class Value>
+    void shuffle(std::vector<Value>& values) {
+        for (std::size_t left = values.size(); left > 1; --left)
+            std::swap(values[left - 1], values[static_cast<std::size_t>(next_below(left))]);
+    }
+
+private:
+    TwoNumbers name_;  // of the stream: the key, and the upper half of the counter
+    std::uint64_t place_;
+};
+
+}  // namespace locus
