@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/text/corpus_text.h"
+#include "core/training/training_run.h"
 #include "viewer/plots/snapshot_schedule.h"
 
 namespace locus {
@@ -157,9 +158,9 @@ void Courses::train(Course& course, CourseBoard& board, const StopAsked& stop) {
         tokens += report.tokens;
         course.steps.push_back({report.step, since(start), report.loss});
         course.tokens_per_second = static_cast<double>(tokens) / std::max(1e-9, course.seconds());
-        course.share = std::min(1.0, query.steps > 0
-                                         ? static_cast<double>(report.step) / static_cast<double>(query.steps)
-                                         : course.seconds() / query.seconds);
+        course.share =
+            std::min(1.0, query.steps > 0 ? static_cast<double>(report.step) / static_cast<double>(query.steps)
+                                          : course.seconds() / query.seconds);
         // The learning rate falls to 0 where the time is likely to end.
         if (query.steps == 0 && report.step >= kPaceKnown && course.share < 1)
             run_->trainer().set_steps(std::max(

@@ -1,6 +1,7 @@
 #pragma once
 // A training that somebody watches: run away from the window, published while it goes, photographed on the way.
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
@@ -9,12 +10,16 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/models/deberta_config.h"
 #include "core/stop.h"
 #include "core/text/tokenizer.h"
-#include "core/training/training_run.h"
+#include "core/training/parameters.h"
+#include "core/workers.h"
 #include "viewer/scratch_folder.h"
 
 namespace locus {
+
+class TrainingRun;
 
 /// What decides a course, and nothing else.
 struct CourseQuery {

@@ -12,8 +12,7 @@ namespace locus {
 
 namespace {
 
-constexpr const char* kStages =
-    "layer.*.q,layer.*.k,layer.*.q_r,layer.*.k_r,layer.*.c2c,layer.*.c2p,layer.*.p2c";
+constexpr const char* kStages = "layer.*.q,layer.*.k,layer.*.q_r,layer.*.k_r,layer.*.c2c,layer.*.c2p,layer.*.p2c";
 
 struct HiddenSentence {
     ModelInput input;
@@ -51,7 +50,8 @@ void name_tokens(TrainingLook& look, const Tokens& tokens, const std::string& ma
     for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
         const std::string& piece = tokens.pieces[t];
         const auto at = std::find(look.masks.begin(), look.masks.end(), static_cast<Index>(t));
-        const bool stands_in = at != look.masks.end() && look.hidden[static_cast<std::size_t>(at - look.masks.begin())] >= 0;
+        const bool stands_in =
+            at != look.masks.end() && look.hidden[static_cast<std::size_t>(at - look.masks.begin())] >= 0;
         sentence.labels.push_back(stands_in ? mask : shown(piece));
         sentence.behind.push_back(stands_in ? shown(piece) : std::string());
         sentence.continues.push_back(t > 0 && !tokens.special[t] && !tokens.special[t - 1] && shown(piece) == piece);
@@ -65,9 +65,8 @@ std::shared_ptr<const SnapshotLook> look_at(const CourseSubject& subject,
     const Deberta<float> model(subject.config, weights_of<float>(values, "the snapshot"));
     const bool hides = !input.mask_positions.empty();
     auto look = std::make_shared<SnapshotLook>();
-    Trace trace =
-        model.forward(input, DebertaOptions::of(Dialect::official),
-                      StageFilter(std::string(kStages) + (hides ? ",mlm.logits_at_positions" : "")));
+    Trace trace = model.forward(input, DebertaOptions::of(Dialect::official),
+                                StageFilter(std::string(kStages) + (hides ? ",mlm.logits_at_positions" : "")));
     if (hides) {
         const auto& logits = trace.at("mlm.logits_at_positions").as<float>();
         for (Index n = 0; n < logits.rows().rows(); ++n) look->chances.push_back(chances_of(logits, n));
@@ -96,7 +95,8 @@ std::string TrainingLook::word(Index id) const { return shown(query.subject->tok
 std::vector<Word> TrainingLook::words(std::size_t snapshot, std::size_t mask, std::size_t count) const {
     const std::vector<double>& all = snapshots.at(snapshot)->chances.at(mask);
     std::vector<Word> best;
-    for (const std::int64_t id : likeliest(all, count)) best.push_back({word(id), all[static_cast<std::size_t>(id)], 0});
+    for (const std::int64_t id : likeliest(all, count))
+        best.push_back({word(id), all[static_cast<std::size_t>(id)], 0});
     return best;
 }
 
@@ -161,8 +161,8 @@ HeadFilm head_film(const TrainingLook& look, Index layer, Index head) {
     constexpr std::array<const char*, 3> kTerms = {"c2c", "c2p", "p2c"};
     for (const auto& one : look.snapshots) {
         for (std::size_t n = 0; n < kTerms.size(); ++n)
-            film.widest[n] =
-                std::max(film.widest[n], static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
+            film.widest[n] = std::max(film.widest[n],
+                                      static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
         add_curves(film.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.line);
         add_curves(film.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.line);
     }

@@ -32,9 +32,9 @@ struct TrainingLook {
     std::uint64_t serial = 0;
     std::string error;  // one sentence; the rest is then empty
     Fault fault = Fault::usage;
-    Answer sentence;             // labels, special, continues, behind: nothing else is filled
-    std::vector<Index> masks;    // positions of [MASK], in order
-    std::vector<Index> hidden;   // ids of what each stands in for; -1 where the text itself says [MASK]
+    Answer sentence;                 // labels, special, continues, behind: nothing else is filled
+    std::vector<Index> masks;        // positions of [MASK], in order
+    std::vector<Index> hidden;       // ids of what each stands in for; -1 where the text itself says [MASK]
     std::optional<BucketLine> line;  // of kCurveReach + 1 tokens
     std::vector<std::shared_ptr<const SnapshotLook>> snapshots;
 
