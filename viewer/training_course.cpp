@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBetweenNews = 0.1;  // seconds
-constexpr Index kFirstGuess = 600;    // steps in a run by time, until its pace is known
+constexpr Index kFirstGuess = 1000;    // steps in a run by time, until its pace is known
 constexpr Index kPaceKnown = 10;      // steps
 constexpr std::size_t kMeanSteps = 10, kOpening = 12;
 
@@ -31,6 +31,7 @@ TrainingTask task_of(const CourseQuery& query) {
     task.plan.steps = query.steps > 0 ? query.steps : kFirstGuess;
     task.plan.warmup = std::min<Index>(60, task.plan.steps / 8);
     task.plan.rate = 2e-3;
+    task.batch_tokens = 512;  // in a minute many small steps reach further than few large ones
     task.plan.seed = query.seed;
     return task;
 }

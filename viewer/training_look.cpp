@@ -83,8 +83,10 @@ void add_curves(CurveFilm& film, const ConstView<float>& contents, const ConstVi
                 const BucketLine& line) {
     Matrix<float> tokens = distance_products(contents, table, line, kCurveReach);
     film.means.push_back(mean_of_rows(tokens));
-    film.low = std::min(film.low, static_cast<double>(tokens.minCoeff()));
-    film.high = std::max(film.high, static_cast<double>(tokens.maxCoeff()));
+    for (const double mean : film.means.back()) {
+        film.low = std::min(film.low, mean);
+        film.high = std::max(film.high, mean);
+    }
     film.tokens.push_back(std::move(tokens));
 }
 
@@ -154,6 +156,10 @@ void TrainingLooks::fill(TrainingLook& look, const StopAsked& stop) {
             if (kept_->query.snapshots[n] == values) known = kept_->snapshots[n];
         look.snapshots.push_back(known ? known : look_at(subject, values, sentence.input));
     }
+}
+
+Index peak_of(const std::vector<double>& curve) {
+    return static_cast<Index>(std::max_element(curve.begin(), curve.end()) - curve.begin()) - kCurveReach;
 }
 
 HeadFilm head_film(const TrainingLook& look, Index layer, Index head) {

@@ -66,7 +66,7 @@ private:
 struct CurveFilm {
     std::vector<std::vector<double>> means;  // per snapshot, over the tokens: [2 kCurveReach + 1], distance i - j
     std::vector<Matrix<float>> tokens;       // per snapshot, each token's own: [T, 2 kCurveReach + 1]
-    double low = 0, high = 0;                // of all of them
+    double low = 0, high = 0;                // of the means
 };
 
 /// One head through all snapshots.
@@ -75,5 +75,8 @@ struct HeadFilm {
     CurveFilm c2p, p2c;
 };
 HeadFilm head_film(const TrainingLook& look, Index layer, Index head);
+
+/// The distance i - j at which a curve of 2 kCurveReach + 1 values is highest.
+Index peak_of(const std::vector<double>& curve);
 
 }  // namespace locus

@@ -110,7 +110,7 @@ void TrainingPage::draw_panels(Scene& scene, const Rect& first, float gap) {
         panels_[n].draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
         if (n == 0) draw_labels(scene, cells);
         if (n == 2 && look_->snapshots.size() > 1) {
-            const std::string words = state.own_scale ? "its own scale" : "one scale for all";
+            const std::string words = state.own_scale ? "own scale" : "one scale";
             const float width = ui.text_width(words, Face::mono_small);
             const Rect box{cells.x1 - width, cells.y1 + ui.px(2), cells.x1, cells.y1 + ui.px(18)};
             const Touch mouse = ui.touch("scale", box);
@@ -171,7 +171,8 @@ void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
     plot.x_name = "i \u2212 j";
     plot.decimals = 3;
     plot.zero_line = true;
-    const double spare = std::max(1e-6, (film.high - film.low) * 0.06);
+    // Room for single words around the mean; what lies farther out leaves the plot.
+    const double spare = std::max(1e-6, (film.high - film.low) * 0.3);
     plot.low = film.low - spare;
     plot.high = film.high + spare;
     const Matrix<float>& tokens = film.tokens[shown];
@@ -186,10 +187,7 @@ void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
     const Index distance = state.cell.i - state.cell.j;
     if (std::abs(distance) <= kCurveReach) plot.marked_x = static_cast<double>(distance);
     draw_line_plot(ui, keys ? "curve p2c" : "curve c2p", {room.x0, room.y0 + ui.px(20), room.x1, room.y1}, plot);
-    ui.note(keys ? "training/p2c/peak" : "training/c2p/peak",
-            static_cast<double>(std::max_element(film.means[shown].begin(), film.means[shown].end()) -
-                                film.means[shown].begin()) -
-                kCurveReach);
+    ui.note(keys ? "training/p2c/peak" : "training/c2p/peak", static_cast<double>(peak_of(film.means[shown])));
 }
 
 }  // namespace locus

@@ -4,6 +4,7 @@
 
 #include "viewer/formula_bar.h"
 #include "viewer/lesson_links.h"
+#include "viewer/microscope.h"
 #include "viewer/pages/training.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
@@ -79,6 +80,12 @@ void TrainingPage::draw_side(Scene& scene, const Rect& room) {
     column.sentence(fresh ? "Fresh weights: every curve lies near 0, every word is about as likely as any other."
                           : "A peak of an orange curve at one distance: this head looks there whatever the words "
                             "are. Faint lines are single words; where they part, content decides. Try other heads.");
+    if (!fresh) {
+        const std::size_t at = shown_snapshot(scene.state.training);
+        for (const auto& [term, film] : {std::pair(1, &head_.c2p), std::pair(2, &head_.p2c)})
+            column.row({{term == 1 ? "orange mean is highest" : "green mean is highest", term_colour(*ui.theme, term)}},
+                       direction(peak_of(film->means[at])));
+    }
     column.rule();
     const CourseSnapshot& shown = photographed(scene.state.training);
     column.heading("The run", course_->query.train ? "seed " + std::to_string(course_->query.seed) : "");

@@ -59,7 +59,7 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
             flush();
             continue;
         }
-        const float y = axes.y(std::clamp(curve.values[n], axes.low, axes.high));
+        const float y = axes.y(curve.name.empty() ? curve.values[n] : std::clamp(curve.values[n], axes.low, axes.high));
         if (plot.steps) {
             // A level stretch is one segment: joints inside a straight line are drawn as knots.
             const bool level = stretch.size() > 1 && stretch.back().y == y;
