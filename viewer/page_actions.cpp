@@ -138,9 +138,8 @@ void add_other_pages(std::vector<NamedAction>& all) {
          {"numbers", "its numbers in Compare", "Enter"}});
     add(all, "training",
         {{"train", "train, or stop", "Enter"},
-         {"sentence", "next sentence", "x", "next sentence; hide the query or bring it back"},
-         {"mask", "hide the word of the query, or bring it back", "m",
-          "next sentence; hide the query or bring it back"},
+         {"sentence", "next sentence", "x", "next sentence; hide the query, and back"},
+         {"mask", "hide the word of the query, or bring it back", "m", "next sentence; hide the query, and back"},
          {"scale", "one scale for all snapshots, or each its own", "r"}});
     add_film(all, "training");
 }

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kStages = "layer.*.q,layer.*.k,layer.*.q_r,layer.*.k_r,layer.*.c2c,layer.*.c2p,layer.*.p2c";
 
+constexpr std::size_t kBeyond = 40;  // one in so many values of single tokens, at either end, may leave a plot
+
 struct HiddenSentence {
     ModelInput input;
     std::vector<Index> masks, hidden;
@@ -83,10 +85,13 @@ void add_curves(CurveFilm& film, const ConstView<float>& contents, const ConstVi
                 const BucketLine& line) {
     Matrix<float> tokens = distance_products(contents, table, line, kCurveReach);
     film.means.push_back(mean_of_rows(tokens));
-    for (const double mean : film.means.back()) {
-        film.low = std::min(film.low, mean);
-        film.high = std::max(film.high, mean);
-    }
+    std::vector<double> seen = film.means.back();
+    std::vector<float> values(tokens.data(), tokens.data() + tokens.size());
+    std::sort(values.begin(), values.end());
+    const std::size_t beyond = values.size() / kBeyond;
+    seen.insert(seen.end(), {values[beyond], values[values.size() - 1 - beyond]});
+    film.low = std::min(film.low, *std::min_element(seen.begin(), seen.end()));
+    film.high = std::max(film.high, *std::max_element(seen.begin(), seen.end()));
     film.tokens.push_back(std::move(tokens));
 }
 

@@ -17,7 +17,7 @@ std::string small_corpus(const TemporaryFolder& folder) {
     const char* names[] = {"tom", "emma", "ruth", "ben", "anna"};
     for (int n = 0; n < 60; ++n)
         text += std::string("the cat of ") + names[n % 5] + " chased the dog of " + names[n % 7 % 5] + ".\n";
-    write_file(folder / "corpus.txt", text);
+    write_bytes(folder / "corpus.txt", text);
     return (folder / "corpus.txt").string();
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("training course: by time it ends when the time is over", "[view][trai
 
 TEST_CASE("training course: a corpus that cannot be learnt from is one sentence", "[view][training]") {
     const TemporaryFolder folder;
-    write_file(folder / "one.txt", "word\n");
+    write_bytes(folder / "one.txt", "word\n");
     CourseBoard board({});
     Courses courses;
     for (const auto& [file, named] : {std::pair<std::string, std::string>{"/nowhere/corpus.txt", "/nowhere/corpus.txt"},

@@ -20,7 +20,7 @@ std::shared_ptr<const Course> small_course() {
         const char* names[] = {"tom", "emma", "ruth", "ben", "anna"};
         for (int n = 0; n < 60; ++n)
             text += std::string("the cat of ") + names[n % 5] + " chased the dog of " + names[n % 7 % 5] + ".\n";
-        write_file(folder / "corpus.txt", text);
+        write_bytes(folder / "corpus.txt", text);
         CourseBoard board({});
         return Courses().run({(folder / "corpus.txt").string(), 2, 60, 3, true}, board);
     }();

@@ -19,29 +19,35 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
     TrainingPageState& state = scene.state.training;
     const Answer& sentence = look_->sentence;
     const float y = line.middle_y();
-    const float wide = ui.text_width("next sentence") + ui.px(20);
-    if (ui.button("next sentence", {line.x1 - wide, y - ui.px(11), line.x1, y + ui.px(11)}, "next sentence"))
-        next_sentence(state);
-    const float end = line.x1 - wide - ui.px(14);
-    ui.draw().push_clip({line.x0 - ui.px(3), line.y0}, {end, line.y1});
+    const float wide = ui.text_width("next") + ui.px(20);
+    const Rect next{line.x1 - wide, y - ui.px(11), line.x1, y + ui.px(11)};
+    if (ui.button("next sentence", next, "next")) next_sentence(state);
+    const float end = next.x0 - ui.px(20);
     float x = line.x0;
     for (Index t = 0; t < look_->length(); ++t) {
         const auto at = static_cast<std::size_t>(t);
         const auto mask = std::find(look_->masks.begin(), look_->masks.end(), t);
         const bool hidden = mask != look_->masks.end();
         std::string word = sentence.labels[at];
-        float share = 0;
+        float share = 0, widest = ui.text_width(word);
         if (hidden) {
+            widest = 0;
             const auto n = static_cast<std::size_t>(mask - look_->masks.begin());
             const Word best = look_->words(shown_snapshot(state), n, 1).front();
             word = best.piece;
             share = static_cast<float>(best.probability);
+            // As wide as the widest guess: the sentence stands still while the film runs.
+            for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
+                widest = std::max(widest, ui.text_width(look_->words(s, n, 1).front().piece));
         }
-        if (t > 0) x += sentence.continues[at] ? ui.px(1) : ui.px(5);
-        const float pad = hidden ? ui.px(7) : ui.px(2), width = ui.text_width(word) + 2 * pad;
+        if (t > 0 && !sentence.continues[at]) x += ui.px(1);
+        const float pad = hidden ? ui.px(7) : ui.px(sentence.continues[at] ? 1.0f : 2.0f), width = widest + 2 * pad;
         const Rect box{x, y - ui.px(11), x + width, y + ui.px(11)};
+        if (box.x1 > end) {
+            ui.text(x + ui.px(4), y, "\u2026", theme.muted);
+            break;
+        }
         x = box.x1;
-        if (box.x1 > end) continue;
         const Touch mouse = ui.touch(("word " + std::to_string(t)).c_str(), box);
         if (mouse.double_clicked) {
             hide(state, t);
@@ -69,7 +75,6 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
             draw_tooltip(ui, {{{"click: this query, with Shift this key", theme.text}},
                               {{"double click hides the word", theme.muted, Face::label}}});
     }
-    ui.draw().pop_clip();
 }
 
 void TrainingPage::draw_labels(const Scene& scene, const Rect& cells) const {
@@ -171,15 +176,14 @@ void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
     plot.x_name = "i \u2212 j";
     plot.decimals = 3;
     plot.zero_line = true;
-    // Room for single words around the mean; what lies farther out leaves the plot.
-    const double spare = std::max(1e-6, (film.high - film.low) * 0.3);
+    const double spare = std::max(1e-6, (film.high - film.low) * 0.06);
     plot.low = film.low - spare;
     plot.high = film.high + spare;
     const Matrix<float>& tokens = film.tokens[shown];
     for (Index t = 0; t < tokens.rows(); ++t) {
         Curve own;
         for (Index c = 0; c < tokens.cols(); ++c) own.values.push_back(static_cast<double>(tokens(t, c)));
-        own.colour = faded(colour, 0.16f);
+        own.colour = faded(colour, 0.14f);
         plot.curves.push_back(std::move(own));
     }
     if (shown > 0) plot.curves.push_back({film.means.front(), theme.muted, "fresh weights", true});

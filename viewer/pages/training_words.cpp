@@ -73,6 +73,7 @@ void TrainingPage::draw_side(Scene& scene, const Rect& room) {
     fit(scene.state.training);
     const Touch mouse = ui.touch("words", room);
     if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, room, side_scroll_);
     draw_words(scene, column);
     column.heading("What to look at");
@@ -92,9 +93,6 @@ void TrainingPage::draw_side(Scene& scene, const Rect& room) {
     if (!course_->trouble.empty()) column.sentence(course_->trouble + ".", false);
     if (shown.step > 0) column.row("training loss", fixed(shown.loss, 3));
     column.row("held-out loss", fixed(shown.heldout, 3), true);
-    column.row("sentences", grouped(course_->subject->sentences));
-    column.row("words it knows", grouped(course_->subject->pieces));
-    column.row("weights", grouped(course_->subject->weights));
     column.rule();
     column.sentence("Longer, with your own text, and kept:");
     if (column.link(kTrainCommand)) {
