@@ -4,7 +4,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <iostream>
 
 #include <csignal>
 #include <iostream>

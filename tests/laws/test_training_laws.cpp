@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/training/adamw.h"
+#include "core/training/classification.h"
 #include "core/training/deberta_parameters.h"
 #include "core/training/replaced_tokens.h"
 #include "core/training/sift.h"
@@ -239,6 +240,45 @@ TEST_CASE("training: the detector's gradient is the central difference of its lo
         values.numbers()[at] = kept;
         CHECK(std::abs(50 * (above - below) / 2e-6 - gradients.numbers()[at]) <= 1e-5);
     }
+}
+
+TEST_CASE("training: a classifier's gradient is the central difference of its loss, and it learns", "[training][law]") {
+    const DebertaConfig config = bucketed_config();
+    TensorShapes tensors = expected_deberta_tensors(config);
+    for (const auto& one : classification_head_tensors(config, 3)) tensors.push_back(one);
+    Parameters<double> values(tensors);
+    std::mt19937 random(17);
+    std::normal_distribution<double> normal(0, 0.4);
+    for (Index n = 0; n < values.size(); ++n) values.numbers()[n] = normal(random);
+    Workers workers(2);
+    DebertaTraining<double> model(config, {false, false}, workers);
+    const PackedBatch batch = uneven_batch();
+    const std::vector<std::int64_t> labels = {2, 0, 1};
+    const auto loss = [&](const Dropout& dropout, Parameters<double>& gradients) {
+        return classification_step<double>(model, values, batch, labels, dropout, gradients);
+    };
+    Parameters<double> gradients = values.zeros(), ignored;
+    loss({4, 0.2, 0.1}, gradients);
+    for (const auto& entry : values.entries()) {
+        INFO(entry.name);
+        const Index at = entry.first + static_cast<Index>(random() % static_cast<unsigned>(entry.size));
+        const double kept = values.numbers()[at];
+        values.numbers()[at] = kept + 1e-6;
+        const double above = loss({4, 0.2, 0.1}, ignored);
+        values.numbers()[at] = kept - 1e-6;
+        const double below = loss({4, 0.2, 0.1}, ignored);
+        values.numbers()[at] = kept;
+        CHECK(std::abs((above - below) / 2e-6 - gradients.numbers()[at]) <= 1e-7);
+    }
+    AdamW<double> optimiser(values, {});
+    for (int step = 0; step < 60; ++step) {
+        gradients.numbers().setZero();
+        loss({}, gradients);
+        optimiser.step(values, gradients, 0.01, workers);
+    }
+    CHECK(classify<double>(model, values, batch) == labels);
+    CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0}, {}, ignored), Error);
+    CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0, 3}, {}, ignored), Error);
 }
 
 TEST_CASE("training: the generator draws words as often as it believes in them", "[training][rtd][law]") {

@@ -7,6 +7,7 @@
 #include "core/training/attention_head.h"
 #include "core/training/dropout.h"
 #include "core/training/product_blocks.h"
+#include "cuda/dropout.h"
 
 using namespace locus;
 
@@ -103,6 +104,21 @@ TEMPLATE_TEST_CASE("dropout: the wide registers draw Philox's numbers, place by 
                 const Scalar expected = (j % 2 ? two.second : two.first) < threshold ? Scalar(0) : Scalar(1 / 0.7);
                 CHECK(row(0, j) == expected);
             }
+        }
+}
+
+TEST_CASE("dropout: the processor drops what the kernels of cuda/ drop", "[training]") {
+    for (const std::uint64_t seed : {std::uint64_t{5}, std::uint64_t{0x9876543210fedcba}})
+        for (const int part : {0, 1, 29}) {
+            Matrix<float> probs = Matrix<float>::Ones(40, 53);
+            drop<float>(seed, part, 0.15f, probs);
+            const std::uint32_t key = cuda::dropout_key(seed, part);
+            for (int i = 0; i < 40; ++i)
+                for (int j = 0; j < 53; ++j) {
+                    const float expected = cuda::dropout_factor(key, 0.15f, i, j);
+                    REQUIRE((probs(i, j) == 0) == (expected == 0));
+                    REQUIRE(std::abs(probs(i, j) - expected) <= 1e-6f);
+                }
         }
 }
 
