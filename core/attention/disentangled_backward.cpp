@@ -56,9 +56,30 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
     return grad;
 }
 
+template <class Scalar>
+PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
+                                                        const BucketLine& line, const ConstView<Scalar>& d_p2p) {
+    constexpr const char* kFunction = "position_to_position_backward";
+    const Index rows = 2 * line.span(), tokens = line.queries();
+    LOCUS_CHECK(tokens == line.keys(), std::string(kFunction) + ": a line of " + std::to_string(tokens) + " x " +
+                                           std::to_string(line.keys()) + " pairs, expected as many keys as queries");
+    check_shape(kFunction, "q_r", q_r, rows, q_r.cols());
+    check_shape(kFunction, "k_r", k_r, rows, q_r.cols());
+    check_shape(kFunction, "d_p2p", d_p2p, tokens, tokens);
+    Matrix<Scalar> by_rows = Matrix<Scalar>::Zero(rows, rows);
+    for (Index i = 0; i < tokens; ++i)
+        for (Index j = 0; j < tokens; ++j) by_rows(line.row(j, i), line.row(i, j)) += d_p2p(i, j);
+    return {by_rows * k_r, by_rows.transpose() * q_r};
+}
+
 template DisentangledGradients<float> disentangled_backward<float>(const DisentangledHead<float>&, const BucketLine&,
                                                                    const ConstView<float>&);
 template DisentangledGradients<double> disentangled_backward<double>(const DisentangledHead<double>&, const BucketLine&,
                                                                      const ConstView<double>&);
+template PositionGradients<float> position_to_position_backward<float>(const ConstView<float>&, const ConstView<float>&,
+                                                                       const BucketLine&, const ConstView<float>&);
+template PositionGradients<double> position_to_position_backward<double>(const ConstView<double>&,
+                                                                         const ConstView<double>&, const BucketLine&,
+                                                                         const ConstView<double>&);
 
 }  // namespace locus

@@ -33,4 +33,16 @@ template <class Scalar>
 DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const BucketLine& line,
                                                     const ConstView<Scalar>& d_context);
 
+template <class Scalar>
+struct PositionGradients {
+    Matrix<Scalar> q_r, k_r;  // [2k,d]
+};
+
+/// p2p_ij = q_r[delta(j,i)] . k_r[delta(i,j)] reads no token, so pairs count only by their two rows: with
+/// N[r,s] = sum of d_p2p_ij over the pairs with delta(j,i) = r and delta(i,j) = s,  d_q_r = N k_r,  d_k_r = N^T q_r.
+/// q_r, k_r [2k,d], line of T x T pairs, d_p2p [T,T], of the raw term (DisentangledGradients::scores).
+template <class Scalar>
+PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
+                                                        const BucketLine& line, const ConstView<Scalar>& d_p2p);
+
 }  // namespace locus

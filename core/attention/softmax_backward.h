@@ -6,7 +6,8 @@ namespace locus {
 
 /// p_j = e^{s_j} / sum over l of e^{s_l}, so dp_j / ds_l = p_j (1[j = l] - p_l), and row by row
 /// d_scores = probs (d_probs - sum over j of probs d_probs).  A row of d_scores sums to 0: raising all scores of a
-/// query together moves nothing.  Where probs is 0 - hidden keys, queries that see no key - d_scores is 0 by itself.
+/// query together moves nothing.  Where probs is 0 - hidden keys, queries that see no key - d_scores is 0 by itself; a
+/// row that MaskedRow::uniform filled depends on no score, so its d_probs are for the caller to put to 0.
 /// probs as masked_softmax left them, d_probs [Tq,Tk] -> [Tq,Tk].  Throws Error(usage) if the shapes differ.
 template <class Scalar>
 Matrix<Scalar> softmax_backward(const ConstView<Scalar>& probs, const ConstView<Scalar>& d_probs);

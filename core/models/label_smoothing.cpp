@@ -30,6 +30,14 @@ Scalar smoothed_loss(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int
     return loss;
 }
 
+template <class Scalar>
+RowVector<Scalar> smoothed_loss_backward(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int64_t label,
+                                         const LabelSmoothing& smoothing) {
+    RowVector<Scalar> probs = (logits.array() - logits.maxCoeff()).exp();
+    probs /= probs.sum();
+    return probs - smoothed_target(logits.cols(), label, smoothing).template cast<Scalar>();
+}
+
 double least_smoothed_loss(Index words, const LabelSmoothing& smoothing) {
     double entropy = 0;
     for (const double share : smoothed_target(words, 0, smoothing))
@@ -50,6 +58,10 @@ Tensor<Scalar> smoothed_losses(const Tensor<Scalar>& logits, const IndexTensor& 
     return {shape, std::move(losses)};
 }
 
+template RowVector<float> smoothed_loss_backward<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t,
+                                                        const LabelSmoothing&);
+template RowVector<double> smoothed_loss_backward<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t,
+                                                          const LabelSmoothing&);
 template float smoothed_loss<float>(const Eigen::Ref<const RowVector<float>>&, std::int64_t, const LabelSmoothing&);
 template double smoothed_loss<double>(const Eigen::Ref<const RowVector<double>>&, std::int64_t, const LabelSmoothing&);
 template Tensor<float> smoothed_losses<float>(const Tensor<float>&, const IndexTensor&, const LabelSmoothing&);

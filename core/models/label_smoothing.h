@@ -28,6 +28,11 @@ template <class Scalar>
 Scalar smoothed_loss(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int64_t label,
                      const LabelSmoothing& smoothing);
 
+/// d_logits = softmax(logits) - q', because q' sums to 1: 0 where the answer is the smoothed target itself.  -> [V].
+template <class Scalar>
+RowVector<Scalar> smoothed_loss_backward(const Eigen::Ref<const RowVector<Scalar>>& logits, std::int64_t label,
+                                         const LabelSmoothing& smoothing);
+
 /// What no logits can go below: the entropy of q', reached where softmax(logits) = q'.  0 for epsilon = 0.
 double least_smoothed_loss(Index words, const LabelSmoothing& smoothing);
 

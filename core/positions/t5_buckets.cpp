@@ -43,7 +43,20 @@ BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Ind
                                   [&](Index h, Index offset) { return table(t5_bucket(offset, config), h); });
 }
 
+template <class Scalar>
+Matrix<Scalar> t5_bias_line_backward(const BiasLine<Scalar>& d_line, const T5Buckets& config) {
+    LOCUS_CHECK(d_line.values.cols() == d_line.queries + d_line.keys - 1,
+                "t5_bias_line_backward: a line of " + std::to_string(d_line.values.cols()) + " offsets, expected " +
+                    std::to_string(d_line.queries + d_line.keys - 1) + ", one per offset j - i");
+    Matrix<Scalar> d_table = Matrix<Scalar>::Zero(config.buckets, d_line.heads());
+    for (Index n = 0; n < d_line.values.cols(); ++n)
+        d_table.row(t5_bucket(n - (d_line.queries - 1), config)) += d_line.values.col(n).transpose();
+    return d_table;
+}
+
 template BiasLine<float> t5_bias_line<float>(const ConstView<float>&, Index, Index, const T5Buckets&);
 template BiasLine<double> t5_bias_line<double>(const ConstView<double>&, Index, Index, const T5Buckets&);
+template Matrix<float> t5_bias_line_backward<float>(const BiasLine<float>&, const T5Buckets&);
+template Matrix<double> t5_bias_line_backward<double>(const BiasLine<double>&, const T5Buckets&);
 
 }  // namespace locus

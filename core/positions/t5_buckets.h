@@ -30,4 +30,9 @@ IndexTensor t5_index(Index queries, Index keys, const T5Buckets& config);
 template <class Scalar>
 BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config);
 
+/// From the gradient of the line to that of the table: d_table[bucket(o), h] = the sum of d_line[h, o] over the offsets
+/// o of that bucket; a bucket that no offset has gets exactly 0.  -> [buckets,H].
+template <class Scalar>
+Matrix<Scalar> t5_bias_line_backward(const BiasLine<Scalar>& d_line, const T5Buckets& config);
+
 }  // namespace locus

@@ -10,13 +10,13 @@ Parameters<Scalar>::Parameters(const TensorShapes& tensors) {
         entries_.push_back({name, shape, first, element_count(shape)});
         first += entries_.back().size;
     }
-    numbers_.assign(static_cast<std::size_t>(first), Scalar(0));
+    numbers_.setZero(first);
 }
 
 template <class Scalar>
 Parameters<Scalar> Parameters<Scalar>::zeros() const {
     Parameters same = *this;
-    std::fill(same.numbers_.begin(), same.numbers_.end(), Scalar(0));
+    same.numbers_.setZero();
     return same;
 }
 
@@ -26,7 +26,7 @@ Parameters<Other> Parameters<Scalar>::cast() const {
     Parameters<Other> other;
     for (const Entry& one : entries_) other.entries_.push_back({one.name, one.shape, one.first, one.size});
     other.places_ = places_;
-    other.numbers_.assign(numbers_.begin(), numbers_.end());
+    other.numbers_ = numbers_.template cast<Other>();
     return other;
 }
 

@@ -40,7 +40,7 @@ public:
     bool has(const std::string& name) const { return places_.count(name) > 0; }
     /// Throws Error(usage) that names what there is not.
     const Entry& entry(const std::string& name) const;
-    Index size() const { return static_cast<Index>(numbers_.size()); }
+    Index size() const { return numbers_.size(); }
 
     /// One tensor as [first axis, rest]; a vector of n as [n, 1] in matrix() and as n numbers in row().
     MatrixMap matrix(const std::string& name);
@@ -56,7 +56,7 @@ private:
     friend class Parameters;
     std::vector<Entry> entries_;
     std::map<std::string, std::size_t> places_;
-    std::vector<Scalar> numbers_;
+    RowVector<Scalar> numbers_;  // not a std::vector: sums over them must not depend on where the heap put it
 };
 
 /// Parameters as the weights of a model, so that the reference pass can run on what training has reached.

@@ -1,5 +1,9 @@
 #include "tests/conformance/gradient_parts.h"
 
+#include <numeric>
+
+#include "core/attention/relative_backward.h"
+#include "core/attention/softmax_backward.h"
 #include "core/models/layers.h"
 
 namespace locus::conformance {
@@ -38,14 +42,9 @@ const Tensor<double>& values_of_weights(const Replay& at) {
 }
 
 Tensor<double> through_softmax(const Tensor<double>& y, const Tensor<double>& dy) {
-    Tensor<double> dx = product_of(y, dy);
-    const Index keys = y.extent(3);
-    for (Index line = 0; line < y.size() / keys; ++line) {
-        double sum = 0;
-        for (Index j = 0; j < keys; ++j) sum += dx[line * keys + j];
-        for (Index j = 0; j < keys; ++j) dx[line * keys + j] -= y[line * keys + j] * sum;
-    }
-    return dx;
+    if (y.shape() != dy.shape()) throw NotEnough{"stages of one shape"};
+    return each_head(y, y.extent(2), y.extent(3),
+                     [&](Index at, Index, Index) { return softmax_backward<double>(y.matrix(at), dy.matrix(at)); });
 }
 
 Tensor<double> scattered_by_query(const Tensor<double>& pairs, const Tensor<double>& index, Index rows, Write write) {
@@ -104,12 +103,10 @@ Tensor<double> transposed_times(const Tensor<double>& a, const Tensor<double>& b
 
 Tensor<double> shifted_back(const Tensor<double>& d_bd, Index columns) {
     const Index queries = d_bd.extent(2);
+    std::vector<Index> positions(static_cast<std::size_t>(queries));
+    std::iota(positions.begin(), positions.end(), Index(0));
     return each_head(d_bd, queries, columns, [&](Index at, Index, Index) {
-        Matrix<double> raw = Matrix<double>::Zero(queries, columns);
-        for (Index i = 0; i < queries; ++i)
-            for (Index j = 0; j < d_bd.extent(3) && j + queries - 1 - i < columns; ++j)
-                raw(i, j + queries - 1 - i) = d_bd.matrix(at)(i, j);
-        return raw;
+        return shift_back_by_index<double>(d_bd.matrix(at), columns, queries - 1, 0, positions);
     });
 }
 

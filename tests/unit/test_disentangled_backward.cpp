@@ -9,6 +9,7 @@
 #include "core/io/json_file.h"
 #include "core/io/safetensors.h"
 #include "tests/central_differences.h"
+#include "tests/files.h"
 #include "tests/seeded.h"
 
 using namespace locus;
@@ -136,6 +137,21 @@ TEST_CASE("disentangled backward: central differences with p2c as the paper prin
     check_differences("k_r", head.k_r, grad.k_r, loss);
     check_differences("q_r", head.q_r, grad.q_r, loss);
     CHECK((grad.q_r - official.q_r).cwiseAbs().maxCoeff() > 0.01);
+}
+
+TEST_CASE("disentangled backward: central differences of the position-to-position term", "[backward]") {
+    Numbers numbers(6);
+    const BucketLine line = BucketLine::clamped(7, 7, 4);
+    Matrix<double> q_r = numbers.matrix(8, 3), k_r = numbers.matrix(8, 3);
+    const Matrix<double> d_p2p = numbers.matrix(7, 7);
+    const auto loss = [&] { return position_to_position<double>(q_r, k_r, line).cwiseProduct(d_p2p).sum(); };
+    const auto grad = position_to_position_backward<double>(q_r, k_r, line, d_p2p);
+    check_differences("q_r", q_r, grad.q_r, loss);
+    check_differences("k_r", k_r, grad.k_r, loss);
+    const Matrix<float> q_f = q_r.cast<float>(), k_f = k_r.cast<float>(), d_f = d_p2p.cast<float>();
+    CHECK(near(position_to_position_backward<float>(q_f, k_f, line, d_f).q_r.cast<double>(), grad.q_r, 1e-5));
+    CHECK(refusal([&] { position_to_position_backward<double>(q_r, k_r.topRows(7), line, d_p2p); }, Fault::usage) ==
+          "position_to_position_backward: k_r is 7 x 3, expected 8 x 3");
 }
 
 TEST_CASE("slices backward: the transpose of reading slices, and rows of the table that nobody read are 0",

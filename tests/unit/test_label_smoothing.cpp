@@ -1,4 +1,5 @@
 #include "core/models/label_smoothing.h"
+#include "tests/central_differences.h"
 #include "tests/dumb_loops.h"
 #include "tests/files.h"
 
@@ -75,4 +76,21 @@ TEST_CASE("label smoothing: what cannot be is refused with one sentence", "[labe
               },
               Fault::usage) ==
           "label smoothing: labels are [2, 1] for logits of [1, 2, 5], expected [B, T] for [B, T, V]");
+}
+
+TEST_CASE("label smoothing backward: central differences; the smoothed target itself pulls nowhere",
+          "[label_smoothing][backward]") {
+    for (const SmoothingShare share : {SmoothingShare::all_words, SmoothingShare::other_words})
+        for (const double epsilon : {0.0, 0.1}) {
+            const LabelSmoothing smoothing{epsilon, share};
+            RowVector<double> logits = random_rows(1, 7, 3, 2);
+            const RowVector<double> d_logits = smoothed_loss_backward<double>(logits, 2, smoothing);
+            check_differences("logits", logits, d_logits, [&] { return smoothed_loss<double>(logits, 2, smoothing); });
+            CHECK(std::abs(d_logits.sum()) <= 1e-15 * 10);
+            const RowVector<float> single = smoothed_loss_backward<float>(logits.cast<float>(), 2, smoothing);
+            CHECK(distance(single, d_logits) <= 1e-6);
+            if (epsilon == 0) continue;
+            const RowVector<double> best = smoothed_target(7, 2, smoothing).array().log() + 3;
+            CHECK(smoothed_loss_backward<double>(best, 2, smoothing).cwiseAbs().maxCoeff() <= 1e-15);
+        }
 }

@@ -80,6 +80,26 @@ TEST_CASE("linear attention backward: what no later query asked teaches a key no
     for (Index i = 0; i < 6; ++i) CHECK(grad.q.row(i).isZero(0) == (i != 2));
 }
 
+TEST_CASE("linear attention backward: 20000 tokens, of which no pair is ever written down", "[backward][law]") {
+    constexpr Index kTokens = 20000;  // [T,T] would be 3.2 GB
+    Numbers numbers(5);
+    const RotaryTable<double> table = rotary_table<double>(inverse_frequencies(4), 0, kTokens);
+    const Matrix<double> q = numbers.matrix(kTokens, 4), k = numbers.matrix(kTokens, 4), v = numbers.matrix(kTokens, 2);
+    Matrix<double> d_y = Matrix<double>::Zero(kTokens, 2);
+    d_y.row(kTokens - 1) = numbers.matrix(1, 2);
+    // Only the last query matters to the loss, and it sees all keys in either form: v_j gets its weight of it.
+    const Matrix<double> phi_q = positive_features<double>(q.bottomRows(1)), phi_k = positive_features<double>(k);
+    const Matrix<double> turned_q = rotate<double>(phi_q, table.rows(kTokens - 1, 1), kInterleaved),
+                         turned_k = rotate<double>(phi_k, table, kInterleaved);
+    const Matrix<double> weights = turned_k * turned_q.transpose() / (phi_k * phi_q.transpose()).sum();
+    for (const auto backward : {linear_backward<double>, causal_linear_backward<double>}) {
+        const auto grad = backward(q, k, v, table, kInterleaved, LinearForm::paper, d_y, {});
+        CHECK((grad.v - weights * d_y.bottomRows(1)).cwiseAbs().maxCoeff() <= rounding(4 * kTokens, 1.0 / kTokens));
+        CHECK(grad.q.topRows(kTokens - 1).isZero(0));
+        CHECK((grad.k.allFinite() && grad.k.cwiseAbs().maxCoeff() > 0));
+    }
+}
+
 TEST_CASE("linear attention backward: a denominator held up at 1e-6 is a constant", "[backward]") {
     Numbers numbers(3);
     const RotaryTable<double> table = rotary_table<double>(inverse_frequencies(2), 0, 2);

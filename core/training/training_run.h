@@ -1,0 +1,60 @@
+#pragma once
+// A run from a text file to a trained model: vocabulary, sentences, batches and the trainer, held together.
+#include <filesystem>
+#include <memory>
+
+#include "core/text/tokenizer.h"
+#include "core/text/vocabulary_training.h"
+#include "core/training/batch_reader.h"
+#include "core/training/trainer.h"
+
+namespace locus {
+
+/// What is trained on what.
+struct TrainingTask {
+    std::filesystem::path corpus;
+    DebertaConfig config;  // vocab_size is set from the vocabulary
+    TrainingPlan plan;
+    Index pieces = 0;  // of the vocabulary; 0: as many as the text gives
+    Index batch_tokens = 1024;
+    double heldout = 0.02;  // share of the sentences, to judge by
+    MaskingRules masking;   // replaced tokens take the generator's instead
+};
+
+/// The shape a small corpus is learnt with: 3 layers, D 128, 4 heads of 32, F 512, 16 buckets.
+DebertaConfig small_training_config();
+
+class TrainingRun {
+public:
+    /// Reads the corpus, learns its vocabulary, makes fresh weights.  `folder` holds the tokenizer's files while they
+    /// are opened; they stay there.  Throws what train_vocabulary, read_token_sentences and Trainer throw.
+    TrainingRun(TrainingTask task, const std::filesystem::path& folder, Workers& workers);
+    TrainingRun(const TrainingRun&) = delete;
+    TrainingRun& operator=(const TrainingRun&) = delete;
+
+    StepReport step() { return trainer_->step(batches_->next()); }
+    /// Mean masked-word loss of the sentences held out, the same masks every time.  NaN if none are.
+    double heldout_loss();
+
+    Trainer& trainer() { return *trainer_; }
+    BatchReader& batches() { return *batches_; }
+    const Tokenizer& tokenizer() const { return *tokenizer_; }
+    const TrainedVocabulary& vocabulary() const { return vocabulary_; }
+    const TrainingTask& task() const { return task_; }
+    Index sentences() const { return sentences_.count(); }
+    Index longest() const { return longest_; }
+
+private:
+    TrainingTask task_;
+    TrainedVocabulary vocabulary_;
+    std::unique_ptr<Tokenizer> tokenizer_;
+    MaskingVocabulary masking_;
+    TokenSentences sentences_;
+    CorpusSplit split_;
+    Index longest_ = 0;
+    std::unique_ptr<BatchReader> batches_;
+    std::vector<PackedBatch> judged_by_;
+    std::unique_ptr<Trainer> trainer_;
+};
+
+}  // namespace locus
