@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -38,10 +39,9 @@ std::size_t cut_behind(const std::vector<std::string>& pieces, std::size_t from,
 
 /// Is there a piece that is neither special nor unknown nor the bare mark of a word?
 bool knows_a_piece(const Tokens& tokens, const Tokenizer& tokenizer, std::size_t from, std::size_t end) {
-    for (std::size_t t = from; t < end; ++t) {
-        const std::string piece = tokenizer.piece(tokens.ids[t]);
-        if (!tokens.special[t] && piece != "[UNK]" && piece != "<unk>" && !display_piece(piece).empty()) return true;
-    }
+    const std::set<std::string> empty = {"[UNK]", "<unk>", "\u2581", "\u0120"};
+    for (std::size_t t = from; t < end; ++t)
+        if (!tokens.special[t] && !empty.contains(tokenizer.piece(tokens.ids[t]))) return true;
     return false;
 }
 
