@@ -68,6 +68,9 @@ std::string deberta_config_json(const DebertaConfig& config, const TrainingField
         {"position_buckets", config.position_buckets > 0 ? config.position_buckets : -1},
         {"relative_attention", config.relative_attention},
         {"share_att_key", config.share_att_key},
+        // The head is given the word table at run time.  What transformers 4.57 ties to it otherwise is the head's
+        // dense.
+        {"tie_word_embeddings", false},
         {"torch_dtype", "float32"},
         {"type_vocab_size", config.type_vocab_size},
         {"vocab_size", config.vocab_size},
