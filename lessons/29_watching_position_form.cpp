@@ -11,7 +11,6 @@
 #include "lessons/who_helped_whom.h"
 
 using namespace locus;
-namespace helped = locus::lesson::helped;
 
 namespace {
 
@@ -20,7 +19,7 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 
 DebertaConfig config_of(Terms terms, bool shared = true) {
     DebertaConfig config;
-    config.vocab_size = helped::kWords;
+    config.vocab_size = lesson::kWords;
     config.hidden_size = config.embedding_size = config.attention_head_size = kWidth;
     config.num_hidden_layers = 2, config.num_attention_heads = 1, config.intermediate_size = 64;
     config.max_position_embeddings = config.max_relative_positions = kSpan;
@@ -30,7 +29,7 @@ DebertaConfig config_of(Terms terms, bool shared = true) {
 }
 
 void learn(lesson::SmallLearner& learner, Index step) {
-    learner.learn(helped::sentences_of_step(step), learning_rate(0.003, step, kSteps / 10, kSteps));
+    learner.learn(lesson::sentences_of_step(step), learning_rate(0.003, step, kSteps / 10, kSteps));
 }
 
 const std::string kSelf0 = "encoder.layer.0.attention.self.", kSelf1 = "encoder.layer.1.attention.self.";
@@ -56,7 +55,7 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         Workers workers(1);
         lesson::SmallLearner all(config_of({}), workers), twin(config_of({false, false, false}), workers), fresh = all;
-        const PackedBatch judged = helped::kept_back(false), one = helped::batch_of({{2, 0, 3}});
+        const PackedBatch judged = lesson::kept_back(false), one = lesson::batch_of({{2, 0, 3}});
         const auto c2p = [&](const LayerInside<double>& in) -> Matrix<double> {
             return content_to_position<double>(in.q, in.k_r, BucketLine::clamped(9, 9, kSpan)) /
                    score_divisor<double>(3, kWidth);
@@ -87,7 +86,7 @@ int main(int argc, char** argv) {
                       {{"c2c + c2p + p2c", 'o', learnt}, {"twin: c2c", 't', blind}}, 7);
         lesson.prove("after 150 steps: loss, below ln 2", learnt.back(), std::log(2.0));
         // Each guess adds the same products in another order: 3 runs of a layer and a head, sums of 64 at most.
-        const Matrix<double> guesses = twin.guess(judged).logits, turned = twin.guess(helped::kept_back(true)).logits;
+        const Matrix<double> guesses = twin.guess(judged).logits, turned = twin.guess(lesson::kept_back(true)).logits;
         const double change = largest(guesses - turned), rounding = 4 * 64 * kEps * largest(guesses);
         lesson.prove("twin: change of a guess where both names change places", change, rounding);
         lesson.prove_at_least("so p of both orders add up to 1 at most: its loss stays at ln 2 or above", blind.back(),
@@ -109,7 +108,7 @@ int main(int argc, char** argv) {
             "verb stands 2 to the left. c2p alone prefers ben to it by e^" +
             lesson.number("c2p", seen(8, 0) - seen(8, 6), "%.1f") + ", all terms by e^" +
             lesson.number("all terms", std::log(probs(8, 0) / probs(8, 6)), "%.1f") +
-            ": words and places work together. c2p of the whole sentence:");
+            ": words and places work together. All of c2p:");
         lesson.heatmaps({{"step 0", c2p(before)}, {"step 150", seen}},
                         {"ben", "helped", "anna", "so", "[MASK]", "was", "helped", "by", "[MASK]"});
         lesson.prove_equal(
@@ -117,7 +116,7 @@ int main(int argc, char** argv) {
             static_cast<double>((seen.row(8).segment(4, 5).array() != seen.row(4).head(5).array()).count()), 0);
         lesson.prove_at_least("largest |c2p| at the end over step 0", largest(seen) / largest(c2p(before)), 100);
         Trace stages(StageFilter("grad.emd.?.v"));
-        const PackedBatch batch = helped::sentences_of_step(0);
+        const PackedBatch batch = lesson::sentences_of_step(0);
         Parameters<double> way = fresh.gradients(batch, &stages), apart = untied_gradients(fresh, batch);
         lesson.say(
             "Every step follows the gradient. Three things about it that ports get wrong, in the first step: who was "
@@ -127,10 +126,11 @@ int main(int argc, char** argv) {
         lesson.prove_equal("rows of 24 with a gradient that is not 0: distances \u22128 \u2026 8",
                            static_cast<double>(moved.count()), 17);
         const Matrix<double> tied = way.matrix(kSelf0 + "key_proj.weight");
-        lesson.prove(
-            "gradient of W_k minus those of a W_k for words and one for distances",
-            largest(tied - apart.matrix(kSelf0 + "key_proj.weight") - apart.matrix(kSelf0 + "pos_key_proj.weight")),
-            batch.rows() * kEps * largest(tied));
+        const Matrix<double> of_words = apart.matrix(kSelf0 + "key_proj.weight");
+        const Matrix<double> of_places = apart.matrix(kSelf0 + "pos_key_proj.weight");
+        lesson.prove("gradient of W_k minus those of a W_k for words and one for distances",
+                     largest(tied - of_words - of_places), batch.rows() * kEps * largest(tied));
+        lesson.prove_at_least("length of that for distances over that for words", of_places.norm() / of_words.norm(), 0.5);
         RowVector<double> passes = -way.row(kSelf1 + "value_proj.bias");
         for (const char* pass : {"grad.emd.0.v", "grad.emd.1.v"})
             passes += stages.at(pass).as<double>().rows().colwise().sum();

@@ -7,7 +7,7 @@
 #include "core/training/batch.h"
 #include "core/training/random.h"
 
-namespace locus::lesson::helped {
+namespace locus::lesson {
 
 /// Words: 0 padding, 1 [MASK], 2 so, 3 was, 4 by, then ten names, tom to ella, and three verbs.
 inline constexpr Index kFirst = 5, kNames = 10, kVerbs = 3, kWords = kFirst + kNames + kVerbs, kTokens = 9;
@@ -51,4 +51,4 @@ inline PackedBatch sentences_of_step(Index step) {
     return batch_of(sentences);
 }
 
-}  // namespace locus::lesson::helped
+}  // namespace locus::lesson
