@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
         const Matrix<double> of_places = apart.matrix(kSelf0 + "pos_key_proj.weight");
         lesson.prove("gradient of W_k minus those of a W_k for words and one for distances",
                      largest(tied - of_words - of_places), batch.rows() * kEps * largest(tied));
-        lesson.prove_at_least("length of that for distances over that for words", of_places.norm() / of_words.norm(), 0.5);
+        lesson.prove_at_least("length of that for distances over the other", of_places.norm() / of_words.norm(), 0.5);
         RowVector<double> passes = -way.row(kSelf1 + "value_proj.bias");
         for (const char* pass : {"grad.emd.0.v", "grad.emd.1.v"})
             passes += stages.at(pass).as<double>().rows().colwise().sum();
