@@ -1,0 +1,193 @@
+// locus train, as a user runs it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/text/position_grammar.h"
+#include "core/training/training_folder.h"
+#include "tests/conformance/run_program.h"
+
+using namespace locus;
+using namespace locus::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr const char* kTiny = R"({"model_type": "deberta-v2", "hidden_size": 16, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 64, "relative_attention": true,
+    "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p",
+    "position_biased_input": false, "type_vocab_size": 0, "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1})";
+
+struct Place {
+    TemporaryFolder folder;
+    fs::path corpus, config, out = folder / "model";
+    Place() {
+        std::string text;
+        for (const std::string& sentence : position_sentences(21, 80)) text += sentence + "\n";
+        corpus = write_bytes(folder / "corpus.txt", text);
+        config = write_bytes(folder / "config.json", kTiny);
+    }
+    std::vector<std::string> arguments(const std::vector<std::string>& more) const {
+        std::vector<std::string> all = {"--corpus",   corpus.string(),  "--config", config.string(), "--out",
+                                        out.string(), "--batch-tokens", "128",      "--threads",     "1"};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    Outcome train(const std::vector<std::string>& more, const std::string& before = "") const {
+        return run("locus-train", arguments(more), before);
+    }
+    std::string weights() const { return read_bytes(out / "model.safetensors"); }
+};
+
+/// Starts a training, presses Ctrl+C as soon as it says that steps are being made, and returns how it ended.
+int interrupt_early(const Place& place, std::vector<std::string> more) {
+    const fs::path log = place.folder / "log";
+    more.push_back("--json");
+    std::vector<std::string> words = place.arguments(more);
+    words.insert(words.begin(), (fs::path(LOCUS_BINARY_DIR) / "bin/locus-train").string());
+    std::vector<char*> raw;
+    for (std::string& word : words) raw.push_back(word.data());
+    raw.push_back(nullptr);
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+        if (!std::freopen(log.c_str(), "w", stdout)) ::_exit(9);
+        ::execv(raw[0], raw.data());
+        ::_exit(9);
+    }
+    for (int n = 0; n < 6000 && (!fs::exists(log) || fs::file_size(log) == 0); ++n)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::kill(child, SIGINT);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("train: a text file becomes a folder that the other verbs open", "[cli][train]") {
+    const Place place;
+    const Outcome outcome = place.train({"--steps", "20"});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(outcome.err.empty());
+    CHECK_THAT(outcome.out, Contains("80 sentences of up to ") && Contains("step 20/20  loss ") &&
+                                Contains(" tokens/s  ") && Contains("done after 20 steps in ") &&
+                                Contains("masked-word loss on sentences never seen: ") &&
+                                Contains("the model is in " + place.out.string()));
+    CHECK(listing(place.out) == std::vector<std::string>{"README.md", "added_tokens.json", "config.json",
+                                                         "model.safetensors", "spm.model", "tokenizer_config.json",
+                                                         "training_state.safetensors"});
+    CHECK(place.folder.count() == 3);
+    CHECK(run("locus-fill", {"--model", place.out.string(), "tom gave the [MASK] to lucy."}).status == 0);
+    CHECK(run("locus-trace", {"--model", place.out.string(), "--text", "tom gave"}).status == 0);
+}
+
+TEST_CASE("train: Ctrl+C saves, and --resume goes on to the same end, to the last bit", "[cli][train]") {
+    for (const std::vector<std::string>& kind :
+         {std::vector<std::string>{"--steps", "300", "--sift"}, {"--steps", "300", "--objective", "rtd"}}) {
+        const Place whole, broken;
+        REQUIRE(whole.train(kind).status == 0);
+        REQUIRE(interrupt_early(broken, kind) == 0);
+        CHECK(holds_training(broken.out));
+        CHECK((whole.weights() != broken.weights()));
+        std::vector<std::string> resume = kind;
+        resume.push_back("--resume");
+        const Outcome resumed = broken.train(resume);
+        INFO(resumed.err);
+        CHECK(resumed.status == 0);
+        CHECK((whole.weights() == broken.weights()));
+    }
+}
+
+TEST_CASE("train: the time that is given is kept", "[cli][train]") {
+    const Place place;
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = place.train({"--minutes", "0.02", "--json"});
+    CHECK(outcome.status == 0);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    const std::string last = outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1);
+    const auto json = nlohmann::json::parse(last);
+    CHECK(json["seconds"].get<double>() >= 1.2);
+    CHECK(json["step"].get<int>() > 3);
+    CHECK(json["stopped"] == false);
+}
+
+TEST_CASE("train: what cannot be done is one sentence, and nothing is left behind", "[cli][train][bad]") {
+    const Place place;
+    const auto sentence = [&](const std::vector<std::string>& more, int status, const std::string& before = "") {
+        const Outcome outcome = place.train(more, before);
+        CHECK(outcome.status == status);
+        CHECK(outcome.sentences() == 1);
+        return outcome.err;
+    };
+    CHECK(sentence({"--objective", "rtd", "--sift", "--steps", "2"}, 2) ==
+          "locus train: SiFT goes with the masked-word objective alone\n");
+    CHECK_THAT(sentence({"--steps", "2", "--minutes", "1"}, 2), Contains("--minutes"));
+    CHECK(sentence({"--resume"}, 3) == "locus train: " + place.out.string() +
+                                           ": holds no training to go on with, expected training_state.safetensors\n");
+    CHECK_THAT(sentence({"--vocab", "100000"}, 2),
+               Contains("a vocabulary of 100000 pieces was asked for, ") && Contains(" gives at most "));
+    CHECK_THAT(sentence({"--steps", "2", "--rate", "nan"}, 2), Contains("rate is nan"));
+    CHECK(place.folder.count() == 2);
+    CHECK_FALSE(fs::exists(place.out));
+
+    REQUIRE(place.train({"--steps", "2"}).status == 0);
+    const std::string before = place.weights();
+    CHECK_THAT(sentence({"--steps", "2"}, 2), Contains("holds a training already; --resume goes on with it"));
+    CHECK_THAT(sentence({"--resume", "--steps", "4", "--seed", "5"}, 2), Contains("has seed 1, this one 5"));
+    CHECK((place.weights() == before));
+    write_bytes(place.out / kTrainingState, read_bytes(place.out / kTrainingState).substr(0, 5000));
+    CHECK_THAT(sentence({"--resume", "--steps", "4"}, 3), Contains((place.out / kTrainingState).string()));
+}
+
+TEST_CASE("train: a full disk is one sentence, and the last good model stays", "[cli][train][bad]") {
+    const Place place;
+    std::string wide = kTiny;  // its files are larger than the vocabulary
+    wide.replace(wide.find("\"hidden_size\": 16"), 17, "\"hidden_size\": 256");
+    write_bytes(place.config, wide);
+    const std::string full = "ulimit -f 800; ",
+                      expected = "locus train: " + (place.out / "model.safetensors").string() +
+                                 ": cannot be written: File too large\n";
+    const Outcome fresh = place.train({"--steps", "2"}, full);
+    CHECK(fresh.status == 3);
+    CHECK(fresh.err == expected);
+    CHECK(place.folder.count() == 2);
+    REQUIRE(place.train({"--steps", "2"}).status == 0);
+    const std::string before = place.weights();
+    const Outcome resumed = place.train({"--steps", "4", "--resume"}, full);
+    CHECK(resumed.status == 3);
+    CHECK(resumed.err == expected);
+    CHECK((place.weights() == before));
+    CHECK(place.folder.count() == 3);
+}
+
+TEST_CASE("train: a folder of other things is not touched", "[cli][train][bad]") {
+    const Place place;
+    fs::create_directory(place.out);
+    CHECK(place.train({"--steps", "1"}).status == 0);
+    const Place other;
+    fs::create_directory(other.out);
+    write_bytes(other.out / "notes.txt", "notes");
+    const Outcome outcome = other.train({"--steps", "1"});
+    CHECK(outcome.status == 2);
+    CHECK_THAT(outcome.err, Contains("is there and not an empty folder, expected a new one"));
+    CHECK(listing(other.out) == std::vector<std::string>{"notes.txt"});
+}
+
+TEST_CASE("train: a loss that is no number stops, names the stage and keeps the last good model", "[cli][train][bad]") {
+    const Place place;
+    const Outcome outcome = place.train({"--steps", "200", "--warmup", "0", "--rate", "1e30", "--save-every", "1"});
+    CHECK(outcome.status == 4);
+    CHECK(outcome.sentences() == 1);
+    CHECK_THAT(outcome.err, Contains("is not a number"));
+    CHECK(holds_training(place.out));
+    CHECK(place.folder.count() == 3);
+}
