@@ -1,6 +1,7 @@
 // What must hold of a training step whatever the weights are.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <set>
 
 #include "core/training/adamw.h"
 #include "core/training/classification.h"
@@ -147,6 +148,40 @@ TEST_CASE("training: table rows that no pair addresses have gradient exactly 0",
         INFO(row);
         CHECK((table.row(row).cwiseAbs().maxCoeff() > 0) == addressed);
     }
+}
+
+TEST_CASE("training: a lookup of the padding word brings it no gradient", "[training][law]") {
+    const DebertaConfig config = bucketed_config();
+    TensorShapes tensors = expected_deberta_tensors(config);
+    for (const auto& one : detection_head_tensors(config)) tensors.push_back(one);  // no tied output matrix
+    Parameters<double> values(tensors);
+    std::mt19937 random(19);
+    std::normal_distribution<double> normal(0, 0.4);
+    for (Index n = 0; n < values.size(); ++n) values.numbers()[n] = normal(random);
+    PackedBatch batch = uneven_batch();
+    batch.tokens[1] = batch.tokens[10] = 0;
+    Workers workers(1);
+    DebertaTraining<double> model(config, {false, false}, workers);
+    Parameters<double> gradients = values.zeros();
+    detection_step<double>(model, values, batch, {}, 1, gradients);
+    CHECK(gradients.matrix(kWordTable).row(0).isZero(0));
+    CHECK_FALSE(gradients.matrix(kWordTable).row(2).isZero(1e-6));
+}
+
+TEST_CASE("training: every run of a layer has masks of its own, the decoder's too", "[training][law]") {
+    const SmallTraining<double> small(bucketed_config(), true);
+    const PackedBatch batch = uneven_batch();
+    Workers workers(1);
+    DebertaTraining<double> model(small.config, {true, false}, workers);
+    const Dropout dropout{3, 0.1, 0.1};
+    const auto tape = model.forward(small.values, batch, model.embedding_sum(small.values, batch), dropout);
+    std::set<std::uint64_t> seeds;
+    for (const LayerUse<double>& use : tape.uses)
+        for (const DropoutSite site :
+             {DropoutSite::table, DropoutSite::probs, DropoutSite::attention, DropoutSite::ffn})
+            seeds.insert(dropout.site_seed(site, use.use));
+    CHECK(tape.uses.size() == 3);  // one encoder layer, two passes of the decoder
+    CHECK(seeds.size() == 12);
 }
 
 TEST_CASE("training: a sentence's gradient is the same alone and among others", "[training][law]") {
