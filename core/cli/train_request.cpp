@@ -17,11 +17,6 @@ namespace {
 
 constexpr Index kSteps = 1500, kWarmup = 100;
 
-double dropout_in(const std::string& json, const std::string& location, const char* field) {
-    const ConfigFields fields(json, location);
-    return fields.has(field) ? fields.positive(field, 0.1) : 0.1;
-}
-
 /// Without a file: the small model, and no dropout, because a small model on a small corpus has none to spare.
 void read_config(const TrainRequest& request, TrainingTask& task) {
     task.config = small_training_config();
@@ -29,8 +24,9 @@ void read_config(const TrainRequest& request, TrainingTask& task) {
     if (!request.config.empty()) {
         const std::string json = read_text_file(request.config);
         task.config = parse_deberta_config(json, request.config);
-        task.plan.hidden_dropout = dropout_in(json, request.config, "hidden_dropout_prob");
-        task.plan.attention_dropout = dropout_in(json, request.config, "attention_probs_dropout_prob");
+        const ConfigFields fields(json, request.config);
+        task.plan.hidden_dropout = fields.share("hidden_dropout_prob", 0.1);
+        task.plan.attention_dropout = fields.share("attention_probs_dropout_prob", 0.1);
     }
     if (request.dropout >= 0) task.plan.hidden_dropout = task.plan.attention_dropout = request.dropout;
 }

@@ -74,7 +74,7 @@ int interrupt_early(const Place& place, std::vector<std::string> more) {
 
 TEST_CASE("train: a text file becomes a folder that the other verbs open", "[cli][train]") {
     const Place place;
-    const Outcome outcome = place.train({"--steps", "20"});
+    const Outcome outcome = place.train({"--steps", "20", "--dropout", "0"});
     INFO(outcome.err);
     REQUIRE(outcome.status == 0);
     CHECK(outcome.err.empty());
@@ -86,6 +86,8 @@ TEST_CASE("train: a text file becomes a folder that the other verbs open", "[cli
                                                          "model.safetensors", "spm.model", "tokenizer_config.json",
                                                          "training_state.safetensors"});
     CHECK(place.folder.count() == 3);
+    const Place again;
+    CHECK(again.train({"--steps", "1", "--config", (place.out / "config.json").string()}).status == 0);
     CHECK(run("locus-fill", {"--model", place.out.string(), "tom gave the [MASK] to lucy."}).status == 0);
     CHECK(run("locus-trace", {"--model", place.out.string(), "--text", "tom gave"}).status == 0);
 }
@@ -136,6 +138,12 @@ TEST_CASE("train: what cannot be done is one sentence, and nothing is left behin
     CHECK_THAT(sentence({"--vocab", "100000"}, 2),
                Contains("a vocabulary of 100000 pieces was asked for, ") && Contains(" gives at most "));
     CHECK_THAT(sentence({"--steps", "2", "--rate", "nan"}, 2), Contains("rate is nan"));
+    std::string dropped = kTiny;
+    dropped.replace(dropped.find("\"hidden_dropout_prob\": 0.1"), 26, "\"hidden_dropout_prob\": 1.0");
+    const fs::path config = write_bytes(place.folder / "dropped.json", dropped);
+    CHECK(sentence({"--config", config.string()}, 3) ==
+          "locus train: " + config.string() + ": hidden_dropout_prob is 1.0, expected a number from 0 to below 1\n");
+    fs::remove(config);
     CHECK(place.folder.count() == 2);
     CHECK_FALSE(fs::exists(place.out));
 
