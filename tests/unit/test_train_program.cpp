@@ -35,9 +35,12 @@ struct Place {
         corpus = write_bytes(folder / "corpus.txt", text);
         config = write_bytes(folder / "config.json", kTiny);
     }
+    /// The tiny shape unless `more` says --config.
     std::vector<std::string> arguments(const std::vector<std::string>& more) const {
-        std::vector<std::string> all = {"--corpus",   corpus.string(),  "--config", config.string(), "--out",
-                                        out.string(), "--batch-tokens", "128",      "--threads",     "1"};
+        std::vector<std::string> all = {"--corpus",       corpus.string(), "--out",     out.string(),
+                                        "--batch-tokens", "128",           "--threads", "1"};
+        if (std::find(more.begin(), more.end(), "--config") == more.end())
+            all.insert(all.end(), {"--config", config.string()});
         all.insert(all.end(), more.begin(), more.end());
         return all;
     }
