@@ -7,6 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
+#include "core/training/heap.h"
 #include "core/training/training_folder.h"
 
 namespace {
@@ -113,5 +114,8 @@ int main(int argc, char** argv) {
         "locus train");
     cli::TrainRequest request;
     cli::add_train_options(app, request);
-    return cli::run_program(app, argc, argv, [&] { return train(request); });
+    return cli::run_program(app, argc, argv, [&] {
+        keep_freed_memory();
+        return train(request);
+    });
 }
