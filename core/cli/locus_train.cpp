@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/cli/program.h"
+#include "core/cli/train_ablation.h"
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
 #include "core/training/heap.h"
@@ -70,6 +71,10 @@ int train(const cli::TrainRequest& request) {
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     Workers workers(request.threads > 0 ? request.threads : cores);
     const ScratchFolder scratch;
+    if (request.ablate) {
+        std::signal(SIGINT, ask_to_stop);
+        return cli::train_ablation(request, scratch.path(), workers, [] { return stop_asked != 0; });
+    }
     TrainingRun run(task, scratch.path(), workers);
     TrainingFolder folder(request.out, run);
     Trainer& trainer = run.trainer();
@@ -108,6 +113,7 @@ int main(int argc, char** argv) {
         "  locus train --corpus book.txt --out build/model --minutes 3\n"
         "  locus train --objective rtd --out build/model --steps 500\n"
         "  locus train --out build/model --resume\n"
+        "  locus train --ablate --steps 400\n"
         "The model is saved as a whole every half minute and at the end; Ctrl+C saves too.  A training that goes on "
         "with\n"
         "the same options makes the same numbers as one that never stopped.",

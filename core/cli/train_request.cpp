@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Index kSteps = 1500, kWarmup = 100;
+constexpr Index kSteps = 1500, kAblationSteps = 400, kWarmup = 100;
 
 /// Without a file: the small model, and no dropout, because a small model on a small corpus has none to spare.
 void read_config(const TrainRequest& request, TrainingTask& task) {
@@ -39,15 +39,21 @@ void add_train_options(CLI::App& app, TrainRequest& request) {
         ->check(not_empty())
         ->capture_default_str();
     app.add_option("--out", request.out, "folder of the model, new or empty, or with a training to --resume")
-        ->check(not_empty())
-        ->required();
+        ->check(not_empty());
+    app.add_flag("--ablate", request.ablate,
+                 "instead of one model, train five with a term left out each, and print what that costs");
+    app.add_option("--seeds", request.seeds, "with --ablate: how often each of them")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
     app.add_option("--objective", request.objective, "mlm: masked words; rtd: replaced tokens")
         ->check(CLI::IsMember({"mlm", "rtd"}))
         ->capture_default_str();
     app.add_flag("--sift", request.sift, "mlm: hold the words still under a push of the embeddings (SiFT)");
     app.add_option("--config", request.config, "config.json of the model's shape; a small one if absent")
         ->check(not_empty());
-    auto* steps = app.add_option("--steps", request.steps, "how many steps, 1500 if absent")->check(positive);
+    auto* steps = app.add_option("--steps", request.steps,
+                                 "how many steps, 1500 if absent; with --ablate, of each model, 400 if absent")
+                      ->check(positive);
     app.add_option("--minutes", request.minutes, "as many steps as fit into this time")
         ->check(CLI::Range(0.01, 100000.0))
         ->excludes(steps);
@@ -82,7 +88,7 @@ TrainingTask task_of(const TrainRequest& request) {
     plan.objective = request.objective == "mlm" ? Objective::masked_words : Objective::replaced_tokens;
     plan.switches = {!request.no_emd && !task.config.position_biased_input, request.low_memory};
     if (request.sift) plan.sift = SiftSettings{};
-    plan.steps = request.steps > 0 ? request.steps : kSteps;
+    plan.steps = request.steps > 0 ? request.steps : request.ablate ? kAblationSteps : kSteps;
     plan.warmup = request.warmup >= 0 ? request.warmup : std::min(kWarmup, plan.steps / 10);
     plan.rate = request.rate;
     plan.seed = request.seed;
@@ -95,6 +101,12 @@ TrainingTask task_of(const TrainRequest& request) {
 }
 
 void check_out(const TrainRequest& request) {
+    if (request.ablate) {
+        LOCUS_CHECK(request.out.empty() && !request.resume && request.minutes == 0 && request.save_every == 0,
+                    "--ablate keeps no model, expected no --out, --resume, --save-every or --minutes");
+        return;
+    }
+    LOCUS_CHECK(!request.out.empty(), "--out is missing, expected a folder for the model (or --ablate)");
     std::error_code error;
     if (request.resume) {
         if (!holds_training(request.out))

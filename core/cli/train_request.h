@@ -10,11 +10,11 @@ namespace locus::cli {
 
 struct TrainRequest {
     std::string corpus = "positions", out, objective = "mlm", config;
-    Index steps = 0, pieces = 0, batch_tokens = 1024, warmup = -1, max_gram = 1, save_every = 0;
+    Index steps = 0, pieces = 0, batch_tokens = 1024, warmup = -1, max_gram = 1, save_every = 0, seeds = 3;
     double minutes = 0, rate = 1e-3, heldout = 0.02, dropout = -1;
     std::uint64_t seed = 1;
     int threads = 0;  // 0: one for each core
-    bool sift = false, no_emd = false, low_memory = false, resume = false, json = false;
+    bool sift = false, no_emd = false, low_memory = false, resume = false, json = false, ablate = false;
 };
 
 void add_train_options(CLI::App& app, TrainRequest& request);

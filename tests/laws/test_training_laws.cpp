@@ -239,11 +239,9 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
     CHECK(std::abs((above - below) / 2e-6 - gdes.numbers()[at]) <= 1e-7);
 
     // Plain sharing sends the same numbers to the generator instead.
-    Parameters<double> same_table = discriminator;
-    same_table.row(kWordTable).setZero();
     Parameters<double> summed = generator.values;
     summed.row(kWordTable) += discriminator.row(kWordTable);
-    loss(summed, same_table, EmbeddingSharing::es, &shared);
+    loss(summed, discriminator, EmbeddingSharing::es, &shared);  // whose own table counts for nothing
     share_gradients(shared, generator_gradients, EmbeddingSharing::es);
     CHECK(shared.row(kWordTable).cwiseAbs().maxCoeff() == 0);
     CHECK((generator_gradients.row(kWordTable) - gdes.row(kWordTable)).cwiseAbs().maxCoeff() <= 1e-15);
@@ -335,6 +333,11 @@ TEST_CASE("training: the generator draws words as often as it believes in them",
     CHECK(std::abs(counts[0] - 0.2) <= 5 * std::sqrt(0.2 * 0.8 / 4000));
     CHECK(std::abs(counts[1] - 0.5) <= 5 * std::sqrt(0.5 * 0.5 / 4000));
     CHECK(drawn.labels == batch.labels);
+    // At temperature 1/2 a word is as likely as the square of its share: 0.04, 0.25 and 0.09 of 0.38.
+    double cold = 0;
+    for (const std::int64_t token : replace_tokens<double>(batch, generator, 0.5, random).tokens)
+        cold += (token == 1) / 4000.0;
+    CHECK(std::abs(cold - 0.25 / 0.38) <= 5 * std::sqrt(0.25 / 4000));
 }
 
 TEST_CASE("SiFT: one side of a token's step is the rate, and examples of the official code", "[training][sift][law]") {

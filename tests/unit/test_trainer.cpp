@@ -105,6 +105,35 @@ TEST_CASE("trainer: a run that goes on is the run that never stopped, bit for bi
     CHECK_FALSE(same_bits(whole.words().values, other.words().values));
 }
 
+TEST_CASE("trainer: every step drops other numbers", "[training]") {
+    TrainingPlan plan = small_plan();
+    plan.rate = 1e-30;  // the parameters stay where they are
+    Workers workers(1);
+    Trainer trainer(small_config(), plan, workers);
+    const double first = trainer.step(easy_batch(3)).loss, second = trainer.step(easy_batch(3)).loss;
+    CHECK(first != second);
+    plan.hidden_dropout = plan.attention_dropout = 0;
+    Trainer plain(small_config(), plan, workers);
+    const double third = plain.step(easy_batch(3)).loss;
+    CHECK(third == plain.step(easy_batch(3)).loss);
+}
+
+TEST_CASE("trainer: with GDES both models see one table at first", "[training][rtd]") {
+    TrainingPlan plan = small_plan();
+    plan.objective = Objective::replaced_tokens;
+    Workers workers(1);
+    DebertaConfig config = small_config();
+    config.num_hidden_layers = 4;
+    Trainer trainer(config, plan, workers);
+    CHECK(trainer.detector()->values.row(kWordTable).isZero(0));
+    CHECK(trainer.detector_values().row(kWordTable) == trainer.words().values.row(kWordTable));
+    trainer.step(easy_batch(0));
+    CHECK_FALSE(trainer.detector()->values.row(kWordTable).isZero(0));
+    plan.sharing = EmbeddingSharing::none;
+    Trainer apart(config, plan, workers);
+    CHECK_FALSE(apart.detector()->values.row(kWordTable).isZero(0.001));
+}
+
 TEST_CASE("trainer: a loss that is no number stops the run, names the stage and moves nothing", "[training]") {
     Workers workers(1);
     DebertaConfig config = small_config();
