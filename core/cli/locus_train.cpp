@@ -89,6 +89,9 @@ int train(const cli::TrainRequest& request) {
     std::signal(SIGTERM, ask_to_stop);
     cli::TrainProgress progress(request.json, request.minutes);
     progress.say(description(run) + (request.resume ? "; from step " + std::to_string(trainer.steps()) : ""));
+    if (run.cuts() > 0)
+        progress.say("long lines were cut " + std::to_string(run.cuts()) + " times, into sentences of at most " +
+                     std::to_string(run.task().config.max_position_embeddings) + " tokens");
     double saved = progress.seconds();
     while (!stop_asked && !progress.time_is_over() && (request.minutes > 0 || trainer.steps() < trainer.plan().steps)) {
         if (request.minutes > 0) trainer.set_steps(progress.steps_in_time(trainer.steps(), trainer.plan().steps));

@@ -202,3 +202,70 @@ TEST_CASE("train: a loss that is no number stops, names the stage and keeps the 
     CHECK(holds_training(place.out));
     CHECK(place.folder.count() == 3);
 }
+
+TEST_CASE("train: a corpus that cannot be learnt from is one sentence, a line of 10 MB is cut and said so",
+          "[cli][train][bad]") {
+    const Place place;
+    const auto refused = [&](const std::string& text, const std::string& named) {
+        write_bytes(place.corpus, text);
+        const Outcome outcome = place.train({"--steps", "1"});
+        INFO(outcome.err);
+        CHECK(outcome.status != 0);
+        CHECK(outcome.sentences() == 1);
+        CHECK_THAT(outcome.err, Contains(place.corpus.string()) && Contains(named));
+        CHECK_FALSE(fs::exists(place.out));
+    };
+    refused("", "holds no word");
+    refused("word\n", "word");
+    refused(std::string("a\0b", 3) + "\n", "NUL");
+    fs::remove(place.corpus);
+    CHECK_THAT(place.train({"--steps", "1"}).err, Contains(place.corpus.string()));
+
+    std::string line;
+    while (line.size() < 10'000'000) line += "tom gave the letter to lucy, and lucy gave it to ben. ";
+    write_bytes(place.corpus, line + "\n");
+    const Outcome outcome = place.train({"--steps", "1"});
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out,
+               Contains("long lines were cut ") && Contains(" times, into sentences of at most 64 tokens"));
+}
+
+TEST_CASE("train: --ablate prints five models with their losses, and keeps none", "[cli][train]") {
+    const Place place;
+    const std::vector<std::string> tiny = {"--corpus",
+                                           place.corpus.string(),
+                                           "--config",
+                                           place.config.string(),
+                                           "--batch-tokens",
+                                           "128",
+                                           "--threads",
+                                           "1",
+                                           "--heldout",
+                                           "0.2",
+                                           "--ablate",
+                                           "--steps",
+                                           "2",
+                                           "--seeds",
+                                           "2"};
+    const Outcome table = run("locus-train", tiny);
+    INFO(table.err);
+    REQUIRE(table.status == 0);
+    CHECK_THAT(table.out, Contains("all terms") && Contains("without the mask decoder") && Contains("without c2p ") &&
+                              Contains("without p2c ") && Contains("without c2p and p2c") && Contains("\u00b1 ") &&
+                              Contains("2 steps of 128 tokens") && Contains("It does not show"));
+    std::vector<std::string> more = tiny;
+    more.push_back("--json");
+    const auto json = nlohmann::json::parse(run("locus-train", more).out);
+    REQUIRE(json["models"].size() == 5);
+    for (const auto& model : json["models"]) {
+        REQUIRE(model["losses"].size() == 2);
+        const double mean = (model["losses"][0].get<double>() + model["losses"][1].get<double>()) / 2;
+        CHECK(std::abs(model["mean"].get<double>() - mean) <= 1e-12);
+    }
+    more.back() = "--resume";
+    CHECK(run("locus-train", more).status == 2);
+    CHECK(run("locus-train", {"--steps", "2"}).err ==
+          "locus train: --out is missing, expected a folder for the model (or --ablate)\n");
+    CHECK(place.folder.count() == 2);
+}
