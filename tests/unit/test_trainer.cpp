@@ -116,6 +116,18 @@ TEST_CASE("trainer: every step drops other numbers", "[training]") {
     Trainer plain(small_config(), plan, workers);
     const double third = plain.step(easy_batch(3)).loss;
     CHECK(third == plain.step(easy_batch(3)).loss);
+    // SiFT's noise and the generator's draws are new in every step as well.
+    plan.sift = SiftSettings{};
+    Trainer noisy(small_config(), plan, workers);
+    const double noise = noisy.step(easy_batch(3)).sift;
+    CHECK(noise != noisy.step(easy_batch(3)).sift);
+    plan.sift.reset();
+    plan.objective = Objective::replaced_tokens;
+    DebertaConfig config = small_config();
+    config.num_hidden_layers = 4;
+    Trainer drawing(config, plan, workers);
+    const double drawn = drawing.step(easy_batch(3)).detection;
+    CHECK(drawn != drawing.step(easy_batch(3)).detection);
 }
 
 TEST_CASE("trainer: with GDES both models see one table at first", "[training][rtd]") {
