@@ -141,6 +141,10 @@ TEST_CASE("trainer: with GDES both models see one table at first", "[training][r
     CHECK(trainer.detector_values().row(kWordTable) == trainer.words().values.row(kWordTable));
     trainer.step(easy_batch(0));
     CHECK_FALSE(trainer.detector()->values.row(kWordTable).isZero(0));
+    plan.sharing = EmbeddingSharing::es;
+    Trainer shared(config, plan, workers);
+    shared.step(easy_batch(0));
+    CHECK(shared.detector()->values.row(kWordTable).isZero(0));  // the generator's table hears both losses
     plan.sharing = EmbeddingSharing::none;
     Trainer apart(config, plan, workers);
     CHECK_FALSE(apart.detector()->values.row(kWordTable).isZero(0.001));
