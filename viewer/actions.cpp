@@ -79,7 +79,7 @@ void escape(ActionScope& scope) {
         state.attention.selection = {};
     else
         state.locked = state.positions.locked = state.memory.locked = state.permutation.locked = state.compare.locked =
-            state.text_page.locked = false;
+            state.text_page.locked = state.training.locked = false;
 }
 
 /// Only while somebody tours.

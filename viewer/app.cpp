@@ -136,6 +136,10 @@ Progress App::progress() const {
 }
 
 bool App::stop_work() {
+    if (std::string ended = page().stop(); !ended.empty()) {
+        state_.notice = std::move(ended);
+        return true;
+    }
     if (progress().what.empty()) return false;
     if (looker_.busy()) {
         looker_.cancel();

@@ -123,6 +123,11 @@ void add_views(std::vector<Command>& commands) {
         s.memory.trick = 1;
         s.memory.film.at = 5;
     });
+    add("training", "the corpus that comes along", "", [](State& s) {
+        s.training.corpus.clear();
+        s.training.run = false;
+    });
+    add("training", "fresh weights", "", [](State& s) { s.training.run = false; });
     add("text", "edit the documents", "Ctrl L", [](State& s) { s.editing = true; });
 }
 

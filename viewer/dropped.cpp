@@ -140,6 +140,12 @@ void show_dropped(const Dropped& dropped, State& state) {
             state.wanted_model = dropped.path.string();
             return;
         case DropKind::text:
+            if (state.page == "training") {
+                state.training.corpus = dropped.path.string();
+                state.training.run = false;
+                state.notice = name + " is what the model learns from now";
+                return;
+            }
             if (state.page == "text")
                 state.text_page.documents = dropped.text;
             else

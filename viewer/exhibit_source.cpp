@@ -84,6 +84,7 @@ bool show_model(State& state, const std::string& model) {
 std::string& edited_sentence(State& state) {
     if (ExhibitChoice* choice = choice_of_page(state, state.page))
         return choice->tokens.empty() ? choice->text : choice->tokens;
+    if (state.page == "training") return state.training.text;
     return state.tokens.empty() ? state.text : state.tokens;
 }
 

@@ -52,6 +52,8 @@ public:
     virtual bool ready() { return trouble().empty(); }
     /// True if the page shows, or its trouble speaks of, what this state asks for.
     virtual bool settled(const State&) const { return true; }
+    /// Ends what the page has run for long: a sentence for the reader, or nothing where nothing runs.
+    virtual std::string stop() { return {}; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
     virtual void draw(Scene& scene, const Rect& room) = 0;
@@ -81,5 +83,6 @@ std::unique_ptr<Page> make_permutation_page();
 std::unique_ptr<Page> make_text_page();
 std::unique_ptr<Page> make_compare_page();
 std::unique_ptr<Page> make_conformance_page();
+std::unique_ptr<Page> make_training_page();
 
 }  // namespace locus

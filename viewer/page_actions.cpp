@@ -136,6 +136,12 @@ void add_other_pages(std::vector<NamedAction>& all) {
          {"failing", "only what fails", "o", "only what fails; check again"},
          {"again", "check again", "r", "only what fails; check again"},
          {"numbers", "its numbers in Compare", "Enter"}});
+    add(all, "training",
+        {{"train", "train, or stop", "Enter"},
+         {"sentence", "next sentence", "x", "next sentence; hide the query, and back"},
+         {"mask", "hide the word of the query, or bring it back", "m", "next sentence; hide the query, and back"},
+         {"scale", "one scale for all snapshots, or each its own", "r"}});
+    add_film(all, "training");
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ const std::vector<PageName>& page_names() {
          true},
         {"conformance", '9', "which cases of the kit a port passes, its first wrong stage, and the mistake behind it",
          true},
+        {"training", 'a', "a small model learns on the spot: watch terms, curves over distance and guesses take shape",
+         true},
     };
     return names;
 }

@@ -19,6 +19,7 @@
 #include "viewer/recent.h"
 #include "viewer/text_page_state.h"
 #include "viewer/tour.h"
+#include "viewer/training_state.h"
 
 namespace locus {
 
@@ -87,6 +88,7 @@ struct State {
     TextPageState text_page;
     CompareState compare;
     ConformanceState conformance;
+    TrainingPageState training;
 
     TourState tour;
     Recent recent;
@@ -99,7 +101,7 @@ struct State {
     /// True while something on screen moves by itself.
     bool film_runs() const {
         return (page == "transformer-xl" && memory.film.playing) || (page == "rope" && rope.shift.playing) ||
-               (page == "decoder" && decoder.film.playing);
+               (page == "decoder" && decoder.film.playing) || (page == "training" && training.film.playing);
     }
     double flash_until = 0;  // seconds since the start: until then changed cells glow
     std::string notice;      // one sentence for a while, e.g. where a screenshot went; the frame takes it and shows it

@@ -317,6 +317,37 @@ void add_conformance(Fields& fields) {
         "conformance.only_failing", [](State & s) -> auto& { return s.conformance.only_failing; });
 }
 
+void add_training(Fields& fields) {
+    fields.flag(
+        "training.run", [](State & s) -> auto& { return s.training.run; });
+    fields.whole(
+        "training.steps", 0, [](State & s) -> auto& { return s.training.steps; });
+    fields.real(
+        "training.seconds", 1, 86400, [](State & s) -> auto& { return s.training.seconds; });
+    fields.whole(
+        "training.seed", 0, [](State & s) -> auto& { return s.training.seed; });
+    fields.text(
+        "training.corpus", [](State & s) -> auto& { return s.training.corpus; });
+    fields.text(
+        "training.text", [](State & s) -> auto& { return s.training.text; });
+    fields.numbers(
+        "training.masked", [](State & s) -> auto& { return s.training.masked; });
+    fields.whole(
+        "training.layer", 0, [](State & s) -> auto& { return s.training.layer; });
+    fields.whole(
+        "training.head", 0, [](State & s) -> auto& { return s.training.head; });
+    add_film(
+        fields, "training.film", [](State & s) -> auto& { return s.training.film; });
+    fields.cell(
+        "training.cell", [](State & s) -> auto& { return s.training.cell; });
+    fields.flag(
+        "training.locked", [](State & s) -> auto& { return s.training.locked; });
+    fields.flag(
+        "training.own_scale", [](State & s) -> auto& { return s.training.own_scale; });
+    fields.view(
+        "training.view", [](State & s) -> auto& { return s.training.view; });
+}
+
 }  // namespace
 
 const std::vector<StateField>& state_fields() {
@@ -332,6 +363,7 @@ const std::vector<StateField>& state_fields() {
         add_text_page(all);
         add_compare(all);
         add_conformance(all);
+        add_training(all);
         return std::move(all.all);
     }();
     return fields;

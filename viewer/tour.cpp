@@ -20,6 +20,8 @@ const std::vector<TourStep>& tour_steps() {
          "look."},
         {"text", "Before all that, words were counted. 1 and 2 share none; still little has to travel between them."},
         {"compare", "The paper\u2019s formula against the code: the diagonal agrees, and nothing beside it does."},
+        {"training",
+         "A small model learns on the spot: press Train, and see which distance the orange curve picks out."},
         {"start", "That was the tour. Write a sentence of your own with Ctrl L: every page answers."},
     };
     return steps;
@@ -54,6 +56,13 @@ void go_to_step(State& state, Index step, Index layers, Index heads) {
     state.memory = fresh.memory;
     state.permutation = fresh.permutation;
     state.compare = fresh.compare;
+    const TrainingPageState training = state.training;
+    state.training = fresh.training;
+    state.training.run = training.run;  // what was learnt stays, and what it was learnt from
+    state.training.steps = training.steps;
+    state.training.seconds = training.seconds;
+    state.training.seed = training.seed;
+    state.training.corpus = training.corpus;
     const std::string documents = state.text_page.documents;
     state.text_page = fresh.text_page;
     state.text_page.documents = documents;

@@ -81,8 +81,11 @@ TokenSentences read_token_sentences(const std::filesystem::path& corpus, const T
                                                                    " special ones around a sentence");
     const std::string text = read_corpus_text(corpus);
     TokenSentences sentences;
-    for (const std::string_view line : short_lines(text, kLongestText))
+    for (const std::string_view line : short_lines(text, kLongestText)) {
+        const Index before = sentences.count();
         add_text(std::string(line), tokenizer, static_cast<std::size_t>(max_length), sentences);
+        sentences.count_cuts(std::max<Index>(0, sentences.count() - before - 1));
+    }
     if (sentences.count() == 0)
         throw Error(Fault::unreadable, corpus.string() + ": holds no piece of the tokenizer's vocabulary");
     return sentences;

@@ -8,6 +8,8 @@ namespace locus {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 const char* name_of(Activation activation) {
     switch (activation) {
         case Activation::gelu:
@@ -40,8 +42,8 @@ bool belongs_to_head(const std::string& name) {
 std::string deberta_config_json(const DebertaConfig& config, const TrainingFields& fields) {
     if (config.version != 2)
         throw Error(Fault::unsupported, "config.json: version 1 of DeBERTa is not written, expected deberta-v2");
-    nlohmann::ordered_json json = {
-        {"architectures", {"DebertaV2ForMaskedLM"}},
+    Json json = {
+        {"architectures", Json::array({fields.architecture})},
         {"model_type", "deberta-v2"},
         {"attention_head_size", config.attention_head_size},
         {"attention_probs_dropout_prob", fields.attention_dropout},

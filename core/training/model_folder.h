@@ -16,6 +16,7 @@ namespace locus {
 struct TrainingFields {
     double hidden_dropout = 0.1, attention_dropout = 0.1;
     double initializer_range = 0.02;
+    std::string architecture = "DebertaV2ForMaskedLM";  // the class of transformers that reads all of it
 };
 
 /// The config.json of a model of versions 2 and 3, for transformers and for parse_deberta_config(), which gives the

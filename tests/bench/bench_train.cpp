@@ -47,6 +47,16 @@ double peak_megabytes() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+/// What a forward pass keeps for its way back, in MB.
+double tape_megabytes(const DebertaConfig& config, bool checkpointing) {
+    Workers workers(2);
+    Trainer trainer(config, plan_of(true), workers);
+    DebertaTraining<float> model(config, {true, checkpointing}, workers);
+    const PackedBatch batch = random_batch(config.vocab_size);
+    const Parameters<float>& values = trainer.words().values;
+    return static_cast<double>(model.forward(values, batch, model.embedding_sum(values, batch), {}).bytes()) / 1e6;
+}
+
 /// What the peer has to know to make the same model and the same batch.
 nlohmann::json request_of(const Checkpoint& checkpoint, const Parameters<float>& values, const PackedBatch& batch,
                           const fs::path& file, int threads) {
@@ -100,8 +110,13 @@ std::vector<Measure> bench_train(const Options& options) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
     std::vector<Measure> measures;
     for (const int threads : {2, 1}) measure(threads, peer.get(), checkpoint, folder.path(), measures);
-    // Both of our models with their optimisers are in memory at once, so this is above what one run needs.
+    const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
     const double ours = peak_megabytes();
+    const double whole = tape_megabytes(config, false), inputs = tape_megabytes(config, true);
+    measures.push_back({"kept for the way back, mask decoder", whole, "MB"});
+    measures.push_back({"the same with gradient checkpointing", inputs, "MB"});
+    measures.push_back({"plain / checkpointing", whole / inputs, "x"});
+    // Both of our models with their optimisers are in memory at once, so this is above what one run needs.
     measures.push_back({"peak resident memory: ours, two models", ours, "MB"});
     if (peer) {
         const double theirs = peer->ask({{"do", "memory"}})["megabytes"];

@@ -91,6 +91,15 @@ TEST_CASE("write_safetensors: what is written is read back, names, shapes, value
     CHECK(folder.count() == 1);
 }
 
+TEST_CASE("write_safetensors: values begin on a multiple of 8 behind every header", "[safetensors]") {
+    const TemporaryFolder folder;
+    const float value = 1;
+    for (std::size_t length = 1; length <= 8; ++length) {
+        write_safetensors(folder / "x.safetensors", {{std::string(length, 'n'), {1}, &value}});
+        CHECK(open_safetensors(folder / "x.safetensors").entries.front().offset % 8 == 0);
+    }
+}
+
 TEST_CASE("write_safetensors: what cannot be stored is named, and nothing is left", "[safetensors][bad]") {
     const TemporaryFolder folder;
     const std::vector<float> values = {1, 70000};

@@ -139,6 +139,16 @@ TEST_CASE("drop: a text becomes the sentence, its beginning where it is long", "
     CHECK(state.page == "text");
     CHECK(state.text == "untouched");
 
+    state.page = "training";
+    state.training.run = true;
+    show_dropped(small, state);
+    CHECK(state.training.corpus == small.path.string());
+    CHECK_FALSE(state.training.run);
+    CHECK(state.page == "training");
+    CHECK(state.notice.find("learns from") != std::string::npos);
+    state.notice.clear();
+    CHECK(state.text == "untouched");
+
     // The last character that is shown, and the first that is not, whatever number of bytes they have.
     for (const std::string& character : {std::string("x"), std::string("\xc3\xa9"), std::string("\xf0\x9f\x91\xa8")}) {
         std::string exact = "\xef\xbb\xbf";  // a mark that is no character of the text

@@ -12,6 +12,7 @@
 #include "viewer/plots/token_cards.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
+#include "viewer/training_look.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -114,6 +115,24 @@ TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") 
         CHECK(value(printed, n, "positions/pairs") == static_cast<double>(pairs));
         CHECK(value(printed, n, "positions/sharing") == static_cast<double>(sharing));
     }
+}
+
+TEST_CASE("scripts: training, and what it shows is what the same steps give", "[viewer][script][training]") {
+    if (skipped()) return;
+    const std::vector<Json> printed = play(kScripts / "training.json");
+    CourseBoard board({});
+    const auto course = Courses().run({"", 3, 60, 1, true}, board);
+    REQUIRE(course->snapshots.size() == 4);
+    CHECK(value(printed, 0, "training/heldout") == course->snapshots[3].heldout);
+    LookQuery query{course->subject, {}, State().training.text, State().training.masked};
+    for (const CourseSnapshot& snapshot : course->snapshots) query.snapshots.push_back(snapshot.values);
+    const auto look = TrainingLooks().answer(query);
+    REQUIRE(look->error.empty());
+    CHECK(look->sentence.behind[14] == "new");
+    CHECK(value(printed, 0, "training/chance") == look->chances(0, look->hidden[0])[3]);
+    const HeadFilm film = head_film(*look, 0, 0);
+    CHECK(value(printed, 0, "training/c2p/peak") == static_cast<double>(peak_of(film.c2p.means[3])));
+    CHECK(value(printed, 0, "training/p2c/peak") == static_cast<double>(peak_of(film.p2c.means[3])));
 }
 
 TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[viewer][script]") {

@@ -53,6 +53,9 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     state.decoder_head = 2;
     state.strength = 0;
     state.decoder.at_input = true;
+    state.training.run = true;
+    state.training.seed = 4;
+    state.training.layer = 2;
     state.editing = true;
     go_to_step(state, 0, 6, 6);
     CHECK(state.mask.empty());
@@ -71,6 +74,9 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     CHECK(state.memory.memory == State{}.memory.memory);
     CHECK(state.permutation.sentence == State{}.permutation.sentence);
     CHECK(state.compare.b.mistake.empty());
+    CHECK(state.training.run);  // nothing that was learnt is lost
+    CHECK(state.training.seed == 4);
+    CHECK(state.training.layer == 0);
     CHECK_FALSE(state.editing);
     CHECK(state.text_page.documents == "mine\nand mine");
     CHECK(state.text_page.pair == TextPageState{}.pair);

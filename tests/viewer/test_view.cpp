@@ -48,7 +48,8 @@ struct Report {
 
 TEST_CASE("view: the pages there are", "[viewer][cli]") {
     CHECK(run("locus-view", {"--list-pages"}).out ==
-          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\nconformance\n");
+          "start\npositions\nattention\ndecoder\nrope\ntransformer-xl\npermutation\ntext\ncompare\nconformance\n"
+          "training\n");
 }
 
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
@@ -90,7 +91,8 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
     }
     const TemporaryFolder folder;
     for (const std::string page :
-         {"start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare"})
+         {"start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare",
+          "training"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =

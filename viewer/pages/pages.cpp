@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<Page>> make_pages() {
     pages.push_back(make_text_page());
     pages.push_back(make_compare_page());
     pages.push_back(make_conformance_page());
+    pages.push_back(make_training_page());
     return pages;
 }
 

@@ -31,6 +31,10 @@ constexpr Card kCards[] = {
     {"conformance", '9', "Check my port", "The first stage that is wrong, and the mistake behind it."},
 };
 
+/// Across the whole width, below the others.
+constexpr Card kTraining = {"training", 'a', "Training",
+                            "A small model learns on the spot, in a minute: watch position take shape in one head."};
+
 bool exists(const std::string& page) {
     return std::any_of(page_names().begin(), page_names().end(),
                        [&](const PageName& known) { return page == known.name; });
@@ -61,14 +65,30 @@ void StartPage::draw(Scene& scene, const Rect& room) {
     const float gap = ui.px(14), sentences = ui.px(66), models = ui.px(96);
     draw_sentences(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + sentences});
     const float top = inside.y0 + sentences, bottom = inside.y1 - models;
-    const float wide = std::floor((inside.width() - 2 * gap) / 3), high = std::floor((bottom - top - 2 * gap) / 3);
+    const float wide = std::floor((inside.width() - 2 * gap) / 3), strip = ui.px(50),
+                high = std::floor((bottom - top - 3 * gap - strip) / 3);
     for (std::size_t n = 0; n < std::size(kCards); ++n) {
         const Card& card = kCards[n];
         const float x = inside.x0 + static_cast<float>(n % 3) * (wide + gap);
         const float y = top + static_cast<float>(n / 3) * (high + gap);
         draw_card(scene, {x, y, x + wide, y + high}, card.page, card.key, card.title, card.about);
     }
+    draw_strip(scene, {inside.x0, bottom - strip, inside.x1, bottom});
     draw_models(scene, {inside.x0, bottom + ui.px(18), inside.x1, inside.y1});
+}
+
+void StartPage::draw_strip(Scene& scene, const Rect& strip) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const Touch mouse = ui.touch(kTraining.page, strip);
+    if (mouse.hovered) ui.fill(strip, theme.chip, 6);
+    ui.outline(strip, mouse.hovered ? theme.muted : theme.line, 1, 6);
+    const float y = strip.middle_y(), pad = ui.px(12);
+    float x = strip.x0 + pad;
+    x += ui.text(x, y, kTraining.title, theme.text, Face::title) + ui.px(14);
+    ui.text_within(x, y, strip.x1 - 2 * pad - ui.px(14) - x, kTraining.about, theme.muted, Face::label);
+    ui.text(strip.x1 - pad, y, std::string(1, kTraining.key), theme.muted, Face::mono_small, Align::right);
+    if (mouse.clicked) scene.state.page = kTraining.page;
 }
 
 void StartPage::draw_sentences(Scene& scene, const Rect& room) {
@@ -167,7 +187,7 @@ void StartPage::draw_models(Scene& scene, const Rect& room) {
 void StartPage::draw_formula(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
     const float x = bar.x0 + ui.px(16);
-    const float end = x + ui.text(x, bar.middle_y(), "A number key or a click opens a page.", ui.theme->text);
+    const float end = x + ui.text(x, bar.middle_y(), "Its key or a click opens a page.", ui.theme->text);
     draw_bar_note(scene, bar, "every small picture is computed from this sentence or a bundled one", end);
 }
 

@@ -27,6 +27,7 @@ public:
 
 private:
     void draw_sentences(Scene& scene, const Rect& room);
+    void draw_strip(Scene& scene, const Rect& strip);
     void draw_card(Scene& scene, const Rect& card, const std::string& page, char key, const std::string& title,
                    const std::string& about);
     void draw_models(Scene& scene, const Rect& room);

@@ -59,7 +59,7 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
             flush();
             continue;
         }
-        const float y = axes.y(std::clamp(curve.values[n], axes.low, axes.high));
+        const float y = axes.y(curve.name.empty() ? curve.values[n] : std::clamp(curve.values[n], axes.low, axes.high));
         if (plot.steps) {
             // A level stretch is one segment: joints inside a straight line are drawn as knots.
             const bool level = stretch.size() > 1 && stretch.back().y == y;
@@ -77,6 +77,7 @@ void draw_mark(const Ui& ui, const Axes& axes, const LinePlot& plot, double x, f
     const float at = std::floor(axes.x(x));
     ui.fill({at, axes.area.y0, at + ui.px(1), axes.area.y1}, faded(ui.theme->text, strength));
     for (const Curve& curve : plot.curves) {
+        if (curve.name.empty()) continue;
         const auto n = static_cast<std::ptrdiff_t>(x - plot.first_x);
         if (n < 0 || n >= static_cast<std::ptrdiff_t>(curve.values.size())) continue;
         const double value = curve.values[static_cast<std::size_t>(n)];
@@ -88,9 +89,10 @@ void draw_values(const Ui& ui, const LinePlot& plot, double x) {
     std::vector<std::vector<Span>> lines;
     lines.push_back({{plot.x_name + " = " + whole(static_cast<std::int64_t>(x)), ui.theme->text, Face::mono}});
     for (const Curve& curve : plot.curves)
-        lines.push_back({{curve.name + "  ", curve.colour, Face::ui},
-                         {fixed(curve.values[static_cast<std::size_t>(x - plot.first_x)], plot.decimals),
-                          ui.theme->text, Face::mono}});
+        if (!curve.name.empty())
+            lines.push_back({{curve.name + "  ", curve.colour, Face::ui},
+                             {fixed(curve.values[static_cast<std::size_t>(x - plot.first_x)], plot.decimals),
+                              ui.theme->text, Face::mono}});
     draw_tooltip(ui, lines);
 }
 

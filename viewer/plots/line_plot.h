@@ -11,7 +11,7 @@ namespace locus {
 struct Curve {
     std::vector<double> values;  // at x = first_x, first_x + 1, ...; NaN leaves a gap
     ImU32 colour = 0;
-    std::string name;  // beside the value when the pointer is on the plot
+    std::string name;  // beside the value when the pointer is on the plot; empty: a line that may run out
     bool dashed = false;
 };
 
