@@ -1,7 +1,7 @@
 // Lesson 29: Watching position form
 //
 // Question: A fresh model knows nothing of order. When does it begin to, and what does it learn?
-// Before: 08, 13. Minutes: 15. Page: none.
+// Before: 08, 13. Minutes: 15. Page: training.
 #include <cmath>
 #include <limits>
 
@@ -137,8 +137,8 @@ int main(int argc, char** argv) {
         lesson.prove("gradient of layer 1's bias of v minus what both passes send", largest(passes),
                      batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
         lesson.say(
-            "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train learns from "
-            "assets/corpus, where more is at stake.");
+            "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
+            "the same of assets/corpus, where more is at stake.");
 
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
                    std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");
