@@ -60,10 +60,13 @@ DebertaTraining<Scalar>::DebertaTraining(DebertaConfig config, TrainingSwitches 
 
 template <class Scalar>
 void DebertaTraining<Scalar>::prepare_lines(const PackedBatch& batch) {
-    if (!config_.relative_attention) return;
-    for (Index b = 0; b < batch.sentences(); ++b)
-        if (!lines_.count(batch.length(b)))
-            lines_.emplace(batch.length(b), deberta_line(config_, batch.length(b), OffsetClamp::official));
+    for (Index b = 0; b < batch.sentences(); ++b) {
+        const Index length = batch.length(b);
+        if (lines_.count(length)) continue;
+        // Without relative attention nobody reads it.
+        lines_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
+                                                          : BucketLine::clamped(length, length, 1));
+    }
 }
 
 template <class Scalar>

@@ -71,12 +71,21 @@ DebertaConfig other_config() {
     return config;
 }
 
+/// BERT: no distances, positions with the embeddings.
+DebertaConfig absolute_config() {
+    DebertaConfig config = small_config();
+    config.relative_attention = config.norm_rel_ebd = false;
+    config.terms = {false, false, false};
+    config.position_biased_input = true;
+    return config;
+}
+
 }  // namespace
 
 TEST_CASE("training: gradients are central differences of the loss, dropout included", "[training][law]") {
-    const int kind = GENERATE(0, 1, 2);
+    const int kind = GENERATE(0, 1, 2, 3);
     const bool decoder = kind == 0;
-    DebertaConfig config = kind == 1 ? other_config() : bucketed_config();
+    DebertaConfig config = kind == 1 ? other_config() : kind == 3 ? absolute_config() : bucketed_config();
     if (kind == 2) config.terms.c2p = false;
     SmallTraining<double> small(config, decoder);
     PackedBatch batch = uneven_batch();
