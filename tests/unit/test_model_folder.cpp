@@ -53,13 +53,30 @@ bool same(const DebertaConfig& a, const DebertaConfig& b) {
            a.conv_act == b.conv_act && a.hidden_act == b.hidden_act && a.layer_norm_eps == b.layer_norm_eps;
 }
 
-Tensor<float> logits_of(const fs::path& folder, const std::vector<std::int64_t>& ids) {
+Tensor<float> logits_of(const fs::path& folder, const std::vector<std::int64_t>& ids, Dialect dialect) {
     const Checkpoint checkpoint = open_checkpoint(folder);
     const auto model = open_model<float>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights);
     ModelInput input;
     input.tokens = IndexTensor({1, static_cast<Index>(ids.size())}, ids);
-    const Trace trace = model->forward({input}, Dialect::hf, StageFilter("mlm.logits"));
+    const Trace trace = model->forward({input}, dialect, StageFilter("mlm.logits"));
     return std::get<Tensor<float>>(trace.find("mlm.logits")->values);
+}
+
+/// Theirs [T][V] beside ours [1,T,V].
+void check_logits(const nlohmann::json& theirs, const Tensor<float>& ours) {
+    REQUIRE(static_cast<Index>(theirs.size()) == ours.extent(1));
+    double worst = 0, magnitude = 0;
+    for (Index t = 0; t < ours.extent(1); ++t) {
+        const auto row = theirs[static_cast<std::size_t>(t)].get<std::vector<float>>();
+        REQUIRE(static_cast<Index>(row.size()) == ours.extent(2));
+        for (Index v = 0; v < ours.extent(2); ++v) {
+            const double expected = row[static_cast<std::size_t>(v)];
+            worst = std::max(worst, std::abs(double{ours[t * ours.extent(2) + v]} - expected));
+            magnitude = std::max(magnitude, std::abs(expected));
+        }
+    }
+    CHECK(magnitude > 0.5);
+    CHECK(worst <= 1e-5 * magnitude);
 }
 
 }  // namespace
@@ -132,6 +149,28 @@ TEST_CASE("model folder: a checkpoint that cannot be written leaves the last goo
           (folder / "model/spm.model").string() + ": cannot be read, expected a file");
 }
 
+TEST_CASE("model folder: microsoft/DeBERTa opens it and computes the same words, decoder included",
+          "[model_folder][python]") {
+    const fs::path env = "/usr/bin/env";
+    if (run_file(env, {"python3", "-c", "import safetensors, DeBERTa.apps.models.masked_language_model"}).status != 0) {
+        WARN("skipped: python3 here has no DeBERTa and safetensors");
+        return;
+    }
+    const TemporaryFolder folder;
+    const Fresh fresh = fresh_model();
+    write_model_folder(folder / "model", fresh.model, fresh.values);
+    const std::vector<std::int64_t> ids = open_tokenizer(folder / "model")->encode(kText).ids;
+    const fs::path script = fs::path(LOCUS_SOURCE_DIR) / "tests/unit/open_folder_official.py";
+    const Outcome outcome =
+        run_file(env, {"python3", script.string(), (folder / "model").string(), nlohmann::json(ids).dump()});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    const auto found = nlohmann::json::parse(outcome.out.substr(outcome.out.find('{')));
+    CHECK(found["missing"].empty());
+    CHECK(found["unexpected"].empty());
+    check_logits(found["logits"], logits_of(folder / "model", ids, Dialect::official));
+}
+
 TEST_CASE("model folder: transformers opens it and computes the same words", "[model_folder][python]") {
     const fs::path env = "/usr/bin/env";
     if (run_file(env, {"python3", "-c", "import torch, transformers, sentencepiece"}).status != 0) {
@@ -153,19 +192,6 @@ TEST_CASE("model folder: transformers opens it and computes the same words", "[m
         // Its decoder knows no absolute positions, so that table alone is left over.
         CHECK(found["unexpected"].size() <= (decoder ? 1u : 0u));
         for (const auto& name : found["unexpected"]) CHECK(name == "deberta.embeddings.position_embeddings.weight");
-        const Tensor<float> logits = logits_of(folder / "model", ids);
-        REQUIRE(found["logits"].size() == ids.size());
-        double worst = 0, magnitude = 0;
-        for (Index t = 0; t < static_cast<Index>(ids.size()); ++t) {
-            const auto row = found["logits"][static_cast<std::size_t>(t)].get<std::vector<float>>();
-            REQUIRE(static_cast<Index>(row.size()) == logits.extent(2));
-            for (Index v = 0; v < logits.extent(2); ++v) {
-                worst = std::max(worst,
-                                 std::abs(double{logits[t * logits.extent(2) + v]} - row[static_cast<std::size_t>(v)]));
-                magnitude = std::max(magnitude, std::abs(double{row[static_cast<std::size_t>(v)]}));
-            }
-        }
-        CHECK(magnitude > 0.5);
-        CHECK(worst <= 1e-5 * magnitude);
+        check_logits(found["logits"], logits_of(folder / "model", ids, Dialect::hf));
     }
 }
