@@ -1,10 +1,25 @@
 #include "core/workers.h"
 
+#include <chrono>
 #include <string>
 
 #include "core/check.h"
 
 namespace locus {
+
+namespace {
+
+/// Waking a thread that sleeps costs tens of microseconds, as much as a small round of work; the next round of a pass
+/// mostly comes sooner.
+template <class Ready>
+void wait_a_moment(Ready ready) {
+    constexpr auto kMoment = std::chrono::microseconds(30);
+    const auto end = std::chrono::steady_clock::now() + kMoment;
+    while (!ready() && std::chrono::steady_clock::now() < end) {
+    }
+}
+
+}  // namespace
 
 Workers::Workers(int threads) {
     LOCUS_CHECK(threads >= 1 && threads <= 1024,
@@ -23,12 +38,8 @@ Workers::~Workers() {
 
 void Workers::take_pieces(int member) {
     for (;;) {
-        std::ptrdiff_t piece = 0;
-        {
-            const std::lock_guard lock(guard_);
-            if (next_ == count_) return;
-            piece = next_++;
-        }
+        const std::ptrdiff_t piece = next_.fetch_add(1);
+        if (piece >= count_) return;
         try {
             (*work_)(piece, member);
         } catch (...) {
@@ -41,6 +52,7 @@ void Workers::take_pieces(int member) {
 
 void Workers::serve(int member) {
     for (std::size_t seen = 0;;) {
+        wait_a_moment([&] { return over_ || round_ != seen; });
         {
             std::unique_lock lock(guard_);
             begins_.wait(lock, [&] { return over_ || round_ != seen; });
@@ -65,6 +77,7 @@ void Workers::each(std::ptrdiff_t count, const std::function<void(std::ptrdiff_t
     }
     begins_.notify_all();
     take_pieces(0);
+    wait_a_moment([&] { return busy_ == 0; });
     std::unique_lock lock(guard_);
     ends_.wait(lock, [&] { return busy_ == 0; });
     if (failure_) std::rethrow_exception(failure_);

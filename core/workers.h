@@ -1,5 +1,6 @@
 #pragma once
 // A team of threads that its owner makes, keeps and hands to whoever has independent pieces of work.
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -32,10 +33,12 @@ private:
     std::mutex guard_;
     std::condition_variable begins_, ends_;
     const std::function<void(std::ptrdiff_t, int)>* work_ = nullptr;
-    std::ptrdiff_t next_ = 0, count_ = 0;
-    std::size_t round_ = 0, busy_ = 0;
-    bool over_ = false;
+    std::ptrdiff_t count_ = 0;
     std::exception_ptr failure_;
+    // Read without the guard by those who wait a moment for work before they sleep; written under it, `next_` apart.
+    std::atomic<std::ptrdiff_t> next_{0};
+    std::atomic<std::size_t> round_{0}, busy_{0};
+    std::atomic<bool> over_{false};
     std::vector<std::thread> threads_;
 };
 

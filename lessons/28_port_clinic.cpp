@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
             "\"...\" --out right.safetensors\n  locus check right.safetensors port.safetensors\nnames the first stage "
             "that rounding does not explain. Take a text shorter than k, one longer than 2k, a batch of two with "
             "padding, no palindrome. Where q, k, k_r, q_r are right and scores are not, write your suspicion as a "
-            "formula, as here. locus check does so for its whole catalogue (--explain 4). That was the course.");
+            "formula, as here. locus check does so for its whole catalogue (--explain 4). Last: how models learn.");
         const auto guess = [&](int mistake, const std::vector<int>& causes, const char* because) {
             const Head other = probe(5, 2, 100 + static_cast<std::uint64_t>(mistake));
             const Matrix<double> e = 9 * error_of(other, mistake);
@@ -155,6 +155,6 @@ int main(int argc, char** argv) {
         lesson.exercise(
             "Make a mistake of your own in dump, say j − i in both terms (5). Whom does diagnose suspect?",
             [&] { lesson.prove_at_least("distance of " + kCauses.at(nearest.second), nearest.first, 1000); });
-        lesson.end({{"core/compare.h", "compare"}}, "He et al. 2021, eq. 4; mistakes collected from ports.", "");
+        lesson.end({{"core/compare.h", "compare"}}, "He et al. 2021, eq. 4; mistakes collected from ports.", "29");
     });
 }

@@ -6,6 +6,7 @@
 #include "core/cli/program.h"
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
+#include "core/training/gradient_trace.h"
 #include "cuda/operations.h"
 
 namespace {
@@ -16,7 +17,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
     cli::Request request;
     std::string stages, precision = "f32", dialect = "reference", device = "cpu", out;
-    bool json = false;
+    std::vector<std::string> answers;
+    bool json = false, gradients = false;
 };
 
 struct Summary {
@@ -93,6 +95,47 @@ std::string tokens_as_json(const std::vector<ModelInput>& segments) {
     return samples.dump();
 }
 
+/// The answers stand at the places of [MASK], in order, and 0 elsewhere.
+IndexTensor labels_of_answers(const ModelInput& input, const std::vector<std::string>& answers,
+                              const Tokenizer& tokenizer) {
+    const Index places = input.mask_positions.empty() ? 0 : input.mask_positions.extent(0);
+    LOCUS_CHECK(static_cast<Index>(answers.size()) == places, std::to_string(answers.size()) + " answers for " +
+                                                                  std::to_string(places) +
+                                                                  " places of [MASK], expected one for each");
+    IndexTensor labels(input.tokens.shape());
+    for (Index n = 0; n < places; ++n) {
+        const std::string& answer = answers[static_cast<std::size_t>(n)];
+        const Tokens tokens = tokenizer.encode(answer);
+        const auto [before, behind] = tokenizer.frame();
+        LOCUS_CHECK(tokens.ids.size() == before + behind + 1, "--answer \"" + answer + "\" is " +
+                                                                  std::to_string(tokens.ids.size() - before - behind) +
+                                                                  " pieces of the vocabulary, expected one");
+        labels[input.mask_positions[2 * n] * input.length() + input.mask_positions[2 * n + 1]] = tokens.ids[before];
+    }
+    return labels;
+}
+
+/// grad.*: the way back from the loss of the masked words.
+template <class Scalar>
+Result backward(const Options& options) {
+    LOCUS_CHECK(options.device == "cpu", "--gradients are computed on the processor, expected --device cpu");
+    LOCUS_CHECK(options.dialect != "paper", "--gradients follow the code's p2c, expected another --dialect than paper");
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
+    const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
+    if (family != Family::deberta)
+        throw Error(Fault::unsupported,
+                    checkpoint.folder.string() + ": --gradients are those of a deberta, found " + to_string(family));
+    cli::PreparedInput prepared =
+        cli::prepare_input(options.request, checkpoint.folder, family, {"tokens", "mask", "token_types", "labels"});
+    ModelInput& input = prepared.segments.front();
+    if (!options.answers.empty() || input.labels.empty())
+        input.labels = labels_of_answers(input, options.answers, *open_tokenizer(checkpoint.folder));
+    return {gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
+                                   checkpoint.weights, input, parse_dialect(options.dialect) != Dialect::hf,
+                                   options.stages.empty() ? StageFilter() : StageFilter(options.stages)),
+            tokens_as_json(prepared.segments)};
+}
+
 template <class Scalar>
 Result forward(const CLI::App& app, const Options& options) {
     // A missing device is told before the model is read.
@@ -124,6 +167,8 @@ Result run(const CLI::App& app, const Options& options) {
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
     LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
                 "--device is \"" + options.device + "\", expected cpu or cuda");
+    LOCUS_CHECK(options.answers.empty() || options.gradients, "--answer goes with --gradients");
+    if (options.gradients) return options.precision == "f64" ? backward<double>(options) : backward<float>(options);
     return options.precision == "f64" ? forward<double>(app, options) : forward<float>(app, options);
 }
 
@@ -134,6 +179,8 @@ int main(int argc, char** argv) {
         "Runs a model and keeps every stage under its name.\n"
         "  locus trace --model tiny-v3 --text \"a new [MASK] opened beside the new [MASK].\" --stages \"layer.2.c2?\"\n"
         "  locus trace --model tiny-txl --text \"tom went to the bakery\" --segment 3 --stages \"segment.1.*.probs\"\n"
+        "  locus trace --model tiny-v3 --text \"the capital of france is [MASK].\" --gradients --answer paris "
+        "--stages \"grad.layer.*.?2?\"\n"
         "  locus trace --model DIR --tokens 1,6,56,2 --precision f64 --out trace.safetensors\n"
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
@@ -144,6 +191,13 @@ int main(int argc, char** argv) {
     app.add_option("--text", options.request.texts, "one or several texts")->allow_extra_args(false);
     app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
     app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
+    app.add_option("--labels", options.request.labels,
+                   "original ids of masked tokens, 0 elsewhere, for --tokens: 0,56,0")
+        ->check(cli::not_empty());
+    app.add_flag("--gradients", options.gradients,
+                 "deberta: the way back instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
+    app.add_option("--answer", options.answers, "with --gradients and --text: the word behind each [MASK], in order")
+        ->allow_extra_args(false);
     app.add_option("--input", options.request.input_file,
                    "a safetensors file: tokens, mask, ..., or tokens.0, tokens.1, ...")
         ->check(cli::not_empty());

@@ -206,6 +206,7 @@ PreparedInput prepare_input(const Request& request, const std::filesystem::path&
     const int given = int{!request.texts.empty()} + int{!request.tokens.empty()} + int{!request.input_file.empty()};
     LOCUS_CHECK(given == 1, "expected exactly one of --text, --tokens and --input, found " + std::to_string(given));
     LOCUS_CHECK(request.mask.empty() || !request.tokens.empty(), "--mask goes with --tokens only");
+    LOCUS_CHECK(request.labels.empty() || !request.tokens.empty(), "--labels goes with --tokens only");
     LOCUS_CHECK(request.segment == 0 || request.input_file.empty(),
                 "--segment goes with --text or --tokens; an input file names its segments tokens.0, tokens.1, ...");
     const bool remembers = family == Family::transformer_xl || family == Family::xlnet;
@@ -224,6 +225,7 @@ PreparedInput prepare_input(const Request& request, const std::filesystem::path&
     } else {
         input.tokens = parse_list("--tokens", request.tokens);
         if (!request.mask.empty()) input.mask = parse_list("--mask", request.mask);
+        if (!request.labels.empty()) input.labels = parse_list("--labels", request.labels);
         if (!remembers) input.mask_positions = find_masks(input.tokens, mask_id_of(folder));
     }
     if (request.segment > 0) return {cut_segments(input, request.segment), {}};

@@ -21,7 +21,7 @@ std::string readable_text(const CLI::App& app, const std::string& text);
 struct Request {
     std::string model = "tiny-v3";
     std::vector<std::string> texts;
-    std::string tokens, mask;  // "1,2,3"
+    std::string tokens, mask, labels;  // "1,2,3"
     std::string input_file;
     Index segment = 0;  // tokens per segment, memory handed on; 0: all in one
 };

@@ -52,6 +52,13 @@ double ConfigFields::positive(const std::string& field, double fallback) const {
     return json_.at(field).get<double>();
 }
 
+double ConfigFields::share(const std::string& field, double fallback) const {
+    if (!has(field)) return fallback;
+    const double value = json_.at(field).is_number() ? json_.at(field).get<double>() : -1;
+    if (!(value >= 0 && value < 1)) refuse(field, "a number from 0 to below 1", Fault::unreadable);
+    return value;
+}
+
 std::vector<std::string> ConfigFields::names(const std::string& field) const {
     std::vector<std::string> names;
     if (!has(field)) return names;

@@ -26,6 +26,8 @@ public:
     bool flag(const std::string& field, bool fallback) const;
     std::string text(const std::string& field, const std::string& fallback) const;
     double positive(const std::string& field, double fallback) const;
+    /// At least 0 and less than 1: a probability of dropping.
+    double share(const std::string& field, double fallback) const;
     /// "c2p|p2c" or ["c2p", "p2c"], lower-cased; empty where the field is absent.
     std::vector<std::string> names(const std::string& field) const;
     /// Throws Error(unsupported) for a name that Locus does not know.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -36,9 +37,11 @@ std::size_t cut_behind(const std::vector<std::string>& pieces, std::size_t from,
     return from + room;
 }
 
-bool knows_a_piece(const Tokens& tokens, std::size_t from, std::size_t end) {
+/// Is there a piece that is neither special nor unknown nor the bare mark of a word?
+bool knows_a_piece(const Tokens& tokens, const Tokenizer& tokenizer, std::size_t from, std::size_t end) {
+    const std::set<std::string> empty = {"[UNK]", "<unk>", "\u2581", "\u0120"};
     for (std::size_t t = from; t < end; ++t)
-        if (!tokens.special[t] && !display_piece(tokens.pieces[t]).empty()) return true;
+        if (!tokens.special[t] && !empty.contains(tokenizer.piece(tokens.ids[t]))) return true;
     return false;
 }
 
@@ -53,7 +56,7 @@ void add_text(const std::string& text, const Tokenizer& tokenizer, std::size_t m
         const auto place = [&](std::size_t t) { return tokens.ids.begin() + static_cast<std::ptrdiff_t>(t); };
         ids.insert(ids.end(), place(from), place(end));
         ids.insert(ids.end(), place(last), tokens.ids.end());
-        if (knows_a_piece(tokens, from, end)) sentences.add(ids);
+        if (knows_a_piece(tokens, tokenizer, from, end)) sentences.add(ids);
         from = end;
     }
 }
@@ -78,8 +81,11 @@ TokenSentences read_token_sentences(const std::filesystem::path& corpus, const T
                                                                    " special ones around a sentence");
     const std::string text = read_corpus_text(corpus);
     TokenSentences sentences;
-    for (const std::string_view line : short_lines(text, kLongestText))
+    for (const std::string_view line : short_lines(text, kLongestText)) {
+        const Index before = sentences.count();
         add_text(std::string(line), tokenizer, static_cast<std::size_t>(max_length), sentences);
+        sentences.count_cuts(std::max<Index>(0, sentences.count() - before - 1));
+    }
     if (sentences.count() == 0)
         throw Error(Fault::unreadable, corpus.string() + ": holds no piece of the tokenizer's vocabulary");
     return sentences;

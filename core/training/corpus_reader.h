@@ -17,10 +17,14 @@ public:
     Index count() const { return static_cast<Index>(starts_.size()) - 1; }
     std::span<const std::int64_t> at(Index sentence) const;
     Index length(Index sentence) const { return static_cast<Index>(at(sentence).size()); }
+    /// How many of them begin in the middle of a line, because the line was too long.
+    Index cuts() const { return cuts_; }
+    void count_cuts(Index more) { cuts_ += more; }
 
 private:
     std::vector<std::int64_t> tokens_;
     std::vector<std::size_t> starts_ = {0};
+    Index cuts_ = 0;
 };
 
 /// One sentence a line, in the order of the file.  A line of more than max_length tokens, special ones included, is cut

@@ -4,6 +4,7 @@
 #include "core/models/layers_backward.h"
 #include "core/models/small_steps.h"
 #include "core/models/word_logits_backward.h"
+#include "core/training/absolute_positions.h"
 #include "core/training/deberta_parameters.h"
 #include "core/training/deberta_training_pass.h"
 
@@ -26,31 +27,6 @@ std::string prefix_of(const DebertaConfig& config, Index use) {
 
 std::vector<std::int64_t> types_of(const PackedBatch& batch) {
     return batch.types.empty() ? std::vector<std::int64_t>(batch.tokens.size(), 0) : batch.types;
-}
-
-/// The absolute table's first rows, for every sentence.  Throws where a sentence is longer than it.
-template <class Scalar>
-void check_positions(const DebertaConfig& config, const PackedBatch& batch) {
-    for (Index b = 0; b < batch.sentences(); ++b)
-        if (batch.length(b) > config.max_position_embeddings)
-            throw Error(Fault::unsupported, "a sentence has " + std::to_string(batch.length(b)) + " tokens but " +
-                                                kAbsoluteTable + " has " +
-                                                std::to_string(config.max_position_embeddings) + " rows");
-}
-
-template <class Scalar>
-void add_positions(const Parameters<Scalar>& values, const PackedBatch& batch, Matrix<Scalar>& rows) {
-    const auto table = values.matrix(kAbsoluteTable);
-    for (Index b = 0; b < batch.sentences(); ++b)
-        rows.middleRows(batch.starts[static_cast<std::size_t>(b)], batch.length(b)) += table.topRows(batch.length(b));
-}
-
-template <class Scalar>
-void add_positions_backward(const PackedBatch& batch, const ConstView<Scalar>& d_rows, Parameters<Scalar>& gradients) {
-    if (!gradients.has(kAbsoluteTable)) return;
-    auto table = gradients.matrix(kAbsoluteTable);
-    for (Index b = 0; b < batch.sentences(); ++b)
-        table.topRows(batch.length(b)) += d_rows.middleRows(batch.starts[static_cast<std::size_t>(b)], batch.length(b));
 }
 
 }  // namespace
@@ -84,10 +60,13 @@ DebertaTraining<Scalar>::DebertaTraining(DebertaConfig config, TrainingSwitches 
 
 template <class Scalar>
 void DebertaTraining<Scalar>::prepare_lines(const PackedBatch& batch) {
-    if (!config_.relative_attention) return;
-    for (Index b = 0; b < batch.sentences(); ++b)
-        if (!lines_.count(batch.length(b)))
-            lines_.emplace(batch.length(b), deberta_line(config_, batch.length(b), OffsetClamp::official));
+    for (Index b = 0; b < batch.sentences(); ++b) {
+        const Index length = batch.length(b);
+        if (lines_.count(length)) continue;
+        // Without relative attention nobody reads it.
+        lines_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
+                                                          : BucketLine::clamped(length, length, 1));
+    }
 }
 
 template <class Scalar>
@@ -96,7 +75,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::table_rows(const Parameters<Scalar>& val
     add_rows<Scalar>(values.matrix(kWordTable), batch.tokens, rows);
     if (config_.type_vocab_size > 0) add_rows<Scalar>(values.matrix(kTypeTable), types_of(batch), rows);
     if (!config_.position_biased_input) return rows;
-    check_positions<Scalar>(config_, batch);
+    check_positions(config_, batch);
     add_positions(values, batch, rows);
     return rows;
 }
@@ -155,7 +134,7 @@ template <class Scalar>
 DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& values, const PackedBatch& batch,
                                                      Matrix<Scalar> norm_input, const Dropout& dropout) {
     prepare_lines(batch);
-    if (switches_.decoder) check_positions<Scalar>(config_, batch);
+    if (switches_.decoder) check_positions(config_, batch);
     const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_};
     DebertaTape<Scalar> tape;
     tape.norm_input = std::move(norm_input);

@@ -1,6 +1,7 @@
 // Disentangled attention of one layer in training: for all sentences and heads, and back.
-#include "core/attention/disentangled_backward.h"
+#include "core/attention/disentangled.h"
 #include "core/models/deberta_weights.h"
+#include "core/training/attention_head.h"
 #include "core/training/deberta_training_pass.h"
 
 namespace locus {
@@ -27,55 +28,34 @@ Scalar divisor(const TrainingPass<Scalar>& pass) {
 
 /// Where sentence b and head h lie in [N,D].
 template <class Scalar>
-auto head_of(const TrainingPass<Scalar>& pass, const Matrix<Scalar>& rows, Index b, Index h) {
-    return rows.block(pass.batch.starts[static_cast<std::size_t>(b)], h * pass.head_width(), pass.batch.length(b),
-                      pass.head_width());
+HeadRows<const Scalar> head_of(const TrainingPass<Scalar>& pass, const ConstView<Scalar>& rows, Index b, Index h) {
+    const Index first = pass.batch.starts[static_cast<std::size_t>(b)];
+    return {rows.data() + first * rows.outerStride() + h * pass.head_width(), pass.batch.length(b), pass.head_width(),
+            rows.outerStride()};
 }
 template <class Scalar>
-auto head_of(const TrainingPass<Scalar>& pass, Matrix<Scalar>& rows, Index b, Index h) {
-    return rows.block(pass.batch.starts[static_cast<std::size_t>(b)], h * pass.head_width(), pass.batch.length(b),
-                      pass.head_width());
+HeadRows<Scalar> head_to_write(const TrainingPass<Scalar>& pass, Matrix<Scalar>& rows, Index b, Index h) {
+    const Index first = pass.batch.starts[static_cast<std::size_t>(b)];
+    return {&rows(first, h * pass.head_width()), pass.batch.length(b), pass.head_width(), rows.cols()};
+}
+
+/// Head h of [2k,D]; nothing of an empty table.
+template <class Scalar>
+HeadRows<Scalar> head_of_table(const TrainingPass<Scalar>& pass, Matrix<Scalar>& table, Index h) {
+    return {table.data() + h * pass.head_width(), table.rows(), pass.head_width(), table.cols()};
 }
 
 template <class Scalar>
-auto head_of_table(const TrainingPass<Scalar>& pass, const Matrix<Scalar>& table, Index h) {
-    return table.middleCols(h * pass.head_width(), pass.head_width());
+HeadTables<Scalar> tables_of(const TrainingPass<Scalar>& pass, const LayerInside<Scalar>& inside, Index h) {
+    const auto cut = [&](const Matrix<Scalar>& table) {
+        return table.size() > 0 ? Matrix<Scalar>(table.middleCols(h * pass.head_width(), pass.head_width())) : table;
+    };
+    return head_tables<Scalar>(cut(inside.k_r), cut(inside.q_r));
 }
 
-/// Softmax over the keys that are seen, of scores / divisor; a query that sees none gets zeros.  `scores` [T,padded]
-/// becomes the exponentials, probs [T,T] are made here.
-template <class Scalar>
-Matrix<Scalar> softmax_of(Matrix<Scalar>& scores, Index keys, const Mask* mask, Scalar divisor) {
-    Matrix<Scalar> probs(scores.rows(), keys);
-    for (Index i = 0; i < scores.rows(); ++i) {
-        if (mask && mask->row(i).maxCoeff() == 0) {
-            probs.row(i).setZero();
-            continue;
-        }
-        const std::uint8_t* seen = mask ? mask->row(i).data() : nullptr;
-        const Scalar sum = best_lanes<Scalar>().exponentials(&scores(i, 0), keys, seen, 1 / divisor);
-        probs.row(i) = scores.row(i).head(keys) / sum;
-    }
-    return probs;
-}
-
-/// Of (c2c + c2p + p2c) / sqrt(n d).
-template <class Scalar>
-Matrix<Scalar> probabilities(const TrainingPass<Scalar>& pass, const LayerInside<Scalar>& inside, Index b, Index h) {
-    const auto q = head_of(pass, inside.q, b, h), k = head_of(pass, inside.k, b, h);
-    const Index length = q.rows();
-    Matrix<Scalar> padded(length, (length + kLaneBlock - 1) / kLaneBlock * kLaneBlock);
-    View<Scalar> scores = padded.leftCols(length);
-    scores = content_to_content<Scalar>(q, k);
-    if (pass.config.terms.c2p)
-        add_content_to_position<Scalar>(q, head_of_table(pass, inside.k_r, h), pass.line(b), scores);
-    if (pass.config.terms.p2c)
-        add_position_to_content<Scalar>(k, head_of_table(pass, inside.q_r, h), pass.line(b), P2cIndex::official_ij,
-                                        scores);
-    const Mask* mask = pass.batch.masks.empty() || pass.batch.masks[static_cast<std::size_t>(b)].size() == 0
-                           ? nullptr
-                           : &pass.batch.masks[static_cast<std::size_t>(b)];
-    return softmax_of<Scalar>(padded, length, mask, divisor(pass));
+const Mask* mask_of(const PackedBatch& batch, Index b) {
+    const auto at = static_cast<std::size_t>(b);
+    return batch.masks.empty() || batch.masks[at].size() == 0 ? nullptr : &batch.masks[at];
 }
 
 }  // namespace
@@ -97,19 +77,23 @@ void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>&
     const std::uint64_t seed = pass.dropout.site_seed(DropoutSite::probs, use.use);
     inside.probs.resize(static_cast<std::size_t>(all));
     inside.context.resize(inside.q.rows(), inside.q.cols());
-    pass.workers.each(all, [&](Index at, int) {
+    std::vector<HeadTables<Scalar>> tables(static_cast<std::size_t>(heads));
+    pass.workers.each(heads, [&](Index h, int) { tables[static_cast<std::size_t>(h)] = tables_of(pass, inside, h); });
+    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.workers.threads()));
+    pass.workers.each(all, [&](Index at, int member) {
         const Index b = at / heads, h = at % heads;
+        HeadBuffers<Scalar>& own = buffers[static_cast<std::size_t>(member)];
         Matrix<Scalar>& probs = inside.probs[static_cast<std::size_t>(at)];
-        probs = probabilities(pass, inside, b, h);
-        auto context = head_of(pass, inside.context, b, h);
-        const auto v = head_of(pass, inside.v, b, h);
-        if (pass.dropout.attention > 0) {
-            Matrix<Scalar> dropped = probs;
-            drop<Scalar>(seed, at, pass.dropout.attention, dropped);
-            context.noalias() = dropped * v;
-        } else {
-            context.noalias() = probs * v;
+        head_probabilities<Scalar>(head_of<Scalar>(pass, inside.q, b, h), head_of<Scalar>(pass, inside.k, b, h),
+                                   tables[static_cast<std::size_t>(h)], pass.line(b), mask_of(pass.batch, b),
+                                   divisor(pass), own, probs);
+        const bool drops = pass.dropout.attention > 0;
+        if (drops) {
+            own.dropped = probs;
+            drop<Scalar>(seed, at, pass.dropout.attention, own.dropped);
         }
+        head_context<Scalar>(drops ? own.dropped : probs, head_of<Scalar>(pass, inside.v, b, h),
+                             head_to_write(pass, inside.context, b, h));
     });
 }
 
@@ -127,37 +111,38 @@ template <class Scalar>
 OperandGradients<Scalar> operand_gradients(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
                                            const LayerInside<Scalar>& inside, const ConstView<Scalar>& d_context,
                                            bool keep_scores) {
-    const Index rows = inside.q.rows(), width = inside.q.cols(), d = pass.head_width(), heads = pass.heads();
+    const Index rows = inside.q.rows(), width = inside.q.cols(), heads = pass.heads();
     const std::uint64_t seed = pass.dropout.site_seed(DropoutSite::probs, use.use);
     OperandGradients<Scalar> sum;
     for (Matrix<Scalar>* one : {&sum.q, &sum.k, &sum.v}) one->resize(rows, width);
     sum.k_r.setZero(inside.k_r.rows(), inside.k_r.cols());
     sum.q_r.setZero(inside.q_r.rows(), inside.q_r.cols());
     if (keep_scores) sum.scores.resize(inside.probs.size());
-    pass.workers.each(heads, [&](Index h, int) {
-        DisentangledHead<Scalar> head;
-        if (inside.k_r.size() > 0) head.k_r = head_of_table(pass, inside.k_r, h);
-        if (inside.q_r.size() > 0) head.q_r = head_of_table(pass, inside.q_r, h);
-        head.divisor = divisor(pass);
+    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.workers.threads()));
+    pass.workers.each(heads, [&](Index h, int member) {
+        const HeadTables<Scalar> tables = tables_of(pass, inside, h);
+        HeadBuffers<Scalar>& own = buffers[static_cast<std::size_t>(member)];
+        const bool drops = pass.dropout.attention > 0;
+        Matrix<Scalar> d_scores;
         for (Index b = 0; b < pass.batch.sentences(); ++b) {
             const Index at = b * heads + h;
-            head.q = head_of(pass, inside.q, b, h);
-            head.k = head_of(pass, inside.k, b, h);
-            head.v = head_of(pass, inside.v, b, h);
-            head.probs = inside.probs[static_cast<std::size_t>(at)];
-            if (pass.dropout.attention > 0) {
-                head.keep.setOnes(head.probs.rows(), head.probs.cols());
-                drop<Scalar>(seed, at, pass.dropout.attention, head.keep);
+            const Matrix<Scalar>& probs = inside.probs[static_cast<std::size_t>(at)];
+            if (drops) {
+                own.dropped = probs;
+                drop<Scalar>(seed, at, pass.dropout.attention, own.dropped);
             }
-            DisentangledGradients<Scalar> grad = disentangled_backward<Scalar>(
-                head, pass.line(b),
-                d_context.block(pass.batch.starts[static_cast<std::size_t>(b)], h * d, pass.batch.length(b), d));
-            head_of(pass, sum.q, b, h) = grad.q;
-            head_of(pass, sum.k, b, h) = grad.k;
-            head_of(pass, sum.v, b, h) = grad.v;
-            if (sum.k_r.size() > 0) sum.k_r.middleCols(h * d, d) += grad.k_r;
-            if (sum.q_r.size() > 0) sum.q_r.middleCols(h * d, d) += grad.q_r;
-            if (keep_scores) sum.scores[static_cast<std::size_t>(at)] = std::move(grad.scores);
+            const HeadBackward<Scalar> head{head_of<Scalar>(pass, inside.q, b, h),
+                                            head_of<Scalar>(pass, inside.k, b, h),
+                                            head_of<Scalar>(pass, inside.v, b, h),
+                                            head_of<Scalar>(pass, d_context, b, h),
+                                            probs,
+                                            drops ? &own.dropped : nullptr,
+                                            pass.line(b),
+                                            divisor(pass)};
+            head_backward<Scalar>(head, tables, own, head_to_write(pass, sum.q, b, h), head_to_write(pass, sum.k, b, h),
+                                  head_to_write(pass, sum.v, b, h), head_of_table(pass, sum.k_r, h),
+                                  head_of_table(pass, sum.q_r, h), d_scores);
+            if (keep_scores) sum.scores[static_cast<std::size_t>(at)] = d_scores;
         }
     });
     return sum;
@@ -190,14 +175,14 @@ void attention_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>
     const ProjectionNames names(pass.config, use.layer);
     OperandGradients<Scalar> grad = operand_gradients(pass, use, inside, d_context, stages.trace != nullptr);
     keep_stages(pass, grad, stages);
-    d_query += pass.dense_backward(*use.query, names.query, grad.q, gradients);
-    d_kv += pass.dense_backward(*use.kv, names.key, grad.k, gradients);
-    d_kv += pass.dense_backward(*use.kv, names.value, grad.v, gradients);
+    pass.dense_backward(*use.query, names.query, grad.q, gradients, d_query);
+    pass.dense_backward(*use.kv, names.key, grad.k, gradients, d_kv);
+    pass.dense_backward(*use.kv, names.value, grad.v, gradients, d_kv);
     if (inside.table.size() == 0) return;
     // With shared projections these add to the same weights as the words did.
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(inside.table.rows(), inside.table.cols());
-    if (grad.k_r.size() > 0) d_table += pass.dense_backward(inside.table, names.position_key, grad.k_r, gradients);
-    if (grad.q_r.size() > 0) d_table += pass.dense_backward(inside.table, names.position_query, grad.q_r, gradients);
+    if (grad.k_r.size() > 0) pass.dense_backward(inside.table, names.position_key, grad.k_r, gradients, d_table);
+    if (grad.q_r.size() > 0) pass.dense_backward(inside.table, names.position_query, grad.q_r, gradients, d_table);
     pass.drop(DropoutSite::table, use.use, d_table);
     d_relative_table += d_table;
 }

@@ -28,16 +28,15 @@ void layer_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& us
                     Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
                     const StageGradients<Scalar>& stages) {
     const std::string names = layer_prefix(use.layer);
-    const Matrix<Scalar> d_sum = pass.norm_backward(inside.output_sum, names + "output.LayerNorm", d_output, gradients);
-    Matrix<Scalar> d_ffn = d_sum;
+    // Two ways lead to what the feed-forward part was given: through it and around it.
+    Matrix<Scalar> d_attention = pass.norm_backward(inside.output_sum, names + "output.LayerNorm", d_output, gradients);
+    Matrix<Scalar> d_ffn = d_attention;
     pass.drop(DropoutSite::ffn, use.use, d_ffn);
     stages.keep(".ffn", d_ffn);
     Matrix<Scalar> d_act = pass.dense_backward(inside.ffn_act, names + "output.dense", d_ffn, gradients);
     stages.keep(".ffn_act", d_act);
     pass.activate_backward(inside.ffn_in, pass.config.hidden_act, d_act);
-    // Two ways lead to it: through the feed-forward part and around it.
-    const Matrix<Scalar> d_attention =
-        d_sum + pass.dense_backward(inside.attention, names + "intermediate.dense", d_act, gradients);
+    pass.dense_backward(inside.attention, names + "intermediate.dense", d_act, gradients, d_attention);
     stages.keep(".attention", d_attention);
 
     Matrix<Scalar> d_attention_sum =

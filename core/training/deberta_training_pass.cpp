@@ -29,7 +29,9 @@ Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std
     const auto weight = values.matrix(name + ".weight");
     Matrix<Scalar> y(x.rows(), weight.rows());
     const bool biased = values.has(name + ".bias");
-    if (biased) y.rowwise() = values.row(name + ".bias");
+    if (biased)
+        by_rows(workers, x.rows(),
+                [&](Index row, Index rows) { y.middleRows(row, rows).rowwise() = values.row(name + ".bias"); });
     multiply_blocks<Scalar>(Product::abt, x, weight, biased, y, buffers, workers);
     return y;
 }
@@ -37,13 +39,30 @@ Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std
 template <class Scalar>
 Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
                                                     const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
-    const auto weight = values.matrix(name + ".weight");
     Matrix<Scalar> d_x(x.rows(), x.cols());
-    multiply_blocks<Scalar>(Product::ab, d_y, weight, false, d_x, buffers, workers);
+    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), false, d_x, buffers, workers);
+    add_weight_gradients(x, name, d_y, gradients);
+    return d_x;
+}
+
+template <class Scalar>
+void TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
+                                          const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients,
+                                          Matrix<Scalar>& d_x) const {
+    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), true, d_x, buffers, workers);
+    add_weight_gradients(x, name, d_y, gradients);
+}
+
+template <class Scalar>
+void TrainingPass<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, const std::string& name,
+                                                const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
     if (gradients.has(name + ".weight"))
         multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
-    if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += d_y.colwise().sum();
-    return d_x;
+    if (!gradients.has(name + ".bias")) return;
+    Matrix<Scalar> sums((d_y.rows() + kRows - 1) / kRows, d_y.cols());
+    by_rows(workers, d_y.rows(),
+            [&](Index row, Index rows) { sums.row(row / kRows) = d_y.middleRows(row, rows).colwise().sum(); });
+    gradients.row(name + ".bias") += sums.colwise().sum();
 }
 
 template <class Scalar>

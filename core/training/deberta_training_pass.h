@@ -36,6 +36,9 @@ struct TrainingPass {
     /// Adds to the gradients of weight and bias, and returns that of x.
     Matrix<Scalar> dense_backward(const ConstView<Scalar>& x, const std::string& name, const ConstView<Scalar>& d_y,
                                   Parameters<Scalar>& gradients) const;
+    /// The same, with the gradient of x added to d_x.
+    void dense_backward(const ConstView<Scalar>& x, const std::string& name, const ConstView<Scalar>& d_y,
+                        Parameters<Scalar>& gradients, Matrix<Scalar>& d_x) const;
     /// x [N,D] -> [N,D], and back: adds to the gradients of weight and bias, and returns that of x.
     Matrix<Scalar> norm(const ConstView<Scalar>& x, const std::string& name) const;
     Matrix<Scalar> norm_backward(const ConstView<Scalar>& x, const std::string& name, const ConstView<Scalar>& d_y,
@@ -47,6 +50,9 @@ struct TrainingPass {
     void drop(DropoutSite site, Index use, View<Scalar> rows) const;
     /// Rows of hidden tokens become 0.
     void hide(View<Scalar> rows) const;
+    /// Of a dense layer's weight and bias, where they are not frozen.
+    void add_weight_gradients(const ConstView<Scalar>& x, const std::string& name, const ConstView<Scalar>& d_y,
+                              Parameters<Scalar>& gradients) const;
 };
 
 /// The parts above, for a head that stands on the model.

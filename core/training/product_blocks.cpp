@@ -12,17 +12,6 @@ std::string sides(const char* what, Index rows, Index cols) {
     return std::string(what) + " " + std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-/// out [cols, rows padded] = in [rows, cols] turned, by whole blocks of rows.
-template <class Scalar>
-void turn(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
-          const LaneKernels<Scalar>& lanes) {
-    std::ptrdiff_t which[kLaneBlock];
-    for (Index row = 0; row < rows; row += kLaneBlock) {
-        for (Index n = 0; n < kLaneBlock; ++n) which[n] = std::min(row + n, rows - 1);
-        lanes.transpose_rows(in, stride, which, kLaneBlock, cols, out + row, out_stride);
-    }
-}
-
 /// b as panels of kLaneBlock columns [p / block, m, block], so that the inner loop reads it from one end to the other.
 template <class Scalar>
 void lay_out(const ConstView<Scalar>& b, bool turned, Index depth, Index cols, Scalar* panels, Workers& workers,
@@ -31,7 +20,7 @@ void lay_out(const ConstView<Scalar>& b, bool turned, Index depth, Index cols, S
         const Index col = panel * kLaneBlock, some = std::min(kLaneBlock, cols - col);
         Scalar* out = panels + col * depth;
         if (turned)
-            turn<Scalar>(b.data() + col * b.outerStride(), b.outerStride(), some, depth, out, kLaneBlock, lanes);
+            turn_rows<Scalar>(b.data() + col * b.outerStride(), b.outerStride(), some, depth, out, kLaneBlock, lanes);
         else
             for (Index k = 0; k < depth; ++k)
                 std::copy_n(b.data() + k * b.outerStride() + col, some, out + k * kLaneBlock);
@@ -39,6 +28,16 @@ void lay_out(const ConstView<Scalar>& b, bool turned, Index depth, Index cols, S
 }
 
 }  // namespace
+
+template <class Scalar>
+void turn_rows(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
+               const LaneKernels<Scalar>& lanes) {
+    std::ptrdiff_t which[kLaneBlock];
+    for (Index row = 0; row < rows; row += kLaneBlock) {
+        for (Index n = 0; n < kLaneBlock; ++n) which[n] = std::min(row + n, rows - 1);
+        lanes.transpose_rows(in, stride, which, kLaneBlock, cols, out + row, out_stride);
+    }
+}
 
 template <class Scalar>
 void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstView<Scalar>& b, bool add, View<Scalar> c,
@@ -65,8 +64,8 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
         buffers.turned.resize(static_cast<std::size_t>(rows * left_stride));
         workers.each(left_stride / kLaneBlock, [&](Index block, int) {
             const Index row = block * kLaneBlock;
-            turn<Scalar>(a.data() + row * a.outerStride(), a.outerStride(), std::min(kLaneBlock, depth - row), rows,
-                         buffers.turned.data() + row, left_stride, lanes);
+            turn_rows<Scalar>(a.data() + row * a.outerStride(), a.outerStride(), std::min(kLaneBlock, depth - row),
+                              rows, buffers.turned.data() + row, left_stride, lanes);
         });
         left = buffers.turned.data();
     }
@@ -78,6 +77,8 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
     });
 }
 
+template void turn_rows<float>(const float*, Index, Index, Index, float*, Index, const LaneKernels<float>&);
+template void turn_rows<double>(const double*, Index, Index, Index, double*, Index, const LaneKernels<double>&);
 template void multiply_blocks<float>(Product, const ConstView<float>&, const ConstView<float>&, bool, View<float>,
                                      ProductBuffers<float>&, Workers&, const LaneKernels<float>&);
 template void multiply_blocks<double>(Product, const ConstView<double>&, const ConstView<double>&, bool, View<double>,

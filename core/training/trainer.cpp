@@ -10,8 +10,8 @@ namespace locus {
 
 namespace {
 
-/// Streams of random numbers that a run draws from, beside dropout.
-enum Stream : std::uint64_t { kFreshWords = 1, kFreshDetector, kDraws, kNoise };
+/// Whose fresh values a stream gives.
+enum Fresh : std::uint32_t { kFreshWords = 1, kFreshDetector };
 
 std::string text(double value) { return std::to_string(value); }
 
@@ -23,10 +23,9 @@ DebertaConfig generator_config(DebertaConfig config, const TrainingPlan& plan) {
     return config;
 }
 
-TrainedNetwork fresh(const DebertaConfig& config, const TensorShapes& tensors, const TrainingPlan& plan,
-                     Stream stream) {
+TrainedNetwork fresh(const DebertaConfig& config, const TensorShapes& tensors, const TrainingPlan& plan, Fresh which) {
     Parameters<float> values(tensors);
-    RandomStream random(plan.seed, stream);
+    RandomStream random(plan.seed, stream_of(RandomUse::values, 0, which));
     initialise(values, random, plan.deviation);
     return {config, values, AdamW<float>(values, plan.optimiser)};
 }
@@ -107,7 +106,7 @@ void Trainer::masked_words_step(const PackedBatch& batch, StepReport& report) {
 }
 
 void Trainer::sift_masked_words_step(const PackedBatch& batch, StepReport& report) {
-    RandomStream random(plan_.seed, kNoise + 16 * static_cast<std::uint64_t>(step_));
+    RandomStream random(plan_.seed, stream_of(RandomUse::noise, static_cast<std::uint64_t>(step_)));
     Matrix<float> noise(batch.rows(), words_.config.hidden_size);
     for (Index n = 0; n < noise.size(); ++n)
         noise.data()[n] = static_cast<float>(plan_.sift->deviation * random.gaussian());
@@ -119,7 +118,7 @@ void Trainer::sift_masked_words_step(const PackedBatch& batch, StepReport& repor
 }
 
 void Trainer::detection(const PackedBatch& batch, StepReport& report) {
-    RandomStream random(plan_.seed, kDraws + 16 * static_cast<std::uint64_t>(step_));
+    RandomStream random(plan_.seed, stream_of(RandomUse::replacements, static_cast<std::uint64_t>(step_)));
     const PackedBatch replaced = replace_tokens<float>(batch, drawn_from_, plan_.temperature, random);
     detector_gradients_.numbers().setZero();
     report.detection = detection_step<float>(*detector_model_, detector_values(), replaced, dropout(3),

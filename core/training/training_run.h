@@ -43,6 +43,8 @@ public:
     const TrainingTask& task() const { return task_; }
     Index sentences() const { return sentences_.count(); }
     Index longest() const { return longest_; }
+    /// Sentences that begin in the middle of a line that was too long.
+    Index cuts() const { return sentences_.cuts(); }
 
 private:
     TrainingTask task_;

@@ -41,6 +41,9 @@ std::vector<Measure> bench_encoder(const Options& options);
 /// The same with a peer that is there, or null; files go to `folder`.
 void measure_encoder(Peer* peer, const std::filesystem::path& folder, std::vector<Measure>& measures);
 
+/// One step of masked language modelling at tiny-v3's shape, likewise.
+std::vector<Measure> bench_train(const Options& options);
+
 /// c2p and p2c by slices against an index gather.
 std::vector<Measure> bench_gather();
 /// A deberta-v3-base-shaped checkpoint of 371 MB: open it and compute layer 0's terms for 32 tokens.

@@ -169,20 +169,6 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
     ratio("best other (" + ways[best].name + ") / ours kept", best, 1, 1.5);
 }
 
-/// The peer that was asked for; none where nothing was asked or torch is missing, which is said.
-std::unique_ptr<Peer> open_peer(const Options& options) {
-    if (options.against != "torch") return nullptr;
-    auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
-    if (peer->missing().empty()) {
-        std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_lanes<float>().name << std::endl;
-        return peer;
-    }
-    std::cerr << "locus bench: " << peer->missing()
-              << "; only ours is measured. python3 tests/bench/peers.py setup build/peers brings torch and "
-                 "transformers, or name a Python that has them with --python.\n";
-    return nullptr;
-}
-
 }  // namespace
 
 std::vector<Measure> bench_attention(const Options& options) {
@@ -198,6 +184,7 @@ std::vector<Measure> bench_attention(const Options& options) {
             for (const int threads : {1, 2})
                 measure_core(operands, threads, peer.get(), folder.path(), measures, notes);
         }
+    if (options.tokens == 0) measure_encoder(peer.get(), folder.path(), measures);
     std::sort(notes.begin(), notes.end());
     notes.erase(std::unique(notes.begin(), notes.end()), notes.end());
     for (const std::string& note : notes) std::cerr << "locus bench: " << note << '\n';

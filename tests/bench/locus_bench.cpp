@@ -29,8 +29,11 @@ std::function<std::vector<Measure>(const Options&)> plain(std::vector<Measure> (
 
 const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all = {
-        {"attention", "the core of disentangled attention by blocks; H 12, d 64, float32", bench_attention},
+        {"attention", "the core of disentangled attention by blocks, then encoder; H 12, d 64, float32",
+         bench_attention},
         {"encoder", "attention, layer and encoder of deberta-v3-base's shape by blocks; T 512, float32", bench_encoder},
+        {"train", "one step of masked language modelling; tiny-v3's shape, 32 sentences of 64 tokens, float32",
+         bench_train},
         {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32",
          plain(bench_gather)},
         {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
@@ -77,15 +80,16 @@ int main(int argc, char** argv) {
     app.add_option("name", name, "one benchmark; all if absent");
     app.add_flag("--json", json, "print JSON");
     Options options;
-    app.add_option("--against", options.against, "torch: time it in the same run (attention)")
+    app.add_option("--against", options.against, "torch: time it in the same run (attention, encoder, train)")
         ->check(CLI::IsMember({"torch"}));
     app.add_option("--python", options.python, "a Python with torch and transformers (tests/bench/peers.py makes one)")
         ->check(cli::not_empty());
     app.add_option("--tokens", options.tokens, "one length of the attention core alone")->check(CLI::Range(1, 8192));
     return cli::run_program(app, argc, argv, [&] {
-        const bool peers = name == "attention" || name == "encoder";
-        LOCUS_CHECK(options.against.empty() || peers,
-                    "--against belongs to two benchmarks: locus bench attention, locus bench encoder");
+        const bool peers = name == "attention" || name == "encoder" || name == "train";
+        LOCUS_CHECK(
+            options.against.empty() || peers,
+            "--against belongs to three benchmarks: locus bench attention, locus bench encoder, locus bench train");
         LOCUS_CHECK(options.tokens == 0 || name == "attention", "--tokens belongs to one benchmark: attention");
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
         bool known = name.empty();

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <iostream>
 
 #include "core/check.h"
+#include "core/lanes.h"
 
 extern char** environ;
 
@@ -81,6 +83,19 @@ nlohmann::json Peer::ask(const nlohmann::json& request) {
     if (answer.contains("error"))
         throw Error(Fault::unreadable, "bench: the peer says " + answer["error"].get<std::string>());
     return answer;
+}
+
+std::unique_ptr<Peer> open_peer(const Options& options) {
+    if (options.against != "torch") return nullptr;
+    auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
+    if (peer->missing().empty()) {
+        std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_lanes<float>().name << std::endl;
+        return peer;
+    }
+    std::cerr << "locus bench: " << peer->missing()
+              << "; only ours is measured. python3 tests/bench/peers.py setup build/peers brings torch and "
+                 "transformers, or name a Python that has them with --python.\n";
+    return nullptr;
 }
 
 }  // namespace locus::bench

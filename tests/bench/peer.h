@@ -2,8 +2,11 @@
 // A program that does the same work by other means, in a process of its own, asked call by call.
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/bench/bench.h"
 
 namespace locus::bench {
 
@@ -28,6 +31,9 @@ private:
     int process_ = 0;
     std::string missing_, versions_;
 };
+
+/// The peer that was asked for; none where nothing was asked or torch is missing, which is said on stderr.
+std::unique_ptr<Peer> open_peer(const Options& options);
 
 /// The interpreter of the venv that `peers.py setup build/peers` makes, if it is there, else "python3".
 std::string default_python();

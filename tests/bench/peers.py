@@ -6,7 +6,8 @@
   FOLDER/bin/python tests/bench/peers.py serve answers `locus bench attention --against torch`: one JSON request
                                                per line on stdin, one JSON answer per line on stdout
 
-Requests: {"do": "versions"}, {"do": "core", ...}, {"do": "encoder", ...} load tensors and name the peers;
+Requests: {"do": "versions"}, {"do": "core", ...}, {"do": "encoder", ...}, {"do": "train", ...} load tensors and name
+the peers; {"do": "memory"} tells the peak resident memory;
 {"do": "run", "peer": NAME} times one call; {"do": "save", "peer": NAME, "file": F} writes its output as raw float32.
 """
 import json
@@ -178,6 +179,64 @@ class Encoder:
         return self.model(input_ids=self.ids, attention_mask=self.token_mask).last_hidden_state
 
 
+class Train:
+    """One step of masked language modelling, from a checkpoint's shape and our numbers: forward, backward, AdamW."""
+
+    def __init__(self, request):
+        import resource
+
+        import numpy
+        import torch
+        from transformers import DebertaV2Config, DebertaV2ForMaskedLM
+
+        config = DebertaV2Config(**request["config"])
+        config.hidden_dropout_prob = config.attention_probs_dropout_prob = request["dropout"]
+        self.resource = resource
+        with torch.inference_mode(False):
+            self.model = DebertaV2ForMaskedLM(config)
+            numbers = torch.from_numpy(numpy.fromfile(request["values"], dtype=numpy.float32))
+            state, first = self.model.state_dict(), 0
+            for name, shape in request["tensors"]:
+                count = int(numpy.prod(shape))
+                state[self.their_name(name)].copy_(numbers[first:first + count].reshape(shape))
+                first += count
+            self.model.load_state_dict(state)
+            load = lambda key: torch.tensor(request[key]).reshape(request["sentences"], -1)
+            self.ids, labels = load("ids"), load("labels")
+            self.labels = torch.where(labels > 0, labels, torch.full_like(labels, -100))
+            self.optimiser = torch.optim.AdamW(self.model.parameters(), lr=1e-4, eps=1e-6, weight_decay=0.01)
+        self.peers = {"step": self.step}
+
+    @staticmethod
+    def their_name(name):
+        for ours, theirs in (("lm_predictions.lm_head.dense", "cls.predictions.transform.dense"),
+                             ("lm_predictions.lm_head.LayerNorm", "cls.predictions.transform.LayerNorm"),
+                             ("lm_predictions.lm_head.bias", "cls.predictions.bias")):
+            if name.startswith(ours):
+                return theirs + name.removeprefix(ours)
+        return "deberta." + name
+
+    def step(self):
+        import torch
+
+        with torch.inference_mode(False), torch.enable_grad():
+            self.model.train()
+            self.optimiser.zero_grad()
+            self.model(input_ids=self.ids, labels=self.labels).loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+            self.optimiser.step()
+
+    def loss(self):
+        import torch
+
+        with torch.no_grad():
+            self.model.eval()
+            return self.model(input_ids=self.ids, labels=self.labels).loss.item()
+
+    def peak_megabytes(self):
+        return self.resource.getrusage(self.resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def answer(request, state):
     import torch
 
@@ -186,10 +245,12 @@ def answer(request, state):
         import transformers
 
         return {"torch": torch.__version__, "transformers": transformers.__version__}
-    if do in ("core", "encoder"):
+    if do in ("core", "encoder", "train"):
         torch.set_num_threads(request["threads"])
-        state["case"] = {"core": Core, "encoder": Encoder}[do](request)
+        state["case"] = {"core": Core, "encoder": Encoder, "train": Train}[do](request)
         case, refused = state["case"], {}
+        if do == "train":  # before any step moves a number
+            return {"peers": list(case.peers), "refused": {}, "loss": case.loss()}
         if request.get("compile") and do == "core":
             case.add_compiled()
         for name in list(case.peers):
@@ -200,6 +261,8 @@ def answer(request, state):
                 refused[name] = str(problem).strip().split("\n")[0][:200]
                 del case.peers[name]
         return {"peers": list(case.peers), "refused": refused}
+    if do == "memory":
+        return {"megabytes": state["case"].peak_megabytes()}
     call = state["case"].peers[request["peer"]]
     if do == "run":
         start, processor = time.perf_counter(), time.process_time()

@@ -1,8 +1,10 @@
 // What must hold of a training step whatever the weights are.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <set>
 
 #include "core/training/adamw.h"
+#include "core/training/classification.h"
 #include "core/training/deberta_parameters.h"
 #include "core/training/replaced_tokens.h"
 #include "core/training/sift.h"
@@ -69,12 +71,21 @@ DebertaConfig other_config() {
     return config;
 }
 
+/// BERT: no distances, positions with the embeddings.
+DebertaConfig absolute_config() {
+    DebertaConfig config = small_config();
+    config.relative_attention = config.norm_rel_ebd = false;
+    config.terms = {false, false, false};
+    config.position_biased_input = true;
+    return config;
+}
+
 }  // namespace
 
 TEST_CASE("training: gradients are central differences of the loss, dropout included", "[training][law]") {
-    const int kind = GENERATE(0, 1, 2);
+    const int kind = GENERATE(0, 1, 2, 3);
     const bool decoder = kind == 0;
-    DebertaConfig config = kind == 1 ? other_config() : bucketed_config();
+    DebertaConfig config = kind == 1 ? other_config() : kind == 3 ? absolute_config() : bucketed_config();
     if (kind == 2) config.terms.c2p = false;
     SmallTraining<double> small(config, decoder);
     PackedBatch batch = uneven_batch();
@@ -148,6 +159,40 @@ TEST_CASE("training: table rows that no pair addresses have gradient exactly 0",
     }
 }
 
+TEST_CASE("training: a lookup of the padding word brings it no gradient", "[training][law]") {
+    const DebertaConfig config = bucketed_config();
+    TensorShapes tensors = expected_deberta_tensors(config);
+    for (const auto& one : detection_head_tensors(config)) tensors.push_back(one);  // no tied output matrix
+    Parameters<double> values(tensors);
+    std::mt19937 random(19);
+    std::normal_distribution<double> normal(0, 0.4);
+    for (Index n = 0; n < values.size(); ++n) values.numbers()[n] = normal(random);
+    PackedBatch batch = uneven_batch();
+    batch.tokens[1] = batch.tokens[10] = 0;
+    Workers workers(1);
+    DebertaTraining<double> model(config, {false, false}, workers);
+    Parameters<double> gradients = values.zeros();
+    detection_step<double>(model, values, batch, {}, 1, gradients);
+    CHECK(gradients.matrix(kWordTable).row(0).isZero(0));
+    CHECK_FALSE(gradients.matrix(kWordTable).row(2).isZero(1e-6));
+}
+
+TEST_CASE("training: every run of a layer has masks of its own, the decoder's too", "[training][law]") {
+    const SmallTraining<double> small(bucketed_config(), true);
+    const PackedBatch batch = uneven_batch();
+    Workers workers(1);
+    DebertaTraining<double> model(small.config, {true, false}, workers);
+    const Dropout dropout{3, 0.1, 0.1};
+    const auto tape = model.forward(small.values, batch, model.embedding_sum(small.values, batch), dropout);
+    std::set<std::uint64_t> seeds;
+    for (const LayerUse<double>& use : tape.uses)
+        for (const DropoutSite site :
+             {DropoutSite::table, DropoutSite::probs, DropoutSite::attention, DropoutSite::ffn})
+            seeds.insert(dropout.site_seed(site, use.use));
+    CHECK(tape.uses.size() == 3);  // one encoder layer, two passes of the decoder
+    CHECK(seeds.size() == 12);
+}
+
 TEST_CASE("training: a sentence's gradient is the same alone and among others", "[training][law]") {
     const SmallTraining<double> small(bucketed_config(), true);
     const PackedBatch all = uneven_batch();
@@ -203,11 +248,9 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
     CHECK(std::abs((above - below) / 2e-6 - gdes.numbers()[at]) <= 1e-7);
 
     // Plain sharing sends the same numbers to the generator instead.
-    Parameters<double> same_table = discriminator;
-    same_table.row(kWordTable).setZero();
     Parameters<double> summed = generator.values;
     summed.row(kWordTable) += discriminator.row(kWordTable);
-    loss(summed, same_table, EmbeddingSharing::es, &shared);
+    loss(summed, discriminator, EmbeddingSharing::es, &shared);  // whose own table counts for nothing
     share_gradients(shared, generator_gradients, EmbeddingSharing::es);
     CHECK(shared.row(kWordTable).cwiseAbs().maxCoeff() == 0);
     CHECK((generator_gradients.row(kWordTable) - gdes.row(kWordTable)).cwiseAbs().maxCoeff() <= 1e-15);
@@ -241,6 +284,45 @@ TEST_CASE("training: the detector's gradient is the central difference of its lo
     }
 }
 
+TEST_CASE("training: a classifier's gradient is the central difference of its loss, and it learns", "[training][law]") {
+    const DebertaConfig config = bucketed_config();
+    TensorShapes tensors = expected_deberta_tensors(config);
+    for (const auto& one : classification_head_tensors(config, 3)) tensors.push_back(one);
+    Parameters<double> values(tensors);
+    std::mt19937 random(17);
+    std::normal_distribution<double> normal(0, 0.4);
+    for (Index n = 0; n < values.size(); ++n) values.numbers()[n] = normal(random);
+    Workers workers(2);
+    DebertaTraining<double> model(config, {false, false}, workers);
+    const PackedBatch batch = uneven_batch();
+    const std::vector<std::int64_t> labels = {2, 0, 1};
+    const auto loss = [&](const Dropout& dropout, Parameters<double>& gradients) {
+        return classification_step<double>(model, values, batch, labels, dropout, gradients);
+    };
+    Parameters<double> gradients = values.zeros(), ignored;
+    loss({4, 0.2, 0.1}, gradients);
+    for (const auto& entry : values.entries()) {
+        INFO(entry.name);
+        const Index at = entry.first + static_cast<Index>(random() % static_cast<unsigned>(entry.size));
+        const double kept = values.numbers()[at];
+        values.numbers()[at] = kept + 1e-6;
+        const double above = loss({4, 0.2, 0.1}, ignored);
+        values.numbers()[at] = kept - 1e-6;
+        const double below = loss({4, 0.2, 0.1}, ignored);
+        values.numbers()[at] = kept;
+        CHECK(std::abs((above - below) / 2e-6 - gradients.numbers()[at]) <= 1e-7);
+    }
+    AdamW<double> optimiser(values, {});
+    for (int step = 0; step < 60; ++step) {
+        gradients.numbers().setZero();
+        loss({}, gradients);
+        optimiser.step(values, gradients, 0.01, workers);
+    }
+    CHECK(classify<double>(model, values, batch) == labels);
+    CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0}, {}, ignored), Error);
+    CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0, 3}, {}, ignored), Error);
+}
+
 TEST_CASE("training: the generator draws words as often as it believes in them", "[training][rtd][law]") {
     PackedBatch batch;
     batch.tokens.assign(4000, 36);
@@ -260,6 +342,11 @@ TEST_CASE("training: the generator draws words as often as it believes in them",
     CHECK(std::abs(counts[0] - 0.2) <= 5 * std::sqrt(0.2 * 0.8 / 4000));
     CHECK(std::abs(counts[1] - 0.5) <= 5 * std::sqrt(0.5 * 0.5 / 4000));
     CHECK(drawn.labels == batch.labels);
+    // At temperature 1/2 a word is as likely as the square of its share: 0.04, 0.25 and 0.09 of 0.38.
+    double cold = 0;
+    for (const std::int64_t token : replace_tokens<double>(batch, generator, 0.5, random).tokens)
+        cold += (token == 1) / 4000.0;
+    CHECK(std::abs(cold - 0.25 / 0.38) <= 5 * std::sqrt(0.25 / 4000));
 }
 
 TEST_CASE("SiFT: one side of a token's step is the rate, and examples of the official code", "[training][sift][law]") {

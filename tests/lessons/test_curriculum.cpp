@@ -66,7 +66,8 @@ TEST_CASE("curriculum: the viewer's pages name lessons that exist, under their t
         CHECK(file->title == (*at)[2].str());
         linked.push_back(file->page);
     }
-    for (const char* page : {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation"}) {
+    for (const char* page :
+         {"positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "training"}) {
         INFO(page);
         CHECK(std::find(linked.begin(), linked.end(), page) != linked.end());
     }

@@ -105,6 +105,51 @@ TEST_CASE("trainer: a run that goes on is the run that never stopped, bit for bi
     CHECK_FALSE(same_bits(whole.words().values, other.words().values));
 }
 
+TEST_CASE("trainer: every step drops other numbers", "[training]") {
+    TrainingPlan plan = small_plan();
+    plan.rate = 1e-30;  // the parameters stay where they are
+    Workers workers(1);
+    Trainer trainer(small_config(), plan, workers);
+    const double first = trainer.step(easy_batch(3)).loss, second = trainer.step(easy_batch(3)).loss;
+    CHECK(first != second);
+    plan.hidden_dropout = plan.attention_dropout = 0;
+    Trainer plain(small_config(), plan, workers);
+    const double third = plain.step(easy_batch(3)).loss;
+    CHECK(third == plain.step(easy_batch(3)).loss);
+    // SiFT's noise and the generator's draws are new in every step as well.
+    plan.sift = SiftSettings{};
+    Trainer noisy(small_config(), plan, workers);
+    const double noise = noisy.step(easy_batch(3)).sift;
+    CHECK(noise != noisy.step(easy_batch(3)).sift);
+    plan.sift.reset();
+    plan.objective = Objective::replaced_tokens;
+    DebertaConfig config = small_config();
+    config.num_hidden_layers = 4;
+    Trainer drawing(config, plan, workers);
+    const double drawn = drawing.step(easy_batch(3)).detection;
+    CHECK(drawn != drawing.step(easy_batch(3)).detection);
+}
+
+TEST_CASE("trainer: with GDES both models see one table at first", "[training][rtd]") {
+    TrainingPlan plan = small_plan();
+    plan.objective = Objective::replaced_tokens;
+    Workers workers(1);
+    DebertaConfig config = small_config();
+    config.num_hidden_layers = 4;
+    Trainer trainer(config, plan, workers);
+    CHECK(trainer.detector()->values.row(kWordTable).isZero(0));
+    CHECK(trainer.detector_values().row(kWordTable) == trainer.words().values.row(kWordTable));
+    trainer.step(easy_batch(0));
+    CHECK_FALSE(trainer.detector()->values.row(kWordTable).isZero(0));
+    plan.sharing = EmbeddingSharing::es;
+    Trainer shared(config, plan, workers);
+    shared.step(easy_batch(0));
+    CHECK(shared.detector()->values.row(kWordTable).isZero(0));  // the generator's table hears both losses
+    plan.sharing = EmbeddingSharing::none;
+    Trainer apart(config, plan, workers);
+    CHECK_FALSE(apart.detector()->values.row(kWordTable).isZero(0.001));
+}
+
 TEST_CASE("trainer: a loss that is no number stops the run, names the stage and moves nothing", "[training]") {
     Workers workers(1);
     DebertaConfig config = small_config();

@@ -1,0 +1,130 @@
+// locus train: a model from a text file.
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "core/cli/program.h"
+#include "core/cli/train_ablation.h"
+#include "core/cli/train_progress.h"
+#include "core/cli/train_request.h"
+#include "core/training/heap.h"
+#include "core/training/training_folder.h"
+
+namespace {
+
+using namespace locus;
+namespace fs = std::filesystem;
+
+volatile std::sig_atomic_t stop_asked = 0;
+
+/// The first time asks for an end behind this step; the second time is the usual one.
+extern "C" void ask_to_stop(int signal) {
+    stop_asked = 1;
+    std::signal(signal, SIG_DFL);
+}
+
+/// For the tokenizer's files while they are opened.
+class ScratchFolder {
+public:
+    ScratchFolder() {
+        std::string name = (fs::temp_directory_path() / "locus-train-XXXXXX").string();
+        if (!::mkdtemp(name.data())) throw Error(Fault::unreadable, name + ": no folder can be made here");
+        path_ = name;
+    }
+    ~ScratchFolder() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+    const fs::path& path() const { return path_; }
+
+private:
+    fs::path path_;
+};
+
+std::string description(const TrainingRun& run) {
+    const DebertaConfig& config = run.task().config;
+    return std::to_string(run.sentences()) + " sentences of up to " + std::to_string(run.longest()) + " tokens, " +
+           std::to_string(run.vocabulary().pieces) + " pieces; " + std::to_string(config.num_hidden_layers) +
+           " layers of width " + std::to_string(config.hidden_size);
+}
+
+std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
+    const Trainer& trainer = run.trainer();
+    const bool words = trainer.plan().objective == Objective::masked_words;
+    return "# A DeBERTa model trained by Locus\n\n" + description(run) + ", learnt from `" +
+           run.task().corpus.filename().string() + "` by " +
+           (words ? "masked words" : "replaced tokens; the generator is in `generator/`") + ", " +
+           std::to_string(trainer.steps()) + " of " + std::to_string(trainer.plan().steps) +
+           " steps.\n\n```\nlocus fill --model . \"... [MASK] ...\"\nlocus view .\nlocus train --resume --out . "
+           "--corpus " +
+           request.corpus + "\n```\n\nTransformers opens the folder as " +
+           (words ? "`DebertaV2ForMaskedLM`, without the enhanced mask decoder" : "`DebertaV2Model`") +
+           ".\n`training_state.safetensors` is what `--resume` needs and nobody else.\n";
+}
+
+int train(const cli::TrainRequest& request) {
+    cli::check_out(request);
+    const TrainingTask task = cli::task_of(request);
+    const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    Workers workers(request.threads > 0 ? request.threads : cores);
+    const ScratchFolder scratch;
+    if (request.ablate) {
+        std::signal(SIGINT, ask_to_stop);
+        return cli::train_ablation(request, scratch.path(), workers, [] { return stop_asked != 0; });
+    }
+    TrainingRun run(task, scratch.path(), workers);
+    TrainingFolder folder(request.out, run);
+    Trainer& trainer = run.trainer();
+    if (request.resume) {
+        folder.resume();
+        if (request.steps > 0) trainer.set_steps(request.steps);
+    } else {
+        folder.save(readme(run, request));  // so that a folder that cannot be written is known before the work
+    }
+
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+    cli::TrainProgress progress(request.json, request.minutes);
+    progress.say(description(run) + (request.resume ? "; from step " + std::to_string(trainer.steps()) : ""));
+    if (run.cuts() > 0)
+        progress.say("long lines were cut " + std::to_string(run.cuts()) + " times, into sentences of at most " +
+                     std::to_string(run.task().config.max_position_embeddings) + " tokens");
+    double saved = progress.seconds();
+    while (!stop_asked && !progress.time_is_over() && (request.minutes > 0 || trainer.steps() < trainer.plan().steps)) {
+        if (request.minutes > 0) trainer.set_steps(progress.steps_in_time(trainer.steps(), trainer.plan().steps));
+        progress.step(run.step(), trainer.plan().steps);
+        const bool due =
+            request.save_every > 0 ? trainer.steps() % request.save_every == 0 : progress.seconds() - saved > 30;
+        if (!due) continue;
+        folder.save(readme(run, request));
+        saved = progress.seconds();
+    }
+    folder.save(readme(run, request));
+    progress.finish(run, request.out, stop_asked && trainer.steps() < trainer.plan().steps);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Trains a small DeBERTa on a text file, from its vocabulary to a Hugging Face folder.\n"
+        "  locus train --out build/model\n"
+        "  locus train --corpus book.txt --out build/model --minutes 3\n"
+        "  locus train --objective rtd --out build/model --steps 500\n"
+        "  locus train --out build/model --resume\n"
+        "  locus train --ablate --steps 400\n"
+        "The model is saved as a whole every half minute and at the end; Ctrl+C saves too.  A training that goes on "
+        "with\n"
+        "the same options makes the same numbers as one that never stopped.",
+        "locus train");
+    cli::TrainRequest request;
+    cli::add_train_options(app, request);
+    return cli::run_program(app, argc, argv, [&] {
+        keep_freed_memory();
+        return train(request);
+    });
+}

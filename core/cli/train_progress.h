@@ -1,0 +1,40 @@
+#pragma once
+// What a training says while it runs: a line that renews itself on a terminal, one now and then elsewhere.
+#include <chrono>
+#include <string>
+
+#include "core/training/training_run.h"
+
+namespace locus::cli {
+
+class TrainProgress {
+public:
+    using Seconds = std::chrono::duration<double>;
+
+    /// minutes: the whole time there is; 0: as long as the steps take.
+    TrainProgress(bool json, double minutes);
+
+    /// One step was done.  Says so if it is time to.
+    void step(const StepReport& report, Index steps);
+    /// A sentence of its own, in front of the renewing line.
+    void say(const std::string& sentence);
+    /// The last word.
+    void finish(TrainingRun& run, const std::string& out, bool stopped);
+
+    double seconds() const { return Seconds(std::chrono::steady_clock::now() - begin_).count(); }
+    bool time_is_over() const { return minutes_ > 0 && seconds() >= 60 * minutes_; }
+    /// How many steps fit into the time, as far as is known; `steps` where nothing is.
+    Index steps_in_time(Index done, Index steps) const;
+
+private:
+    std::string line(const StepReport& report, Index steps) const;
+
+    bool json_, terminal_;
+    double minutes_;
+    std::chrono::steady_clock::time_point begin_;
+    double said_ = 0;
+    Index first_step_ = -1, last_step_ = 0;
+    double tokens_ = 0, loss_ = 0, detection_ = 0, share_ = 0;  // running means of the losses, and their weight
+};
+
+}  // namespace locus::cli

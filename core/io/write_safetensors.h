@@ -1,0 +1,30 @@
+#pragma once
+// Named tensors into a safetensors file; reading is in safetensors.h.
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/io/tensor_file.h"
+#include "core/io/whole_file.h"
+
+namespace locus {
+
+/// A tensor that somebody else holds as float.
+struct TensorToWrite {
+    std::string name;
+    Shape shape;
+    const float* values = nullptr;  // row-major
+    Dtype dtype = Dtype::f32;       // as which it is stored: f32, or f16, rounded to the nearest
+};
+
+/// The bytes of the file, in the order given.  Throws Error(usage) for a name that comes twice or is not UTF-8, and
+/// Error(unsupported) for another dtype or a value too large for f16; each sentence names the tensor.
+void write_safetensors(const ByteSink& sink, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+/// The same as a file that is there as a whole or not at all.  Throws Error(unreadable) too, as write_whole_file does.
+void write_safetensors(const std::filesystem::path& file, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace locus

@@ -1,0 +1,160 @@
+// Lesson 29: Watching position form
+//
+// Question: A fresh model knows nothing of order. When does it begin to, and what does it learn?
+// Before: 08, 13. Minutes: 15. Page: training.
+#include <cmath>
+#include <limits>
+
+#include "core/attention/disentangled.h"
+#include "lessons/print.h"
+#include "lessons/small_learner.h"
+#include "lessons/who_helped_whom.h"
+
+using namespace locus;
+
+namespace {
+
+constexpr Index kWidth = 32, kSpan = 12, kSteps = 150;
+constexpr double kEps = std::numeric_limits<double>::epsilon();
+
+DebertaConfig config_of(Terms terms, bool shared = true) {
+    DebertaConfig config;
+    config.vocab_size = lesson::kWords;
+    config.hidden_size = config.embedding_size = config.attention_head_size = kWidth;
+    config.num_hidden_layers = 2, config.num_attention_heads = 1, config.intermediate_size = 64;
+    config.max_position_embeddings = config.max_relative_positions = kSpan;
+    config.position_biased_input = false, config.share_att_key = shared, config.norm_rel_ebd = true;
+    config.terms = terms;
+    return config;
+}
+
+void learn(lesson::SmallLearner& learner, Index step) {
+    learner.learn(lesson::sentences_of_step(step), learning_rate(0.003, step, kSteps / 10, kSteps));
+}
+
+const std::string kSelf0 = "encoder.layer.0.attention.self.", kSelf1 = "encoder.layer.1.attention.self.";
+
+/// With a second W_k and a second W_q for the distances, which hold the same numbers.
+Parameters<double> untied_gradients(const lesson::SmallLearner& tied, const PackedBatch& batch) {
+    lesson::SmallLearner untied(config_of({}, false), tied.workers);
+    for (const auto& entry : untied.values.entries()) {
+        std::string name = entry.name;
+        if (const std::size_t at = name.find("pos_"); at != std::string::npos) name.erase(at, 4);
+        untied.values.row(entry.name) = tied.values.row(name);
+    }
+    return untied.gradients(batch);
+}
+
+double largest(const Matrix<double>& values) { return values.cwiseAbs().maxCoeff(); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    lesson::Lesson lesson("29", "Watching position form",
+                          "A fresh model knows nothing of order. When does it begin to, and what does it learn?");
+    return lesson.run(argc, argv, [&] {
+        Workers workers(1);
+        lesson::SmallLearner all(config_of({}), workers), twin(config_of({false, false, false}), workers), fresh = all;
+        const PackedBatch judged = lesson::kept_back(false), one = lesson::batch_of({{2, 0, 3}});
+        const auto c2p = [&](const LayerInside<double>& in) -> Matrix<double> {
+            return content_to_position<double>(in.q, in.k_r, BucketLine::clamped(9, 9, kSpan)) /
+                   score_divisor<double>(3, kWidth);
+        };
+        std::vector<std::string> labels;
+        std::vector<double> steps, learnt, blind;
+        Matrix<double> growth(5, 13);
+        Index half = -1;
+        for (Index step = 0; step <= kSteps; ++step) {
+            if (step % 5 == 0) {
+                steps.push_back(static_cast<double>(step));
+                learnt.push_back(all.guess(judged).mean()), blind.push_back(twin.guess(judged).mean());
+            }
+            const LayerInside<double> first = *all.look(one).uses[0].inside;
+            if (half < 0 && first.probs[0](4, 2) > 0.5 && first.probs[0](8, 0) > 0.5) half = step;
+            for (const Index shown : {0, 20, 30, 50, int(kSteps)})
+                if (step == shown) {  // 8 ... 0 to the left, as the second blank sees them, then to the right
+                    growth.row(std::ssize(labels)) << c2p(first).row(8), c2p(first).row(4).tail(4);
+                    labels.push_back("step " + std::to_string(step));
+                }
+            if (step < kSteps) learn(all, step), learn(twin, step);
+        }
+        lesson.say(
+            "Two models of 2 layers, 1 head, D = 32, all numbers random and small, read 16 sentences a step, such as "
+            "\"ben helped anna so [MASK] was helped by [MASK]\": ten names, three verbs. Some pairs of names are kept "
+            "back to judge by. The twin has neither c2p nor p2c, so the distance of two words is nothing to it:");
+        lesson.curves("pairs never seen", "step", steps, "loss, mean of \u2212ln p",
+                      {{"c2c + c2p + p2c", 'o', learnt}, {"twin: c2c", 't', blind}}, 7);
+        lesson.prove("after 150 steps: loss, below ln 2", learnt.back(), std::log(2.0));
+        // Each guess adds the same products in another order: 3 runs of a layer and a head, sums of 64 at most.
+        const Matrix<double> guesses = twin.guess(judged).logits, turned = twin.guess(lesson::kept_back(true)).logits;
+        const double change = largest(guesses - turned), rounding = 4 * 64 * kEps * largest(guesses);
+        lesson.prove("twin: change of a guess where both names change places", change, rounding);
+        lesson.prove_at_least("so p of both orders add up to 1 at most: its loss stays at ln 2 or above", blind.back(),
+                              std::log(2.0));
+        const auto p = [&](lesson::SmallLearner& learner) {
+            return lesson::text_of(std::exp(-learner.guess(one).losses[1]), "%.2f");
+        };
+        lesson.say("At the second blank p(ben) is " + p(fresh) + " fresh, " + p(all) + " with all terms, " + p(twin) +
+                   " in the twin. Both learn which words are names. Order begins before the loss tells: at step " +
+                   lesson.number("first step with half of the attention", static_cast<double>(half)) +
+                   " each blank of layer 0 gives its word more than half of its attention. q of [MASK] times k_r of "
+                   "every distance, c2p / \u221a(3d), in ninths of the largest:");
+        lesson.heatmaps({{" 8  7  6  5  4  3  2  1  0 \u22121 \u22122 \u22123 \u22124  words to the left", growth}},
+                        labels);
+        const LayerInside<double> before = *fresh.look(one).uses[0].inside, after = *all.look(one).uses[0].inside;
+        const Matrix<double> seen = c2p(after), &probs = after.probs[0];
+        lesson.say(
+            "Both blanks are the same word and ask for the same: what stands 2 or 8 to the left. From the second, a "
+            "verb stands 2 to the left. c2p alone prefers ben to it by e^" +
+            lesson.number("c2p", seen(8, 0) - seen(8, 6), "%.1f") + ", all terms by e^" +
+            lesson.number("all terms", std::log(probs(8, 0) / probs(8, 6)), "%.1f") +
+            ": words and places work together. All of c2p:");
+        lesson.heatmaps({{"step 0", c2p(before)}, {"step 150", seen}},
+                        {"ben", "helped", "anna", "so", "[MASK]", "was", "helped", "by", "[MASK]"});
+        lesson.prove_equal(
+            "distances at which the two blanks differ",
+            static_cast<double>((seen.row(8).segment(4, 5).array() != seen.row(4).head(5).array()).count()), 0);
+        lesson.prove_at_least("largest |c2p| at the end over step 0", largest(seen) / largest(c2p(before)), 100);
+        Trace stages(StageFilter("grad.emd.?.v"));
+        const PackedBatch batch = lesson::sentences_of_step(0);
+        Parameters<double> way = fresh.gradients(batch, &stages), apart = untied_gradients(fresh, batch);
+        lesson.say(
+            "Every step follows the gradient. Three things about it that ports get wrong, in the first step: who was "
+            "not looked up does not move; W_k makes k and k_r and hears from both; the decoder runs layer 1 twice, and "
+            "both passes add:");
+        const auto moved = (way.matrix("encoder.rel_embeddings.weight").array() != 0).rowwise().any();
+        lesson.prove_equal("rows of 24 with a gradient that is not 0: distances \u22128 \u2026 8",
+                           static_cast<double>(moved.count()), 17);
+        const Matrix<double> tied = way.matrix(kSelf0 + "key_proj.weight");
+        const Matrix<double> of_words = apart.matrix(kSelf0 + "key_proj.weight");
+        const Matrix<double> of_places = apart.matrix(kSelf0 + "pos_key_proj.weight");
+        lesson.prove("gradient of W_k minus those of a W_k for words and one for distances",
+                     largest(tied - of_words - of_places), batch.rows() * kEps * largest(tied));
+        lesson.prove_at_least("length of that for distances over the other", of_places.norm() / of_words.norm(), 0.5);
+        RowVector<double> passes = -way.row(kSelf1 + "value_proj.bias");
+        for (const char* pass : {"grad.emd.0.v", "grad.emd.1.v"})
+            passes += stages.at(pass).as<double>().rows().colwise().sum();
+        lesson.prove("gradient of layer 1's bias of v minus what both passes send", largest(passes),
+                     batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
+        lesson.say(
+            "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
+            "the same of assets/corpus, where more is at stake.");
+
+        lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
+                   std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");
+        lesson.ask("How many rows of a table of 24 do sentences of five words reach?",
+                   static_cast<double>(BucketLine::clamped(5, 5, kSpan).rows().size()), 0, "\u22124 \u2026 4.");
+        lesson.choose("The twin's decoder adds a vector per place to the query. Why does it not tell ben from anna?",
+                      {"it learns too slowly", "keys and values know no place"}, change > rounding ? 0 : 1,
+                      "The blank knows where it stands, and sees a bag of words.");
+        lesson.exercise("Take c2p away and keep p2c. Does order still form?", [&] {
+            lesson::SmallLearner half_blind(config_of({false, true, false}), workers);
+            for (Index step = 0; step < kSteps; ++step) learn(half_blind, step);
+            lesson.say("It does: one term can say all that this pattern asks. Harder texts use both.");
+            lesson.prove("loss after 150 steps, below ln 2", half_blind.guess(judged).mean(), std::log(2.0));
+        });
+        lesson.end({{"core/training/masked_words.h", "masked_language_step"},
+                    {"core/attention/disentangled_backward.h", "disentangled_backward"}},
+                   "He et al. 2021, eq. 4, section 5.2.1; Loshchilov and Hutter 2019.", "");
+    });
+}
