@@ -147,6 +147,7 @@ TEST_CASE("drop: a text becomes the sentence, its beginning where it is long", "
     CHECK(state.page == "training");
     CHECK(state.notice.find("learns from") != std::string::npos);
     state.notice.clear();
+    state.page = "text";
     CHECK(state.text == "untouched");
 
     // The last character that is shown, and the first that is not, whatever number of bytes they have.
