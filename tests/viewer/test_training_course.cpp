@@ -84,6 +84,10 @@ TEST_CASE("training course: seed and steps decide every bit; fresh weights are t
     CHECK(same_bits(fresh->snapshots[0], once->snapshots[0]));
     query.seed = 8;
     CHECK_FALSE(same_bits(others.run(query, board)->snapshots[0], once->snapshots[0]));
+    query.train = false;
+    const auto eighth = others.run(query, board);
+    query.seed = 7;
+    CHECK_FALSE(same_bits(others.run(query, board)->snapshots[0], eighth->snapshots[0]));
 }
 
 TEST_CASE("training course: stopped, it keeps what was learnt; the last two are remembered", "[view][training]") {
