@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBetweenNews = 0.1;  // seconds
-constexpr Index kFirstGuess = 1000;    // steps in a run by time, until its pace is known
+constexpr Index kFirstGuess = 1000;   // steps in a run by time, until its pace is known
 constexpr Index kPaceKnown = 10;      // steps
 constexpr std::size_t kMeanSteps = 10, kOpening = 12;
 

@@ -155,11 +155,14 @@ void TrainingLooks::fill(TrainingLook& look, const StopAsked& stop) {
     const bool same = kept_ && kept_->query.subject == query.subject && kept_->query.text == query.text &&
                       kept_->query.masked == query.masked;
     for (const auto& values : query.snapshots) {
-        give_up_if(stop);
         std::shared_ptr<const SnapshotLook> known;
         for (std::size_t n = 0; same && n < kept_->snapshots.size(); ++n)
             if (kept_->query.snapshots[n] == values) known = kept_->snapshots[n];
-        look.snapshots.push_back(known ? known : look_at(subject, values, sentence.input));
+        if (!known) {
+            give_up_if(stop);
+            known = look_at(subject, values, sentence.input);
+        }
+        look.snapshots.push_back(std::move(known));
     }
 }
 

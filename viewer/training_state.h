@@ -32,7 +32,7 @@ struct TrainingPageState {
     std::string corpus;  // a text file, one sentence a line; empty: the one that comes along
     std::string text = kTrainingSentences[0].text;
     std::vector<Index> masked = {kTrainingSentences[0].hidden};
-    Index layer = 0, head = 0;
+    Index layer = 2, head = 3;             // the last layer settles on single distances first
     Film film{kNewestSnapshot, false, 1};  // one frame per snapshot
     Cell cell{14, 3};
     bool locked = true;

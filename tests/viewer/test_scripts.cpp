@@ -130,7 +130,7 @@ TEST_CASE("scripts: training, and what it shows is what the same steps give", "[
     REQUIRE(look->error.empty());
     CHECK(look->sentence.behind[14] == "new");
     CHECK(value(printed, 0, "training/chance") == look->chances(0, look->hidden[0])[3]);
-    const HeadFilm film = head_film(*look, 0, 0);
+    const HeadFilm film = head_film(*look, 2, 3);
     CHECK(value(printed, 0, "training/c2p/peak") == static_cast<double>(peak_of(film.c2p.means[3])));
     CHECK(value(printed, 0, "training/p2c/peak") == static_cast<double>(peak_of(film.p2c.means[3])));
 }

@@ -69,7 +69,7 @@ bool TrainingPage::settled(const State& state) const {
 }
 
 std::string TrainingPage::stop() {
-    if (!trains() || !board_ || asked_ != course_->query || board_->stop_asked()) return {};
+    if (!trains() || board_->stop_asked()) return {};
     board_->ask_to_stop();
     return "Stopped: what was learnt stays.";
 }
@@ -88,6 +88,9 @@ Film TrainingPage::film_of(const TrainingPageState& state) const {
 }
 
 void TrainingPage::keep_film(TrainingPageState& state, const Film& film) const {
+    // A place that no snapshot has yet is kept until somebody moves the film.
+    const Film before = film_of(state);
+    if (film.at == before.at && film.playing == before.playing && film.speed == before.speed) return;
     state.film = film;
     if (film.at >= last_frame() && !film.playing) state.film.at = kNewestSnapshot;
 }
@@ -212,7 +215,7 @@ void TrainingPage::draw_run(const Scene& scene, const Rect& room, float x) const
                 grouped(course_->subject->weights) + " weights, all random";
     }
     ui.text_within(x, y, room.x1 - x, words, ui.theme->muted, Face::mono_small);
-    if (!trains()) return;
+    if (!trains() || course_->query != *asked_) return;
     const Rect done{room.x0, room.y1 - ui.px(9), room.x1, room.y1 - ui.px(6)};
     ui.fill(done, ui.theme->chip, 1.5f);
     ui.fill({done.x0, done.y0, done.x0 + done.width() * static_cast<float>(course_->share), done.y1}, ui.theme->accent,

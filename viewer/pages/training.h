@@ -41,7 +41,11 @@ private:
         std::shared_ptr<CourseBoard> board;
     };
 
-    bool trains() const { return course_ && course_->query.train && !course_->done; }
+    /// From the moment that it was asked for.
+    bool trains() const {
+        return asked_ && asked_->train && course_trouble_.empty() &&
+               !(course_ && course_->query == *asked_ && course_->done);
+    }
     double last_frame() const { return static_cast<double>(look_->snapshots.size()) - 1; }
     /// The film as far as there are snapshots.
     Film film_of(const TrainingPageState& state) const;
