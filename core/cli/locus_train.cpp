@@ -10,6 +10,8 @@
 #include "core/cli/train_request.h"
 #include "core/training/heap.h"
 #include "core/training/training_folder.h"
+#include "cuda/runtime.h"
+#include "cuda/training_attention.h"
 
 namespace {
 
@@ -67,7 +69,12 @@ std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
 
 int train(const cli::TrainRequest& request) {
     cli::check_out(request);
-    const TrainingTask task = cli::task_of(request);
+    TrainingTask task = cli::task_of(request);
+    cuda::TrainingAttention on_device;
+    if (request.device == "cuda") {
+        if (!cuda::available()) throw Error(Fault::unsupported, "--device cuda: " + cuda::why_unavailable());
+        task.plan.switches.engine = &on_device;
+    }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     Workers workers(request.threads > 0 ? request.threads : cores);
     const ScratchFolder scratch;

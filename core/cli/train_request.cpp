@@ -72,6 +72,9 @@ void add_train_options(CLI::App& app, TrainRequest& request) {
         ->check(CLI::Range(0.0, 0.9))
         ->capture_default_str();
     app.add_option("--seed", request.seed, "another one gives other numbers throughout")->capture_default_str();
+    app.add_option("--device", request.device, "cpu, or cuda: attention and its gradients by the fused kernels")
+        ->check(CLI::IsMember({"cpu", "cuda"}))
+        ->capture_default_str();
     app.add_option("--threads", request.threads, "one for each core if absent")->check(CLI::Range(1, 1024));
     app.add_option("--save-every", request.save_every, "steps between checkpoints; every half minute if absent")
         ->check(positive);

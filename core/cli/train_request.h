@@ -9,7 +9,7 @@
 namespace locus::cli {
 
 struct TrainRequest {
-    std::string corpus = "positions", out, objective = "mlm", config;
+    std::string corpus = "positions", out, objective = "mlm", config, device = "cpu";
     Index steps = 0, pieces = 0, batch_tokens = 1024, warmup = -1, max_gram = 1, save_every = 0, seeds = 3;
     double minutes = 0, rate = 1e-3, heldout = 0.02, dropout = -1;
     std::uint64_t seed = 1;

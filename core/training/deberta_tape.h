@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "core/training/attention_engine.h"
 
 namespace locus {
 
@@ -15,13 +16,14 @@ using SharedMatrix = std::shared_ptr<const Matrix<Scalar>>;
 /// Inside one layer; heads lie side by side in D, head h in the columns h d ... h d + d - 1.
 template <class Scalar>
 struct LayerInside {
-    Matrix<Scalar> q, k, v;                   // [N,D]
-    Matrix<Scalar> table, k_r, q_r;           // [2k,D]: the table as this layer saw it, and its two projections
-    std::vector<Matrix<Scalar>> probs;        // [T,T] of sentence b and head h at b H + h, before dropout
-    Matrix<Scalar> context;                   // [N,D]
-    Matrix<Scalar> attention_sum, attention;  // [N,D], before the norm and behind it
-    Matrix<Scalar> ffn_in, ffn_act;           // [N,F], before the activation and behind it
-    Matrix<Scalar> output_sum;                // [N,D], before the norm
+    Matrix<Scalar> q, k, v;                          // [N,D]
+    Matrix<Scalar> table, k_r, q_r;                  // [2k,D]: the table as this layer saw it, and its two projections
+    std::vector<Matrix<Scalar>> probs;               // [T,T] of sentence b and head h at b H + h, before dropout
+    std::shared_ptr<const PackedContext> elsewhere;  // instead of probs where an engine computed the attention
+    Matrix<Scalar> context;                          // [N,D]
+    Matrix<Scalar> attention_sum, attention;         // [N,D], before the norm and behind it
+    Matrix<Scalar> ffn_in, ffn_act;                  // [N,F], before the activation and behind it
+    Matrix<Scalar> output_sum;                       // [N,D], before the norm
 };
 
 /// One run of one layer: encoder layers run once, the last one again in every pass of the decoder.

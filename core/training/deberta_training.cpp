@@ -135,7 +135,7 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
                                                      Matrix<Scalar> norm_input, const Dropout& dropout) {
     prepare_lines(batch);
     if (switches_.decoder) check_positions(config_, batch);
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_};
+    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_, switches_.engine};
     DebertaTape<Scalar> tape;
     tape.norm_input = std::move(norm_input);
     Matrix<Scalar> embeddings = pass.norm(tape.norm_input, "embeddings.LayerNorm");
@@ -176,7 +176,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::backward(const Parameters<Scalar>& value
                                                  const DebertaTape<Scalar>& tape, const Dropout& dropout,
                                                  const ConstView<Scalar>& d_output, Parameters<Scalar>& gradients,
                                                  Trace* stages) {
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_};
+    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_, switches_.engine};
     const Matrix<Scalar> table = relative_table(values);
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(table.rows(), table.cols());
     StageGradients<Scalar> kept{stages, "", batch.sentences(), config_.num_attention_heads};

@@ -6,6 +6,7 @@
 
 #include "core/models/deberta_config.h"
 #include "core/trace.h"
+#include "core/training/attention_engine.h"
 #include "core/training/batch.h"
 #include "core/training/deberta_tape.h"
 #include "core/training/dropout.h"
@@ -19,6 +20,8 @@ namespace locus {
 struct TrainingSwitches {
     bool decoder = true;         // heads read the enhanced mask decoder, not the last layer
     bool checkpointing = false;  // layers keep only their input and are run again on the way back
+    AttentionEngine* engine =
+        nullptr;  // computes the attention of batches without masks, in float; none: the processor
 };
 
 /// Holds no parameter: values and gradients are the caller's, so that several models can share or perturb them.  What a

@@ -21,11 +21,6 @@ struct ProjectionNames {
     std::string query, key, value, position_key, position_query;
 };
 
-template <class Scalar>
-Scalar divisor(const TrainingPass<Scalar>& pass) {
-    return score_divisor<Scalar>(pass.config.terms.count(), pass.head_width());
-}
-
 /// Where sentence b and head h lie in [N,D].
 template <class Scalar>
 HeadRows<const Scalar> head_of(const TrainingPass<Scalar>& pass, const ConstView<Scalar>& rows, Index b, Index h) {
@@ -73,6 +68,7 @@ void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>&
         if (pass.config.terms.c2p) inside.k_r = pass.dense(inside.table, names.position_key);
         if (pass.config.terms.p2c) inside.q_r = pass.dense(inside.table, names.position_query);
     }
+    if (forward_elsewhere(pass, use, inside)) return;
     const Index heads = pass.heads(), all = pass.batch.sentences() * heads;
     const std::uint64_t seed = pass.dropout.site_seed(DropoutSite::probs, use.use);
     inside.probs.resize(static_cast<std::size_t>(all));
@@ -86,7 +82,7 @@ void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>&
         Matrix<Scalar>& probs = inside.probs[static_cast<std::size_t>(at)];
         head_probabilities<Scalar>(head_of<Scalar>(pass, inside.q, b, h), head_of<Scalar>(pass, inside.k, b, h),
                                    tables[static_cast<std::size_t>(h)], pass.line(b), mask_of(pass.batch, b),
-                                   divisor(pass), own, probs);
+                                   pass.divisor(), own, probs);
         const bool drops = pass.dropout.attention > 0;
         if (drops) {
             own.dropped = probs;
@@ -98,13 +94,6 @@ void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>&
 }
 
 namespace {
-
-/// Gradients of one layer's operands, heads side by side, and of the raw sum of terms where somebody wants it.
-template <class Scalar>
-struct OperandGradients {
-    Matrix<Scalar> q, k, v, k_r, q_r;
-    std::vector<Matrix<Scalar>> scores;
-};
 
 /// One piece per head: within it the sentences come in order, so that what they share is always summed the same way.
 template <class Scalar>
@@ -138,7 +127,7 @@ OperandGradients<Scalar> operand_gradients(const TrainingPass<Scalar>& pass, con
                                             probs,
                                             drops ? &own.dropped : nullptr,
                                             pass.line(b),
-                                            divisor(pass)};
+                                            pass.divisor()};
             head_backward<Scalar>(head, tables, own, head_to_write(pass, sum.q, b, h), head_to_write(pass, sum.k, b, h),
                                   head_to_write(pass, sum.v, b, h), head_of_table(pass, sum.k_r, h),
                                   head_of_table(pass, sum.q_r, h), d_scores);
@@ -156,7 +145,7 @@ void keep_stages(const TrainingPass<Scalar>& pass, OperandGradients<Scalar>& gra
         const bool active = term[1] == 'p' ? pass.config.terms.p2c : term[3] == 'c' || pass.config.terms.c2p;
         if (active) stages.keep_scores(term, grad.scores);
     }
-    for (Matrix<Scalar>& one : grad.scores) one *= divisor(pass);  // of the sum behind the division
+    for (Matrix<Scalar>& one : grad.scores) one *= pass.divisor();  // of the sum behind the division
     if (!grad.scores.empty()) stages.keep_scores(".scores", grad.scores);
     stages.keep_heads(".q", grad.q);
     stages.keep_heads(".k", grad.k);
@@ -173,7 +162,9 @@ void attention_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>
                         Matrix<Scalar>& d_query, Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
                         const StageGradients<Scalar>& stages) {
     const ProjectionNames names(pass.config, use.layer);
-    OperandGradients<Scalar> grad = operand_gradients(pass, use, inside, d_context, stages.trace != nullptr);
+    OperandGradients<Scalar> grad = inside.elsewhere
+                                        ? gradients_elsewhere(pass, use, inside, d_context)
+                                        : operand_gradients(pass, use, inside, d_context, stages.trace != nullptr);
     keep_stages(pass, grad, stages);
     pass.dense_backward(*use.query, names.query, grad.q, gradients, d_query);
     pass.dense_backward(*use.kv, names.key, grad.k, gradients, d_kv);

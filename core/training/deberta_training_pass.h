@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "core/attention/disentangled.h"
 #include "core/models/deberta_config.h"
 #include "core/positions/relative_buckets.h"
 #include "core/trace.h"
@@ -26,9 +27,12 @@ struct TrainingPass {
     const std::map<Index, BucketLine>& lines;  // by length of sentence
     ProductBuffers<Scalar>& buffers;
     Workers& workers;
+    AttentionEngine* engine = nullptr;  // none: attention is computed here
 
     Index heads() const { return config.num_attention_heads; }
     Index head_width() const { return config.attention_head_size; }
+    /// sqrt(n d).
+    Scalar divisor() const { return score_divisor<Scalar>(config.terms.count(), head_width()); }
     const BucketLine& line(Index sentence) const { return lines.at(batch.length(sentence)); }
 
     /// x [N,in] -> [N,out]: the dense layer of this name.
@@ -94,6 +98,21 @@ void attention_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>
                         const LayerInside<Scalar>& inside, const ConstView<Scalar>& d_context, Matrix<Scalar>& d_kv,
                         Matrix<Scalar>& d_query, Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
                         const StageGradients<Scalar>& stages);
+
+/// Gradients of one layer's operands, heads side by side, and of the raw sum of terms where somebody wants it.
+template <class Scalar>
+struct OperandGradients {
+    Matrix<Scalar> q, k, v, k_r, q_r;
+    std::vector<Matrix<Scalar>> scores;
+};
+
+/// True if the pass has an engine and it computed the context; it takes no masks and works in float.
+template <class Scalar>
+bool forward_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside);
+/// The engine's gradients of what it computed.
+template <class Scalar>
+OperandGradients<Scalar> gradients_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
+                                             const LayerInside<Scalar>& inside, const ConstView<Scalar>& d_context);
 
 /// One post-norm layer (spec 3.2) with dropout: fills inside, returns its output [N,D].
 template <class Scalar>

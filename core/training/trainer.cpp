@@ -69,7 +69,8 @@ Trainer::Trainer(const DebertaConfig& config, TrainingPlan plan, Workers& worker
     detector_ = fresh(config, detector_tensors(config), plan_, kFreshDetector);
     // The delta starts at 0: both see one table at first.
     if (plan_.sharing != EmbeddingSharing::none) detector_->values.row(kWordTable).setZero();
-    detector_model_.emplace(config, TrainingSwitches{false, plan_.switches.checkpointing}, workers);
+    detector_model_.emplace(config, TrainingSwitches{false, plan_.switches.checkpointing, plan_.switches.engine},
+                            workers);
     detector_gradients_ = detector_->values.zeros();
 }
 

@@ -1,0 +1,41 @@
+#pragma once
+// The seam for attention that a training step has computed elsewhere, on a GPU.
+#include <cstdint>
+#include <vector>
+
+#include "core/positions/relative_buckets.h"
+#include "core/tensor.h"
+
+namespace locus {
+
+/// One layer's operands for all sentences, one behind the other; N tokens.
+struct PackedHeads {
+    Tensor<float> q, k, v;       // [1,H,N,d]
+    Tensor<float> k_r, q_r;      // [H,2k,d]; empty: the term is off
+    std::vector<Index> lengths;  // [B], their sum is N
+    float scale = 1;             // 1 / sqrt(n d)
+    float dropout = 0;           // of the probabilities
+    std::uint64_t seed = 0;      // drops what core/training/dropout.h drops: part b H + h, row i, column j
+};
+
+struct PackedContext {
+    Tensor<float> context;  // [1,H,N,d]
+    Tensor<float> log_sum;  // [1,H,N], of the softmax denominator
+};
+
+/// Each as its operand; those of the tables summed over sentences.
+struct PackedGradients {
+    Tensor<float> q, k, v, k_r, q_r;
+};
+
+class AttentionEngine {
+public:
+    virtual ~AttentionEngine() = default;
+    /// dropout(softmax(scale (c2c + c2p + p2c))) v within each sentence.  line: of the longest one.
+    virtual PackedContext forward(const PackedHeads& heads, const BucketLine& line) = 0;
+    /// output: what forward gave for the same heads and line.
+    virtual PackedGradients backward(const PackedHeads& heads, const PackedContext& output,
+                                     const Tensor<float>& d_context, const BucketLine& line) = 0;
+};
+
+}  // namespace locus
