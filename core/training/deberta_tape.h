@@ -11,7 +11,7 @@
 namespace locus {
 
 template <class Scalar>
-using SharedMatrix = std::shared_ptr<const Matrix<Scalar>>;
+using SharedRows = std::shared_ptr<const Matrix<Scalar>>;
 
 /// Inside one layer; heads lie side by side in D, head h in the columns h d ... h d + d - 1.
 template <class Scalar>
@@ -30,7 +30,7 @@ struct LayerInside {
 template <class Scalar>
 struct LayerUse {
     Index layer = 0, use = 0;  // whose weights, and the how-manieth run of this step
-    SharedMatrix<Scalar> kv, query;
+    SharedRows<Scalar> kv, query;
     std::optional<LayerInside<Scalar>> inside;  // none with gradient checkpointing: made again when it is needed
 };
 
@@ -42,9 +42,9 @@ struct ConvolutionTape {
 
 template <class Scalar>
 struct DebertaTape {
-    Matrix<Scalar> norm_input;        // [N,D], what the norm of the embeddings was given
-    SharedMatrix<Scalar> embeddings;  // [N,D], what the first layer sees
-    SharedMatrix<Scalar> output;      // [N,D], what a head reads
+    Matrix<Scalar> norm_input;      // [N,D], what the norm of the embeddings was given
+    SharedRows<Scalar> embeddings;  // [N,D], what the first layer sees
+    SharedRows<Scalar> output;      // [N,D], what a head reads
     std::vector<LayerUse<Scalar>> uses;
     ConvolutionTape<Scalar> convolution;
 

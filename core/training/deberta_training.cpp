@@ -144,7 +144,7 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
     tape.embeddings = std::make_shared<const Matrix<Scalar>>(std::move(embeddings));
     const Matrix<Scalar> table = relative_table(values);
 
-    const auto run = [&](Index layer, Index number, SharedMatrix<Scalar> kv, SharedMatrix<Scalar> query) {
+    const auto run = [&](Index layer, Index number, SharedRows<Scalar> kv, SharedRows<Scalar> query) {
         LayerUse<Scalar> use{layer, number, std::move(kv), std::move(query), {}};
         LayerInside<Scalar> inside;
         Matrix<Scalar> output = layer_forward(pass, use, table, inside);
@@ -152,7 +152,7 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
         tape.uses.push_back(std::move(use));
         return std::make_shared<const Matrix<Scalar>>(std::move(output));
     };
-    SharedMatrix<Scalar> hidden = tape.embeddings;
+    SharedRows<Scalar> hidden = tape.embeddings;
     for (Index layer = 0; layer < encoder_uses(); ++layer) {
         hidden = run(layer, layer, hidden, hidden);
         if (layer == 0 && config_.conv_kernel_size > 0)
@@ -162,7 +162,7 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
     if (switches_.decoder) {
         Matrix<Scalar> first = *hidden;
         add_positions(values, batch, first);
-        SharedMatrix<Scalar> query = std::make_shared<const Matrix<Scalar>>(std::move(first));
+        SharedRows<Scalar> query = std::make_shared<const Matrix<Scalar>>(std::move(first));
         for (Index t = 0; t < kDecoderPasses; ++t)
             query = run(config_.num_hidden_layers - 1, config_.num_hidden_layers + t, hidden, query);
         hidden = query;
