@@ -50,4 +50,9 @@ const LaneKernels<Scalar>& portable_lanes();
 template <class Scalar>
 const LaneKernels<Scalar>* avx512_lanes();
 
+/// out [cols, padded rows] = in [rows, cols] turned.
+template <class Scalar>
+void turn_rows(const Scalar* in, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, Scalar* out,
+               std::ptrdiff_t out_stride, const LaneKernels<Scalar>& lanes = best_lanes<Scalar>());
+
 }  // namespace locus

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/lanes.h"
+#include "core/philox.h"
 
 namespace locus {
 namespace {
@@ -333,14 +334,14 @@ struct Lanes {
             Words second[2] = {*reinterpret_cast<const LooseWords*>(even),
                                *reinterpret_cast<const LooseWords*>(even + kWords)};
             std::uint32_t round_key = key;
-            for (int round = 0; round < 10; ++round) {
+            for (int round = 0; round < kPhiloxRounds; ++round) {
 #pragma GCC unroll 2
                 for (int half = 0; half < 2; ++half) {
-                    const Words product = low_product(first[half], 0xd256d193u);
+                    const Words product = low_product(first[half], kPhiloxMultiplier);
                     first[half] = (product >> 32) ^ std::uint64_t{round_key} ^ second[half];
                     second[half] = product & kLow;
                 }
-                round_key += 0x9e3779b9u;
+                round_key += kPhiloxWeyl;
             }
             for (int half = 0; half < 2; ++half)
                 *reinterpret_cast<LooseWords*>(numbers + half * 2 * kWords) = first[half] | second[half] << 32;

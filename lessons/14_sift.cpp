@@ -129,8 +129,8 @@ int main(int argc, char** argv) {
             const Matrix<double> x = text.xhat(moved);
             const auto clean = text.answer(moved, x);
             const auto noisy = text.answer(moved, (moves ? x : tape.xhat) + tape.delta);
-            return clean.mean() + settings.weight * (lesson::cross_entropy(tape.logits, clean.logits) +
-                                                     lesson::cross_entropy(tape.logits_clean, noisy.logits));
+            return mean_loss(clean.losses) + settings.weight * (lesson::cross_entropy(tape.logits, clean.logits) +
+                                                                lesson::cross_entropy(tape.logits_clean, noisy.logits));
         };
         const double given = gradients.matrix(kWordTable).row(france).norm();
         const auto [held, error] = slope([&](double h) { return total(h, false); }, 1e-3);

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
         for (Index step = 0; step <= kSteps; ++step) {
             if (step % 5 == 0) {
                 steps.push_back(static_cast<double>(step));
-                learnt.push_back(all.guess(judged).mean()), blind.push_back(twin.guess(judged).mean());
+                learnt.push_back(all.loss(judged)), blind.push_back(twin.loss(judged));
             }
             const LayerInside<double> first = *all.look(one).uses[0].inside;
             if (half < 0 && first.probs[0](4, 2) > 0.5 && first.probs[0](8, 0) > 0.5) half = step;
@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
             lesson::SmallLearner half_blind(config_of({false, true, false}), workers);
             for (Index step = 0; step < kSteps; ++step) learn(half_blind, step);
             lesson.say("It does: one term can say all that this pattern asks. Harder texts use both.");
-            lesson.prove("loss after 150 steps, below ln 2", half_blind.guess(judged).mean(), std::log(2.0));
+            lesson.prove("loss after 150 steps, below ln 2", half_blind.loss(judged), std::log(2.0));
         });
         lesson.end({{"core/training/masked_words.h", "masked_language_step"},
                     {"core/attention/disentangled_backward.h", "disentangled_backward"}},

@@ -34,6 +34,8 @@ struct SmallLearner {
     MaskedWordsTape<double> guess(const PackedBatch& batch) {
         return masked_words_forward<double>(model, values, batch, *look(batch).output);
     }
+    /// The mean loss at the targets.
+    double loss(const PackedBatch& batch) { return mean_loss(guess(batch).losses); }
 
     Workers& workers;
     DebertaTraining<double> model;

@@ -9,8 +9,8 @@
 
 #include "core/io/printable.h"
 #include "core/io/safetensors.h"
+#include "core/io/scratch_folder.h"
 #include "viewer/program.h"
-#include "viewer/scratch_folder.h"
 
 namespace locus {
 
@@ -129,7 +129,7 @@ ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& quer
 
 MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
                          bool exact, const StopAsked& stop) {
-    const ScratchFolder folder;
+    const ScratchFolder folder("view");
     const std::filesystem::path file = folder / "mistake.safetensors";
     std::vector<std::string> words = words_for(query);
     words.insert(words.begin(), mistake);

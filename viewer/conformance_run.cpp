@@ -24,7 +24,7 @@ std::string ask_kit(const std::vector<std::string>& words, bool wrong_is_fine, c
 
 std::string ConformanceRuns::kit(const StopAsked& stop) {
     if (!kit_) {
-        auto folder = std::make_unique<const ScratchFolder>();
+        auto folder = std::make_unique<const ScratchFolder>("view");
         ask_kit({"export", (*folder / "kit").string()}, false, stop);
         kit_ = std::move(folder);
     }
@@ -38,7 +38,7 @@ void ConformanceRuns::judge(ConformanceAnswer& answer, const StopAsked& stop) {
         answer.report = std::make_shared<const CheckReport>(read_check_report(query.report));
         return;
     }
-    const auto folder = std::make_shared<const ScratchFolder>();
+    const auto folder = std::make_shared<const ScratchFolder>("view");
     std::string dumps = query.dumps;
     if (dumps.empty()) {
         dumps = (*folder / "dumps").string();

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "core/io/scratch_folder.h"
 #include "core/stop.h"
 #include "viewer/check_report.h"
-#include "viewer/scratch_folder.h"
 
 namespace locus {
 

@@ -212,7 +212,7 @@ MonkeyReport Monkey::play() {
     std::map<std::string, long> done, pages;
     MonkeyReport report;
     app_.state().training.steps = 4;  // a minute each time would be long
-    window_.paint_every(10);  // painting costs most of a frame, and goes wrong in the first picture or in none
+    window_.paint_every(10);          // painting costs most of a frame, and goes wrong in the first picture or in none
     hands_.settle();
     for (long n = 0; n < setup_.actions && !report.fault; ++n) {
         stay_on_pages();

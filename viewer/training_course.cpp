@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/text/corpus_text.h"
+#include "core/training/heap.h"
 #include "core/training/training_run.h"
 #include "viewer/plots/snapshot_schedule.h"
 
@@ -120,7 +121,7 @@ void Courses::prepare(const CourseQuery& query, Course& course) {
     fresh.train = false;
     if (!run_ || prepared_for_ != fresh || run_->trainer().steps() > 0) {
         run_.reset();
-        auto folder = std::make_shared<const ScratchFolder>();
+        auto folder = std::make_shared<const ScratchFolder>("view");
         run_ = std::make_unique<TrainingRun>(task_of(query), folder->path(), workers_);
         subject_ = subject_of(*run_, std::move(folder));
         prepared_for_ = fresh;
@@ -141,6 +142,7 @@ void Courses::photograph(Course& course) {
 
 void Courses::train(Course& course, CourseBoard& board, const StopAsked& stop) {
     const CourseQuery& query = course.query;
+    keep_freed_memory();
     SnapshotSchedule schedule;
     schedule.due(0, 0);  // prepare() took it
     board.publish(course);

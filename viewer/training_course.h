@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "core/check.h"
+#include "core/io/scratch_folder.h"
 #include "core/models/deberta_config.h"
 #include "core/stop.h"
 #include "core/text/tokenizer.h"
 #include "core/training/parameters.h"
 #include "core/workers.h"
-#include "viewer/scratch_folder.h"
 
 namespace locus {
 

@@ -8,6 +8,7 @@
 #include "core/cli/train_ablation.h"
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
+#include "core/io/scratch_folder.h"
 #include "core/training/heap.h"
 #include "core/training/training_folder.h"
 #include "cuda/runtime.h"
@@ -25,26 +26,6 @@ extern "C" void ask_to_stop(int signal) {
     stop_asked = 1;
     std::signal(signal, SIG_DFL);
 }
-
-/// For the tokenizer's files while they are opened.
-class ScratchFolder {
-public:
-    ScratchFolder() {
-        std::string name = (fs::temp_directory_path() / "locus-train-XXXXXX").string();
-        if (!::mkdtemp(name.data())) throw Error(Fault::unreadable, name + ": no folder can be made here");
-        path_ = name;
-    }
-    ~ScratchFolder() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    ScratchFolder(const ScratchFolder&) = delete;
-    ScratchFolder& operator=(const ScratchFolder&) = delete;
-    const fs::path& path() const { return path_; }
-
-private:
-    fs::path path_;
-};
 
 std::string description(const TrainingRun& run) {
     const DebertaConfig& config = run.task().config;
@@ -77,7 +58,7 @@ int train(const cli::TrainRequest& request) {
     }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     Workers workers(request.threads > 0 ? request.threads : cores);
-    const ScratchFolder scratch;
+    const ScratchFolder scratch("train");  // for the tokenizer's files while they are opened
     if (request.ablate) {
         std::signal(SIGINT, ask_to_stop);
         return cli::train_ablation(request, scratch.path(), workers, [] { return stop_asked != 0; });

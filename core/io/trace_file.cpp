@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.h"
-#include "core/io/whole_file.h"
+#include "core/io/write_safetensors.h"
 #include "core/stages.h"
 
 namespace locus {
@@ -12,37 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::size_t stage_bytes(const Stage& stage) {
-    return static_cast<std::size_t>(stage.size()) * (std::string(stage.dtype()) == "F32" ? 4 : 8);
-}
-
-Json describe_header(const Trace& trace, const std::map<std::string, std::string>& metadata) {
-    Json header = Json::object(), stages = Json::array();
-    for (const Stage& stage : trace.stages())
-        stages.push_back(
-            {{"name", stage.name}, {"axes", stage.axes}, {"formula", stage.formula}, {"source", stage.source}});
-    header["__metadata__"] = metadata;
-    header["__metadata__"]["format"] = "locus-trace-1";
-    header["__metadata__"]["stages"] = stages.dump();
-    std::size_t offset = 0;
-    for (const Stage& stage : trace.stages()) {
-        header[stage.name] = {{"dtype", stage.dtype()},
-                              {"shape", stage.shape()},
-                              {"data_offsets", {offset, offset + stage_bytes(stage)}}};
-        offset += stage_bytes(stage);
-    }
-    return header;
-}
-
-std::string make_header(const Trace& trace, const std::map<std::string, std::string>& metadata) {
-    std::string text;
-    try {
-        text = describe_header(trace, metadata).dump();
-    } catch (const Json::exception&) {
-        throw Error(Fault::usage, "the trace's metadata is not UTF-8, which a safetensors header must be");
-    }
-    text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8
-    return text;
+TensorHeading heading_of(const Stage& stage) {
+    const std::string dtype = stage.dtype();
+    return {stage.name, stage.shape(), dtype == "F32" ? Dtype::f32 : dtype == "F64" ? Dtype::f64 : Dtype::i64};
 }
 
 Stage read_stage(const TensorEntry& entry) {
@@ -87,13 +59,20 @@ std::vector<std::string> listed_names(const TensorFile& file) {
 
 void write_trace(const std::filesystem::path& file, const Trace& trace,
                  const std::map<std::string, std::string>& metadata) {
-    const std::string header = make_header(trace, metadata);
-    const std::uint64_t header_size = header.size();
+    Json list = Json::array();
+    std::vector<TensorHeading> headings;
+    for (const Stage& stage : trace.stages()) {
+        list.push_back(
+            {{"name", stage.name}, {"axes", stage.axes}, {"formula", stage.formula}, {"source", stage.source}});
+        headings.push_back(heading_of(stage));
+    }
+    std::map<std::string, std::string> written = metadata;
+    written["format"] = "locus-trace-1";
+    written["stages"] = list.dump();
     write_whole_file(file, [&](const ByteSink& sink) {
-        sink(&header_size, sizeof header_size);
-        sink(header.data(), header.size());
-        for (const Stage& stage : trace.stages())
-            std::visit([&](const auto& tensor) { sink(tensor.data(), stage_bytes(stage)); }, stage.values);
+        write_safetensors_header(sink, headings, written);
+        for (std::size_t n = 0; n < headings.size(); ++n)
+            std::visit([&](const auto& tensor) { sink(tensor.data(), headings[n].bytes()); }, trace.stages()[n].values);
     });
 }
 

@@ -13,34 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::size_t stored_bytes(const TensorToWrite& tensor) {
-    return static_cast<std::size_t>(element_count(tensor.shape)) * byte_size(tensor.dtype);
-}
-
-std::string make_header(const std::vector<TensorToWrite>& tensors, const std::map<std::string, std::string>& metadata) {
-    Json header = Json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
-    std::size_t offset = 0;
-    for (const TensorToWrite& tensor : tensors) {
-        if (tensor.dtype != Dtype::f32 && tensor.dtype != Dtype::f16)
-            throw Error(Fault::unsupported, "tensor " + tensor.name + " was to be written as " +
-                                                to_string(tensor.dtype) + ", expected F32 or F16");
-        LOCUS_CHECK(!header.contains(tensor.name), "tensor " + tensor.name + " was to be written twice into one file");
-        header[tensor.name] = {{"dtype", to_string(tensor.dtype)},
-                               {"shape", tensor.shape},
-                               {"data_offsets", {offset, offset + stored_bytes(tensor)}}};
-        offset += stored_bytes(tensor);
-    }
-    std::string text;
-    try {
-        text = header.dump();
-    } catch (const Json::exception&) {
-        throw Error(Fault::usage, "a tensor's name or the metadata is not UTF-8, which a safetensors header must be");
-    }
-    text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8
-    return text;
-}
-
 void write_half(const ByteSink& sink, const TensorToWrite& tensor) {
     constexpr Index kBlock = 4096;
     std::vector<Eigen::half> block;
@@ -59,17 +31,45 @@ void write_half(const ByteSink& sink, const TensorToWrite& tensor) {
 
 }  // namespace
 
+void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHeading>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
+    Json header = Json::object();
+    if (!metadata.empty()) header["__metadata__"] = metadata;
+    std::size_t offset = 0;
+    for (const TensorHeading& tensor : tensors) {
+        LOCUS_CHECK(!header.contains(tensor.name), "tensor " + tensor.name + " was to be written twice into one file");
+        header[tensor.name] = {{"dtype", to_string(tensor.dtype)},
+                               {"shape", tensor.shape},
+                               {"data_offsets", {offset, offset + tensor.bytes()}}};
+        offset += tensor.bytes();
+    }
+    std::string text;
+    try {
+        text = header.dump();
+    } catch (const Json::exception&) {
+        throw Error(Fault::usage, "a tensor's name or the metadata is not UTF-8, which a safetensors header must be");
+    }
+    text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8
+    const std::uint64_t size = text.size();
+    sink(&size, sizeof size);
+    sink(text.data(), text.size());
+}
+
 void write_safetensors(const ByteSink& sink, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-    const std::string header = make_header(tensors, metadata);
-    const std::uint64_t header_size = header.size();
-    sink(&header_size, sizeof header_size);
-    sink(header.data(), header.size());
-    for (const TensorToWrite& tensor : tensors)
-        if (tensor.dtype == Dtype::f16)
-            write_half(sink, tensor);
+    std::vector<TensorHeading> headings;
+    for (const TensorToWrite& tensor : tensors) {
+        if (tensor.dtype != Dtype::f32 && tensor.dtype != Dtype::f16)
+            throw Error(Fault::unsupported, "tensor " + tensor.name + " was to be written as " +
+                                                to_string(tensor.dtype) + ", expected F32 or F16");
+        headings.push_back({tensor.name, tensor.shape, tensor.dtype});
+    }
+    write_safetensors_header(sink, headings, metadata);
+    for (std::size_t n = 0; n < tensors.size(); ++n)
+        if (tensors[n].dtype == Dtype::f16)
+            write_half(sink, tensors[n]);
         else
-            sink(tensor.values, stored_bytes(tensor));
+            sink(tensors[n].values, headings[n].bytes());
 }
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<TensorToWrite>& tensors,

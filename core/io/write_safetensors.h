@@ -10,6 +10,19 @@
 
 namespace locus {
 
+/// Name, shape and number format of a tensor in a file.
+struct TensorHeading {
+    std::string name;
+    Shape shape;
+    Dtype dtype = Dtype::f32;
+    std::size_t bytes() const { return static_cast<std::size_t>(element_count(shape)) * byte_size(dtype); }
+};
+
+/// What stands before the values: a size, and that many bytes of JSON.  The values of all tensors follow in this order.
+/// Throws Error(usage) for a name that comes twice, and for a name or metadata that is not UTF-8.
+void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHeading>& tensors,
+                              const std::map<std::string, std::string>& metadata);
+
 /// A tensor that somebody else holds as float.
 struct TensorToWrite {
     std::string name;

@@ -6,7 +6,8 @@ namespace locus {
 
 namespace {
 
-constexpr Index kRows = 192;  // of x per piece: whole groups of the kernel's six, and a slice of them fits the second cache
+// Of x per piece: whole groups of the kernel's six, and a slice of them fits the second cache.
+constexpr Index kRows = 192;
 
 }  // namespace
 
@@ -30,12 +31,9 @@ PackedDense<Scalar> pack_dense(const std::vector<const Dense<Scalar>*>& layers, 
         first += layer->weight.rows();
     }
     packed.panels.resize(static_cast<std::size_t>(count * kLaneBlock * packed.in));
-    std::ptrdiff_t which[kLaneBlock];
-    for (Index panel = 0; panel < count; ++panel) {
-        Scalar* out = packed.panels.data() + panel * packed.in * kLaneBlock;
-        for (Index n = 0; n < kLaneBlock; ++n) which[n] = std::min(panel * kLaneBlock + n, packed.out - 1);
-        lanes.transpose_rows(weight.data(), packed.in, which, kLaneBlock, packed.in, out, kLaneBlock);
-    }
+    for (Index row = 0; row < packed.out; row += kLaneBlock)
+        turn_rows(weight.data() + row * packed.in, packed.in, std::min(kLaneBlock, packed.out - row), packed.in,
+                  packed.panels.data() + row * packed.in, kLaneBlock, lanes);
     return packed;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/training/mean_loss.h"
+
 namespace locus {
 
 const std::vector<AblatedModel>& ablated_models() {
@@ -21,11 +23,7 @@ TrainingTask ablated_task(TrainingTask task, const AblatedModel& model, std::uin
     return task;
 }
 
-double AblationRow::mean() const {
-    double sum = 0;
-    for (const double loss : losses) sum += loss;
-    return sum / static_cast<double>(losses.size());
-}
+double AblationRow::mean() const { return mean_loss(losses); }
 
 double AblationRow::spread() const {
     if (losses.size() < 2) return 0;

@@ -1,6 +1,8 @@
 #pragma once
 // One head of disentangled attention for speed: the formulas of core/attention/disentangled.h and
 // disentangled_backward.h in the wide registers of core/lanes.h.  The tests hold them together.
+// core/attention/disentangled_blocks.h is faster for long rows but forgets the probabilities block by block; a training
+// step has short sentences of uneven length, and its way back asks for the probabilities.
 #include <vector>
 
 #include "core/lanes.h"

@@ -3,6 +3,7 @@
 #include "core/models/word_logits.h"
 #include "core/models/word_logits_backward.h"
 #include "core/training/deberta_training_pass.h"
+#include "core/training/mean_loss.h"
 
 namespace locus {
 
@@ -82,9 +83,7 @@ double classification_step(DebertaTraining<Scalar>& model, const Parameters<Scal
         classification_backward<Scalar>(model, values, batch, labels, dropout, head, gradients);
     model.embedding_sum_backward(values, batch, model.backward(values, batch, tape, dropout, d_output, gradients),
                                  gradients);
-    double sum = 0;
-    for (const Scalar loss : head.losses) sum += loss;
-    return sum / static_cast<double>(head.losses.size());
+    return mean_loss(head.losses);
 }
 
 template <class Scalar>

@@ -10,16 +10,11 @@ namespace {
 
 template <class Scalar>
 void drop_rows(std::uint32_t key, double share, Index first_row, View<Scalar> rows) {
-    const auto threshold = static_cast<std::uint32_t>(share * 4294967296.0);
+    // The share as the kernels of cuda/ are given it, so that both drop the same.
+    const std::uint32_t threshold = dropout_threshold(static_cast<float>(share));
     for (Index r = 0; r < rows.rows(); ++r)
         best_lanes<Scalar>().drop(rows.data() + r * rows.outerStride(), rows.cols(), key,
                                   static_cast<std::uint32_t>(first_row + r), threshold, Scalar(1 / (1 - share)));
-}
-
-std::uint32_t part_key(std::uint64_t seed, Index part) {
-    return philox({static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(part)},
-                  static_cast<std::uint32_t>(seed >> 32))
-        .first;
 }
 
 }  // namespace
@@ -35,7 +30,7 @@ template <class Scalar>
 void drop(std::uint64_t seed, Index part, double share, View<Scalar> rows) {
     LOCUS_CHECK(share >= 0 && share < 1,
                 "dropout drops a share of " + std::to_string(share) + ", expected 0 <= share < 1");
-    if (share > 0) drop_rows<Scalar>(part_key(seed, part), share, 0, rows);
+    if (share > 0) drop_rows<Scalar>(dropout_key(seed, static_cast<std::uint32_t>(part)), share, 0, rows);
 }
 
 template <class Scalar>
@@ -44,7 +39,7 @@ void drop(std::uint64_t seed, double share, View<Scalar> rows, Workers& workers)
                 "dropout drops a share of " + std::to_string(share) + ", expected 0 <= share < 1");
     if (share == 0) return;
     constexpr Index kRows = 64;
-    const std::uint32_t key = part_key(seed, 0);
+    const std::uint32_t key = dropout_key(seed, 0);
     workers.each((rows.rows() + kRows - 1) / kRows, [&](Index piece, int) {
         const Index row = piece * kRows;
         drop_rows<Scalar>(key, share, row, rows.middleRows(row, std::min(kRows, rows.rows() - row)));

@@ -30,16 +30,6 @@ std::string gradient_name(const std::string& stored) {
     return "grad." + std::string(head ? "" : "deberta.") + stored;
 }
 
-template <class Scalar>
-Parameters<Scalar> read_trained(const TensorShapes& tensors, const WeightSource& weights) {
-    Parameters<Scalar> values(tensors);
-    for (const auto& [name, shape] : tensors) {
-        const Matrix<Scalar> read = read_matrix<Scalar>(weights, stored_name(name, weights), shape);
-        values.row(name) = Eigen::Map<const RowVector<Scalar>>(read.data(), read.size());
-    }
-    return values;
-}
-
 }  // namespace
 
 template <class Scalar>
@@ -55,7 +45,8 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
     if (input.mask.rank() == 3) throw Error(Fault::unsupported, "mask is [B, T, T], expected [B, T] for gradients");
     decoder = decoder && model.has_decoder();
     const TensorShapes tensors = masked_language_tensors(config, decoder);
-    const auto values = read_trained<Scalar>(tensors, *weights);
+    const auto values = read_parameters<Scalar>(tensors, *weights,
+                                                [&](const std::string& name) { return stored_name(name, *weights); });
     Workers workers(1);
     DebertaTraining<Scalar> training(config, {decoder, false}, workers);
     Parameters<Scalar> gradients = values.zeros();

@@ -17,13 +17,6 @@ const std::string kHead = kMaskedWordHead;
 }  // namespace
 
 template <class Scalar>
-double MaskedWordsTape<Scalar>::mean() const {
-    double sum = 0;
-    for (const Scalar loss : losses) sum += loss;
-    return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
-}
-
-template <class Scalar>
 MaskedWordsTape<Scalar> masked_words_forward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                              const PackedBatch& batch, const ConstView<Scalar>& x) {
     MaskedWordsTape<Scalar> tape;
@@ -84,16 +77,17 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
 }
 
 template <class Scalar>
-double masked_language_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch,
-                            const Dropout& dropout, Parameters<Scalar>& gradients, Trace* stages) {
+MaskedWordsTape<Scalar> masked_language_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
+                                             const PackedBatch& batch, const Dropout& dropout,
+                                             Parameters<Scalar>& gradients, Trace* stages) {
     check_batch(batch, model.config().vocab_size);
     const DebertaTape<Scalar> tape = model.forward(values, batch, model.embedding_sum(values, batch), dropout);
-    const MaskedWordsTape<Scalar> head = masked_words_forward<Scalar>(model, values, batch, *tape.output);
+    MaskedWordsTape<Scalar> head = masked_words_forward<Scalar>(model, values, batch, *tape.output);
     const Matrix<Scalar> d_output = masked_words_backward<Scalar>(
         model, values, batch, head, mean_loss_backward<Scalar>(head, model.workers()), gradients);
     const Matrix<Scalar> d_sum = model.backward(values, batch, tape, dropout, d_output, gradients, stages);
     model.embedding_sum_backward(values, batch, d_sum, gradients);
-    return head.mean();
+    return head;
 }
 
 template <class Scalar>
@@ -104,8 +98,6 @@ std::vector<Scalar> masked_language_losses(DebertaTraining<Scalar>& model, const
     return masked_words_forward<Scalar>(model, values, batch, *tape.output).losses;
 }
 
-template struct MaskedWordsTape<float>;
-template struct MaskedWordsTape<double>;
 template MaskedWordsTape<float> masked_words_forward<float>(DebertaTraining<float>&, const Parameters<float>&,
                                                             const PackedBatch&, const ConstView<float>&);
 template MaskedWordsTape<double> masked_words_forward<double>(DebertaTraining<double>&, const Parameters<double>&,
@@ -118,10 +110,12 @@ template Matrix<float> masked_words_backward<float>(DebertaTraining<float>&, con
 template Matrix<double> masked_words_backward<double>(DebertaTraining<double>&, const Parameters<double>&,
                                                       const PackedBatch&, const MaskedWordsTape<double>&,
                                                       const ConstView<double>&, Parameters<double>&);
-template double masked_language_step<float>(DebertaTraining<float>&, const Parameters<float>&, const PackedBatch&,
-                                            const Dropout&, Parameters<float>&, Trace*);
-template double masked_language_step<double>(DebertaTraining<double>&, const Parameters<double>&, const PackedBatch&,
-                                             const Dropout&, Parameters<double>&, Trace*);
+template MaskedWordsTape<float> masked_language_step<float>(DebertaTraining<float>&, const Parameters<float>&,
+                                                            const PackedBatch&, const Dropout&, Parameters<float>&,
+                                                            Trace*);
+template MaskedWordsTape<double> masked_language_step<double>(DebertaTraining<double>&, const Parameters<double>&,
+                                                              const PackedBatch&, const Dropout&, Parameters<double>&,
+                                                              Trace*);
 template std::vector<float> masked_language_losses<float>(DebertaTraining<float>&, const Parameters<float>&,
                                                           const PackedBatch&);
 template std::vector<double> masked_language_losses<double>(DebertaTraining<double>&, const Parameters<double>&,

@@ -1,6 +1,7 @@
 #pragma once
 // The masked-word objective: the loss of every target, and back to the rows that the head read.
 #include "core/training/deberta_training.h"
+#include "core/training/mean_loss.h"
 
 namespace locus {
 
@@ -14,8 +15,6 @@ struct MaskedWordsTape {
     Matrix<Scalar> transformed;         // [M,E]
     Matrix<Scalar> logits;              // [M,V]
     std::vector<Scalar> losses;         // [M]
-    /// Mean over the targets; 0 where there are none.
-    double mean() const;
 };
 
 /// norm(act(dense(x))) against the word table, at the targets alone (label above 0).  x [N,D].  spec 4.4.
@@ -34,11 +33,12 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
 template <class Scalar>
 Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, Workers& workers, Scalar factor = 1);
 
-/// One step of masked language modelling: the mean loss; adds its gradient to every parameter.
-/// `stages` as in DebertaTraining::backward.
+/// One step of masked language modelling: what the head left behind; adds the gradient of the mean loss to every
+/// parameter.  `stages` as in DebertaTraining::backward.
 template <class Scalar>
-double masked_language_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch,
-                            const Dropout& dropout, Parameters<Scalar>& gradients, Trace* stages = nullptr);
+MaskedWordsTape<Scalar> masked_language_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
+                                             const PackedBatch& batch, const Dropout& dropout,
+                                             Parameters<Scalar>& gradients, Trace* stages = nullptr);
 /// The losses alone, without dropout and without a gradient.
 template <class Scalar>
 std::vector<Scalar> masked_language_losses(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,

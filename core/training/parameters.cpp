@@ -109,10 +109,11 @@ std::shared_ptr<const WeightSource> weights_of(std::shared_ptr<const Parameters<
 }
 
 template <class Scalar>
-Parameters<Scalar> read_parameters(const TensorShapes& tensors, const WeightSource& weights) {
+Parameters<Scalar> read_parameters(const TensorShapes& tensors, const WeightSource& weights,
+                                   const std::function<std::string(const std::string&)>& stored_name) {
     Parameters<Scalar> parameters(tensors);
     for (const auto& [name, shape] : tensors) {
-        const Matrix<Scalar> values = read_matrix<Scalar>(weights, name, shape);
+        const Matrix<Scalar> values = read_matrix<Scalar>(weights, stored_name ? stored_name(name) : name, shape);
         parameters.row(name) = Eigen::Map<const RowVector<Scalar>>(values.data(), values.size());
     }
     return parameters;
@@ -124,7 +125,9 @@ template Parameters<double> Parameters<float>::cast<double>() const;
 template Parameters<float> Parameters<double>::cast<float>() const;
 template std::shared_ptr<const WeightSource> weights_of<float>(std::shared_ptr<const Parameters<float>>, std::string);
 template std::shared_ptr<const WeightSource> weights_of<double>(std::shared_ptr<const Parameters<double>>, std::string);
-template Parameters<float> read_parameters<float>(const TensorShapes&, const WeightSource&);
-template Parameters<double> read_parameters<double>(const TensorShapes&, const WeightSource&);
+template Parameters<float> read_parameters<float>(const TensorShapes&, const WeightSource&,
+                                                  const std::function<std::string(const std::string&)>&);
+template Parameters<double> read_parameters<double>(const TensorShapes&, const WeightSource&,
+                                                    const std::function<std::string(const std::string&)>&);
 
 }  // namespace locus

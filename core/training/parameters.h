@@ -1,5 +1,6 @@
 #pragma once
 // The numbers that training moves: named tensors, all in one run of memory, so that an optimiser is one loop.
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,9 +66,11 @@ template <class Scalar>
 std::shared_ptr<const WeightSource> weights_of(std::shared_ptr<const Parameters<Scalar>> parameters,
                                                std::string location);
 
-/// Reads these tensors.  Throws Error(unreadable) that names the first missing or misshapen one.
+/// Reads these tensors, under the names that stored_name() gives where it is not empty.
+/// Throws Error(unreadable) that names the first missing or misshapen one.
 template <class Scalar>
-Parameters<Scalar> read_parameters(const TensorShapes& tensors, const WeightSource& weights);
+Parameters<Scalar> read_parameters(const TensorShapes& tensors, const WeightSource& weights,
+                                   const std::function<std::string(const std::string&)>& stored_name = {});
 
 extern template class Parameters<float>;
 extern template class Parameters<double>;

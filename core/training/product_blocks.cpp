@@ -30,16 +30,6 @@ void lay_out(const ConstView<Scalar>& b, bool turned, Index depth, Index cols, S
 }  // namespace
 
 template <class Scalar>
-void turn_rows(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
-               const LaneKernels<Scalar>& lanes) {
-    std::ptrdiff_t which[kLaneBlock];
-    for (Index row = 0; row < rows; row += kLaneBlock) {
-        for (Index n = 0; n < kLaneBlock; ++n) which[n] = std::min(row + n, rows - 1);
-        lanes.transpose_rows(in, stride, which, kLaneBlock, cols, out + row, out_stride);
-    }
-}
-
-template <class Scalar>
 void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstView<Scalar>& b, bool add, View<Scalar> c,
                      ProductBuffers<Scalar>& buffers, Workers& workers, const LaneKernels<Scalar>& lanes) {
     const bool a_turned = product == Product::atb, b_turned = product == Product::abt;
@@ -77,8 +67,6 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
     });
 }
 
-template void turn_rows<float>(const float*, Index, Index, Index, float*, Index, const LaneKernels<float>&);
-template void turn_rows<double>(const double*, Index, Index, Index, double*, Index, const LaneKernels<double>&);
 template void multiply_blocks<float>(Product, const ConstView<float>&, const ConstView<float>&, bool, View<float>,
                                      ProductBuffers<float>&, Workers&, const LaneKernels<float>&);
 template void multiply_blocks<double>(Product, const ConstView<double>&, const ConstView<double>&, bool, View<double>,

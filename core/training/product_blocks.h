@@ -14,12 +14,6 @@ struct ProductBuffers {
     std::vector<Scalar> panels, turned;
 };
 
-/// out [cols, rows] = in [rows, cols] turned; rows are written in whole blocks of kLaneBlock, so out_stride must have
-/// room for them; what lies behind the last row is never looked at.
-template <class Scalar>
-void turn_rows(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
-               const LaneKernels<Scalar>& lanes = best_lanes<Scalar>());
-
 /// How the operands lie in memory.
 enum class Product {
     ab,   // a [n,m] b [m,p]: back through a dense layer, d_x = d_y W

@@ -1,29 +1,13 @@
 #pragma once
 // Random numbers that are a function of where they stand: the same on every machine, for any number of threads, and
-// after a resume.  Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+// after a resume.
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "core/philox.h"
+
 namespace locus {
-
-struct TwoNumbers {
-    std::uint32_t first, second;
-};
-
-inline constexpr int kPhiloxRounds = 10;
-inline constexpr std::uint32_t kPhiloxMultiplier = 0xd256d193u, kPhiloxWeyl = 0x9e3779b9u;
-
-/// Philox 2x32 with 10 rounds: two random numbers for a counter and a key.  Section 4.3 of the paper.
-constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
-    for (int round = 0; round < kPhiloxRounds; ++round) {
-        const std::uint64_t product = std::uint64_t{kPhiloxMultiplier} * counter.first;
-        counter = {static_cast<std::uint32_t>(product >> 32) ^ key ^ counter.second,
-                   static_cast<std::uint32_t>(product)};
-        key += kPhiloxWeyl;
-    }
-    return counter;
-}
 
 /// What a training draws random numbers for.  They are part of what makes a run repeatable; do not reorder.
 enum class RandomUse : std::uint8_t { values, heldout, order, masks, heldout_masks, dropout, replacements, noise };

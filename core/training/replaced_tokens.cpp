@@ -27,13 +27,6 @@ TensorShapes detection_head_tensors(const DebertaConfig& config) {
 }
 
 template <class Scalar>
-double ReplacedTokensTape<Scalar>::mean() const {
-    double sum = 0;
-    for (const Scalar loss : losses) sum += loss;
-    return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
-}
-
-template <class Scalar>
 ReplacedTokensTape<Scalar> replaced_tokens_forward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                                    const PackedBatch& batch, const ConstView<Scalar>& x) {
     const HeadPass<Scalar> head(model, values, batch);
@@ -89,7 +82,7 @@ double detection_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& 
     const Matrix<Scalar> d_output = replaced_tokens_backward<Scalar>(model, values, batch, head, factor, gradients);
     const Matrix<Scalar> d_sum = model.backward(values, batch, tape, dropout, d_output, gradients);
     model.embedding_sum_backward(values, batch, d_sum, gradients);
-    return head.mean();
+    return mean_loss(head.losses);
 }
 
 template <class Scalar>

@@ -18,7 +18,6 @@ struct ReplacedTokensTape {
     std::vector<Index> rows;           // [M], the visible tokens
     std::vector<std::int64_t> labels;  // [M], 1: replaced
     std::vector<Scalar> losses;        // [M]
-    double mean() const;
 };
 
 /// norm(h_first + h), dense, activation, one number; binary cross entropy over the visible tokens.  A token is replaced

@@ -97,7 +97,7 @@ SiftTape<Scalar> sift_step(DebertaTraining<Scalar>& model, const Parameters<Scal
     tape.xhat = sift_normalise<Scalar>(sum);
     Run<Scalar> clean(model, values, batch, tape.xhat, passes[0]);
     tape.logits_clean = clean.head.logits;
-    tape.task = clean.head.mean();
+    tape.task = mean_loss(clean.head.losses);
 
     // The adversary: all parameters are frozen, the gradient of the noise alone is wanted.
     const Scalar limit = Scalar(2 * settings.deviation);
@@ -115,8 +115,8 @@ SiftTape<Scalar> sift_step(DebertaTraining<Scalar>& model, const Parameters<Scal
 
     Run<Scalar> perturbed(model, values, batch, tape.xhat + tape.delta, passes[2]);
     tape.logits = perturbed.head.logits;
+    tape.loss = mean_loss(symmetric_losses(tape.logits, tape.logits_clean));
     const auto targets = static_cast<double>(std::max<Index>(1, tape.logits.rows()));
-    for (const Scalar loss : symmetric_losses(tape.logits, tape.logits_clean)) tape.loss += loss / targets;
     const Matrix<Scalar> d_logits =
         softmax_difference<Scalar>(tape.logits, tape.logits_clean, Scalar(settings.weight / targets), model.workers());
     perturbed.backward(d_logits, gradients);

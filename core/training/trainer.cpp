@@ -95,15 +95,8 @@ Parameters<float> Trainer::detector_values() const {
 }
 
 void Trainer::masked_words_step(const PackedBatch& batch, StepReport& report) {
-    const Dropout dropped = dropout(0);
-    const DebertaTape<float> tape =
-        word_model_.forward(words_.values, batch, word_model_.embedding_sum(words_.values, batch), dropped);
-    drawn_from_ = masked_words_forward<float>(word_model_, words_.values, batch, *tape.output);
-    report.loss = drawn_from_.mean();
-    const Matrix<float> d_output = masked_words_backward<float>(
-        word_model_, words_.values, batch, drawn_from_, mean_loss_backward<float>(drawn_from_, workers_), gradients_);
-    const Matrix<float> d_sum = word_model_.backward(words_.values, batch, tape, dropped, d_output, gradients_);
-    word_model_.embedding_sum_backward(words_.values, batch, d_sum, gradients_);
+    drawn_from_ = masked_language_step<float>(word_model_, words_.values, batch, dropout(0), gradients_);
+    report.loss = mean_loss(drawn_from_.losses);
 }
 
 void Trainer::sift_masked_words_step(const PackedBatch& batch, StepReport& report) {
@@ -172,10 +165,7 @@ StepReport Trainer::step(const PackedBatch& batch) {
 }
 
 double Trainer::evaluate(const PackedBatch& batch) {
-    double sum = 0;
-    const std::vector<float> losses = masked_language_losses<float>(word_model_, words_.values, batch);
-    for (const float loss : losses) sum += loss;
-    return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
+    return mean_loss(masked_language_losses<float>(word_model_, words_.values, batch));
 }
 
 std::string first_unusual_stage(const DebertaConfig& config, const Parameters<float>& values, bool decoder,

@@ -19,8 +19,9 @@ public:
     /// The run is referred to.  Reads the corpus once, to know it again.
     TrainingFolder(std::filesystem::path folder, TrainingRun& run);
 
-    /// Writes the model (with replaced tokens: the discriminator, and the generator into a folder inside) and the
-    /// training's state as one; what was there is replaced as a whole or stays, as write_whole_folder() says.
+    /// Writes the model and the training's state as one; what was there is replaced as a whole or stays, as
+    /// write_whole_folder() says.  With replaced tokens the model is the discriminator, and behind it the generator
+    /// is written for itself into a folder inside: resume() reads the outer state alone.
     void save(const std::string& readme);
 
     /// Puts the run where the folder's training stands, to the last bit.  The number of steps, which decides the

@@ -169,7 +169,7 @@ void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
                  {{letters[0], colour, Face::title},
                   {letters[1], colour, Face::tiny, 5},
                   {keys ? "  to the place of the query" : "  to the place of the key", theme.text, Face::title}});
-    ui.text_within(room.x1, y, room.x1 - after - ui.px(10), "mean over words", theme.muted, Face::mono_small,
+    ui.text_within(room.x1, y, room.x1 - after - ui.px(10), "mean over words, by i - j", theme.muted, Face::mono_small,
                    Align::right);
     LinePlot plot;
     plot.first_x = -static_cast<double>(kCurveReach);

@@ -108,8 +108,17 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& r
     ui.outline(area, ui.theme->line);
     if (plot.zero_line && plot.low < 0 && plot.high > 0)
         ui.fill({area.x0, std::floor(axes.y(0)), area.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
-    ui.draw().push_clip({area.x0, area.y0 - ui.px(4)}, {area.x1, area.y1 + ui.px(4)});
-    for (const Curve& curve : plot.curves) draw_curve(ui, axes, plot, curve);
+    // Faint curves may leave the plot and end at its frame; the others stay inside, and need room for strokes and
+    // discs.
+    const auto clip = [&](float margin) {
+        ui.draw().push_clip({area.x0, area.y0 - margin}, {area.x1, area.y1 + margin});
+    };
+    for (const Curve& curve : plot.curves) {
+        clip(curve.name.empty() ? 0 : ui.px(4));
+        draw_curve(ui, axes, plot, curve);
+        ui.draw().pop_clip();
+    }
+    clip(ui.px(4));
     if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);
     const Touch mouse = ui.touch(id, area);
     std::optional<double> under;

@@ -1,4 +1,4 @@
-#include "viewer/scratch_folder.h"
+#include "core/io/scratch_folder.h"
 
 #include <cstdlib>
 
@@ -8,9 +8,9 @@ namespace locus {
 
 namespace fs = std::filesystem;
 
-ScratchFolder::ScratchFolder() {
+ScratchFolder::ScratchFolder(const std::string& program) {
     std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "locus-view-XXXXXX").string();
+    std::string name = (fs::temp_directory_path(error) / ("locus-" + program + "-XXXXXX")).string();
     if (error || !::mkdtemp(name.data()))
         throw Error(Fault::unreadable, name + ": no folder can be made there, expected room for temporary files");
     path_ = name;

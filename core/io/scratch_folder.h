@@ -1,14 +1,16 @@
 #pragma once
-// A folder for what one run of the viewer makes for itself.
+// A folder for what one run of a program makes for itself.
 #include <filesystem>
+#include <string>
 
 namespace locus {
 
 /// A new, empty folder among the system's temporary files, removed with what it holds.
 class ScratchFolder {
 public:
-    /// Throws Error(unreadable) with one sentence where none can be made.
-    ScratchFolder();
+    /// It is called locus-<program>- and six letters.  Throws Error(unreadable) with one sentence where none can be
+    /// made.
+    explicit ScratchFolder(const std::string& program);
     ~ScratchFolder();
     ScratchFolder(const ScratchFolder&) = delete;
     ScratchFolder& operator=(const ScratchFolder&) = delete;
