@@ -1,5 +1,6 @@
 #include "core/cli/corpus.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -1,11 +1,13 @@
 #pragma once
 // From files and --text to documents of words.
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
 #include "core/text/word_list.h"
+
+namespace CLI {
+class App;
+}
 
 namespace locus::cli {
 

@@ -1,4 +1,5 @@
 // locus fill: the words a model puts in place of [MASK], or behind the text.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // locus rope: the angles of rotary positions, and how far their bound falls with distance.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <iostream>

@@ -1,4 +1,5 @@
 // locus text: models that count words, on files of the user.
+#include <CLI/CLI.hpp>
 #include <utility>
 #include <vector>
 

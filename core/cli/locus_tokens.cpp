@@ -1,4 +1,5 @@
 // locus tokens: what the model reads.
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 

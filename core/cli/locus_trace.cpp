@@ -1,4 +1,5 @@
 // locus trace: runs a model and keeps every stage that was asked for.
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>

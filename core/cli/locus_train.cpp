@@ -1,4 +1,5 @@
 // locus train: a model from a text file.
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,6 @@
 #include "core/cli/program.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <csignal>

@@ -1,13 +1,16 @@
 #pragma once
 // What every Locus program does around its work: options, one-sentence refusals, exit statuses, number formats.
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/check.h"
+
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace locus::cli {
 

@@ -1,7 +1,5 @@
 #pragma once
 // From --model, --text, --tokens, --mask, --input, --segment to a model and its input.
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,6 +9,10 @@
 #include "core/models/deberta.h"
 #include "core/models/model.h"
 #include "core/text/tokenizer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace locus::cli {
 

@@ -1,8 +1,10 @@
 #pragma once
 // The commands of locus text, one function each: it adds the command's options and says what to do with them.
-#include <CLI/CLI.hpp>
-
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace locus::cli {
 

@@ -1,5 +1,6 @@
 #include "core/cli/train_request.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 

@@ -1,10 +1,12 @@
 #pragma once
 // From options to what is trained on what.
-#include <CLI/CLI.hpp>
-
 #include <string>
 
 #include "core/training/training_run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace locus::cli {
 

@@ -1,4 +1,5 @@
 // locus bench: numbers with their targets, each measured in one run.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iostream>

@@ -1,6 +1,6 @@
 #pragma once
 // Right formulas by family, and those that several families share.
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "core/models/block.h"

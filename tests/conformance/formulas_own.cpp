@@ -1,4 +1,6 @@
 // Right formulas of cases that are a part of no model: linear attention, and a rotation behind a cached prefix.
+#include <nlohmann/json.hpp>
+
 #include "core/positions/rotary.h"
 #include "tests/conformance/formulas.h"
 #include "tests/conformance/linear_parts.h"

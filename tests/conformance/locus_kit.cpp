@@ -1,5 +1,6 @@
 // locus kit: cases for a port in any language, and the judgement of what it computed.
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 #include <iostream>
