@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/conformance/toy/mutation_gradients.h"
+#include "tests/conformance/toy/mutation_table.h"
 #include "tests/oracle_cases.h"
 
 using namespace locus;
@@ -26,7 +27,8 @@ std::string say(const Finding& finding) {
 }  // namespace
 
 TEST_CASE("gradient mutations: every slip is caught, named, and never misnamed", "[kit][mutation][gradients]") {
-    for (const KnownSlip& known : gradient_slips())
+    for (const KnownSlip& known : gradient_slips()) {
+        std::vector<Finding> all;
         for (const Family family : known.families) {
             INFO("mistake " << known.slip.mistake << ", variant " << known.slip.variant << ": " << known.what);
             bool caught = false, named = false;
@@ -34,6 +36,7 @@ TEST_CASE("gradient mutations: every slip is caught, named, and never misnamed",
                 if (range.content.family != family || (known.slip.mistake == 53) != (range.model != nullptr)) continue;
                 for (const Finding& finding : try_gradient_slip(known.slip, range)) {
                     INFO(say(finding));
+                    all.push_back(finding);
                     CHECK((finding.named == 0 || finding.named == known.slip.mistake));
                     if (finding.dump != "everything" || finding.first.empty()) continue;
                     caught = true;
@@ -47,6 +50,8 @@ TEST_CASE("gradient mutations: every slip is caught, named, and never misnamed",
             CHECK(caught);
             CHECK(named);
         }
+        check_row(table_row(known, all));
+    }
 }
 
 TEST_CASE("gradient mutations: a right backward pass raises no alarm", "[kit][mutation][gradients]") {

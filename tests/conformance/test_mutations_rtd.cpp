@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/conformance/recorded.h"
+#include "tests/conformance/toy/mutation_table.h"
 #include "tests/conformance/toy/recorded_training.h"
 
 using namespace locus;
@@ -50,7 +51,9 @@ TEST_CASE("mutations: ports of replaced-token detection and of SiFT", "[kit][mut
     for (const KnownSlip& known : training_slips()) {
         INFO("mistake " << known.slip.mistake << ", variant " << known.slip.variant << ": " << known.what);
         int named_whole = 0;
-        for (const Finding& finding : try_training_slip(known.slip, case_of(cases, known.slip))) {
+        const std::vector<Finding> all = try_training_slip(known.slip, case_of(cases, known.slip));
+        check_row(table_row(known, all));
+        for (const Finding& finding : all) {
             INFO(said(finding));
             CHECK((finding.named == 0 || finding.named == known.slip.mistake));
             CHECK(finding.equivalent.empty());

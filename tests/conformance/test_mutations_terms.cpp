@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/conformance/kit_fixture.h"
+#include "tests/conformance/toy/mutation_table.h"
 #include "tests/conformance/toy/term_slips.h"
 
 using namespace locus;
@@ -42,7 +43,9 @@ TEST_CASE("term ports: every slip is caught, named from a full dump, and never t
     for (const TermSlip& known : term_slips()) {
         INFO("mistake " << known.slip.mistake << ", variant " << known.slip.variant << ": " << known.what);
         std::size_t caught = 0;
-        for (const Finding& finding : try_term_slip(KitFixture::kit(), known)) {
+        const std::vector<Finding> all = try_term_slip(KitFixture::kit(), known);
+        check_row(table_row(known.slip, known.what, "", all));
+        for (const Finding& finding : all) {
             INFO(said(finding));
             const bool whole = finding.dump == "everything";
             caught += whole && !finding.first.empty();

@@ -290,58 +290,6 @@ bool TrainingPage::press(Scene& scene, const KeyPress& press) {
            move_cell(state.cell, state.locked, state.view, look_->length(), press);
 }
 
-std::vector<NamedMatrix> TrainingPage::numbers(const Scene& scene) {
-    if (!course_ || !look_) return {};
-    TrainingPageState state = scene.state.training;
-    fit(state);
-    std::vector<NamedMatrix> all;
-    const auto names = [](Index count, auto name) {
-        std::vector<std::string> list;
-        for (Index n = 0; n < count; ++n) list.push_back(name(n));
-        return list;
-    };
-    const std::size_t shown = shown_snapshot(state);
-    for (const TrainingPanel& panel : kTrainingPanels) {
-        all.push_back(
-            named_sheet(panel.stem, panel.title,
-                        look_->snapshots[shown]->trace.at("layer." + std::to_string(state.layer) + "." + panel.stem), 0,
-                        state.head));
-        all.back().rows = all.back().cols = look_->sentence.labels;
-    }
-    const auto step_name = [&](Index n) {
-        return "step " + std::to_string(course_->snapshots[static_cast<std::size_t>(n)].step);
-    };
-    const auto count = static_cast<Index>(std::min(look_->snapshots.size(), course_->snapshots.size()));
-    const HeadFilm film = head_film(*look_, state.layer, state.head);
-    for (const auto& [id, curves] : {std::pair("curve c2p", &film.c2p), std::pair("curve p2c", &film.p2c)}) {
-        Matrix<double> means(2 * kCurveReach + 1, count);
-        for (Index n = 0; n < count; ++n)
-            means.col(n) = Eigen::Map<const Eigen::VectorXd>(curves->means[static_cast<std::size_t>(n)].data(),
-                                                             2 * kCurveReach + 1);
-        all.push_back(named_matrix(id, std::string(id) + " over distance", id, means));
-        all.back().rows = names(means.rows(), [](Index n) { return whole(n - kCurveReach); });
-        all.back().cols = names(count, step_name);
-    }
-    Matrix<double> snapshots(count, 3);
-    for (Index n = 0; n < count; ++n) {
-        const CourseSnapshot& one = course_->snapshots[static_cast<std::size_t>(n)];
-        snapshots.row(n) << one.seconds, one.loss, one.heldout;
-    }
-    all.push_back(named_matrix("snapshots", "snapshots", "snapshots", snapshots));
-    all.back().rows = names(count, step_name);
-    all.back().cols = {"seconds", "training loss", "held-out loss"};
-    if (course_->steps.empty()) return all;
-    Matrix<double> steps(static_cast<Index>(course_->steps.size()), 2);
-    for (Index n = 0; n < steps.rows(); ++n) {
-        const CourseStep& one = course_->steps[static_cast<std::size_t>(n)];
-        steps.row(n) << one.seconds, one.loss;
-    }
-    all.push_back(named_matrix("loss", "training loss", "loss", steps));
-    all.back().rows = names(steps.rows(), [](Index n) { return "step " + std::to_string(n + 1); });
-    all.back().cols = {"seconds", "training loss"};
-    return all;
-}
-
 std::unique_ptr<Page> make_training_page() { return std::make_unique<TrainingPage>(); }
 
 }  // namespace locus
