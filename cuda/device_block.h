@@ -106,6 +106,13 @@ public:
         for (int step = 1; step <= 2; step *= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     }
 
+    /// Every lane of a warp gets the sum of its 32 numbers.
+    template <class F>
+    __device__ void warp_sum(F f) {
+        float& value = f(lane_);
+        for (int step = 1; step <= 16; step *= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
+    }
+
     /// 2^x within 2 units in the last place; results below 2^-126 are 0.
     __device__ static float exp2(float x) {
         float y;

@@ -13,7 +13,7 @@ public:
     ~Event() { cudaEventDestroy(event_); }
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
-    void record() { LOCUS_CUDA_CHECK(cudaEventRecord(event_)); }
+    void record(cudaStream_t stream = nullptr) { LOCUS_CUDA_CHECK(cudaEventRecord(event_, stream)); }
     /// Milliseconds; waits until the device has come here.
     float since(const Event& start) {
         float milliseconds = 0;
@@ -26,15 +26,15 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
-/// Milliseconds of every round, in rising order.
+/// Milliseconds of every round on the stream, in rising order.
 template <class Work>
-std::vector<double> times_of(int rounds, Work work) {
+std::vector<double> times_of(int rounds, Work work, cudaStream_t stream = nullptr) {
     std::vector<double> times;
     Event start, end;
     for (int round = 0; round < rounds; ++round) {
-        start.record();
+        start.record(stream);
         work();
-        end.record();
+        end.record(stream);
         times.push_back(end.since(start));
     }
     std::sort(times.begin(), times.end());

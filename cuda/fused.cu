@@ -9,7 +9,7 @@ namespace locus::cuda {
 namespace {
 
 template <class Scalar>
-FusedOutput run(const FusedInput& input, const BucketLine& line) {
+FusedOutput run(const FusedInput& input, const BucketLine& line, ForwardPath path) {
     const DeviceInput<Scalar> device(input, line);
     const FusedSizes& sizes = device.sizes();
     FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
@@ -21,7 +21,7 @@ FusedOutput run(const FusedInput& input, const BucketLine& line) {
     ForwardArguments<Scalar> args = device.arguments(input);
     args.context = rows_of<Scalar>(context, input.q.shape());
     args.log_sum = log_sum.data();
-    launch_fused_forward(args, static_cast<int>(sizes.width));
+    launch_fused_forward(args, static_cast<int>(sizes.width), nullptr, path);
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
 
     download(context, output.context);
@@ -31,15 +31,16 @@ FusedOutput run(const FusedInput& input, const BucketLine& line) {
 
 }  // namespace
 
-FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision) {
+FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision,
+                            ForwardPath path) {
     check_options(input, line);
     switch (precision) {
         case FusedPrecision::f16:
-            return run<Half>(input, line);
+            return run<Half>(input, line, path);
         case FusedPrecision::bf16:
-            return run<Bfloat16>(input, line);
+            return run<Bfloat16>(input, line, path);
         default:
-            return run<float>(input, line);
+            return run<float>(input, line, path);
     }
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // Disentangled attention in one kernel: scores, softmax and context without a [B,H,Tq,Tk] tensor in global memory and
 // without a table of position scores there.  The CPU twin is the sum of core/attention/disentangled.h, softmax.h and
-// probs v; the kernels are fused_forward.h (tensor cores) and portable_forward.h (any width, float32).
+// probs v; the kernels are hopper_forward.h and fused_forward.h (tensor cores) and
+// portable_forward.h (any width, float32).
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace locus::cuda {
 
 /// The numbers that are multiplied.  Sums, scores and softmax are float32 in each.
 enum class FusedPrecision { f32, f16, bf16 };
+
+/// Which forward kernel: the first in this order that serves, or one by name: warpgroup products and copy engine of
+/// compute capability 9.0 (hopper_forward.h), tensor cores of any device (fused_forward.h), no tensor cores
+/// (portable_forward.h).
+enum class ForwardPath { fastest, hopper, tensor_cores, portable };
 
 /// Host tensors; float32 here, rounded to the precision on the way.
 struct FusedInput {
@@ -32,8 +38,9 @@ struct FusedOutput {
 /// context = dropout(softmax(scale (q k^T + q k_r[delta] + k q_r[delta]))) v; rows without a visible key are zeros.
 /// line: of the longest sample's Tq x Tk pairs, and never falling.
 /// Throws Error(usage) that names what does not fit, Error(unsupported) in one sentence where there is no device, it
-/// has too little memory, or the width is no multiple of 8 up to 256.
-FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision);
+/// has too little memory, the width is no multiple of 8 up to 256, or the named kernel does not serve.
+FusedOutput fused_attention(const FusedInput& input, const BucketLine& line, FusedPrecision precision,
+                            ForwardPath path = ForwardPath::fastest);
 
 struct FusedGradients {
     Tensor<float> q, k, v;   // each as its input

@@ -34,10 +34,11 @@ struct ForwardArguments {
     // Packed samples: where each begins, [B+1]; nullptr: padded, every sample has `queries` and `keys`.
     const int *first_query = nullptr, *first_key = nullptr;
     int batch = 0, heads = 0;
-    int queries = 0, keys = 0;  // of the longest sample
-    float scale = 1;            // 1 / sqrt(n d)
-    float dropout = 0;          // share of probabilities that are dropped
-    std::uint64_t seed = 0;     // of the dropout
+    int queries = 0, keys = 0;          // of the longest sample
+    int all_queries = 0, all_keys = 0;  // packed: of all samples together; 0: unknown, which the copy engine needs
+    float scale = 1;                    // 1 / sqrt(n d)
+    float dropout = 0;                  // share of probabilities that are dropped
+    std::uint64_t seed = 0;             // of the dropout
 
     constexpr Tokens queries_of(int b) const {
         return first_query ? Tokens{first_query[b], first_query[b + 1] - first_query[b]} : Tokens{0, queries};

@@ -239,7 +239,9 @@ private:
     /// Scores and the probabilities' gradients become probabilities and the scores' gradients.
     constexpr void differentiate(Lane& r, int inner0) const {
         const ForwardArguments<Scalar>& forward = side_.forward();
-        const std::uint32_t key = forward.dropout > 0 ? dropout_key(forward.seed, sample_ * forward.heads + head_) : 0;
+        const std::uint32_t key =
+            forward.dropout > 0 ? dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_))
+                                : 0;
         unrolled<tile_inner / 8>([&](auto n) {
             unrolled<2>([&](auto below) {
                 const int outer = first_row(r) + r.group() + 8 * below;

@@ -113,7 +113,10 @@ public:
         args.line = {device_rows_.data(), static_cast<int>(sizes_.keys) - 1};
         args.table_rows = static_cast<int>(sizes_.table);
         if (input.visible_keys.size() > 0) args.visible_keys = visible_.data();
-        if (!input.lengths.empty()) args.first_query = args.first_key = device_starts_.data();
+        if (!input.lengths.empty()) {
+            args.first_query = args.first_key = device_starts_.data();
+            args.all_queries = args.all_keys = starts_.back();
+        }
         args.batch = static_cast<int>(sizes_.batch);
         args.heads = static_cast<int>(sizes_.heads);
         args.queries = static_cast<int>(sizes_.queries);

@@ -8,15 +8,18 @@
 
 namespace locus::cuda {
 
-/// The kernel for a width and a number of table rows on this device, and waits for nothing.  stream: a cudaStream_t, or
-/// nullptr.  Scalar: float, Half, Bfloat16.
-/// Throws Error(unsupported) if the width is no multiple of 8 up to 256, or a call fails.
+/// Starts the kernel for a width and a number of table rows on this device, and waits for nothing.  stream: a
+/// cudaStream_t, or nullptr.  Scalar: float, Half, Bfloat16.
+/// Throws Error(unsupported) if the width is no multiple of 8 up to 256, the named kernel does not serve, or a call
+/// fails.
 template <class Scalar>
-void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream = nullptr);
+void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream = nullptr,
+                          ForwardPath path = ForwardPath::fastest);
 
-/// Tensor cores or portable, and the tile: "128 x 64", for people.
+/// Which kernel it would be, and its tile: "Hopper, tile 128 x 64", for people.
 template <class Scalar>
-std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width);
+std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width,
+                                 ForwardPath path = ForwardPath::fastest);
 
 /// All kernels of the backward pass, one after the other; `reached`, `columns` and the memory between the kernels are
 /// the caller's to fill in.  The same bits on every run.

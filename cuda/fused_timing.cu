@@ -105,11 +105,11 @@ void measure(TimedKernel& timed, int rounds, Launch launch) {
 }
 
 template <class Scalar>
-TimedKernel time_forward(const TimedShape& shape, int rounds) {
+TimedKernel time_forward(const TimedShape& shape, int rounds, ForwardPath path) {
     const TimedInput<Scalar> input(shape);
     TimedKernel timed;
-    timed.choice = fused_forward_choice(input.args, shape.width);
-    measure(timed, rounds, [&] { launch_fused_forward(input.args, shape.width); });
+    timed.choice = fused_forward_choice(input.args, shape.width, path);
+    measure(timed, rounds, [&] { launch_fused_forward(input.args, shape.width, nullptr, path); });
     return timed;
 }
 
@@ -150,14 +150,14 @@ TimedKernel time_backward(const TimedShape& shape, int rounds) {
 
 }  // namespace
 
-TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds) {
+TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds, ForwardPath path) {
     switch (precision) {
         case FusedPrecision::f16:
-            return time_forward<Half>(shape, rounds);
+            return time_forward<Half>(shape, rounds, path);
         case FusedPrecision::bf16:
-            return time_forward<Bfloat16>(shape, rounds);
+            return time_forward<Bfloat16>(shape, rounds, path);
         default:
-            return time_forward<float>(shape, rounds);
+            return time_forward<float>(shape, rounds, path);
     }
 }
 

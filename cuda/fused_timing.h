@@ -20,8 +20,10 @@ struct TimedKernel {
 };
 
 /// Random inputs on the device, some rounds to warm up, then so many measured ones.
-/// Throws Error(unsupported) in one sentence where there is no device or too little memory.
-TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);
+/// Throws Error(unsupported) in one sentence where there is no device, too little memory, or the named kernel does not
+/// serve.
+TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision, int rounds = 30,
+                               ForwardPath path = ForwardPath::fastest);
 
 /// The same for all kernels of the backward pass together; extra_bytes counts what lies between them.
 TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);

@@ -12,6 +12,15 @@ inline int most_shared_bytes() {
     return bytes;
 }
 
+/// True on compute capability 9.0, whose own instructions no other device knows.
+inline bool is_hopper() {
+    int device = 0, major = 0, minor = 0;
+    LOCUS_CUDA_CHECK(cudaGetDevice(&device));
+    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    return major == 9 && minor == 0;
+}
+
 inline void check_width(int width) {
     if (width < 8 || width > 256 || width % 8 != 0)
         throw Error(Fault::unsupported, "CUDA: the fused kernels have no head width " + std::to_string(width) +

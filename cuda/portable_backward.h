@@ -181,7 +181,8 @@ private:
 
     constexpr float factor(int i, int j) const {
         const ForwardArguments<Scalar>& forward = side_.forward();
-        return dropout_factor(dropout_key(forward.seed, sample_ * forward.heads + head_), forward.dropout, i, j);
+        return dropout_factor(dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_)),
+                              forward.dropout, i, j);
     }
 
     constexpr int existing(int inner0) const { return smaller(kTile, inner_.count - inner0); }

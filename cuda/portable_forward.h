@@ -141,7 +141,8 @@ private:
     /// What dropout makes of a probability: 0, or 1 / (1 - share).
     constexpr float kept(int i, int j) const {
         if (args_.dropout == 0) return 1;
-        return dropout_factor(dropout_key(args_.seed, sample_ * args_.heads + head_), args_.dropout, i, j);
+        return dropout_factor(dropout_key(args_.seed, static_cast<std::uint32_t>(sample_ * args_.heads + head_)),
+                              args_.dropout, i, j);
     }
 
     constexpr void gather(Lane& r) const {

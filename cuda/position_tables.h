@@ -5,6 +5,22 @@
 
 namespace locus::cuda {
 
+/// What was kept as a half.
+template <class Block, class Lane>
+constexpr float half_at(Block& block, const Lane& r, const std::uint16_t* place) {
+    return to_float(Half{block.load(r, place)});
+}
+
+/// The lane's four numbers of a 16 x 8 piece of a table, scaled, as halves.
+template <class Block, class Lane>
+constexpr void keep_piece(Block& block, Lane& r, const float (&c)[4], float scale, std::uint16_t* table, int stride,
+                          int first_row, int first_column) {
+    unrolled<4>([&](auto n) {
+        const int row = first_row + r.group() + n / 2 * 8, column = first_column + 2 * r.pair() + n % 2;
+        block.store(r, table + row * stride + column, to_finite_half(c[n] * scale).bits);
+    });
+}
+
 /// A Block of so many threads, whose lanes have b[4] and table[4] for what is on its way.
 template <class Scalar, int width, int threads, class Block>
 class PositionTables {
@@ -25,7 +41,9 @@ public:
                 block_.each([](auto& r) { clear(r.table); });
                 operands_.multiply(
                     window, [&](auto&) { return column; }, left, [](auto& r) -> auto& { return r.table; });
-                block_.each([&](auto& r) { keep_piece(r, table, stride, 16 * r.warp(), first + column); });
+                block_.each([&](auto& r) {
+                    keep_piece(block_, r, r.table, scale_, table, stride, 16 * r.warp(), first + column);
+                });
             }
             block_.sync();
         }
@@ -52,26 +70,18 @@ public:
                 window, [&](auto& r) { return smaller(wished(r), columns - 8); }, left,
                 [](auto& r) -> auto& { return r.table; });
             block_.each([&](auto& r) {
-                if (wished(r) < columns) keep_piece(r, table, stride, r.warp() % kBands * 16, wished(r));
+                if (wished(r) < columns)
+                    keep_piece(block_, r, r.table, scale_, table, stride, r.warp() % kBands * 16, wished(r));
             });
         }
     }
 
     template <class Lane>
     constexpr float at(const Lane& r, const std::uint16_t* place) const {
-        return to_float(Half{block_.load(r, place)});
+        return half_at(block_, r, place);
     }
 
 private:
-    /// A 16 x 8 piece of a table, scaled, as halves.
-    template <class Lane>
-    constexpr void keep_piece(Lane& r, std::uint16_t* table, int stride, int first_row, int first_column) const {
-        for (int n = 0; n < 4; ++n) {
-            const int row = first_row + r.group() + n / 2 * 8, column = first_column + 2 * r.pair() + n % 2;
-            block_.store(r, table + row * stride + column, to_finite_half(r.table[n] * scale_).bits);
-        }
-    }
-
     Block& block_;
     OperandRows<Scalar, width, threads, Block> operands_;
     float scale_;

@@ -1,8 +1,13 @@
 // The same functions in a build without CUDA: each says so.  The twins of the terms are in unavailable_twins.cpp.
+#include "cuda/cublas.h"
+#include "cuda/deberta_blocks.h"
+#include "cuda/deberta_timing.h"
 #include "cuda/fused.h"
 #include "cuda/fused_timing.h"
 #include "cuda/ladder/rungs.h"
+#include "cuda/products.h"
 #include "cuda/runtime.h"
+#include "cuda/timed_problem.h"
 
 namespace locus::cuda {
 
@@ -19,15 +24,91 @@ bool available() { return false; }
 std::string why_unavailable() { return "no CUDA device (built without CUDA)"; }
 std::string device_name() { return ""; }
 
-TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int) { refuse(); }
+TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int, ForwardPath) { refuse(); }
 TimedKernel time_fused_backward(const TimedShape&, FusedPrecision, int) { refuse(); }
 double device_bandwidth() { refuse(); }
 Tensor<float> climb(Rung, const FusedInput&, const BucketLine&) { refuse(); }
 double time_rung(Rung, const FusedInput&, const BucketLine&, int) { refuse(); }
-FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision) { refuse(); }
+FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision, ForwardPath) { refuse(); }
 FusedGradients fused_attention_backward(const FusedInput&, const FusedOutput&, const Tensor<float>&, const BucketLine&,
                                         FusedPrecision) {
     refuse();
 }
+
+struct TimedProblem::OnDevice {};
+TimedProblem::TimedProblem(const FusedInput&, const BucketLine&, FusedPrecision, const Tensor<float>&) { refuse(); }
+TimedProblem::~TimedProblem() = default;
+double TimedProblem::forward() { refuse(); }
+double TimedProblem::backward() { refuse(); }
+Tensor<float> TimedProblem::context() const { refuse(); }
+FusedGradients TimedProblem::gradients() const { refuse(); }
+std::string TimedProblem::forward_choice() const { refuse(); }
+std::string TimedProblem::backward_choice() const { refuse(); }
+
+const char* name_of(ProductsBy by) { return by == ProductsBy::cublas ? "cublas" : "own"; }
+Matrix<float> product(const Matrix<float>&, const Matrix<float>&, const RowVector<float>&, const Activation*,
+                      FusedPrecision, ProductsBy) {
+    refuse();
+}
+Products::Products(ProductsBy) { refuse(); }
+Products::~Products() = default;
+std::string Products::name() const { refuse(); }
+template <class Scalar>
+void Products::multiply(const ProductArguments<Scalar>&, void*) const {
+    refuse();
+}
+template <class Scalar>
+std::string product_choice(const ProductArguments<Scalar>&) {
+    refuse();
+}
+template void Products::multiply<float>(const ProductArguments<float>&, void*) const;
+template void Products::multiply<Half>(const ProductArguments<Half>&, void*) const;
+template void Products::multiply<Bfloat16>(const ProductArguments<Bfloat16>&, void*) const;
+template std::string product_choice<float>(const ProductArguments<float>&);
+template std::string product_choice<Half>(const ProductArguments<Half>&);
+template std::string product_choice<Bfloat16>(const ProductArguments<Bfloat16>&);
+
+struct Cublas::Library {};
+const std::vector<std::string>& Cublas::libraries() {
+    static const std::vector<std::string> names;
+    return names;
+}
+Cublas::Cublas(const std::vector<std::string>&) { refuse(); }
+Cublas::~Cublas() = default;
+std::string Cublas::name() const { refuse(); }
+template <class Scalar>
+void Cublas::multiply(const SheetProducts<Scalar>&, void*) {
+    refuse();
+}
+template void Cublas::multiply<float>(const SheetProducts<float>&, void*);
+template void Cublas::multiply<Half>(const SheetProducts<Half>&, void*);
+template void Cublas::multiply<Bfloat16>(const SheetProducts<Bfloat16>&, void*);
+
+template <class Scalar>
+struct DebertaBlocks<Scalar>::Parts {};
+template <class Scalar>
+DebertaBlocks<Scalar>::DebertaBlocks(const DebertaConfig&, std::shared_ptr<const WeightSource>, ProductsBy) {
+    refuse();
+}
+template <class Scalar>
+DebertaBlocks<Scalar>::~DebertaBlocks() = default;
+template <class Scalar>
+Tensor<float> DebertaBlocks<Scalar>::last_output(const ModelInput&, const DebertaOptions&, SampleRows) {
+    refuse();
+}
+template <class Scalar>
+TimedKernel DebertaBlocks<Scalar>::time(const ModelInput&, const DebertaOptions&, SampleRows, bool, int) {
+    refuse();
+}
+template <class Scalar>
+std::string DebertaBlocks<Scalar>::products() const {
+    refuse();
+}
+template class DebertaBlocks<float>;
+template class DebertaBlocks<Half>;
+template class DebertaBlocks<Bfloat16>;
+
+DebertaConfig v3_base_config() { refuse(); }
+TimedEncoder time_encoder(const DebertaConfig&, int, int, FusedPrecision, ProductsBy, int) { refuse(); }
 
 }  // namespace locus::cuda

@@ -1,9 +1,10 @@
 #pragma once
-// The ladder: disentangled attention five times, each rung one file that says what changed.  float32, one thread a cell
+// The ladder: disentangled attention six times, each rung one file that says what changed.  float32, one thread a cell
 // until the fourth rung, and all of them the same context.
 //
 //   1 naive        naive.h        three dot products a score; scores, probabilities and context each in memory
 //   2 gather       gather.h       two tables of products, and an index gathers from them: what frameworks do
+//     + cuBLAS     cublas_gather.h  the same with products from a library, where it is installed
 //   3 slices       slices.h       the same tables; the row is a function of i - j, so one pass adds all three terms
 //   4 flash table  flash_table.h  the tables stay in memory, scores and probabilities never get there
 //   5 fused        ../fused_forward.h, ../portable_forward.h   the tables do not get there either
@@ -15,20 +16,22 @@
 
 namespace locus::cuda {
 
-enum class Rung { naive, gather, slices, flash_table, fused };
+enum class Rung { naive, gather, cublas_gather, slices, flash_table, fused };
 
 struct NamedRung {
     Rung rung;
     const char* name;
 };
-inline constexpr std::array<NamedRung, 5> kLadder = {{{Rung::naive, "naive"},
+inline constexpr std::array<NamedRung, 6> kLadder = {{{Rung::naive, "naive"},
                                                       {Rung::gather, "gather"},
+                                                      {Rung::cublas_gather, "gather, cuBLAS"},
                                                       {Rung::slices, "slices"},
                                                       {Rung::flash_table, "flash with tables"},
                                                       {Rung::fused, "fused"}}};
 
 /// The context [B,H,Tq,d] of padded samples with both terms, without hidden keys or dropout, computed on that rung.
-/// Throws Error(usage) for an input that has other things, and what fused_attention throws.
+/// Throws Error(usage) for an input that has other things, what fused_attention throws, and Error(unsupported) if the
+/// rung needs cuBLAS and it is not installed.
 Tensor<float> climb(Rung rung, const FusedInput& input, const BucketLine& line);
 
 /// Milliseconds of one whole rung, its passes together, median of the rounds; everything lies on the device before.

@@ -63,21 +63,30 @@ void with_rung(Rung rung, const Place& place, const Problem& at, Use use) {
             return use(Slices<Place>(place, at));
         case Rung::flash_table:
             return use(FlashTable<Place>(place, at));
+        case Rung::cublas_gather:
+            throw Error(Fault::usage, "the ladder's rung with bought products is given what multiplies");
         case Rung::fused:
-            throw Error(Fault::usage, "the ladder's fifth rung is the fused kernel itself");
+            throw Error(Fault::usage, "the ladder's last rung is the fused kernel itself");
     }
 }
 
-/// The context on the place, brought back.
-template <class Place>
-Tensor<float> climb(Rung rung, const Place& place, const FusedInput& input, const BucketLine& line) {
+/// The context on the place, brought back.   run(at, context): computes everything.
+template <class Place, class Run>
+Tensor<float> climb_with(const Place& place, const FusedInput& input, const BucketLine& line, Run run) {
     check_input(input);
     const Problems<Place> problem(place, input, line);
     Tensor<float> result(input.q.shape());
     auto context = place.template room<float>(static_cast<std::size_t>(result.size()));
-    with_rung(rung, place, problem.at(), [&](auto&& steps) { steps.run(context.data()); });
+    run(problem.at(), context.data());
     place.download(context, result.data());
     return result;
+}
+
+template <class Place>
+Tensor<float> climb(Rung rung, const Place& place, const FusedInput& input, const BucketLine& line) {
+    return climb_with(place, input, line, [&](const Problem& at, float* context) {
+        with_rung(rung, place, at, [&](auto&& steps) { steps.run(context); });
+    });
 }
 
 }  // namespace locus::cuda::ladder

@@ -1,6 +1,7 @@
 #include "tests/bench/peer.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,8 +18,12 @@ namespace locus::bench {
 
 namespace {
 
+/// Beside the program where it was carried elsewhere, else where it was built from.
 const std::filesystem::path& script() {
-    static const std::filesystem::path path = std::filesystem::path(LOCUS_TESTS) / "bench" / "peers.py";
+    static const std::filesystem::path path = [] {
+        const std::filesystem::path beside = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "peers.py";
+        return std::filesystem::exists(beside) ? beside : std::filesystem::path(LOCUS_TESTS) / "bench" / "peers.py";
+    }();
     return path;
 }
 
@@ -75,11 +80,21 @@ Peer::~Peer() {
     if (process_ != 0) waitpid(process_, nullptr, 0);
 }
 
-nlohmann::json Peer::ask(const nlohmann::json& request) {
+nlohmann::json Peer::ask(const nlohmann::json& request, int seconds) {
     std::fputs((request.dump() + "\n").c_str(), requests_);
     std::fflush(requests_);
+    // An answer is one line and nothing is left of the one before, so what is waited for is in the pipe.
+    pollfd waiting{fileno(answers_), POLLIN, 0};
+    if (seconds > 0 && poll(&waiting, 1, seconds * 1000) == 0) {
+        ended_ = true;
+        kill(process_, SIGKILL);
+        throw Error(Fault::unreadable, "bench: the peer did not answer within " + std::to_string(seconds) + " seconds");
+    }
     const nlohmann::json answer = nlohmann::json::parse(read_line(answers_), nullptr, false);
-    if (answer.is_discarded()) throw Error(Fault::unreadable, "bench: the peer ended instead of answering");
+    if (answer.is_discarded()) {
+        ended_ = true;
+        throw Error(Fault::unreadable, "bench: the peer ended instead of answering");
+    }
     if (answer.contains("error"))
         throw Error(Fault::unreadable, "bench: the peer says " + answer["error"].get<std::string>());
     return answer;

@@ -13,14 +13,17 @@ namespace locus::bench {
 /// tests/bench/peers.py under some Python.  One request at a time.
 class Peer {
 public:
-    /// Throws Error(unreadable) if the interpreter does not start.
+    /// Throws Error(unreadable) if there is no pipe; missing() says what keeps the interpreter or torch from starting.
     explicit Peer(const std::string& python);
     ~Peer();
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
 
-    /// Sends one request and waits for its answer.  Throws Error(unreadable) with the peer's own sentence.
-    nlohmann::json ask(const nlohmann::json& request);
+    /// Sends one request and waits for its answer, so many seconds at most; 0: for ever.  Who does not answer in time
+    /// is ended.  Throws Error(unreadable) with the peer's own sentence.
+    nlohmann::json ask(const nlohmann::json& request, int seconds = 0);
+    /// Whether it can be asked: it started, and has not ended since.
+    bool runs() const { return process_ != 0 && missing_.empty() && !ended_; }
     /// What keeps it from working ("No module named 'torch'"); empty if nothing does.
     const std::string& missing() const { return missing_; }
     /// "torch 2.15.0, transformers 5.23.0"
@@ -29,6 +32,7 @@ public:
 private:
     std::FILE *requests_ = nullptr, *answers_ = nullptr;
     int process_ = 0;
+    bool ended_ = false;
     std::string missing_, versions_;
 };
 

@@ -3,26 +3,59 @@
 
   python3 tests/bench/peers.py setup FOLDER    makes a venv there with torch and transformers from PyPI
                                                (about 6 GB; nothing else in the project installs anything)
+      --cuda                                   and the attention packages of `locus bench cuda --against torch`
+      --wheels DIR                             asks nobody: the venv sees this Python's packages and the wheels in DIR
   FOLDER/bin/python tests/bench/peers.py serve answers `locus bench attention --against torch`: one JSON request
                                                per line on stdin, one JSON answer per line on stdout
 
 Requests: {"do": "versions"}, {"do": "core", ...}, {"do": "encoder", ...}, {"do": "train", ...} load tensors and name
 the peers; {"do": "memory"} tells the peak resident memory;
 {"do": "run", "peer": NAME} times one call; {"do": "save", "peer": NAME, "file": F} writes its output as raw float32.
+Those of the GPU stand in peers_cuda.py.
 """
+import argparse
+import glob
 import json
 import os
 import subprocess
 import sys
 import time
+import zipfile
+
+PACKAGES = ["torch", "transformers", "numpy"]
+CUDA_PACKAGES = ["einops", "flashdeberta==0.0.8", "disentangled-flash==1.1.1"]
 
 
-def setup(folder):
+def setup(folder, cuda, wheels):
     import venv
 
-    print(f"making {folder} with torch and transformers from PyPI", flush=True)
+    if wheels:
+        return setup_from_wheels(folder, wheels)
+    packages = PACKAGES + (CUDA_PACKAGES if cuda else [])
+    print(f"making {folder} with {', '.join(packages)} from PyPI", flush=True)
     venv.create(folder, with_pip=True)
-    subprocess.check_call([os.path.join(folder, "bin", "python"), "-m", "pip", "install", "torch", "transformers", "numpy"])
+    subprocess.check_call([os.path.join(folder, "bin", "python"), "-m", "pip", "install", *packages])
+
+
+def setup_from_wheels(folder, wheels):
+    """Without a network and without pip: wheels of Python alone are archives of what an installation is."""
+    import venv
+
+    files = sorted(glob.glob(os.path.join(wheels, "*.whl")))
+    if not files:
+        sys.exit(f"peers.py: {wheels} holds no wheels (*.whl)")
+    for file in files:
+        if not file.endswith("-none-any.whl"):
+            sys.exit(f"peers.py: {file} is built for one machine, expected a wheel of Python alone (-none-any.whl)")
+    print(f"making {folder} with {', '.join(os.path.basename(file) for file in files)}", flush=True)
+    venv.create(folder, with_pip=False)
+    site = glob.glob(os.path.join(folder, "lib", "python*", "site-packages"))[0]
+    for file in files:
+        with zipfile.ZipFile(file) as wheel:
+            wheel.extractall(site)
+    # Everything else, torch foremost, is this Python's; what stands in the folder goes first.
+    with open(os.path.join(site, "this_python.pth"), "w") as paths:
+        paths.writelines(path + "\n" for path in sys.path if path.endswith(("site-packages", "dist-packages")))
 
 
 def load_tensor(path, shape):
@@ -241,6 +274,10 @@ def answer(request, state):
     import torch
 
     do = request["do"]
+    if do in ("packages", "open", "model", "call", "take", "close"):
+        import peers_cuda
+
+        return peers_cuda.answer(request, state)
     if do == "versions":
         import transformers
 
@@ -295,9 +332,12 @@ def serve():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3 and sys.argv[1] == "setup":
-        setup(sys.argv[2])
-    elif len(sys.argv) == 2 and sys.argv[1] == "serve":
-        serve()
-    else:
-        sys.exit(__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    making = verbs.add_parser("setup")
+    making.add_argument("folder")
+    making.add_argument("--cuda", action="store_true")
+    making.add_argument("--wheels", metavar="DIR")
+    verbs.add_parser("serve")
+    given = parser.parse_args()
+    serve() if given.verb == "serve" else setup(given.folder, given.cuda, given.wheels)

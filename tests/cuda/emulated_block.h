@@ -35,6 +35,8 @@ public:
         else
             for (std::size_t n = lanes_.size(); n-- > 0;) f(lanes_[n]);
     }
+    virtual ~EmulatedBlock() = default;
+
     void sync() { ++epoch_; }
     void arrive() {
         for (const Copy& copy : copies_) {
@@ -61,6 +63,7 @@ public:
     }
     void copy16(Lane& r, void* to, const void* from) {
         if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) throw std::logic_error("16 bytes from a place between");
+        if (is_guard(from)) throw std::logic_error("16 bytes from beyond the rows that are there");
         touch(r.thread, to, 16, true);
         Copy copy{place_of(to), {}};
         if (copy.to % 16 != 0) throw std::logic_error("16 bytes to a place between");
@@ -128,12 +131,20 @@ public:
     void quad_sum(F f) {
         quads(f, [](float x, float y) { return x + y; });
     }
+    template <class F>
+    void warp_sum(F f) {
+        for (std::size_t warp = 0; warp < lanes_.size(); warp += 32) {
+            float sum = 0;
+            for (std::size_t n = 0; n < 32; ++n) sum += f(lanes_[warp + n]);
+            for (std::size_t n = 0; n < 32; ++n) f(lanes_[warp + n]) = sum;
+        }
+    }
     static float exp2(float x) { return std::exp2(x); }
 
-private:
+protected:
     struct Watched {
         int writer = -1, reader = -1;  // of this epoch; -2: several
-        long written = -1, read = -1;  // in which epoch
+        long written = -1, read = -1;  // in which epoch; 0: before the first
         bool on_its_way = false;
     };
     struct Copy {
@@ -141,6 +152,14 @@ private:
         unsigned char bytes[16];
     };
 
+    /// What guarded.h puts around buffers: the quiet NaN of halves or of bfloats, eight times.
+    static bool is_guard(const void* from) {
+        std::uint16_t halves[8];
+        std::memcpy(halves, from, sizeof halves);
+        for (const std::uint16_t one : halves)
+            if (one != halves[0]) return false;
+        return halves[0] == 0x7e00 || halves[0] == 0x7fc0;
+    }
     template <class Scalar>
     static float number(std::uint32_t pair, std::size_t which) {
         return cuda::to_float(Scalar{static_cast<std::uint16_t>(which ? pair >> 16 : pair)});
@@ -158,18 +177,20 @@ private:
         if (place >= memory_.size()) throw std::logic_error("beyond the shared memory");
         return place;
     }
-    void touch(int thread, const void* at, std::size_t bytes, bool writes) {
+    [[noreturn]] static void refuse(const char* what, std::size_t byte) {
+        throw std::logic_error(std::string(what) + ": byte " + std::to_string(byte) + " of shared memory");
+    }
+    virtual void touch(int thread, const void* at, std::size_t bytes, bool writes) {
         const std::size_t first = place_of(at);
         if (first + bytes > memory_.size()) throw std::logic_error("beyond the shared memory");
         for (std::size_t n = first; n < first + bytes; ++n) {
             Watched& byte = watched_[n];
-            const std::string where = " byte " + std::to_string(n) + " of shared memory";
-            if (byte.on_its_way) throw std::logic_error("touched on its way:" + where);
-            if (!writes && byte.written < 0) throw std::logic_error("read before it was written:" + where);
+            if (byte.on_its_way) refuse("touched on its way", n);
+            if (!writes && byte.written < 0) refuse("read before it was written", n);
             if (byte.written == epoch_ && byte.writer != thread)
-                throw std::logic_error("written and touched by two threads without a barrier:" + where);
+                refuse("written and touched by two threads without a barrier", n);
             if (writes && byte.read == epoch_ && byte.reader != thread)
-                throw std::logic_error("read and written by two threads without a barrier:" + where);
+                refuse("read and written by two threads without a barrier", n);
             if (writes) {
                 byte.writer = thread;
                 byte.written = epoch_;
@@ -184,7 +205,7 @@ private:
     std::vector<unsigned char> memory_;
     std::vector<Watched> watched_;
     std::vector<Copy> copies_;
-    long epoch_ = 0;
+    long epoch_ = 1;
     unsigned turn_ = 0;
 };
 

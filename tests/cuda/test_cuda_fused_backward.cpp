@@ -243,7 +243,7 @@ private:
                         args_.forward.scale};
         if (one_.c2p) one.head.k_r = rows(k_r_, h * table, table);
         if (one_.p2c) one.head.q_r = rows(q_r_, h * table, table);
-        complete(one, one_, b, cuda::dropout_key(args_.forward.seed, static_cast<int>(b * kHeads + h)));
+        complete(one, one_, b, dropout_key(args_.forward.seed, static_cast<std::uint32_t>(b * kHeads + h)));
         return one;
     }
 
@@ -318,6 +318,7 @@ TEST_CASE("emulation: fused backward with other tiles, widths and numbers of que
     check_case<Bfloat16, 128, 64, 32, 16>({65, 31, 512});
     check_case<Half, 64, 32, 32>({1, 129, 4});
     check_case<Bfloat16, 32, 64, 64>({200, 1, 4});
+    check_case<Half, 32, 64, 64>({130, 70, 1});         // tiles of two rows
     check_case<Half, 32, 64, 64>({300, 300, 4, true});  // tiles of one row at both ends of the line
 }
 
@@ -327,6 +328,7 @@ TEST_CASE("emulation: fused backward without a term, with hidden keys, with drop
     check_case<Half, 32, 64, 64>({100, 70, 16, true, true, false});
     check_case<Half, 32, 64, 64>({100, 70, 16, true, false, false});
     check_case<Half, 32, 64, 64>({65, 129, 16, true, true, true, true});
+    check_case<Half, 32, 64, 64>({65, 40, 16, true, true, true, true});
     check_case<Bfloat16, 32, 64, 64>({65, 90, 16, false, true, true, true, 0.25f});
     check_case<Half, 64, 64, 64, 32>({65, 65, 8, true, true, true, false, 0.25f, {5, 0, 65, 33, 1}});
 }

@@ -94,7 +94,7 @@ HeadProblem problem_of(const BackwardCase& one, const Given<Scalar>& all, Index 
                         input.scale};
     if (one.c2p) problem.head.k_r = input.k_r.matrix(h).template cast<double>();
     if (one.p2c) problem.head.q_r = input.q_r.matrix(h).template cast<double>();
-    complete(problem, one, sample, cuda::dropout_key(input.seed, static_cast<int>(sample * kHeads + h)));
+    complete(problem, one, sample, dropout_key(input.seed, static_cast<std::uint32_t>(sample * kHeads + h)));
     return problem;
 }
 

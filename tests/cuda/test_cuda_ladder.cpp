@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
+#include "cuda/ladder/cublas_gather.h"
 #include "cuda/ladder/steps.h"
 #include "cuda/runtime.h"
 #include "tests/cuda/host_place.h"
@@ -56,12 +57,27 @@ void check_context(const FusedInput& input, const BucketLine& line, const Tensor
     }
 }
 
-template <class Climb>
-void check_rungs(Climb climb, bool with_fused) {
+/// What the library does, as a loop.
+void multiply_sheets(const cuda::SheetProducts<float>& all) {
+    const auto& at = all.first;
+    for (int sheet = 0; sheet < all.sheets; ++sheet)
+        for (int i = 0; i < at.rows; ++i)
+            for (int j = 0; j < at.columns; ++j) {
+                float sum = 0;
+                for (int c = 0; c < at.depth; ++c)
+                    sum += at.a[sheet * all.a_sheet + i * at.a_row + c] *
+                           at.b[sheet * all.b_sheet + (all.turned ? j * at.b_row + c : c * at.b_row + j)];
+                at.c[sheet * all.c_sheet + i * at.c_row + j] = sum;
+            }
+}
+
+/// climb(rung, input, line) -> context, for every rung of which takes(rung) is true.
+template <class Takes, class Climb>
+void check_rungs(Takes takes, Climb climb) {
     for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 1}, {33, 33}, {7, 40}, {40, 7}})
         for (const bool logarithmic : {false, true})
             for (const cuda::NamedRung& named : cuda::kLadder) {
-                if (named.rung == Rung::fused && !with_fused) continue;
+                if (!takes(named.rung)) continue;
                 INFO("rung " << named.name << ", " << queries << " x " << keys << (logarithmic ? ", log" : ""));
                 const BucketLine line = logarithmic
                                             ? BucketLine::logarithmic(queries, keys, 8, 32, OffsetClamp::official)
@@ -76,9 +92,21 @@ void check_rungs(Climb climb, bool with_fused) {
 TEST_CASE("emulation: every rung of the ladder computes the same context, its cells run on the host",
           "[emulation][ladder]") {
     const test::HostPlace place;
-    check_rungs([&](Rung rung, const FusedInput& input,
-                    const BucketLine& line) { return cuda::ladder::climb(rung, place, input, line); },
-                false);
+    check_rungs([](Rung rung) { return rung != Rung::fused && rung != Rung::cublas_gather; },
+                [&](Rung rung, const FusedInput& input, const BucketLine& line) {
+                    return cuda::ladder::climb(rung, place, input, line);
+                });
+}
+
+TEST_CASE("emulation: the rung with bought products asks for the right ones", "[emulation][ladder]") {
+    const test::HostPlace place;
+    check_rungs([](Rung rung) { return rung == Rung::cublas_gather; },
+                [&](Rung, const FusedInput& input, const BucketLine& line) {
+                    return cuda::ladder::climb_with(
+                        place, input, line, [&](const cuda::ladder::Problem& at, float* context) {
+                            cuda::ladder::CublasGather(place, at, multiply_sheets).run(context);
+                        });
+                });
 }
 
 TEST_CASE("cuda: every rung of the ladder computes the same context", "[cuda][ladder]") {
@@ -86,9 +114,17 @@ TEST_CASE("cuda: every rung of the ladder computes the same context", "[cuda][la
         std::cout << "skipped: " << cuda::why_unavailable() << std::endl;
         return;
     }
-    check_rungs(
-        [](Rung rung, const FusedInput& input, const BucketLine& line) { return cuda::climb(rung, input, line); },
-        true);
+    const auto climb = [](Rung rung, const FusedInput& input, const BucketLine& line) {
+        return cuda::climb(rung, input, line);
+    };
+    check_rungs([](Rung rung) { return rung != Rung::cublas_gather; }, climb);
+    try {
+        cuda::Cublas cublas;
+    } catch (const Error& error) {
+        std::cout << "skipped: " << error.what() << std::endl;
+        return;
+    }
+    check_rungs([](Rung rung) { return rung == Rung::cublas_gather; }, climb);
 }
 
 TEST_CASE("emulation: the ladder refuses what its first rungs do not compute", "[emulation][ladder]") {

@@ -19,18 +19,24 @@ TEST_CASE("emulation: every tensor core kernel is compiled for both architecture
         CHECK(all.empty());
         return;
     }
-    std::set<std::string> forward, backward;
+    std::set<std::string> forward, backward, products, hopper;
     for (const KernelResources& one : all) {
         INFO(one.kernel << " for " << one.architecture);
         CHECK((one.registers > 0 && one.registers <= 255));
         if (one.kernel.starts_with("fused_forward_kernel<")) forward.insert(one.kernel + " " + one.architecture);
         if (one.kernel.starts_with("fused_backward_kernel<") || one.kernel.starts_with("table_gradients_kernel<"))
             backward.insert(one.kernel + " " + one.architecture);
-        if (one.kernel.starts_with("fused_") && one.architecture == "sm_90") CHECK(one.stack_bytes == 0);
+        if (one.kernel.starts_with("tensor_product_kernel<")) products.insert(one.kernel + " " + one.architecture);
+        if (one.kernel.starts_with("hopper_forward_kernel<")) hopper.insert(one.kernel + " " + one.architecture);
+        const bool fast = one.kernel.starts_with("fused_") || one.kernel.starts_with("tensor_product_kernel<");
+        if ((fast && one.architecture == "sm_90") || one.kernel.starts_with("hopper_")) CHECK(one.stack_bytes == 0);
     }
     CHECK(forward.size() == 2 * 9 * 2);       // formats, widths and tiles, architectures
     CHECK(backward.size() == 2 * 2 * 8 * 2);  // formats, around queries and keys, tiles and widths, architectures
+    CHECK(products.size() == 2 * 2 * 2);      // formats, tiles, architectures
+    CHECK(hopper.size() == 2 * 4);            // formats, widths and tiles, for one architecture alone
     CHECK(forward.count("fused_forward_kernel<Half, 64, 128, 64> sm_90") == 1);
+    CHECK(hopper.count("hopper_forward_kernel<Bfloat16, 64, 128> sm_90") == 1);
 }
 
 TEST_CASE("emulation: device code that is cut short, or no program, is refused in one sentence", "[emulation]") {

@@ -28,6 +28,7 @@ namespace {
 /// The two places, one list of names.
 struct OnHost {
     auto p2p(const auto&... all) const { return cuda::twin::position_to_position(HostPlace(), all...); }
+    auto p2c(const auto&... all) const { return cuda::twin::position_to_content(HostPlace(), all...); }
     auto biased(const auto&... all) const { return cuda::twin::biased_attention(HostPlace(), all...); }
     auto rotate_back(const auto&... all) const { return cuda::twin::rotate_back(HostPlace(), all...); }
     auto rotary_scores(const auto&... all) const { return cuda::twin::rotary_scores(HostPlace(), all...); }
@@ -41,6 +42,7 @@ struct OnHost {
 
 struct OnDevice {
     auto p2p(const auto&... all) const { return cuda::position_to_position(all...); }
+    auto p2c(const auto&... all) const { return cuda::position_to_content(all...); }
     auto biased(const auto&... all) const { return cuda::biased_attention(all...); }
     auto rotate_back(const auto&... all) const { return cuda::rotate_back(all...); }
     auto rotary_scores(const auto&... all) const { return cuda::rotary_scores(all...); }
@@ -67,6 +69,19 @@ void check_position_to_position(const At& at) {
             check_same(position_to_position<Scalar>(q_r, k_r, line), at.p2p(q_r, k_r, line));
         }
     CHECK_THROWS_AS(at.p2p(some<Scalar>(6, 2), some<Scalar>(6, 2), BucketLine::clamped(2, 3, 3)), Error);
+}
+
+/// As the paper prints it: the line of the pairs (j, i), with more keys than queries and fewer.
+template <class Scalar, class At>
+void check_position_to_content_by_key(const At& at) {
+    for (const Index queries : {1, 7, 33})
+        for (const Index keys : {1, 7, 40}) {
+            INFO(queries << " x " << keys);
+            const auto line_ji = BucketLine::clamped(keys, queries, 5);
+            const Matrix<Scalar> k = some<Scalar>(keys, 8), q_r = some<Scalar>(10, 8);
+            check_same(position_to_content<Scalar>(k, q_r, line_ji, P2cIndex::paper_ji),
+                       at.p2c(k, q_r, line_ji, P2cIndex::paper_ji));
+        }
 }
 
 template <class Scalar, class At>
@@ -103,6 +118,8 @@ void check_rotary(const At& at) {
             const Matrix<Scalar> v = some<Scalar>(length, 5);
             check_same(rotate_back<Scalar>(q, table, layout), at.rotate_back(q, table, layout));
             check_same(rotary_scores<Scalar>(q, k, table, table, layout), at.rotary_scores(q, k, table, table, layout));
+            const auto later = rotary_table<Scalar>(inverse_frequencies(width), 5, length);
+            check_same(rotary_scores<Scalar>(q, k, later, table, layout), at.rotary_scores(q, k, later, table, layout));
             const Mask mask = mask_with_hidden_rows(length, length);
             const Matrix<Scalar> probs =
                 masked_softmax<Scalar>(rotary_scores<Scalar>(q, k, table, table, layout), mask);
@@ -148,7 +165,10 @@ void check_linear(const At& at) {
                 for (const bool padded : {false, true}) {
                     INFO("T " << length << (form == LinearForm::paper ? ", paper" : ", seed"));
                     const auto table = rotary_table<Scalar>(inverse_frequencies(8), 0, length);
-                    const Matrix<Scalar> q = some<Scalar>(length, 8), k = some<Scalar>(length, 8);
+                    // Of channels around -10 the features' products stay below the least denominator.
+                    const Scalar shift = length == 7 ? Scalar(-10) : Scalar(0);
+                    const Matrix<Scalar> q = some<Scalar>(length, 8).array() + shift;
+                    const Matrix<Scalar> k = some<Scalar>(length, 8).array() + shift;
                     const Matrix<Scalar> v = some<Scalar>(length, 5);
                     const Matrix<double> v_size = v.template cast<double>().cwiseAbs();
                     std::vector<bool> visible;
@@ -205,6 +225,7 @@ void check_terms(const At& at) {
     SECTION("position to position") { check_position_to_position<Scalar>(at); }
     SECTION("bias per offset") { check_biased<Scalar>(at); }
     SECTION("rotary attention") { check_rotary<Scalar>(at); }
+    SECTION("position to content by key") { check_position_to_content_by_key<Scalar>(at); }
     SECTION("linear attention") { check_linear<Scalar>(at); }
     SECTION("relative terms") { check_relative_terms<Scalar>(at); }
     SECTION("embedding rows") { check_rows_of_tables<Scalar>(at); }
