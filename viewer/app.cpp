@@ -120,10 +120,10 @@ void App::exchange_answers() {
     state_.cell = {std::min(state_.cell.i, last), std::min(state_.cell.j, last)};
 }
 
-bool App::settled() const {
+bool App::settled(bool beside_runs) const {
     if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || looker_.busy() || given_)
         return false;
-    return page().settled(state_) && asked_ == wanted() && !worker_.busy() &&
+    return (page().settled(state_) || (beside_runs && page().runs())) && asked_ == wanted() && !worker_.busy() &&
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
 }
 

@@ -16,8 +16,8 @@ public:
 
     /// One picture.  Returns true while another should follow soon: an answer is on its way or characters were missing.
     bool draw_frame();
-    /// True if what is on screen answers what the state asks for.
-    bool settled() const;
+    /// True if what is on screen answers what the state asks for; `beside_runs`: what a page runs for long may go on.
+    bool settled(bool beside_runs = false) const;
     /// Seconds until the picture changes by itself: a caret, a film, a toast that goes, a clock that runs.
     double rest() const;
     /// Remembers theme, size and recent models from now on.  Without this nothing is read or written.

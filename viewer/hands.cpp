@@ -37,12 +37,13 @@ void Hands::draw(double seconds) {
     if (visible_) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-void Hands::settle() {
+void Hands::settle(bool beside_runs) {
     const auto start = Clock::now();
     for (int still = 0; still < kStillFrames;) {
         draw();
-        still = app_.settled() ? still + 1 : 0;
-        if (!app_.settled()) window_.wait(0.01);
+        const bool settled = app_.settled(beside_runs);
+        still = settled ? still + 1 : 0;
+        if (!settled) window_.wait(0.01);
         if (Clock::now() - start > std::chrono::duration<double>(kPatience)) return;
     }
 }

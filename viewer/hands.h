@@ -21,7 +21,8 @@ public:
     /// One frame of `seconds`, by the clock that the screen reads.
     void draw(double seconds = 1.0 / 60);
     /// Until everything that was asked for is on screen and nothing moves; gives up after a minute of the clock.
-    void settle();
+    /// beside_runs: what a page runs for long may go on.
+    void settle(bool beside_runs = false);
     void wait(double seconds);
 
     void move(ImVec2 to);

@@ -52,6 +52,8 @@ public:
     virtual bool ready() { return trouble().empty(); }
     /// True if the page shows, or its trouble speaks of, what this state asks for.
     virtual bool settled(const State&) const { return true; }
+    /// True while the page runs something for long, beside which one can go on: settled() is its end.
+    virtual bool runs() const { return false; }
     /// Ends what the page has run for long: a sentence for the reader, or nothing where nothing runs.
     virtual std::string stop() { return {}; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.

@@ -38,7 +38,7 @@ public:
         : window_(window), app_(app), visible_(visible), print_(print), hands_(window, app, visible) {}
 
     void play(const Action& action) {
-        hands_.settle();
+        hands_.settle(/*beside_runs=*/true);
         std::visit([this](const auto& one) { act(one); }, action);
         if (visible_) hands_.wait(kSeenFor);
         if (!app_.escaped().empty()) throw Mismatch{"an error came out of the page: " + app_.escaped()};
@@ -66,7 +66,10 @@ private:
     void act(const KeyAction& action) { hands_.press(action.key); }
     void act(const TypeAction& action) { hands_.type(action.text); }
     void act(const WaitAction& action) {
-        if (action.seconds) hands_.wait(*action.seconds);
+        if (action.seconds)
+            hands_.wait(*action.seconds);
+        else
+            hands_.settle();
     }
     void act(const ResizeAction& action) { hands_.resize(action.width, action.height); }
     void act(const ScreenshotAction& action) { app_.save_picture(action.file.string()); }

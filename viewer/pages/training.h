@@ -27,6 +27,7 @@ public:
     Fault fault() const override { return look_trouble_.empty() ? course_fault_ : look_fault_; }
     bool ready() override { return trouble().empty() || course_; }
     bool settled(const State& state) const override;
+    bool runs() const override { return trains(); }
     std::string stop() override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
