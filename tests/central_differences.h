@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 
 namespace locus::test {
@@ -35,8 +36,7 @@ void check_differences(const std::string& name, Numbers& of, const Numbers& foun
 /// for another shape.
 inline bool near(const Matrix<double>& found, const Matrix<double>& expected, double tolerance = 1e-12) {
     return found.rows() == expected.rows() && found.cols() == expected.cols() && found.size() > 0 &&
-           (found - expected).cwiseAbs().template maxCoeff<Eigen::PropagateNaN>() <=
-               tolerance * std::max(1.0, expected.cwiseAbs().maxCoeff());
+           max_abs(found - expected) <= tolerance * std::max(1.0, max_abs(expected));
 }
 
 /// Operands and recorded gradients of one case of tests/oracle.

@@ -7,6 +7,7 @@
 
 #include "core/attention/disentangled_blocks.h"
 #include "tests/bench/rounds.h"
+#include "tests/max_abs.h"
 #include "tests/temporary_folder.h"
 
 namespace locus::bench {
@@ -64,7 +65,7 @@ Matrix<double> in_double(const Operands& operands) {
 }
 
 double largest_difference(const Matrix<float>& found, const Matrix<double>& expected) {
-    const double largest = (found.cast<double>() - expected).cwiseAbs().maxCoeff();
+    const double largest = test::max_abs(found.cast<double>() - expected);
     LOCUS_CHECK(found.allFinite() && largest < 1e-3,
                 "bench attention: a context differs from float64 by " + std::to_string(largest));
     return largest;

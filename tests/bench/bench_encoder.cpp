@@ -8,6 +8,7 @@
 #include "core/models/deberta_blocks.h"
 #include "tests/bench/make_checkpoint.h"
 #include "tests/bench/rounds.h"
+#include "tests/max_abs.h"
 
 namespace locus::bench {
 
@@ -19,8 +20,7 @@ constexpr Index kTokens = 512, kModel = 768;
 
 /// Largest difference in units of the largest value, so that rows of any size compare.
 double relative_difference(const Tensor<float>& found, const Tensor<double>& expected) {
-    return (found.rows().cast<double>() - expected.rows()).cwiseAbs().maxCoeff() /
-           expected.rows().cwiseAbs().maxCoeff();
+    return test::max_abs(found.rows().cast<double>() - expected.rows()) / test::max_abs(expected.rows());
 }
 
 Tensor<float> read_raw(const fs::path& file) {

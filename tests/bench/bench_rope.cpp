@@ -2,6 +2,7 @@
 
 #include "core/positions/rotary.h"
 #include "tests/bench/bench.h"
+#include "tests/max_abs.h"
 
 namespace locus::bench {
 
@@ -41,9 +42,9 @@ std::vector<Measure> bench_rope() {
     const double complex = milliseconds(
         [&](Index h) { by_complex[at(h)] = rotate_by_complex<float>(x[at(h)], table, RotaryLayout::interleaved); });
     for (Index h = 0; h < kHeads; ++h)
-        LOCUS_CHECK((y[at(h)] - by_matrix[at(h)]).cwiseAbs().maxCoeff() <= 1e-5F &&
-                        (y[at(h)] - by_complex[at(h)]).cwiseAbs().maxCoeff() <= 1e-5F,
-                    "bench rope: the three forms differ");
+        LOCUS_CHECK(
+            test::max_abs(y[at(h)] - by_matrix[at(h)]) <= 1e-5F && test::max_abs(y[at(h)] - by_complex[at(h)]) <= 1e-5F,
+            "bench rope: the three forms differ");
     const double matrix_bytes = 4.0 * kTokens * kWidth * kWidth, table_bytes = 4.0 * kTokens * kWidth;
     return {{"elementwise", elementwise, "ms", 0, true},
             {"complex", complex, "ms", 0, true},

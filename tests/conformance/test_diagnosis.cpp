@@ -91,7 +91,7 @@ TEST_CASE("diagnosis: what was given up early leaves no less than is said of it"
             double worst = 0;
             for (Index n = 0; n < found.size(); ++n) {
                 const double difference = std::abs(found[n] - predicted[n]);
-                worst = difference <= worst ? worst : difference;  // NaN is far away
+                worst = std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(worst, difference);
             }
             least = std::min(least, worst / largest_of(predicted));
         }

@@ -13,6 +13,7 @@
 #include "cuda/dropout.h"
 #include "cuda/fused_arguments.h"
 #include "tests/cuda/guarded.h"
+#include "tests/max_abs.h"
 
 namespace locus::test {
 
@@ -168,13 +169,13 @@ void check_sheet(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, do
     if (one.c2p) {
         const Matrix<double> term =
             content_to_position<double>(query, made.k_r.wide.middleRows(h * made.table, made.table), buckets);
-        rounded += term.cwiseAbs().maxCoeff();
+        rounded += max_abs(term);
         scores += term;
     }
     if (one.p2c) {
         const Matrix<double> term =
             position_to_content<double>(key, made.q_r.wide.middleRows(h * made.table, made.table), buckets);
-        rounded += term.cwiseAbs().maxCoeff();
+        rounded += max_abs(term);
         scores += term;
     }
     scores *= made.args.scale;
@@ -189,9 +190,9 @@ void check_sheet(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, do
     }
     const Matrix<double> expected = probs * value;
     // Scores carry the halves' error, probabilities and context one rounding each, sums those of float32.
-    const double of_scores = (halves ? 0x1p-11 * rounded * made.args.scale : 0) +
-                             64 * double(made.width) * 0x1p-24 * scores.cwiseAbs().maxCoeff();
-    const double largest = value.cwiseAbs().maxCoeff() / (1 - one.dropout);
+    const double of_scores =
+        (halves ? 0x1p-11 * rounded * made.args.scale : 0) + 64 * double(made.width) * 0x1p-24 * max_abs(scores);
+    const double largest = max_abs(value) / (1 - one.dropout);
     const double allowed = largest * (2 * kRoundoff<Scalar> + 2 * of_scores + 0x1p-24 * double(keys));
     for (Index i = 0; i < queries; ++i) {
         for (Index c = 0; c < made.width; ++c) {

@@ -11,6 +11,7 @@
 #include "tests/cuda/emulated_place.h"
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/near.h"
+#include "tests/max_abs.h"
 #include "tests/random_model.h"
 
 using namespace locus;
@@ -106,13 +107,13 @@ struct Reference {
         Trace candidate;
         candidate.add(stage, found);
         const double bound = derived_tolerance(trace, trace.at(stage), candidate.at(stage), {{stage, dtype}}).relative;
-        const double allowed = bound * (1 + expected.rows().cwiseAbs().maxCoeff());
+        const double allowed = bound * (1 + max_abs(expected.rows()));
         double worst = 0;
         for (Index n = 0; n < found.rows().rows(); ++n) {
             const bool hidden = !only.empty() && only[n] == 0;
             const Matrix<double> row = hidden ? Matrix<double>(Matrix<double>::Zero(1, found.rows().cols()))
                                               : Matrix<double>(expected.rows().row(n));
-            const double error = (found.rows().row(n).cast<double>() - row).cwiseAbs().maxCoeff();
+            const double error = max_abs(found.rows().row(n).cast<double>() - row);
             if (!(error <= worst)) worst = error;
         }
         INFO("largest difference " << worst << ", allowed " << allowed);

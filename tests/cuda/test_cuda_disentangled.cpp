@@ -8,8 +8,10 @@
 #include "cuda/disentangled.h"
 #include "cuda/indexing.h"
 #include "cuda/runtime.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
 
@@ -47,8 +49,7 @@ void check_near(const Matrix<Scalar>& expected, const Matrix<Scalar>& found, dou
         const double difference = std::abs(double(expected.data()[n]) - double(found.data()[n]));
         if (std::isnan(difference) || difference > worst) worst = difference;  // once no number, it stays none
     }
-    const double allowed =
-        units * std::numeric_limits<Scalar>::epsilon() * std::max(1.0, double(expected.cwiseAbs().maxCoeff()));
+    const double allowed = units * std::numeric_limits<Scalar>::epsilon() * std::max(1.0, double(max_abs(expected)));
     INFO("largest difference " << worst << ", allowed " << allowed);
     CHECK(worst <= allowed);
 }

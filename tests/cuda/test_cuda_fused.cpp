@@ -11,8 +11,10 @@
 #include "cuda/fused.h"
 #include "cuda/runtime.h"
 #include "cuda/short_float.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 using cuda::ForwardPath;
 using cuda::FusedPrecision;
 
@@ -95,10 +97,9 @@ Expected expect(const cuda::FusedInput& input, const BucketLine& line, FusedPrec
     const auto longest = [](const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); };
     const double products = longest(q) * longest(k) + longest(q) * longest(k_r) + longest(k) * longest(q_r);
     const bool halves = precision != FusedPrecision::f32;
-    const double of_scores =
-        input.scale * ((halves ? 0x1p-11 * (c2p.cwiseAbs().maxCoeff() + p2c.cwiseAbs().maxCoeff()) : 0) +
-                       (double(width) + 4) * 0x1p-24 * products);
-    const double largest = v.cwiseAbs().maxCoeff() / (1 - input.dropout);
+    const double of_scores = input.scale * ((halves ? 0x1p-11 * (max_abs(c2p) + max_abs(p2c)) : 0) +
+                                            (double(width) + 4) * 0x1p-24 * products);
+    const double largest = max_abs(v) / (1 - input.dropout);
     return {probs * v, largest * (2 * roundoff(precision) + 2 * of_scores + (double(keys) + 8) * 0x1p-24)};
 }
 
@@ -110,7 +111,7 @@ void check_against_cpu(const cuda::FusedInput& input, const BucketLine& line, Fu
         for (Index h = 0; h < input.q.extent(1); ++h) {
             const Expected expected = expect(input, line, precision, b, h);
             const Matrix<double> context = found.context.matrix(b * input.q.extent(1) + h).cast<double>();
-            const double worst = (context - expected.context).cwiseAbs().maxCoeff();
+            const double worst = max_abs(context - expected.context);
             INFO("sample " << b << ", head " << h << ": largest difference " << worst << ", allowed "
                            << expected.allowed);
             CHECK((context.allFinite() && worst <= expected.allowed));
@@ -172,7 +173,7 @@ TEST_CASE("cuda: fused attention with hidden keys, dropout, and other numbers of
             check_against_cpu(input, line, precision);
             const cuda::FusedOutput once = cuda::fused_attention(input, line, precision),
                                     again = cuda::fused_attention(input, line, precision);
-            for (Index h = 0; h < 3; ++h) CHECK(once.context.matrix(3 + h).cwiseAbs().maxCoeff() == 0);
+            for (Index h = 0; h < 3; ++h) CHECK(max_abs(once.context.matrix(3 + h)) == 0);
             CHECK(once.context.values() == again.context.values());
         }
 }
@@ -220,7 +221,7 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
                 const Expected expected = expect(alone, own, precision, 0, h);
                 const Matrix<float> gap =
                     together.context.matrix(h).middleRows(first, length) - single.context.matrix(h);
-                CHECK((gap.allFinite() && gap.cwiseAbs().maxCoeff() <= 2 * expected.allowed));
+                CHECK((gap.allFinite() && max_abs(gap) <= 2 * expected.allowed));
             }
             first += length;
         }

@@ -11,6 +11,7 @@
 #include "cuda/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
 #include "tests/cuda/guarded.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -80,9 +81,9 @@ struct Packed {
                                  p2c = position_to_content<double>(part(k), table(q_r), line);
             scores = (scores + c2p + p2c) * args.scale;
             const Matrix<double> expected = masked_softmax<double>(scores, Mask()) * part(v);
-            const double halves = 0x1p-11 * (c2p.cwiseAbs().maxCoeff() + p2c.cwiseAbs().maxCoeff()) * args.scale,
-                         of_scores = halves + 64 * width * 0x1p-24 * scores.cwiseAbs().maxCoeff();
-            const double allowed = part(v).cwiseAbs().maxCoeff() * (2 * kRoundoff<Scalar> + 2 * of_scores + 0x1p-17);
+            const double halves = 0x1p-11 * (max_abs(c2p) + max_abs(p2c)) * args.scale,
+                         of_scores = halves + 64 * width * 0x1p-24 * max_abs(scores);
+            const double allowed = max_abs(part(v)) * (2 * kRoundoff<Scalar> + 2 * of_scores + 0x1p-17);
             for (Index i = 0; i < length; ++i)
                 for (Index c = 0; c < width; ++c) {
                     const double found = cuda::to_float(context.data()[(h * tokens + first + i) * width + c]);

@@ -10,8 +10,10 @@
 #include "cuda/ladder/steps.h"
 #include "cuda/runtime.h"
 #include "tests/cuda/host_place.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 using cuda::FusedInput;
 using cuda::Rung;
 
@@ -50,10 +52,10 @@ void check_context(const FusedInput& input, const BucketLine& line, const Tensor
         const auto longest = [](const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); };
         const double products = longest(q) * longest(k) + longest(q) * longest(k_r) + longest(k) * longest(q_r);
         const double of_scores = input.scale * (double(width) + 4) * 0x1p-24 * products;
-        const double allowed = v.cwiseAbs().maxCoeff() * (2 * of_scores + (2 * double(keys) + 8) * 0x1p-24);
+        const double allowed = max_abs(v) * (2 * of_scores + (2 * double(keys) + 8) * 0x1p-24);
         const Matrix<double> gap = found.matrix(at).cast<double>() - context;
-        INFO("head " << at << ": largest difference " << gap.cwiseAbs().maxCoeff() << ", allowed " << allowed);
-        CHECK((gap.allFinite() && gap.cwiseAbs().maxCoeff() <= allowed));
+        INFO("head " << at << ": largest difference " << max_abs(gap) << ", allowed " << allowed);
+        CHECK((gap.allFinite() && max_abs(gap) <= allowed));
     }
 }
 

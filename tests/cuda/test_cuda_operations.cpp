@@ -5,6 +5,7 @@
 #include "cuda/twin_operations.h"
 #include "tests/cuda/host_place.h"
 #include "tests/cuda/near.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
 using namespace locus::test;
@@ -62,7 +63,7 @@ void check_layer_norm(const Operations<Scalar>& twin) {
             Matrix<double> allowed(x.rows(), width), allowed_plain(x.rows(), width);
             for (Index i = 0; i < x.rows(); ++i) {
                 const RowVector<double> row = x.row(i).template cast<double>();
-                const double m = row.cwiseAbs().maxCoeff(), n = double(width + 4);
+                const double m = max_abs(row), n = double(width + 4);
                 const double s = std::sqrt((row.array() - row.mean()).square().mean() + eps);
                 const double loss = 2 * n * epsilon<Scalar>() * (m / s) * (1 + 2 * m / s);
                 for (Index c = 0; c < width; ++c) {

@@ -2,6 +2,7 @@
 // between them and the forward pass.
 #include "core/training/gradient_trace.h"
 
+#include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 
 using namespace locus;
@@ -34,9 +35,9 @@ Matrix<double> head_of(const Trace& trace, const std::string& name, Index b, Ind
 }
 
 bool near(const Matrix<double>& found, const Matrix<double>& expected) {
-    const double largest = std::max(1e-3, expected.cwiseAbs().maxCoeff());
+    const double largest = std::max(1e-3, max_abs(expected));
     return found.rows() == expected.rows() && found.cols() == expected.cols() &&
-           (found - expected).cwiseAbs().maxCoeff() <= 1e-13 * largest;
+           max_abs(found - expected) <= 1e-13 * largest;
 }
 
 /// One attention of both traces, seen as matrices of one head.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/attention/scaled_dot_product.h"
+#include "tests/max_abs.h"
 #include "tests/random_model.h"
 
 using namespace locus;
@@ -57,7 +58,7 @@ TEST_CASE("deberta: a zero relative table gives plain attention", "[deberta][law
         const Matrix<double> q_h = q.matrix(h) / std::sqrt(3.0);
         const Matrix<double> plain = scaled_dot_product<double>(q_h, k.matrix(h), v.matrix(h), Mask());
         const auto context = trace.at("layer.0.context").as<double>().matrix();
-        CHECK((context.middleCols(h * 4, 4) - plain).cwiseAbs().maxCoeff() <= 1e-14);
+        CHECK(max_abs(context.middleCols(h * 4, 4) - plain) <= 1e-14);
     }
 }
 
@@ -69,7 +70,7 @@ TEST_CASE("deberta: shifting all positions changes nothing in the encoder", "[de
         model.forward(tokens_input({0, 0, 3, 5, 7, 9}, {0, 0, 1, 1, 1, 1}), kOfficial, StageFilter("layer.1.output"));
     const auto a = plain.at("layer.1.output").as<double>().matrix();
     const auto b = shifted.at("layer.1.output").as<double>().matrix();
-    CHECK((a - b.bottomRows(4)).cwiseAbs().maxCoeff() <= 1e-12);
+    CHECK(max_abs(a - b.bottomRows(4)) <= 1e-12);
 }
 
 TEST_CASE("deberta: permuting tokens and positions together permutes outputs", "[deberta][law]") {
@@ -88,7 +89,7 @@ TEST_CASE("deberta: permuting tokens and positions together permutes outputs", "
                                .forward(tokens_input({11, 9, 7, 5, 3}), kOfficial, StageFilter("layer.1.output"));
     const auto a = forward.at("layer.1.output").as<double>().matrix();
     const auto b = backward.at("layer.1.output").as<double>().matrix();
-    CHECK((a - b.colwise().reverse()).cwiseAbs().maxCoeff() <= 1e-12);
+    CHECK(max_abs(a - b.colwise().reverse()) <= 1e-12);
 }
 
 TEST_CASE("deberta: padding does not change real tokens", "[deberta][law]") {
@@ -100,7 +101,7 @@ TEST_CASE("deberta: padding does not change real tokens", "[deberta][law]") {
     for (const char* name : {"embeddings.output", "layer.0.output", "layer.1.output", "emd.1.output", "mlm.logits"}) {
         INFO(name);
         const auto a = alone.at(name).as<double>().matrix(), b = padded.at(name).as<double>().matrix();
-        CHECK((a - b.topRows(4)).cwiseAbs().maxCoeff() <= 1e-12);
+        CHECK(max_abs(a - b.topRows(4)) <= 1e-12);
     }
 }
 
@@ -110,9 +111,8 @@ TEST_CASE("deberta: a sample does not depend on its neighbours in the batch", "[
     pair.tokens = IndexTensor({2, 3}, {3, 5, 7, 9, 11, 13});
     const Trace both = model.forward(pair, kOfficial, StageFilter("mlm.logits"));
     const Trace second = model.forward(tokens_input({9, 11, 13}), kOfficial, StageFilter("mlm.logits"));
-    CHECK((both.at("mlm.logits").as<double>().matrix(1) - second.at("mlm.logits").as<double>().matrix())
-              .cwiseAbs()
-              .maxCoeff() <= 1e-12);
+    CHECK(max_abs(both.at("mlm.logits").as<double>().matrix(1) - second.at("mlm.logits").as<double>().matrix()) <=
+          1e-12);
 }
 
 TEST_CASE("deberta: the decoder hears absolute positions, the encoder does not", "[deberta][law]") {
@@ -143,7 +143,7 @@ TEST_CASE("deberta: the seed's decoder differs from the official one and keeps h
     const Matrix<double> w = weights->rows_f64("encoder.layer.1.attention.output.dense.weight", 0, 12);
     const Matrix<double> bias = weights->rows_f64("encoder.layer.1.attention.output.dense.bias", 0, 12);
     const Matrix<double> expected = (context * w.transpose()).rowwise() + bias.transpose().row(0);
-    CHECK((seeded.at("emd.1.attention").as<double>().matrix() - (expected + h)).cwiseAbs().maxCoeff() <= 1e-12);
+    CHECK(max_abs(seeded.at("emd.1.attention").as<double>().matrix() - (expected + h)) <= 1e-12);
 }
 
 TEST_CASE("deberta: asking for some stages gives the same values as asking for all", "[deberta][law]") {

@@ -3,6 +3,7 @@
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"
+#include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 #include "tests/random_model.h"
 
@@ -28,10 +29,6 @@ ModelInput tokens_of(std::vector<std::int64_t> tokens) {
 Matrix<double> stage(const Model<double>& model, const std::vector<ModelInput>& segments, const std::string& name,
                      Dialect dialect = kOurs) {
     return model.forward(segments, dialect, StageFilter(name)).at(name).as<double>().matrix();
-}
-
-double largest(const Matrix<double>& difference) {
-    return difference.allFinite() ? difference.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
 }
 
 /// Every token a target, in this order: the seed's full permutation.
@@ -76,7 +73,7 @@ TEST_CASE("xlnet: the uniform row of the original code lets the first of the ord
         return stage(*model, {in_order({4, 9, token, 22}, order)}, "layer.1.g.output", dialect).row(2);
     };
     CHECK(g_of(17, Dialect::reference) == g_of(3, Dialect::reference));
-    CHECK(largest(g_of(17, Dialect::hf) - g_of(3, Dialect::hf)) > 1e-3);
+    CHECK(max_abs(g_of(17, Dialect::hf) - g_of(3, Dialect::hf)) > 1e-3);
 }
 
 TEST_CASE("xlnet: looking one way without perm_mask, g sees its own token", "[xlnet][dialect]") {
@@ -86,7 +83,7 @@ TEST_CASE("xlnet: looking one way without perm_mask, g sees its own token", "[xl
         input.target_mapping = IndexTensor({1, 1, 4}, {0, 0, 1, 0});
         return stage(*model, {input}, "lm.logits");
     };
-    CHECK(largest(g_of(17) - g_of(3)) > 1e-3);
+    CHECK(max_abs(g_of(17) - g_of(3)) > 1e-3);
 }
 
 TEST_CASE("xlnet: reuse_len hands on the first rows of a segment only", "[xlnet][law]") {
@@ -109,7 +106,7 @@ TEST_CASE("xlnet: the dialects' activation, and their memory without mem_len", "
     CHECK(XlnetOptions::of(Dialect::official).tanh_gelu);
     const auto model = open_oracle("hf_xlnet_order_3241");
     const std::vector<ModelInput> one = {tokens_of({4, 9, 17, 22})}, two = {one[0], tokens_of({1, 2, 3})};
-    const double gelus = largest(stage(*model, one, "layer.0.ffn_act", Dialect::hf) -
+    const double gelus = max_abs(stage(*model, one, "layer.0.ffn_act", Dialect::hf) -
                                  stage(*model, one, "layer.0.ffn_act", Dialect::official));
     CHECK(gelus > 1e-7);
     CHECK(gelus <= 4.7324e-4 * 1.001);  // the largest difference of the two forms
@@ -125,13 +122,13 @@ TEST_CASE("transformer_xl: segments with memory give what one long segment gives
         const TransformerXl<double> model(config, checkpoint.weights);
         const Matrix<double> whole = stage(model, {tokens_of({1, 2, 3, 4, 5, 6, 7, 8, 9})}, "lm.logits");
         const std::vector<ModelInput> cut = {tokens_of({1, 2, 3, 4}), tokens_of({5, 6, 7}), tokens_of({8, 9})};
-        CHECK(largest(stage(model, cut, "segment.0.lm.logits") - whole.topRows(4)) <= 1e-12);
-        CHECK(largest(stage(model, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) <= 1e-12);
-        CHECK(largest(stage(model, cut, "segment.2.lm.logits") - whole.bottomRows(2)) <= 1e-12);
+        CHECK(max_abs(stage(model, cut, "segment.0.lm.logits") - whole.topRows(4)) <= 1e-12);
+        CHECK(max_abs(stage(model, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) <= 1e-12);
+        CHECK(max_abs(stage(model, cut, "segment.2.lm.logits") - whole.bottomRows(2)) <= 1e-12);
         // Without memory the second segment does not know the first.
         config.mem_len = 0;
         const TransformerXl<double> forgetful(config, checkpoint.weights);
-        CHECK(largest(stage(forgetful, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) > 1e-3);
+        CHECK(max_abs(stage(forgetful, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) > 1e-3);
     }
 }
 
@@ -140,7 +137,7 @@ TEST_CASE("transformer_xl: a later token never changes an earlier row", "[transf
     const Matrix<double> a = stage(*model, {tokens_of({1, 2, 3, 4, 5})}, "lm.logits"),
                          b = stage(*model, {tokens_of({1, 2, 3, 9, 5})}, "lm.logits");
     CHECK(a.topRows(3) == b.topRows(3));
-    CHECK(largest(a.bottomRows(2) - b.bottomRows(2)) > 1e-3);
+    CHECK(max_abs(a.bottomRows(2) - b.bottomRows(2)) > 1e-3);
 }
 
 TEST_CASE("transformer_xl: memory given from outside is memory handed on", "[transformer_xl][law]") {
@@ -187,7 +184,7 @@ TEST_CASE("transformer_xl: a factorised table with its projection is one wide ta
     const TransformerXl<double> two(narrow, factorised), one(wide, joined);
     const std::vector<ModelInput> text = {tokens_of({1, 2, 3, 4})};
     for (const char* name : {"embeddings.output", "lm.logits"})
-        CHECK(largest(stage(two, text, name) - stage(one, text, name)) <= 1e-12);
+        CHECK(max_abs(stage(two, text, name) - stage(one, text, name)) <= 1e-12);
     CHECK(stage(two, text, "embeddings.word").cols() == 4);
 }
 
@@ -210,9 +207,9 @@ TEST_CASE("roformer: hidden tokens in front move a text, and nothing changes", "
     ModelInput moved = tokens_of({0, 0, 0, 4, 9, 17, 22});
     moved.mask = IndexTensor({1, 7}, {0, 0, 0, 1, 1, 1, 1});
     // The checkpoint's angles are float32, so a shift is exact only to their rounding.
-    CHECK(largest(stage(*model, {moved}, "mlm.logits").bottomRows(4) - here) <= 1e-6);
+    CHECK(max_abs(stage(*model, {moved}, "mlm.logits").bottomRows(4) - here) <= 1e-6);
     const Matrix<double> turned = stage(*model, {tokens_of({9, 4, 17, 22})}, "mlm.logits");
-    CHECK(largest(turned.row(3) - here.row(3)) > 1e-4);  // order matters
+    CHECK(max_abs(turned.row(3) - here.row(3)) > 1e-4);  // order matters
 }
 
 TEST_CASE("families: a pass runs as far as the wanted stages need, and keeps no other", "[families][law]") {

@@ -6,6 +6,7 @@
 #include "core/text/latent_semantics.h"
 #include "core/text/similarity.h"
 #include "tests/files.h"
+#include "tests/max_abs.h"
 #include "tests/seeded.h"
 
 using namespace locus;
@@ -38,8 +39,8 @@ TEST_CASE("similarity: sparse rows and dense rows agree", "[text][law]") {
     dense.row(4).setZero();
     const SparseRows sparse = dense.sparseView();
     const Matrix<double> cosines = cosine_similarities<double>(dense), distances = euclidean_distances<double>(dense);
-    CHECK((cosine_similarities(sparse) - cosines).cwiseAbs().maxCoeff() <= rounding(40, 1));
-    CHECK((euclidean_distances(sparse) - distances).cwiseAbs().maxCoeff() <= rounding(40, 5));
+    CHECK(max_abs(cosine_similarities(sparse) - cosines) <= rounding(40, 1));
+    CHECK(max_abs(euclidean_distances(sparse) - distances) <= rounding(40, 5));
     CHECK(distances.diagonal().isZero(0));
     CHECK(cosines(4, 4) == 0);
     CHECK(cosines == cosines.transpose());
@@ -51,10 +52,9 @@ TEST_CASE("lsa: all topics give the matrix back, fewer the nearest of their rank
         const Matrix<double> rows = numbers.matrix(documents, words);
         const Index all = std::min(documents, words);
         const LatentSemantics whole = latent_semantics(rows, all);
-        CHECK((whole.reconstruct() - rows).cwiseAbs().maxCoeff() <= rounding(64, 1));
+        CHECK(max_abs(whole.reconstruct() - rows) <= rounding(64, 1));
         CHECK(std::abs(whole.shares.sum() - 1) <= rounding(16, 1));
-        CHECK((whole.words.transpose() * whole.words - Matrix<double>::Identity(all, all)).cwiseAbs().maxCoeff() <=
-              rounding(64, 1));
+        CHECK(max_abs(whole.words.transpose() * whole.words - Matrix<double>::Identity(all, all)) <= rounding(64, 1));
         for (Index topics = 1; topics < all; ++topics) {
             // Eckart and Young: what is lost is what the other singular values hold.
             const LatentSemantics space = latent_semantics(rows, topics);
@@ -70,10 +70,9 @@ TEST_CASE("lsa: a document is where its words put it, and a topic's largest word
     const Matrix<double> rows = Numbers(11).matrix(7, 5);
     const LatentSemantics space = latent_semantics(rows, 3);
     for (Index document = 0; document < rows.rows(); ++document)
-        CHECK((space.project(rows.row(document)) - space.documents.row(document)).cwiseAbs().maxCoeff() <=
-              rounding(64, 4));
+        CHECK(max_abs(space.project(rows.row(document)) - space.documents.row(document)) <= rounding(64, 4));
     for (Index topic = 0; topic < 3; ++topic)
-        CHECK(space.words.col(topic).maxCoeff() == space.words.col(topic).cwiseAbs().maxCoeff());
+        CHECK(space.words.col(topic).maxCoeff() == max_abs(space.words.col(topic)));
 }
 
 TEST_CASE("lsa: documents that share no word but a neighbour meet in the space of topics", "[text][law]") {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "tests/max_abs.h"
 #include "tests/small_training.h"
 
 using namespace locus;
@@ -64,7 +65,7 @@ TEST_CASE("training: gradients are central differences of the loss, dropout incl
             const double below = small.loss(batch, dropout, nullptr, decoder);
             small.values.numbers()[at] = kept;
             CHECK(std::abs((above - below) / (2 * step) - gradients.numbers()[at]) <=
-                  1e-6 * std::max(1e-2, gradients.numbers().cwiseAbs().maxCoeff()));
+                  1e-6 * std::max(1e-2, max_abs(gradients.numbers())));
         }
     }
 }
@@ -102,7 +103,7 @@ TEST_CASE("training: checkpointing and threads change no bit and keep less", "[t
     const Dropout dropout{7, 0.1, 0.1};
     Parameters<float> plain = small.values.zeros();
     small.loss(batch, dropout, &plain);
-    CHECK(plain.numbers().cwiseAbs().maxCoeff() > 0);
+    CHECK(max_abs(plain.numbers()) > 0);
     for (const auto& [checkpointing, threads] : {std::pair(true, 1), {false, 4}, {true, 3}}) {
         Parameters<float> other = small.values.zeros();
         small.loss(batch, dropout, &other, true, checkpointing, threads);
@@ -140,7 +141,7 @@ TEST_CASE("training: table rows that no pair addresses have gradient exactly 0",
         // The longest sentence has 7 tokens: offsets -6 ... 6 around row 12.
         const bool addressed = row >= 12 - 6 && row <= 12 + 6;
         INFO(row);
-        CHECK((table.row(row).cwiseAbs().maxCoeff() > 0) == addressed);
+        CHECK((max_abs(table.row(row)) > 0) == addressed);
     }
 }
 
@@ -177,6 +178,5 @@ TEST_CASE("training: a sentence's gradient is the same alone and among others", 
             std::count_if(one.labels.begin(), one.labels.end(), [](std::int64_t label) { return label > 0; }));
         apart.numbers() += targets / 5 * gradients.numbers();  // five targets in all, of which these are so many
     }
-    CHECK((together.numbers() - apart.numbers()).cwiseAbs().maxCoeff() <=
-          1e-12 * together.numbers().cwiseAbs().maxCoeff());
+    CHECK(max_abs(together.numbers() - apart.numbers()) <= 1e-12 * max_abs(together.numbers()));
 }

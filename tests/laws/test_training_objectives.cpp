@@ -5,6 +5,7 @@
 #include "core/training/classification.h"
 #include "core/training/replaced_tokens.h"
 #include "core/training/sift.h"
+#include "tests/max_abs.h"
 #include "tests/small_training.h"
 
 using namespace locus;
@@ -68,7 +69,7 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
     Parameters<double> generator_gradients = generator.values.zeros();
     loss(generator.values, discriminator, EmbeddingSharing::gdes, &gdes);
     share_gradients(gdes, generator_gradients, EmbeddingSharing::gdes);
-    CHECK(generator_gradients.numbers().cwiseAbs().maxCoeff() == 0);
+    CHECK(max_abs(generator_gradients.numbers()) == 0);
     CHECK(std::abs(gdes.numbers()[at]) > 1e-4);
 
     // d loss / d E_delta = d loss / d E_D: the difference quotient of the delta.
@@ -84,8 +85,8 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
     summed.row(kWordTable) += discriminator.row(kWordTable);
     loss(summed, discriminator, EmbeddingSharing::es, &shared);  // whose own table counts for nothing
     share_gradients(shared, generator_gradients, EmbeddingSharing::es);
-    CHECK(shared.row(kWordTable).cwiseAbs().maxCoeff() == 0);
-    CHECK((generator_gradients.row(kWordTable) - gdes.row(kWordTable)).cwiseAbs().maxCoeff() <= 1e-15);
+    CHECK(max_abs(shared.row(kWordTable)) == 0);
+    CHECK(max_abs(generator_gradients.row(kWordTable) - gdes.row(kWordTable)) <= 1e-15);
 }
 
 TEST_CASE("training: the detector's gradient is the central difference of its loss", "[training][rtd][law]") {
@@ -186,7 +187,7 @@ TEST_CASE("SiFT: one side of a token's step is the rate, and examples of the off
     const Matrix<double> delta = sift_perturb<double>(noise, gradient, 0.1);
     Matrix<double> expected(2, 4);
     expected << 0.05, -0.1, 0.025, 0, 0, 0, 0, 0.1;
-    CHECK((delta - expected).cwiseAbs().maxCoeff() <= 1e-7);
+    CHECK(max_abs(delta - expected) <= 1e-7);
     RowVector<double> s(3), t(3);
     s << 1, 2, 0;
     t << 0.5, 1.5, 1;

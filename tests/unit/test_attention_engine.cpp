@@ -7,6 +7,7 @@
 #include "core/training/masked_words.h"
 #include "cuda/runtime.h"
 #include "cuda/training_attention.h"
+#include "tests/max_abs.h"
 #include "tests/random_model.h"
 
 using namespace locus;
@@ -109,11 +110,11 @@ struct Step {
 
 void check_same(const Step& here, const Step& there) {
     CHECK(std::abs(here.loss - there.loss) <= 1e-5);
-    const double largest = here.gradients.numbers().cwiseAbs().maxCoeff();
+    const double largest = max_abs(here.gradients.numbers());
     CHECK(largest > 0.01);
     // Sums of up to 37 float32 products in another order, through a layer there and back and the decoder's two passes.
     const double roundings = 4 * 37 * std::numeric_limits<float>::epsilon();
-    CHECK((here.gradients.numbers() - there.gradients.numbers()).cwiseAbs().maxCoeff() <= roundings * largest);
+    CHECK(max_abs(here.gradients.numbers() - there.gradients.numbers()) <= roundings * largest);
 }
 
 }  // namespace

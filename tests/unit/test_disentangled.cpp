@@ -6,8 +6,10 @@
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
 #include "core/attention/softmax.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
 
@@ -25,7 +27,7 @@ Matrix<Scalar> random(Index rows, Index cols, unsigned seed) {
 }
 
 bool near(const Matrix<double>& a, const Matrix<double>& b, double tolerance) {
-    return a.rows() == b.rows() && a.cols() == b.cols() && (a - b).cwiseAbs().maxCoeff() <= tolerance;
+    return a.rows() == b.rows() && a.cols() == b.cols() && max_abs(a - b) <= tolerance;
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ TEST_CASE("disentangled: Hugging Face's transposed gather is the official one", 
             gathered(a, b) = keys.row(a).dot(q_r.row(std::clamp<Index>(-(a - b) + k, 0, 2 * k - 1)));
     CHECK(near(position_to_content<double>(keys, q_r, line), gathered.transpose(), 1e-15));
     const Matrix<double> paper = position_to_content<double>(keys, q_r, line, P2cIndex::paper_ji);
-    CHECK((paper - gathered.transpose()).cwiseAbs().maxCoeff() > 0.1);
+    CHECK(max_abs(paper - gathered.transpose()) > 0.1);
 }
 
 TEST_CASE("disentangled: the paper's p2c differs off the diagonal only", "[disentangled][law]") {

@@ -3,8 +3,10 @@
 
 #include "core/attention/linear.h"
 #include "tests/files.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
 
@@ -15,10 +17,6 @@ struct Example {
                    v = Matrix<double>::Random(11, 5);
     RotaryTable<double> table = rotary_table<double>(inverse_frequencies(8), 0, 11);
 };
-
-double largest(const Matrix<double>& difference) {
-    return difference.allFinite() ? difference.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
-}
 
 }  // namespace
 
@@ -41,9 +39,9 @@ TEST_CASE("linear attention: the fast forms equal the quadratic form, also with 
                 const auto weights = [&](bool causal) {
                     return linear_attention_weights<double>(e.q, e.k, e.table, layout, form, causal, visible);
                 };
-                CHECK(largest(linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible) -
+                CHECK(max_abs(linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible) -
                               weights(false) * e.v) <= 1e-13);
-                CHECK(largest(causal_linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible) -
+                CHECK(max_abs(causal_linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible) -
                               weights(true) * e.v) <= 1e-13);
                 if (!visible.empty()) CHECK(weights(false).col(0).isZero(0));
             }
@@ -58,7 +56,7 @@ TEST_CASE("linear attention: padding behind a text changes nothing in it", "[lin
         const Matrix<double> padded = linear_attention<double>(e.q, e.k, e.v, e.table, layout, form, visible);
         const Matrix<double> alone =
             linear_attention<double>(e.q.topRows(9), e.k.topRows(9), e.v.topRows(9), e.table.rows(0, 9), layout, form);
-        CHECK(largest(padded.topRows(9) - alone) <= 1e-14);
+        CHECK(max_abs(padded.topRows(9) - alone) <= 1e-14);
     }
 }
 
@@ -90,12 +88,12 @@ TEST_CASE("linear attention: paper's form moves with the text, the seed's sums t
     const auto weights = [&](const RotaryTable<double>& table, LinearForm form) {
         return linear_attention_weights<double>(e.q, e.k, table, RotaryLayout::interleaved, form, false);
     };
-    CHECK(largest(weights(e.table, LinearForm::paper) - weights(moved, LinearForm::paper)) <= 1e-12);
-    CHECK(largest(weights(e.table, LinearForm::seed) - weights(moved, LinearForm::seed)) > 1e-3);
+    CHECK(max_abs(weights(e.table, LinearForm::paper) - weights(moved, LinearForm::paper)) <= 1e-12);
+    CHECK(max_abs(weights(e.table, LinearForm::seed) - weights(moved, LinearForm::seed)) > 1e-3);
     const Matrix<double> paper = weights(e.table, LinearForm::paper).rowwise().sum();
     const Matrix<double> seed = weights(e.table, LinearForm::seed).rowwise().sum();
-    CHECK(largest(seed.array() - 1) <= 1e-14);
-    CHECK(largest(paper.array() - 1) > 0.01);
+    CHECK(max_abs(seed.array() - 1) <= 1e-14);
+    CHECK(max_abs(paper.array() - 1) > 0.01);
     CHECK(weights(e.table, LinearForm::seed).minCoeff() > 0);
 }
 
@@ -109,7 +107,7 @@ TEST_CASE("linear attention: a later token never changes an earlier output in th
     e.v.row(7).array() -= 2;
     const Matrix<double> after = run();
     CHECK(before.topRows(7) == after.topRows(7));
-    CHECK(largest(before.bottomRows(4) - after.bottomRows(4)) > 1e-3);
+    CHECK(max_abs(before.bottomRows(4) - after.bottomRows(4)) > 1e-3);
 }
 
 TEST_CASE("linear attention: all keys padded gives zeros, and wrong counts are refused", "[linear][bad]") {

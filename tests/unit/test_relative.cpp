@@ -5,14 +5,12 @@
 #include "core/attention/relative.h"
 #include "core/positions/sinusoidal.h"
 #include "tests/files.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
-
-double largest(const Matrix<double>& difference) {
-    return difference.allFinite() ? difference.cwiseAbs().maxCoeff() : std::numeric_limits<double>::infinity();
-}
 
 /// "100011/110001/111000": 1 = hidden, as the spec prints it.
 std::string hidden_rows(const Mask& mask) {
@@ -39,14 +37,14 @@ TEST_CASE("relative: golden vector G3", "[relative][golden]") {
     raw << -0.624220, 0.810453, 1.5, 0.285077, 1.651924, 1.5;
     shifted << 0.810453, 1.5, 0, 0.285077, 1.651924, 1.5;
     probs << 0.301295, 0.698705, 0, 0.130989, 0.241789, 0.627222;
-    CHECK(largest(content_term<double>(q, u, keys) - ac) <= 1e-12);
+    CHECK(max_abs(content_term<double>(q, u, keys) - ac) <= 1e-12);
     const Matrix<double> bd_raw = position_term<double>(q, v, r);
-    CHECK(largest(bd_raw - raw) <= 1e-6);
+    CHECK(max_abs(bd_raw - raw) <= 1e-6);
     const Matrix<double> bd = shift_by_index<double>(bd_raw, 3, 2);
-    CHECK(largest(bd - shifted) <= 1e-6);
-    CHECK(largest(shift_frames<double>(bd_raw).back().values - shifted) <= 1e-6);
+    CHECK(max_abs(bd - shifted) <= 1e-6);
+    CHECK(max_abs(shift_frames<double>(bd_raw).back().values - shifted) <= 1e-6);
     const Matrix<double> scores = (content_term<double>(q, u, keys) + bd) / std::sqrt(2.0);
-    CHECK(largest(masked_softmax<double>(scores, transformer_xl_mask(2, 1, false, 1)) - probs) <= 1e-6);
+    CHECK(max_abs(masked_softmax<double>(scores, transformer_xl_mask(2, 1, false, 1)) - probs) <= 1e-6);
 }
 
 TEST_CASE("relative: the sinusoid rows of Transformer-XL are those of G3", "[relative][golden]") {
@@ -119,8 +117,8 @@ TEST_CASE("relative: a + c is ac, b + d is bd", "[relative][law]") {
                          r = Matrix<double>::Random(keys, 6);
     const RowVector<double> u = RowVector<double>::Random(6), v = RowVector<double>::Random(6);
     const RelativeTerms<double> terms = relative_terms<double>(q, k, r, u, v, keys - 1);
-    CHECK(largest(terms.a + terms.c - content_term<double>(q, u, k)) <= 1e-14);
-    CHECK(largest(terms.b + terms.d - shift_by_index<double>(position_term<double>(q, v, r), keys, keys - 1)) <= 1e-14);
+    CHECK(max_abs(terms.a + terms.c - content_term<double>(q, u, k)) <= 1e-14);
+    CHECK(max_abs(terms.b + terms.d - shift_by_index<double>(position_term<double>(q, v, r), keys, keys - 1)) <= 1e-14);
     // (c) depends on the key alone, (d) on the distance alone.
     CHECK(terms.c.row(0) == terms.c.row(3));
     CHECK(terms.d(1, 2) == terms.d(2, 3));
@@ -132,9 +130,9 @@ TEST_CASE("relative: the absolute terms add up to the product they expand", "[re
                          w_q = Matrix<double>::Random(3, 8), w_k = Matrix<double>::Random(3, 8);
     const RelativeTerms<double> terms = absolute_terms<double>(e, p, w_q, w_k);
     const Matrix<double> whole = (e + p) * w_q.transpose() * w_k * (e + p).transpose();
-    CHECK(largest(terms.a + terms.b + terms.c + terms.d - whole) <= 1e-13);
-    CHECK(largest(terms.b - e * w_q.transpose() * w_k * p.transpose()) <= 1e-13);
-    CHECK(largest(terms.c - p * w_q.transpose() * w_k * e.transpose()) <= 1e-13);
+    CHECK(max_abs(terms.a + terms.b + terms.c + terms.d - whole) <= 1e-13);
+    CHECK(max_abs(terms.b - e * w_q.transpose() * w_k * p.transpose()) <= 1e-13);
+    CHECK(max_abs(terms.c - p * w_q.transpose() * w_k * e.transpose()) <= 1e-13);
 }
 
 TEST_CASE("relative: masks of q = 3, m = 3", "[relative][golden]") {

@@ -5,6 +5,7 @@
 #include "core/models/relative_heads.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
+#include "tests/max_abs.h"
 #include "tests/seeded.h"
 
 using namespace locus;
@@ -190,7 +191,7 @@ TEST_CASE("relative attention backward: distances that nobody looks back teach t
     forward(keys, nullptr, queries, mask);
     const auto grad = relative_backward<double>(keys, queries, numbers.matrix(6, 3));
     CHECK(grad.r_k.topRows(3).isZero(0));  // distances 5, 4, 3
-    for (Index row = 3; row < 6; ++row) CHECK(grad.r_k.row(row).cwiseAbs().maxCoeff() > 1e-6);
+    for (Index row = 3; row < 6; ++row) CHECK(max_abs(grad.r_k.row(row)) > 1e-6);
     // q stands with u in the one term and with v in the other, so what its rows got is what both biases got.
     for (Index c = 0; c < 3; ++c)
         CHECK(std::abs(grad.content_bias[c] + grad.position_bias[c] - grad.q.col(c).sum()) <= rounding(30, 2));
@@ -259,7 +260,7 @@ TEST_CASE("two streams backward: an unused target gets exactly nothing, and with
     CHECK((h.content_q == silent.content_q && h.k == silent.k && h.v == silent.v && h.r_k == silent.r_k));
     CHECK((h.content_bias == silent.content_bias && h.position_bias == silent.position_bias));
     CHECK((h.segment_bias == silent.segment_bias && h.segments == silent.segments));
-    CHECK((both.k - h.k).cwiseAbs().maxCoeff() > 1e-3);
+    CHECK(max_abs(both.k - h.k) > 1e-3);
 }
 
 TEST_CASE("two streams backward: two rows alike make segments that nobody can tell apart", "[backward][law]") {
@@ -269,9 +270,9 @@ TEST_CASE("two streams backward: two rows alike make segments that nobody can te
     // The same number for every key of a query: the softmax takes it out again, and with it its whole gradient.
     all.loss(true);
     const auto grad = backward(all, true);
-    CHECK((grad.segments.row(0) + grad.segments.row(1)).cwiseAbs().maxCoeff() <= rounding(60, 3));
-    CHECK(grad.segment_bias.cwiseAbs().maxCoeff() <= rounding(60, 3));
-    CHECK(grad.segments.cwiseAbs().maxCoeff() > 1e-3);
+    CHECK(max_abs(grad.segments.row(0) + grad.segments.row(1)) <= rounding(60, 3));
+    CHECK(max_abs(grad.segment_bias) <= rounding(60, 3));
+    CHECK(max_abs(grad.segments) > 1e-3);
 }
 
 TEST_CASE("relative attention and two streams backward: float is double, rounded, and what does not fit is named",

@@ -8,8 +8,10 @@
 #include "core/training/dropout.h"
 #include "core/training/product_blocks.h"
 #include "cuda/dropout.h"
+#include "tests/max_abs.h"
 
 using namespace locus;
+using namespace locus::test;
 
 namespace {
 
@@ -26,7 +28,7 @@ template <class Scalar>
 bool within(const Matrix<Scalar>& found, const Matrix<Scalar>& expected, double tolerance) {
     if (found.rows() != expected.rows() || found.cols() != expected.cols()) return false;
     if (found.size() == 0) return true;
-    return (found - expected).cwiseAbs().maxCoeff() <= tolerance;
+    return max_abs(found - expected) <= tolerance;
 }
 
 /// Every set of kernels that this processor can run.

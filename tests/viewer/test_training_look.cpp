@@ -1,4 +1,5 @@
 // A sentence as every snapshot of a training sees it.
+#include "tests/max_abs.h"
 #include "viewer/training_look.h"
 
 #include <catch2/catch.hpp>
@@ -69,8 +70,7 @@ TEST_CASE("training look: the curve at i - j is the term of the trace, cell by c
     }
     double widest = 0;
     for (std::size_t snapshot = 0; snapshot < 3; ++snapshot)
-        widest =
-            std::max(widest, static_cast<double>(head_of(*look, snapshot, "layer.1.p2c", head).cwiseAbs().maxCoeff()));
+        widest = std::max(widest, static_cast<double>(max_abs(head_of(*look, snapshot, "layer.1.p2c", head))));
     CHECK(film.widest[2] == widest);
     CHECK(film.c2p.low <= 0);
     CHECK(film.c2p.high >= film.c2p.means[2][kCurveReach]);
