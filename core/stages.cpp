@@ -35,7 +35,7 @@ constexpr const char* kRtd = "He et al. 2023; microsoft/DeBERTa replaced_token_d
 constexpr const char* kSift = "He et al. 2021, section 4; microsoft/DeBERTa sift.py";
 
 // The contract, in the order in which a model computes.  Names and shapes are shared with ports, files and pictures.
-constexpr Row kRows[] = {
+constexpr Row kStageRows[] = {
     {Group::embeddings, "word", "B T E", "E_word[token]", kEmbeddings, "rows of the word table"},
     {Group::embeddings, "output", "B T D", "mask * norm(proj(word + type + position))", kEmbeddings,
      "what the first layer sees"},
@@ -211,14 +211,14 @@ struct Place {
     Group group = Group::grad;
     int number = -1;  // layer or decoder pass
     bool query_stream = false;
-    bool gradient = false;               // of the stage that the rest describes, or of a parameter
-    std::size_t row = std::size(kRows);  // in the table; its end for gradients of parameters
+    bool gradient = false;                    // of the stage that the rest describes, or of a parameter
+    std::size_t row = std::size(kStageRows);  // in the table; its end for gradients of parameters
 };
 
 std::size_t find_row(Group group, const std::string& stem) {
-    for (std::size_t row = 0; row < std::size(kRows); ++row)
-        if (kRows[row].group == group && stem == kRows[row].stem) return row;
-    return std::size(kRows);
+    for (std::size_t row = 0; row < std::size(kStageRows); ++row)
+        if (kStageRows[row].group == group && stem == kStageRows[row].stem) return row;
+    return std::size(kStageRows);
 }
 
 std::optional<Place> find_place(std::string rest);
@@ -267,18 +267,18 @@ std::optional<Place> find_place(std::string rest) {
     }
     const bool as_layer = place.group == Group::emd && !decoder_query;
     place.row = decoder_query ? find_row(Group::emd, "query") : find_row(as_layer ? Group::layer : place.group, rest);
-    if (place.row == std::size(kRows)) return std::nullopt;
+    if (place.row == std::size(kStageRows)) return std::nullopt;
     return place;
 }
 
 auto sort_key(const Place& place) {
     // emd.query.0 stands before emd.0.q, though its row stands behind the layer's in the table.
     const bool decoder_query =
-        place.group == Group::emd && place.row < std::size(kRows) && kRows[place.row].group == Group::emd;
+        place.group == Group::emd && place.row < std::size(kStageRows) && kStageRows[place.row].group == Group::emd;
     const int row = decoder_query ? 0 : static_cast<int>(place.row) + 1;
     // A backward pass comes behind all segments and runs from the end to the beginning; parameters are read last.
     const int turn = place.gradient ? -1 : 1;
-    const bool parameter = place.gradient && place.row == std::size(kRows);
+    const bool parameter = place.gradient && place.row == std::size(kStageRows);
     return std::make_tuple(place.gradient, parameter, turn * place.segment, turn * static_cast<int>(place.group),
                            turn * place.number, turn * int{place.query_stream}, turn * row);
 }
@@ -298,8 +298,8 @@ StageDescription as_gradient(StageDescription of, const Row& row, const std::str
 std::optional<StageDescription> describe_stage(const std::string& name, Scheme scheme) {
     const auto place = find_place(name);
     if (!place) return std::nullopt;
-    if (place->row == std::size(kRows)) return StageDescription{{}, "", "", "explained where it is used"};
-    const Row& row = kRows[place->row];
+    if (place->row == std::size(kStageRows)) return StageDescription{{}, "", "", "explained where it is used"};
+    const Row& row = kStageRows[place->row];
     StageDescription description{{}, row.formula, row.source, row.meaning};
     if (scheme != Scheme::disentangled) description.source = source_of(scheme);
     for (const Other& other : kOthers)

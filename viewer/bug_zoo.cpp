@@ -7,17 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "core/io/scratch_folder.h"
 #include "viewer/program.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 
 namespace {
 
 using Json = nlohmann::json;
-constexpr double kPatience = 120;  // seconds
+constexpr double kMakingPatience = 120;  // seconds
 constexpr const char* kName = "locus-kit";
 
 std::vector<std::string> words_for(const ZooQuery& query) {
@@ -33,7 +33,7 @@ std::vector<std::string> words_for(const ZooQuery& query) {
 /// What the program printed.  Throws Error(unsupported).
 Json asked(const std::filesystem::path& program, std::vector<std::string> words, const StopAsked& stop) {
     words.insert(words.begin(), "mistake");
-    const ProgramOutput output = run_program(program, words, stop, kPatience);
+    const ProgramOutput output = run_program(program, words, stop, kMakingPatience);
     if (output.end == ProgramOutput::End::cancelled) throw Stopped();
     if (!output.succeeded()) throw Error(Fault::unsupported, output.trouble(kName));
     Json json = Json::parse(output.out, nullptr, /*allow_exceptions=*/false);
@@ -57,15 +57,10 @@ ZooWay way_from(const Json& json) {
     return way;
 }
 
-std::string lower(std::string text) {
-    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-}
-
 bool holds_words(const MistakeEntry& entry, const std::string& typed) {
-    const std::string all = lower(std::to_string(entry.number) + " " + entry.name + " " + entry.symptom + " " +
-                                  entry.betrays + " " + entry.evidence);
-    std::istringstream words(lower(typed));
+    const std::string all = lower_ascii(std::to_string(entry.number) + " " + entry.name + " " + entry.symptom + " " +
+                                        entry.betrays + " " + entry.evidence);
+    std::istringstream words(lower_ascii(typed));
     for (std::string word; words >> word;) {
         const bool number = std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
         if (number ? std::to_string(entry.number).rfind(word, 0) != 0 : all.find(word) == std::string::npos)

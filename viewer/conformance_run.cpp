@@ -7,12 +7,12 @@ namespace locus {
 
 namespace {
 
-constexpr double kPatience = 600;  // seconds that a check may take
+constexpr double kCheckingPatience = 600;  // seconds that a check may take
 
 /// What the kit's program prints.  `wrong_is_fine`: status 1 says that a port has something wrong.
 /// Throws Error(unreadable) with the program's own sentence, Stopped where it was stopped.
 std::string ask_kit(const std::vector<std::string>& words, bool wrong_is_fine, const StopAsked& stop) {
-    const ProgramOutput output = run_program(sibling_program("locus-kit"), words, stop, kPatience);
+    const ProgramOutput output = run_program(sibling_program("locus-kit"), words, stop, kCheckingPatience);
     if (output.end == ProgramOutput::End::cancelled) throw Stopped();
     const bool good = output.succeeded() || (wrong_is_fine && output.end == ProgramOutput::End::itself &&
                                              (output.status == 1 || !output.out.empty()));

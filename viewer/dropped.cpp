@@ -8,18 +8,13 @@
 #include "core/text/utf8.h"
 #include "viewer/check_report.h"
 #include "viewer/comparison.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
 
 std::string named(const fs::path& path) { return printable(path.string()); }
 
@@ -60,7 +55,7 @@ void read_text(Dropped& dropped) {
 }
 
 void classify_file(Dropped& dropped) {
-    const std::string extension = lower(dropped.path.extension().string());
+    const std::string extension = lower_ascii(dropped.path.extension().string());
     const bool dump = extension == ".safetensors" || extension == ".npy" || extension == ".npz";
     std::error_code error;
     if (fs::file_size(dropped.path, error) == 0 && !error) refuse(named(dropped.path) + " is empty: it has 0 bytes");

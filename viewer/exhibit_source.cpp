@@ -1,5 +1,7 @@
 #include "viewer/exhibit_source.h"
 
+#include <algorithm>
+
 #include "core/cli/request.h"
 
 namespace locus {
@@ -86,6 +88,12 @@ std::string& edited_sentence(State& state) {
         return choice->tokens.empty() ? choice->text : choice->tokens;
     if (state.page == "training") return state.training.text;
     return state.tokens.empty() ? state.text : state.tokens;
+}
+
+Index traced_layer(Index cells, Index wished, Index layers) {
+    // Up to here turning the layer computes nothing.
+    constexpr Index kMostCells = 4'000'000;
+    return cells > kMostCells ? std::clamp<Index>(wished, 0, layers - 1) : -1;
 }
 
 }  // namespace locus

@@ -42,6 +42,10 @@ private:
     std::string no_tokenizer_;  // why there is none
 };
 
+/// Which layer a trace holds: -1 for all, where their matrices of [Tq,Tk], `cells` together, are not too many, else the
+/// wished one alone.
+Index traced_layer(Index cells, Index wished, Index layers);
+
 /// What a worker brings back.
 template <class Exhibit>
 struct ExhibitAnswer {

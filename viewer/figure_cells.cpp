@@ -7,7 +7,7 @@ namespace locus {
 
 namespace {
 
-constexpr Index kMostCells = 1024;
+constexpr Index kMostShapes = 1024;
 
 struct Stretch {
     Index first = 0, count = 0;
@@ -35,8 +35,8 @@ CellPicture cells_of(const ImageMark& image, ThemeName theme) {
     const Matrix<float> values = heatmap.values().block(y.first, x.first, y.count, x.count);
     Pyramid pyramid{SharedMatrix(values), visible, Pooling::largest};
     Detail detail;
-    while (y.count >> detail.rows > kMostCells) ++detail.rows;
-    while (x.count >> detail.cols > kMostCells) ++detail.cols;
+    while (y.count >> detail.rows > kMostShapes) ++detail.rows;
+    while (x.count >> detail.cols > kMostShapes) ++detail.cols;
     const bool whole = detail == Detail{};
     const Mask& hidden = whole ? pyramid.hidden() : pyramid.level(detail).hidden;
     const Matrix<float> level = whole ? values : pyramid.level(detail).values;

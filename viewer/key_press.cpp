@@ -26,15 +26,9 @@ constexpr std::pair<std::string_view, Key> kNames[] = {{"left", Key::left},
                                                        {"home", Key::home},
                                                        {"end", Key::end}};
 
-std::string lower(std::string text) {
-    for (char& c : text)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return text;
-}
-
 /// Takes "ctrl+" off the front; a "+" alone is the key plus.
 bool take_prefix(std::string& rest, const std::string& prefix) {
-    if (rest.size() <= prefix.size() || lower(rest.substr(0, prefix.size())) != prefix) return false;
+    if (rest.size() <= prefix.size() || lower_ascii(rest.substr(0, prefix.size())) != prefix) return false;
     rest.erase(0, prefix.size());
     return true;
 }
@@ -59,7 +53,7 @@ KeyPress parse_key(const std::string& name) {
         else
             break;
     }
-    const std::string plain = lower(rest);
+    const std::string plain = lower_ascii(rest);
     for (const auto& [known, key] : kNames)
         if (plain == known) {
             press.key = key;

@@ -7,7 +7,7 @@ namespace locus {
 
 namespace {
 
-constexpr float kPad = 16, kTitle = 44, kLegend = 26, kLongest = 120, kSide = 760, kReadable = 30;
+constexpr float kPad = 16, kTitle = 44, kLegend = 26, kLongestLabel = 120, kSide = 760, kReadable = 30;
 
 Matrix<float> as_floats(const NamedMatrix& matrix) {
     Matrix<float> values(matrix.height(), matrix.width());
@@ -35,7 +35,7 @@ std::string MatrixFigure::caption() const {
 float MatrixFigure::widest(const Ui& ui, const std::vector<std::string>& labels, Index count) const {
     float widest = ui.text_width(std::to_string(count), Face::label);
     for (const std::string& each : labels) widest = std::max(widest, ui.text_width(each, Face::label));
-    return std::min(widest / ui.px(1), kLongest);
+    return std::min(widest / ui.px(1), kLongestLabel);
 }
 
 MatrixFigure::Layout MatrixFigure::arrange(const Ui& ui) const {
@@ -76,11 +76,12 @@ void MatrixFigure::draw_labels(const Ui& ui, const Layout& layout) const {
         return from + (static_cast<float>(n) + 0.5f) * cell * unit;
     };
     for (Index i = 0; i < matrix_.height(); i += step_of(layout.cell_high))
-        ui.text_within(left - ui.px(6), middle(top, layout.cell_high, i), ui.px(kLongest), label(matrix_.rows, i),
+        ui.text_within(left - ui.px(6), middle(top, layout.cell_high, i), ui.px(kLongestLabel), label(matrix_.rows, i),
                        ui.theme->muted, Face::label, Align::right);
     for (Index j = 0; j < matrix_.width(); j += step_of(layout.cell_wide))
         ui.text_upwards(middle(left, layout.cell_wide, j), top - ui.px(6),
-                        ui.cut(label(matrix_.cols, j), ui.px(kLongest), Face::label), ui.theme->muted, Face::label);
+                        ui.cut(label(matrix_.cols, j), ui.px(kLongestLabel), Face::label), ui.theme->muted,
+                        Face::label);
 }
 
 }  // namespace locus

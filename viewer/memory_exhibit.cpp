@@ -12,8 +12,6 @@ namespace locus {
 namespace {
 
 constexpr Index kUsualSegment = 24;
-// Up to here the stages of all layers are kept, so that turning the layer computes nothing.
-constexpr Index kMostCells = 4'000'000;
 
 /// The newest `memory` rows of every layer.
 SegmentMemory<float> newest(const SegmentMemory<float>& all, Index memory) {
@@ -92,7 +90,7 @@ void MemoryAnswer::run() {
     memory = std::clamp<Index>(request.memory, 0, longest);
     const ModelSizes sizes = exhibit.sizes();
     const Index cells = length * keys() * sizes.heads * sizes.layers;
-    layer = cells > kMostCells ? std::clamp<Index>(request.layer, 0, sizes.layers - 1) : -1;
+    layer = traced_layer(cells, request.layer, sizes.layers);
     const std::string at = layer < 0 ? "layer.*." : "layer." + std::to_string(layer) + ".";
     std::string stages = "lm.logits";
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;

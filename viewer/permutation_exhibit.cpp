@@ -10,9 +10,6 @@ namespace locus {
 
 namespace {
 
-// Up to here the stages of all layers are kept, so that turning the layer computes nothing.
-constexpr Index kMostCells = 4'000'000;
-
 bool holds_letter(const std::string& word) {
     if (!word.empty() && word.front() == '<') return false;
     return std::any_of(word.begin(), word.end(), [](char c) {
@@ -159,7 +156,7 @@ void PermutationAnswer::run() {
     hiding = {0, model.config().direction, model.config().same_length, hidden_pairs(request.cards), {}};
     has_head = model.has_head();
     const Index cells = length() * length() * sizes.heads * sizes.layers;
-    layer = cells > kMostCells ? std::clamp<Index>(request.layer, 0, sizes.layers - 1) : -1;
+    layer = traced_layer(cells, request.layer, sizes.layers);
     const std::string at = layer < 0 ? "layer.*." : "layer." + std::to_string(layer) + ".";
     std::string stages = at + "k," + at + "r_k";
     for (const char* stem : {"q", "scores", "probs"}) {

@@ -13,6 +13,8 @@ struct ProductChart {
     ImU32 colour = 0;
 };
 
+inline std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
 /// As wide as the column, 84 design pixels high together with the line below it.
 void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const ProductChart& chart);
 

@@ -2,17 +2,11 @@
 
 #include <cstdio>
 
+#include "viewer/plots/cell_text.h"
+
 namespace locus {
 
 namespace {
-
-std::string padded(const std::string& text, std::size_t width) {
-    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
-std::string line(const std::string& label, const std::string& value) {
-    return label + std::string(label.size() < 28 ? 28 - label.size() : 1, ' ') + value + "\n";
-}
 
 std::string channels(const NamedTerm& named) {
     std::string text = "\n" + std::string(named.letter) + "  " + named.product + " = " + exact_text(named.term->value) +
@@ -29,15 +23,17 @@ std::string channels(const NamedTerm& named) {
 std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std::string& hidden) {
     const RelativeSoftmax<float>& steps = cell.softmax;
     if (steps.sees_nothing)
-        return "the query sees no key at all\n" + line("probability", exact_text(steps.probability));
+        return "the query sees no key at all\n" + cell_text_line("probability", exact_text(steps.probability));
     std::string text;
     if (!steps.visible)
         text += hidden.empty() ? "the mask hides this pair\n" : "the mask hides this pair: " + hidden + "\n";
     else
-        text += line("row maximum (key " + std::to_string(steps.row_maximum_key) + ")", exact_text(steps.row_maximum)) +
-                line("score - row maximum", exact_text(steps.shifted)) + line("exp", exact_text(steps.exponential)) +
-                line("sum of the row's exp", exact_text(steps.denominator));
-    return text + line("probability", exact_text(steps.probability));
+        text += cell_text_line("row maximum (key " + std::to_string(steps.row_maximum_key) + ")",
+                               exact_text(steps.row_maximum)) +
+                cell_text_line("score - row maximum", exact_text(steps.shifted)) +
+                cell_text_line("exp", exact_text(steps.exponential)) +
+                cell_text_line("sum of the row's exp", exact_text(steps.denominator));
+    return text + cell_text_line("probability", exact_text(steps.probability));
 }
 
 }  // namespace
@@ -64,24 +60,25 @@ std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme
     const std::string width = std::to_string(cell.ac.products.size());
     std::string text =
         names.model + ", " + names.place + ", cell (" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")\n";
-    text += line("query", "\"" + names.query + "\", position " + std::to_string(cell.position) + " of its segment");
-    text += line("key", "\"" + names.key + "\", column " + std::to_string(cell.j));
-    text += line("distance", std::to_string(cell.distance) + " = M + i - j");
+    text += cell_text_line("query",
+                           "\"" + names.query + "\", position " + std::to_string(cell.position) + " of its segment");
+    text += cell_text_line("key", "\"" + names.key + "\", column " + std::to_string(cell.j));
+    text += cell_text_line("distance", std::to_string(cell.distance) + " = M + i - j");
     if (cell.row < 0)
         text += "no row of R stands for this distance: b and d are 0\n";
     else
-        text += line("row of R", std::to_string(cell.row)) +
-                line("before the shift", "row " + std::to_string(shift.row) + ", column " +
-                                             std::to_string(shift.column) + " of (q+v)\u00b7r; " +
-                                             std::to_string(shift.place) + " numbers before it in memory");
+        text += cell_text_line("row of R", std::to_string(cell.row)) +
+                cell_text_line("before the shift", "row " + std::to_string(shift.row) + ", column " +
+                                                       std::to_string(shift.column) + " of (q+v)\u00b7r; " +
+                                                       std::to_string(shift.place) + " numbers before it in memory");
     for (const NamedTerm& named : named_terms(cell, scheme))
         if (named.term->active)
-            text += line(std::string(named.letter) + "  " + named.product, exact_text(named.term->value));
+            text += cell_text_line(std::string(named.letter) + "  " + named.product, exact_text(named.term->value));
     if (cell.ef.active)
-        text +=
-            line("segments", cell.other_segment ? "another one: row 1 of the table" : "the same: row 0 of the table");
-    text += line(cell.ef.active ? "sum ac + bd + ef" : "sum ac + bd", exact_text(cell.sum));
-    text += line("/ sqrt(" + width + ") = score", exact_text(cell.score));
+        text += cell_text_line("segments",
+                               cell.other_segment ? "another one: row 1 of the table" : "the same: row 0 of the table");
+    text += cell_text_line(cell.ef.active ? "sum ac + bd + ef" : "sum ac + bd", exact_text(cell.sum));
+    text += cell_text_line("/ sqrt(" + width + ") = score", exact_text(cell.score));
     text += softmax_lines(cell, names.hidden);
     for (const NamedTerm& named : named_terms(cell, scheme))
         if (named.term->active) text += channels(named);

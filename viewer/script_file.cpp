@@ -15,9 +15,9 @@ namespace {
 using Json = nlohmann::json;
 
 /// One object of the file, read field by field; whatever nobody read is refused.
-class Fields {
+class ActionFields {
 public:
-    Fields(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
+    ActionFields(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
         if (!json.is_object()) throw Error(Fault::usage, place_ + " is " + excerpt(json) + ", expected an object");
     }
 
@@ -60,7 +60,7 @@ public:
         if (!found.is_array() || found.size() != 2 || !fits(found[0]) || !fits(found[1])) refuse(name, found, expected);
         return {found[0].get<Number>(), found[1].get<Number>()};
     }
-    Fields inside(const std::string& name, const std::string& expected) {
+    ActionFields inside(const std::string& name, const std::string& expected) {
         const Json& found = require(name, expected);
         if (!found.is_object()) refuse(name, found, expected);
         return {found, place_ + ": \"" + name + "\""};
@@ -80,11 +80,11 @@ private:
 
 constexpr const char* kPlaces = "\"nothing\" or an object with matrix and cell, with item, with text or with point";
 
-Place place_of(Fields& fields, const std::string& name) {
+Place place_of(ActionFields& fields, const std::string& name) {
     const Json& found = fields.require(name, kPlaces);
     if (found == "nothing") return Nowhere{};
     if (!found.is_object()) fields.refuse(name, found, kPlaces);
-    Fields inside(found, fields.place() + ": \"" + name + "\"");
+    ActionFields inside(found, fields.place() + ": \"" + name + "\"");
     Place place;
     if (found.contains("matrix")) {
         const auto [i, j] = inside.pair<Index>("cell", 0, "row and column: [I, J]");
@@ -106,32 +106,32 @@ Place place_of(Fields& fields, const std::string& name) {
     return place;
 }
 
-bool right_button(Fields& fields) {
+bool right_button(ActionFields& fields) {
     const Json* found = fields.find("button");
     if (found && *found != "left" && *found != "right") fields.refuse("button", *found, "left or right");
     return found && *found == "right";
 }
 
-Action click(Fields& fields) {
+Action click(ActionFields& fields) {
     return ClickAction{place_of(fields, "click"), right_button(fields), fields.flag("double"), fields.flag("ctrl"),
                        fields.flag("shift")};
 }
 
-Action drag(Fields& fields) {
-    Fields inside = fields.inside("drag", "an object with from and to");
+Action drag(ActionFields& fields) {
+    ActionFields inside = fields.inside("drag", "an object with from and to");
     const Place from = place_of(inside, "from"), to = place_of(inside, "to");
     inside.finish();
     return DragAction{from, to, right_button(fields), fields.flag("ctrl"), fields.flag("shift")};
 }
 
-Action wheel(Fields& fields) {
-    Fields inside = fields.inside("wheel", "an object with at and steps");
+Action wheel(ActionFields& fields) {
+    ActionFields inside = fields.inside("wheel", "an object with at and steps");
     const WheelAction action{place_of(inside, "at"), inside.number("steps", "notches of the wheel")};
     inside.finish();
     return action;
 }
 
-Action key(Fields& fields) {
+Action key(ActionFields& fields) {
     try {
         return KeyAction{parse_key(fields.text("key", "a key such as Ctrl+L"))};
     } catch (const Error& error) {
@@ -139,7 +139,7 @@ Action key(Fields& fields) {
     }
 }
 
-Action wait(Fields& fields) {
+Action wait(ActionFields& fields) {
     const std::string expected = "\"settled\" or seconds from 0 to 60";
     const Json& found = fields.require("wait", expected);
     if (found == "settled") return WaitAction{};
@@ -148,14 +148,14 @@ Action wait(Fields& fields) {
     return WaitAction{found.get<double>()};
 }
 
-Action resize(Fields& fields) {
+Action resize(ActionFields& fields) {
     const std::string expected = "width and height from [800, 600] to [8192, 8192]";
     const auto [width, height] = fields.pair<int>("size", 600, expected);
     if (width < 800 || width > 8192 || height > 8192) fields.refuse("size", Json{width, height}, expected);
     return ResizeAction{width, height};
 }
 
-Action print(Fields& fields) {
+Action print(ActionFields& fields) {
     const std::string expected = "values, fields, texts, items, matrices or faults";
     const std::string what = fields.text("print", expected);
     for (const char* known : {"values", "fields", "texts", "items", "matrices", "faults"})
@@ -163,10 +163,10 @@ Action print(Fields& fields) {
     fields.refuse("print", what, expected);
 }
 
-Action assertion(Fields& fields) {
+Action assertion(ActionFields& fields) {
     const std::string expected = "an object with field, text, no_text, value or no_text_clipped";
     const Json& found = fields.require("assert", expected);
-    Fields inside = fields.inside("assert", expected);
+    ActionFields inside = fields.inside("assert", expected);
     Action action;
     if (found.contains("field")) {
         action = FieldAssertion{inside.text("field"), ""};
@@ -193,20 +193,20 @@ Action assertion(Fields& fields) {
 }
 
 /// What an action may do, by the field that names it.
-const std::map<std::string, Action (*)(Fields&)>& verbs() {
-    static const std::map<std::string, Action (*)(Fields&)> all = {
-        {"page", [](Fields& f) -> Action { return SetAction{"page=" + f.text("page")}; }},
-        {"text", [](Fields& f) -> Action { return SetAction{"text=" + f.text("text")}; }},
-        {"set", [](Fields& f) -> Action { return SetAction{f.text("set", "NAME=VALUE, as of --set")}; }},
-        {"hover", [](Fields& f) -> Action { return HoverAction{place_of(f, "hover")}; }},
+const std::map<std::string, Action (*)(ActionFields&)>& verbs() {
+    static const std::map<std::string, Action (*)(ActionFields&)> all = {
+        {"page", [](ActionFields& f) -> Action { return SetAction{"page=" + f.text("page")}; }},
+        {"text", [](ActionFields& f) -> Action { return SetAction{"text=" + f.text("text")}; }},
+        {"set", [](ActionFields& f) -> Action { return SetAction{f.text("set", "NAME=VALUE, as of --set")}; }},
+        {"hover", [](ActionFields& f) -> Action { return HoverAction{place_of(f, "hover")}; }},
         {"click", click},
         {"drag", drag},
         {"wheel", wheel},
         {"key", key},
-        {"type", [](Fields& f) -> Action { return TypeAction{f.text("type")}; }},
+        {"type", [](ActionFields& f) -> Action { return TypeAction{f.text("type")}; }},
         {"wait", wait},
         {"size", resize},
-        {"screenshot", [](Fields& f) -> Action { return ScreenshotAction{f.text("screenshot", "a PNG file")}; }},
+        {"screenshot", [](ActionFields& f) -> Action { return ScreenshotAction{f.text("screenshot", "a PNG file")}; }},
         {"print", print},
         {"assert", assertion},
     };
@@ -214,7 +214,7 @@ const std::map<std::string, Action (*)(Fields&)>& verbs() {
 }
 
 Action action_of(const Json& json, const std::string& place) {
-    Fields fields(json, place);
+    ActionFields fields(json, place);
     const auto verb =
         std::find_if(verbs().begin(), verbs().end(), [&](const auto& known) { return json.contains(known.first); });
     if (verb == verbs().end()) {
@@ -231,7 +231,7 @@ Action action_of(const Json& json, const std::string& place) {
 
 Script parse_script(std::string_view text, const std::string& file) {
     const Json json = parse_json_object(text, file);
-    Fields fields(json, file);
+    ActionFields fields(json, file);
     Script script;
     script.file = file;
     if (fields.find("size")) {

@@ -19,7 +19,7 @@ std::pair<std::string, std::string> split(const std::string& name) {
     return {group, name.substr(at + 1)};
 }
 
-constexpr float kPitch = 25, kNames = 92, kSign = 16;  // design pixels
+constexpr float kRowPitch = 25, kGroupNames = 92, kSign = 16;  // design pixels
 
 float chip_width(const Ui& ui, const std::string& stem) {
     return ui.text_width(stem, Face::label) + ui.px(kSign) + ui.px(14);
@@ -29,23 +29,23 @@ float chip_width(const Ui& ui, const std::string& stem) {
 template <class Place, class Heading>
 float lay_out(const Ui& ui, const std::vector<ReportedStage>& stages, float wide, Place&& place, Heading&& heading) {
     std::string group;
-    float x = ui.px(kNames), y = 0;
+    float x = ui.px(kGroupNames), y = 0;
     bool any = false;
     for (const ReportedStage& stage : stages) {
         const auto [own, stem] = split(stage.name);
         const float chip = chip_width(ui, stem);
         const bool starts = !any || own != group;
         if (any && (starts || x + chip > wide)) {
-            x = ui.px(kNames);
-            y += ui.px(kPitch);
+            x = ui.px(kGroupNames);
+            y += ui.px(kRowPitch);
         }
-        if (starts) heading(own, y + ui.px(kPitch) / 2);
+        if (starts) heading(own, y + ui.px(kRowPitch) / 2);
         group = own;
         any = true;
-        place(stage, stem, Rect{x, y + ui.px(1), x + chip, y + ui.px(kPitch - 2)});
+        place(stage, stem, Rect{x, y + ui.px(1), x + chip, y + ui.px(kRowPitch - 2)});
         x += chip + ui.px(4);
     }
-    return y + ui.px(kPitch);
+    return y + ui.px(kRowPitch);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::string StageList::draw(const Ui& ui, const Rect& room, const ReportedCase& 
     key(StageState::pass, "pass");
 
     const bool wheel = list.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
-    if (wheel) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kPitch);
+    if (wheel) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kRowPitch);
     scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, height_ - ui.px(28) - list.height()));
     ui.draw().push_clip(list.min(), list.max());
     std::string clicked;
@@ -112,14 +112,14 @@ std::string StageList::draw(const Ui& ui, const Rect& room, const ReportedCase& 
         [&](const std::string& group, float at) {
             const float middle = top + at;
             if (middle > list.y0 && middle < list.y1)
-                ui.text_within(list.x0, middle, ui.px(kNames - 8), group, theme.muted, Face::label);
+                ui.text_within(list.x0, middle, ui.px(kGroupNames - 8), group, theme.muted, Face::label);
         });
     ui.draw().pop_clip();
     height_ = height + ui.px(28);
     width_ = room.width();
     if (chosen_at >= 0 && followed_ != one.id + stage_name) {
         followed_ = one.id + stage_name;
-        scroll_ = std::clamp(scroll_, std::min(chosen_at, chosen_at + ui.px(2 * kPitch) - list.height()), chosen_at);
+        scroll_ = std::clamp(scroll_, std::min(chosen_at, chosen_at + ui.px(2 * kRowPitch) - list.height()), chosen_at);
     }
     return clicked;
 }

@@ -8,26 +8,26 @@ namespace locus {
 
 namespace {
 
-constexpr float kWidth = 440, kPad = 12;  // design pixels
+constexpr float kWidth = 440, kToastPad = 12;  // design pixels
 
-struct Card {
+struct ToastCard {
     std::vector<std::string> lines;
     float height = 0;
 };
 
-Card lay_out(const Ui& ui, const std::string& sentence, float width) {
-    Card card{ui.wrapped(sentence, width), 0};
+ToastCard lay_out(const Ui& ui, const std::string& sentence, float width) {
+    ToastCard card{ui.wrapped(sentence, width), 0};
     card.height = static_cast<float>(card.lines.size()) * ui.px(19) + 2 * ui.px(9);
     return card;
 }
 
-void draw_card(const Ui& ui, const Rect& box, const Card& card, ImU32 mark, float opacity) {
+void draw_card(const Ui& ui, const Rect& box, const ToastCard& card, ImU32 mark, float opacity) {
     ui.fill(box, faded(ui.theme->panel, opacity), 6);
     ui.outline(box, faded(ui.theme->muted, opacity), 1, 6);
     ui.fill({box.x0 + ui.px(6), box.y0 + ui.px(8), box.x0 + ui.px(8), box.y1 - ui.px(8)}, faded(mark, opacity));
     float y = box.y0 + ui.px(9) + ui.px(19) / 2;
     for (const std::string& line : card.lines) {
-        ui.text(box.x0 + ui.px(kPad) + ui.px(6), y, line, faded(ui.theme->text, opacity));
+        ui.text(box.x0 + ui.px(kToastPad) + ui.px(6), y, line, faded(ui.theme->text, opacity));
         y += ui.px(19);
     }
 }
@@ -47,8 +47,8 @@ void draw_toasts(Scene& scene, const Rect& rooms, Toasts& toasts, const Progress
     if (toasts.shown().empty() && progress.what.empty()) return;
     const Ui& ui = scene.ui;
     const float width = std::min(ui.px(kWidth), rooms.width() - ui.px(32));
-    const float inner = width - 2 * ui.px(kPad) - ui.px(6), gap = ui.px(8);
-    std::vector<Card> cards;
+    const float inner = width - 2 * ui.px(kToastPad) - ui.px(6), gap = ui.px(8);
+    std::vector<ToastCard> cards;
     float height = 0;
     for (const Toast& toast : toasts.shown()) {
         cards.push_back(lay_out(ui, toast.sentence, inner));
@@ -83,11 +83,12 @@ void draw_toasts(Scene& scene, const Rect& rooms, Toasts& toasts, const Progress
         char seconds[32];
         std::snprintf(seconds, sizeof seconds, "%.1f s", progress.seconds);
         const float text = box.y0 + ui.px(17);
-        float right = box.x1 - ui.px(kPad);
+        float right = box.x1 - ui.px(kToastPad);
         right -= ui.text(right, text, "Esc stops", ui.theme->muted, Face::ui, Align::right) + ui.px(14);
         right -= ui.text(right, text, seconds, ui.theme->text, Face::mono, Align::right) + ui.px(14);
-        ui.text_within(box.x0 + ui.px(kPad), text, right - box.x0 - ui.px(kPad), progress.what, ui.theme->text);
-        draw_runner(ui, {box.x0 + ui.px(kPad), box.y1 - ui.px(13), box.x1 - ui.px(kPad), box.y1 - ui.px(11)},
+        ui.text_within(box.x0 + ui.px(kToastPad), text, right - box.x0 - ui.px(kToastPad), progress.what,
+                       ui.theme->text);
+        draw_runner(ui, {box.x0 + ui.px(kToastPad), box.y1 - ui.px(13), box.x1 - ui.px(kToastPad), box.y1 - ui.px(11)},
                     progress.seconds, scene.state.reduce_motion);
     }
     ImGui::End();

@@ -17,4 +17,10 @@ char32_t take_character(std::string_view& text) {
     return character;
 }
 
+std::string lower_ascii(std::string text) {
+    for (char& c : text)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return text;
+}
+
 }  // namespace locus

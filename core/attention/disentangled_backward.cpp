@@ -8,22 +8,22 @@ namespace locus {
 
 namespace {
 
-constexpr const char* kName = "disentangled_backward";
+constexpr const char* kDisentangledBackward = "disentangled_backward";
 
 template <class Scalar>
 void check_shapes(const DisentangledHead<Scalar>& head, const BucketLine& line, const ConstView<Scalar>& d_context) {
     const Index queries = line.queries(), keys = line.keys(), width = head.q.cols();
-    check_shape(kName, "q", head.q, queries, width);
-    check_shape(kName, "k", head.k, keys, width);
-    check_shape(kName, "v", head.v, keys, head.v.cols());
-    check_shape(kName, "probs", head.probs, queries, keys);
-    check_shape(kName, "the gradient of the context", d_context, queries, head.v.cols());
-    if (head.keep.size() > 0) check_shape(kName, "keep", head.keep, queries, keys);
-    if (head.k_r.size() > 0) check_shape(kName, "k_r", head.k_r, 2 * line.span(), width);
-    if (head.q_r.size() > 0) check_shape(kName, "q_r", head.q_r, 2 * line.span(), width);
+    check_shape(kDisentangledBackward, "q", head.q, queries, width);
+    check_shape(kDisentangledBackward, "k", head.k, keys, width);
+    check_shape(kDisentangledBackward, "v", head.v, keys, head.v.cols());
+    check_shape(kDisentangledBackward, "probs", head.probs, queries, keys);
+    check_shape(kDisentangledBackward, "the gradient of the context", d_context, queries, head.v.cols());
+    if (head.keep.size() > 0) check_shape(kDisentangledBackward, "keep", head.keep, queries, keys);
+    if (head.k_r.size() > 0) check_shape(kDisentangledBackward, "k_r", head.k_r, 2 * line.span(), width);
+    if (head.q_r.size() > 0) check_shape(kDisentangledBackward, "q_r", head.q_r, 2 * line.span(), width);
     LOCUS_CHECK(head.q_r.size() == 0 || head.p2c_index == P2cIndex::official_ij || queries == keys,
-                std::string(kName) + ": p2c by delta(j,i) of " + std::to_string(queries) + " queries and " +
-                    std::to_string(keys) + " keys, expected as many: one line serves both terms");
+                std::string(kDisentangledBackward) + ": p2c by delta(j,i) of " + std::to_string(queries) +
+                    " queries and " + std::to_string(keys) + " keys, expected as many: one line serves both terms");
 }
 
 }  // namespace

@@ -22,11 +22,6 @@ TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scala
 
 namespace {
 
-template <class Scalar>
-std::vector<Scalar> to_vector(const ConstView<Scalar>& matrix, Index row) {
-    return {matrix.row(row).data(), matrix.row(row).data() + matrix.cols()};
-}
-
 /// The three terms of one cell and their scaled sum.
 template <class Scalar>
 CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
@@ -37,16 +32,16 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Buc
     cell.j = j;
     cell.offset = i - j;
     cell.bucket = line.row(i, j) - line.span();
-    cell.c2c = explain_term<Scalar>(to_vector<Scalar>(head.q, i), to_vector<Scalar>(head.k, j), -1);
+    cell.c2c = explain_term<Scalar>(channels_of<Scalar>(head.q, i), channels_of<Scalar>(head.k, j), -1);
     cell.sum = kept.c2c ? cell.c2c.value : Scalar(0);
     if (head.k_r.size() > 0) {
         const Index row = line.row(i, j);
-        cell.c2p = explain_term<Scalar>(to_vector<Scalar>(head.q, i), to_vector<Scalar>(head.k_r, row), row);
+        cell.c2p = explain_term<Scalar>(channels_of<Scalar>(head.q, i), channels_of<Scalar>(head.k_r, row), row);
         if (kept.c2p) cell.sum += cell.c2p.value;
     }
     if (head.q_r.size() > 0) {
         const Index row = p2c_index == P2cIndex::official_ij ? line.row(i, j) : line.row(j, i);
-        cell.p2c = explain_term<Scalar>(to_vector<Scalar>(head.k, j), to_vector<Scalar>(head.q_r, row), row);
+        cell.p2c = explain_term<Scalar>(channels_of<Scalar>(head.k, j), channels_of<Scalar>(head.q_r, row), row);
         if (kept.p2c) cell.sum += cell.p2c.value;
     }
     cell.terms = divisor_terms;

@@ -19,6 +19,12 @@ struct TermExplanation {
     Scalar value = 0;
 };
 
+/// One row of a matrix.
+template <class Scalar>
+std::vector<Scalar> channels_of(const ConstView<Scalar>& matrix, Index row) {
+    return {matrix.row(row).data(), matrix.row(row).data() + matrix.cols()};
+}
+
 /// left [d] . right [d], channel by channel from 0: the order of products_of_rows.
 template <class Scalar>
 TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scalar> right, Index row);

@@ -4,11 +4,6 @@ namespace locus {
 
 namespace {
 
-template <class Scalar>
-std::vector<Scalar> to_vector(const ConstView<Scalar>& matrix, Index row) {
-    return {matrix.row(row).data(), matrix.row(row).data() + matrix.cols()};
-}
-
 /// The plain loop over channels.
 template <class Scalar>
 Scalar dot(const ConstView<Scalar>& a, Index i, const ConstView<Scalar>& b, Index j) {
@@ -42,10 +37,10 @@ LinearExplanation<Scalar> explain_linear_cell(const ConstView<Scalar>& q, const 
     LinearExplanation<Scalar> cell;
     cell.i = i;
     cell.j = j;
-    cell.phi_q = to_vector<Scalar>(q_positive, i);
-    cell.phi_k = to_vector<Scalar>(k_positive, j);
-    cell.left = to_vector<Scalar>(q_top, i);
-    cell.right = to_vector<Scalar>(k_top, j);
+    cell.phi_q = channels_of<Scalar>(q_positive, i);
+    cell.phi_k = channels_of<Scalar>(k_positive, j);
+    cell.left = channels_of<Scalar>(q_top, i);
+    cell.right = channels_of<Scalar>(k_top, j);
     Scalar sum = 0;
     for (std::size_t c = 0; c < cell.left.size(); ++c) {
         cell.products.push_back(cell.left[c] * cell.right[c]);

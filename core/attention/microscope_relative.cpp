@@ -14,14 +14,12 @@ std::vector<Scalar> to_vector(const RowVector<Scalar>& row) {
     return {row.data(), row.data() + row.size()};
 }
 
-std::string shape_of(Index rows, Index cols) { return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]"; }
-
 template <class Scalar>
 void check_head(const RelativeHeadTensors<Scalar>& head, Index i, Index j) {
     const Index queries = head.q.rows(), keys = head.k.rows(), width = head.q.cols();
     LOCUS_CHECK(i >= 0 && i < queries && j >= 0 && j < keys, "explain_relative_cell: cell (" + std::to_string(i) +
                                                                  ", " + std::to_string(j) + ") lies outside " +
-                                                                 shape_of(queries, keys));
+                                                                 to_string(Shape{queries, keys}));
     LOCUS_CHECK(static_cast<Index>(head.positions.size()) == queries,
                 "explain_relative_cell: " + std::to_string(head.positions.size()) + " positions for " +
                     std::to_string(queries) + " queries, expected one each");
@@ -30,12 +28,13 @@ void check_head(const RelativeHeadTensors<Scalar>& head, Index i, Index j) {
     LOCUS_CHECK(head.k.cols() == width && head.r_k.cols() == width && head.u.size() == width && head.v.size() == width,
                 "explain_relative_cell: k, r_k, u and v need " + std::to_string(width) + " channels like q");
     LOCUS_CHECK(head.mask.rows() == queries && head.mask.cols() == keys,
-                "explain_relative_cell: a mask of " + shape_of(head.mask.rows(), head.mask.cols()) + ", expected " +
-                    shape_of(queries, keys));
+                "explain_relative_cell: a mask of " + to_string(Shape{head.mask.rows(), head.mask.cols()}) +
+                    ", expected " + to_string(Shape{queries, keys}));
     if (!head.has_segments()) return;
     LOCUS_CHECK(head.segments.rows() == 2 && head.segments.cols() == width && head.s.size() == width,
-                "explain_relative_cell: a segment table of " + shape_of(head.segments.rows(), head.segments.cols()) +
-                    ", expected " + shape_of(2, width));
+                "explain_relative_cell: a segment table of " +
+                    to_string(Shape{head.segments.rows(), head.segments.cols()}) + ", expected " +
+                    to_string(Shape{2, width}));
     LOCUS_CHECK(static_cast<Index>(head.query_ids.size()) == queries && static_cast<Index>(head.key_ids.size()) == keys,
                 "explain_relative_cell: one segment id per query and per key expected");
 }
@@ -159,7 +158,7 @@ ShiftSource source_at(Index place, Index columns, Index padding) {
 void check_cell(Index i, Index j, Index rows, Index columns) {
     LOCUS_CHECK(i >= 0 && i < rows && j >= 0 && j < columns, "shift_source: cell (" + std::to_string(i) + ", " +
                                                                  std::to_string(j) + ") lies outside " +
-                                                                 shape_of(rows, columns));
+                                                                 to_string(Shape{rows, columns}));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ Scalar add_products(const std::vector<Scalar>& left, const std::vector<Scalar>& 
 }
 
 template <class Scalar>
-void check_head(const RotaryHead<Scalar>& head, Index i, Index j) {
+void check_head(const RotaryHeadTensors<Scalar>& head, Index i, Index j) {
     LOCUS_CHECK(head.q.cols() == head.k.cols(), "explain_rotary_cell: queries of " + std::to_string(head.q.cols()) +
                                                     " channels and keys of " + std::to_string(head.k.cols()));
     LOCUS_CHECK(i >= 0 && i < head.q.rows() && j >= 0 && j < head.k.rows(),
@@ -60,7 +60,7 @@ void check_head(const RotaryHead<Scalar>& head, Index i, Index j) {
 }
 
 template <class Scalar>
-void fill_planes(const RotaryHead<Scalar>& head, RotaryExplanation<Scalar>& cell) {
+void fill_planes(const RotaryHeadTensors<Scalar>& head, RotaryExplanation<Scalar>& cell) {
     const Index planes = head.q_table.sin.cols();
     for (Index t = 0; t < planes; ++t) {
         TurnedPlane<Scalar> plane;
@@ -88,7 +88,7 @@ void fill_planes(const RotaryHead<Scalar>& head, RotaryExplanation<Scalar>& cell
 }  // namespace
 
 template <class Scalar>
-RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHead<Scalar>& head, Index i, Index j) {
+RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHeadTensors<Scalar>& head, Index i, Index j) {
     check_head(head, i, j);
     RotaryExplanation<Scalar> cell;
     cell.i = i;
@@ -108,7 +108,7 @@ RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHead<Scalar>& head, In
     return cell;
 }
 
-template RotaryExplanation<float> explain_rotary_cell<float>(const RotaryHead<float>&, Index, Index);
-template RotaryExplanation<double> explain_rotary_cell<double>(const RotaryHead<double>&, Index, Index);
+template RotaryExplanation<float> explain_rotary_cell<float>(const RotaryHeadTensors<float>&, Index, Index);
+template RotaryExplanation<double> explain_rotary_cell<double>(const RotaryHeadTensors<double>&, Index, Index);
 
 }  // namespace locus

@@ -9,7 +9,7 @@ namespace locus {
 
 /// What one head of one pass is made of, before the turn.
 template <class Scalar>
-struct RotaryHead {
+struct RotaryHeadTensors {
     Matrix<Scalar> q, k;                   // [Tq,d], [Tk,d]
     RotaryTable<Scalar> q_table, k_table;  // one row per query and per key
     RotaryLayout layout = RotaryLayout::interleaved;
@@ -44,6 +44,6 @@ struct RotaryExplanation {
 /// Replays cell (i, j); every number has exactly the bits that rotate, rotary_scores and masked_softmax give (asserted
 /// by tests).  Channels beyond the tables' width pass unturned.  Throws Error(usage) if i, j or the shapes do not fit.
 template <class Scalar>
-RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHead<Scalar>& head, Index i, Index j);
+RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHeadTensors<Scalar>& head, Index i, Index j);
 
 }  // namespace locus

@@ -23,8 +23,6 @@ Matrix<Scalar> read_as(const Matrix<Scalar>& values, Index rows, Index cols) {
     return Eigen::Map<const Matrix<Scalar>>(values.data(), rows, cols);
 }
 
-std::string shape_of(Index rows, Index cols) { return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]"; }
-
 }  // namespace
 
 template <class Scalar>
@@ -86,16 +84,17 @@ template <class Scalar>
 std::vector<ShiftFrame<Scalar>> shift_frames(const ConstView<Scalar>& bd_raw) {
     const Index queries = bd_raw.rows(), keys = bd_raw.cols();
     LOCUS_CHECK(keys >= queries && queries > 0,
-                "shift: scores of " + shape_of(queries, keys) + ", expected at least as many keys as queries");
+                "shift: scores of " + to_string(Shape{queries, keys}) + ", expected at least as many keys as queries");
     std::vector<ShiftFrame<Scalar>> frames = {{"(q_i + v) . r_k, columns in falling distance", bd_raw}};
     Matrix<Scalar> padded = Matrix<Scalar>::Zero(queries, keys + 1);
     padded.rightCols(keys) = bd_raw;
     frames.push_back({"pad: a column of zeros on the left", padded});
     const Matrix<Scalar> folded = read_as(padded, keys + 1, queries);
-    frames.push_back({"reshape: the same numbers read as " + shape_of(keys + 1, queries), folded});
+    frames.push_back({"reshape: the same numbers read as " + to_string(Shape{keys + 1, queries}), folded});
     const Matrix<Scalar> dropped = folded.bottomRows(keys);
     frames.push_back({"drop: the first row goes", dropped});
-    frames.push_back({"reshape: read as " + shape_of(queries, keys) + " again", read_as(dropped, queries, keys)});
+    frames.push_back(
+        {"reshape: read as " + to_string(Shape{queries, keys}) + " again", read_as(dropped, queries, keys)});
     return frames;
 }
 
@@ -103,15 +102,15 @@ template <class Scalar>
 std::vector<ShiftFrame<Scalar>> shift_frames_xlnet(const ConstView<Scalar>& bd_raw, Index keys) {
     const Index queries = bd_raw.rows(), rows = bd_raw.cols();
     LOCUS_CHECK(rows > keys && keys >= queries && queries > 0,
-                "shift: scores of " + shape_of(queries, rows) + " for " + std::to_string(keys) +
+                "shift: scores of " + to_string(Shape{queries, rows}) + " for " + std::to_string(keys) +
                     " keys, expected more columns than keys and at least as many keys as queries");
     std::vector<ShiftFrame<Scalar>> frames = {{"(q_i + v) . r_k, columns in falling distance", bd_raw}};
     const Matrix<Scalar> folded = read_as<Scalar>(bd_raw, rows, queries);
-    frames.push_back({"reshape: the same numbers read as " + shape_of(rows, queries), folded});
+    frames.push_back({"reshape: the same numbers read as " + to_string(Shape{rows, queries}), folded});
     const Matrix<Scalar> dropped = folded.bottomRows(rows - 1);
     frames.push_back({"drop: the first row goes", dropped});
     const Matrix<Scalar> unfolded = read_as(dropped, queries, rows - 1);
-    frames.push_back({"reshape: read as " + shape_of(queries, rows - 1), unfolded});
+    frames.push_back({"reshape: read as " + to_string(Shape{queries, rows - 1}), unfolded});
     frames.push_back({"slice: the first " + std::to_string(keys) + " columns", unfolded.leftCols(keys)});
     return frames;
 }

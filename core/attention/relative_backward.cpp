@@ -11,17 +11,17 @@ namespace locus {
 
 namespace {
 
-constexpr const char* kName = "relative_backward";
+constexpr const char* kRelativeBackward = "relative_backward";
 
 template <class Scalar>
 void check_shapes(const RelativeKeys<Scalar>& keys, const RelativeQueries<Scalar>& queries) {
     const Index width = queries.q.cols(), count = keys.k.rows();
-    check_shape(kName, "k", keys.k, count, width);
-    check_shape(kName, "v", keys.v, count, keys.v.cols());
-    check_shape(kName, "r_k", keys.r_k, keys.r_k.rows(), width);
-    check_shape(kName, "content_bias", keys.content_bias, 1, width);
-    check_shape(kName, "position_bias", keys.position_bias, 1, width);
-    check_shape(kName, "probs", queries.probs, queries.q.rows(), count);
+    check_shape(kRelativeBackward, "k", keys.k, count, width);
+    check_shape(kRelativeBackward, "v", keys.v, count, keys.v.cols());
+    check_shape(kRelativeBackward, "r_k", keys.r_k, keys.r_k.rows(), width);
+    check_shape(kRelativeBackward, "content_bias", keys.content_bias, 1, width);
+    check_shape(kRelativeBackward, "position_bias", keys.position_bias, 1, width);
+    check_shape(kRelativeBackward, "probs", queries.probs, queries.q.rows(), count);
 }
 
 /// 0, 1, 2, ... where the queries did not say otherwise.

@@ -9,18 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/cli/train_progress.h"
 
 namespace locus::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string fixed(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3f", value);
-    return text;
-}
 
 Json as_json(const std::vector<AblationRow>& rows, const TrainingTask& task) {
     Json models = Json::array();
@@ -50,7 +45,7 @@ public:
         const auto left = std::lround(passed / done * (static_cast<double>(at.runs) - done));
         std::cerr << (terminal_ ? "\r\x1b[K" : "") << "run " << at.run + 1 << "/" << at.runs << "  " << at.model.name
                   << ", seed " << at.seed << "  step " << at.step.step << "/" << steps << "  loss "
-                  << fixed(at.step.loss) << "  " << left / 60 << ":" << (left % 60 < 10 ? "0" : "") << left % 60
+                  << loss_text(at.step.loss) << "  " << left / 60 << ":" << (left % 60 < 10 ? "0" : "") << left % 60
                   << " left" << (terminal_ && !ends ? "" : "\n") << std::flush;
     }
 
@@ -71,9 +66,10 @@ std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTa
         }
         const bool first = &row == &rows.front(), alone = row.losses.size() < 2 || rows.front().losses.size() < 2;
         const double more = rows.front().losses.empty() ? 0 : row.mean() - rows.front().mean();
-        cells.push_back({row.model.name, fixed(row.mean()), alone ? "one seed" : "\u00b1 " + fixed(row.spread()),
+        cells.push_back({row.model.name, loss_text(row.mean()),
+                         alone ? "one seed" : "\u00b1 " + loss_text(row.spread()),
                          first ? ""
-                               : (more < 0 ? "" : "+") + fixed(more) +
+                               : (more < 0 ? "" : "+") + loss_text(more) +
                                      (differ_clearly(row, rows.front()) ? "" : "  within the spread")});
     }
     const auto seeds = std::to_string(rows.front().losses.size());

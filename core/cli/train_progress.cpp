@@ -24,13 +24,13 @@ std::string clock_time(double seconds) {
     return std::to_string(whole / 60) + ":" + (rest.size() < 2 ? "0" : "") + rest;
 }
 
-std::string fixed(double value) {
+}  // namespace
+
+std::string loss_text(double loss) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3f", value);
+    std::snprintf(text, sizeof text, "%.3f", loss);
     return text;
 }
-
-}  // namespace
 
 TrainProgress::TrainProgress(bool json, double minutes)
     : json_(json),
@@ -52,8 +52,8 @@ std::string TrainProgress::line(const StepReport& report, Index steps) const {
     const std::string all = std::to_string(steps);
     std::string text = "step " +
                        std::string(all.size() - std::min(all.size(), std::to_string(report.step).size()), ' ') +
-                       std::to_string(report.step) + "/" + all + "  loss " + fixed(loss_ / share_);
-    if (detection_ > 0) text += "  replaced " + fixed(detection_ / share_);
+                       std::to_string(report.step) + "/" + all + "  loss " + loss_text(loss_ / share_);
+    if (detection_ > 0) text += "  replaced " + loss_text(detection_ / share_);
     return text + "  " + std::to_string(std::lround(tokens_ / passed)) + " tokens/s  " + clock_time(left) + " left";
 }
 
@@ -104,7 +104,7 @@ void TrainProgress::finish(TrainingRun& run, const std::string& out, bool stoppe
     }
     std::string text = std::string(stopped ? "stopped" : "done") + " after " + std::to_string(step) + " steps in " +
                        clock_time(seconds());
-    if (std::isfinite(heldout)) text += "; masked-word loss on sentences never seen: " + fixed(heldout);
+    if (std::isfinite(heldout)) text += "; masked-word loss on sentences never seen: " + loss_text(heldout);
     say(text);
     say(stopped ? "saved; go on with --resume --out " + out : "the model is in " + out);
 }

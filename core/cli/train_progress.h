@@ -7,6 +7,9 @@
 
 namespace locus::cli {
 
+/// "5.846": three digits behind the point.
+std::string loss_text(double loss);
+
 class TrainProgress {
 public:
     using Seconds = std::chrono::duration<double>;

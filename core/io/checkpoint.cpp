@@ -8,7 +8,7 @@
 
 #include "core/io/json_file.h"
 #include "core/io/mapped_file.h"
-#include "core/io/printable.h"
+#include "core/io/refuse.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
 #include "core/json_text.h"
@@ -18,10 +18,6 @@ namespace locus {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void refuse(const fs::path& file, const std::string& what) {
-    throw Error(Fault::unreadable, printable(file.string()) + ": " + printable(what));
-}
 
 /// "deberta.embeddings.LayerNorm.gamma" -> "embeddings.LayerNorm.weight"
 std::string plain_name(std::string name) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/io/printable.h"
+#include "core/io/refuse.h"
 #include "core/json_text.h"
 
 namespace locus {
@@ -16,10 +16,6 @@ using Json = nlohmann::json;
 
 // The limit of the reference implementation; the largest real header has a few hundred kilobytes.
 constexpr std::uint64_t kMostHeader = 100'000'000;
-
-[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
-    throw Error(Fault::unreadable, file.string() + ": " + printable(what));
-}
 
 Dtype parse_dtype(const std::string& name, const std::string& tensor, const std::filesystem::path& file) {
     for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i64, Dtype::i32, Dtype::i16,

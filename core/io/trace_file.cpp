@@ -10,7 +10,7 @@ namespace locus {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 TensorHeading heading_of(const Stage& stage) {
     const std::string dtype = stage.dtype();
@@ -46,9 +46,9 @@ std::vector<std::string> listed_names(const TensorFile& file) {
     std::vector<std::string> names;
     for (const auto& [key, value] : file.metadata) {
         if (key != "stages") continue;
-        const Json list = Json::parse(value, nullptr, /*allow_exceptions=*/false);
+        const OrderedJson list = OrderedJson::parse(value, nullptr, /*allow_exceptions=*/false);
         if (!list.is_array()) continue;
-        for (const Json& stage : list)
+        for (const OrderedJson& stage : list)
             if (stage.is_object() && stage.contains("name") && stage["name"].is_string())
                 names.push_back(stage["name"]);
     }
@@ -59,7 +59,7 @@ std::vector<std::string> listed_names(const TensorFile& file) {
 
 void write_trace(const std::filesystem::path& file, const Trace& trace,
                  const std::map<std::string, std::string>& metadata) {
-    Json list = Json::array();
+    OrderedJson list = OrderedJson::array();
     std::vector<TensorHeading> headings;
     for (const Stage& stage : trace.stages()) {
         list.push_back(

@@ -15,7 +15,7 @@ namespace locus {
 
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& file, int error) {
+[[noreturn]] void cannot_write(const std::filesystem::path& file, int error) {
     throw Error(Fault::unreadable, file.string() + ": cannot be written: " + std::strerror(error));
 }
 
@@ -29,7 +29,7 @@ public:
         descriptor_ = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
         if (descriptor_ >= 0) return;
         descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (descriptor_ < 0) refuse(target_, errno);
+        if (descriptor_ < 0) cannot_write(target_, errno);
         named_ = true;
     }
     ~Draft() {
@@ -44,7 +44,7 @@ public:
         while (count > 0) {
             const ssize_t written = ::write(descriptor_, from, count);
             if (written < 0 && errno == EINTR) continue;
-            if (written < 0) refuse(target_, errno);
+            if (written < 0) cannot_write(target_, errno);
             from += written;
             count -= static_cast<std::size_t>(written);
         }
@@ -54,12 +54,12 @@ public:
         if (!named_) {
             const std::string unnamed = "/proc/self/fd/" + std::to_string(descriptor_);
             if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-                refuse(target_, errno);
+                cannot_write(target_, errno);
             named_ = true;
         }
         const int descriptor = std::exchange(descriptor_, -1);
-        if (::close(descriptor) != 0) refuse(target_, errno);
-        if (::rename(name_.c_str(), target_.c_str()) != 0) refuse(target_, errno);
+        if (::close(descriptor) != 0) cannot_write(target_, errno);
+        if (::rename(name_.c_str(), target_.c_str()) != 0) cannot_write(target_, errno);
         named_ = false;
     }
 

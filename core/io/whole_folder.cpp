@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse(const fs::path& folder, const std::string& reason) {
+[[noreturn]] void cannot_write(const fs::path& folder, const std::string& reason) {
     throw Error(Fault::unreadable, folder.string() + ": cannot be written: " + reason);
 }
 
@@ -58,9 +58,9 @@ public:
     explicit DraftFolder(const fs::path& target) : target_(target), path_(draft_name(target, ::getpid())) {
         std::error_code error;
         fs::create_directories(target.parent_path(), error);
-        if (error) refuse(target, error.message());
+        if (error) cannot_write(target, error.message());
         fs::remove_all(path_, error);
-        if (!fs::create_directory(path_, error)) refuse(target, error.message());
+        if (!fs::create_directory(path_, error)) cannot_write(target, error.message());
     }
     ~DraftFolder() { clear_away(path_, target_); }
     DraftFolder(const DraftFolder&) = delete;
@@ -86,7 +86,7 @@ public:
             if (entry.is_directory(error) || fs::exists(copy, error)) continue;
             fs::create_hard_link(entry.path(), copy, error);
             if (error) fs::copy(entry.path(), copy, fs::copy_options::copy_symlinks, error);
-            if (error) refuse(target_, entry.path().filename().string() + " cannot be kept: " + error.message());
+            if (error) cannot_write(target_, entry.path().filename().string() + " cannot be kept: " + error.message());
         }
     }
 
@@ -94,11 +94,11 @@ public:
         flush();
         std::error_code error;
         if (!fs::exists(target_, error)) {
-            if (::rename(path_.c_str(), target_.c_str()) != 0) refuse(target_, std::strerror(errno));
+            if (::rename(path_.c_str(), target_.c_str()) != 0) cannot_write(target_, std::strerror(errno));
             return;
         }
         if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
-        if (errno != EINVAL && errno != ENOSYS) refuse(target_, std::strerror(errno));
+        if (errno != EINVAL && errno != ENOSYS) cannot_write(target_, std::strerror(errno));
         replace_in_two_steps();
     }
 
@@ -110,18 +110,18 @@ private:
             if (descriptor < 0) continue;  // a link to nowhere
             const int failed = ::fsync(descriptor) != 0 && errno == EIO ? errno : 0;
             ::close(descriptor);
-            if (failed) refuse(target_, std::strerror(failed));
+            if (failed) cannot_write(target_, std::strerror(failed));
         }
     }
 
     /// For file systems where two folders cannot change places: the old one steps aside first, and back if need be.
     void replace_in_two_steps() {
         const fs::path aside = path_.string() + "-old";
-        if (::rename(target_.c_str(), aside.c_str()) != 0) refuse(target_, std::strerror(errno));
+        if (::rename(target_.c_str(), aside.c_str()) != 0) cannot_write(target_, std::strerror(errno));
         if (::rename(path_.c_str(), target_.c_str()) != 0) {
             const int error = errno;
             ::rename(aside.c_str(), target_.c_str());
-            refuse(target_, std::strerror(error));
+            cannot_write(target_, std::strerror(error));
         }
         clear_away(aside, target_);
     }
@@ -138,9 +138,10 @@ FolderFile folder_file(std::string name, std::string bytes) {
 void write_whole_folder(const fs::path& folder, const std::vector<FolderFile>& files) {
     std::error_code error;
     fs::path target = fs::weakly_canonical(fs::absolute(folder, error), error);
-    if (error) refuse(folder, error.message());
+    if (error) cannot_write(folder, error.message());
     if (!target.has_filename()) target = target.parent_path();  // "model/"
-    if (fs::exists(target, error) && !fs::is_directory(target, error)) refuse(folder, "there is a file of that name");
+    if (fs::exists(target, error) && !fs::is_directory(target, error))
+        cannot_write(folder, "there is a file of that name");
     LOCUS_CHECK(target.has_filename(), folder.string() + ": is the root of all folders, expected one of its own");
     clear_remains(target);
     DraftFolder draft(target);

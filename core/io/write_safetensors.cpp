@@ -11,15 +11,15 @@ namespace locus {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 void write_half(const ByteSink& sink, const TensorToWrite& tensor) {
-    constexpr Index kBlock = 4096;
+    constexpr Index kHalves = 4096;
     std::vector<Eigen::half> block;
     const Index count = element_count(tensor.shape);
-    for (Index first = 0; first < count; first += kBlock) {
+    for (Index first = 0; first < count; first += kHalves) {
         block.clear();
-        for (Index n = first; n < std::min(first + kBlock, count); ++n) {
+        for (Index n = first; n < std::min(first + kHalves, count); ++n) {
             block.emplace_back(tensor.values[n]);
             if (std::isfinite(tensor.values[n]) && !Eigen::half_impl::isfinite(block.back()))
                 throw Error(Fault::unsupported, "tensor " + tensor.name + " holds " + std::to_string(tensor.values[n]) +
@@ -33,7 +33,7 @@ void write_half(const ByteSink& sink, const TensorToWrite& tensor) {
 
 void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHeading>& tensors,
                               const std::map<std::string, std::string>& metadata) {
-    Json header = Json::object();
+    OrderedJson header = OrderedJson::object();
     if (!metadata.empty()) header["__metadata__"] = metadata;
     std::size_t offset = 0;
     for (const TensorHeading& tensor : tensors) {
@@ -46,7 +46,7 @@ void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHead
     std::string text;
     try {
         text = header.dump();
-    } catch (const Json::exception&) {
+    } catch (const OrderedJson::exception&) {
         throw Error(Fault::usage, "a tensor's name or the metadata is not UTF-8, which a safetensors header must be");
     }
     text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8

@@ -4,8 +4,6 @@ namespace locus {
 
 namespace {
 
-std::string shape_of(Index rows, Index cols) { return to_string(Shape{rows, cols}); }
-
 void check_values(Index keys, Index values) {
     LOCUS_CHECK(keys == values, "context: probabilities of " + std::to_string(keys) + " keys but " +
                                     std::to_string(values) + " values, expected as many");
@@ -15,9 +13,9 @@ void check_values(Index keys, Index values) {
 
 template <class Scalar>
 void add(const ConstView<Scalar>& x, View<Scalar> sum) {
-    LOCUS_CHECK(
-        x.rows() == sum.rows() && x.cols() == sum.cols(),
-        "add: " + shape_of(x.rows(), x.cols()) + " to " + shape_of(sum.rows(), sum.cols()) + ", expected one shape");
+    LOCUS_CHECK(x.rows() == sum.rows() && x.cols() == sum.cols(),
+                "add: " + to_string(Shape{x.rows(), x.cols()}) + " to " + to_string(Shape{sum.rows(), sum.cols()}) +
+                    ", expected one shape");
     sum += x;
 }
 
@@ -25,7 +23,7 @@ template <class Scalar>
 void add_rows(const ConstView<Scalar>& table, const std::vector<std::int64_t>& ids, View<Scalar> sum) {
     LOCUS_CHECK(static_cast<Index>(ids.size()) == sum.rows() && table.cols() == sum.cols(),
                 "add_rows: " + std::to_string(ids.size()) + " rows of " + std::to_string(table.cols()) +
-                    " channels to " + shape_of(sum.rows(), sum.cols()) + ", expected as many");
+                    " channels to " + to_string(Shape{sum.rows(), sum.cols()}) + ", expected as many");
     for (Index n = 0; n < sum.rows(); ++n) {
         const std::int64_t id = ids[static_cast<std::size_t>(n)];
         LOCUS_CHECK(id >= 0 && id < table.rows(),
@@ -55,8 +53,8 @@ template <class Scalar>
 Tensor<Scalar> mix_heads(const Tensor<Scalar>& scores, const Matrix<Scalar>& weight) {
     const Index heads = scores.extent(1);
     LOCUS_CHECK(weight.rows() == heads && weight.cols() == heads,
-                "mix_heads: weights " + shape_of(weight.rows(), weight.cols()) + ", expected " +
-                    shape_of(heads, heads) + ", one per pair of heads");
+                "mix_heads: weights " + to_string(Shape{weight.rows(), weight.cols()}) + ", expected " +
+                    to_string(Shape{heads, heads}) + ", one per pair of heads");
     Tensor<Scalar> mixed(scores.shape());
     for (Index b = 0; b < scores.extent(0); ++b)
         for (Index g = 0; g < heads; ++g) {
@@ -77,8 +75,8 @@ template <class Scalar>
 void context(const ConstView<Scalar>& probs, const ConstView<Scalar>& v, View<Scalar> result) {
     check_values(probs.cols(), v.rows());
     LOCUS_CHECK(result.rows() == probs.rows() && result.cols() == v.cols(),
-                "context: a place of " + shape_of(result.rows(), result.cols()) + ", expected " +
-                    shape_of(probs.rows(), v.cols()));
+                "context: a place of " + to_string(Shape{result.rows(), result.cols()}) + ", expected " +
+                    to_string(Shape{probs.rows(), v.cols()}));
     result = probs * v;
 }
 

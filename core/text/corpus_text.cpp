@@ -13,7 +13,7 @@ namespace {
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 30;
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& what) {
+[[noreturn]] void refuse_text(const std::filesystem::path& file, const std::string& what) {
     throw Error(Fault::unreadable, file.string() + ": " + what);
 }
 
@@ -25,11 +25,11 @@ std::string_view first_word(std::string_view text) {
 
 void check_words(std::string_view text, const std::filesystem::path& file) {
     const std::string_view first = first_word(text);
-    if (first.empty()) refuse(file, "holds no word, expected sentences to learn from");
+    if (first.empty()) refuse_text(file, "holds no word, expected sentences to learn from");
     for (std::string_view rest = text;;) {
         const std::string_view word = first_word(rest);
         if (word.empty())
-            refuse(file, "holds one word only, \"" + std::string(first.substr(0, 40)) +
+            refuse_text(file, "holds one word only, \"" + std::string(first.substr(0, 40)) +
                              "\", expected sentences of different words");
         if (word != first) return;
         rest.remove_prefix(static_cast<std::size_t>(word.data() + word.size() - rest.data()));
@@ -62,9 +62,9 @@ std::string read_corpus_text(const std::filesystem::path& file) {
                                             " bytes, Locus learns from " + std::to_string(kMostBytes) + " at most");
     const std::string text = read_text_file(file);
     if (const std::size_t nul = text.find('\0'); nul != std::string::npos)
-        refuse(file, "holds a NUL byte at byte " + std::to_string(nul) + ", expected text in UTF-8");
+        refuse_text(file, "holds a NUL byte at byte " + std::to_string(nul) + ", expected text in UTF-8");
     if (const std::size_t bad = first_bad_byte(text); bad < text.size())
-        refuse(file, "is not UTF-8 at byte " + std::to_string(bad));
+        refuse_text(file, "is not UTF-8 at byte " + std::to_string(bad));
     check_words(text, file);
     return text;
 }

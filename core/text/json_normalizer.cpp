@@ -14,7 +14,7 @@ namespace locus {
 
 namespace {
 
-Normalizer sequence(const JsonFields& json) {
+Normalizer normalizer_sequence(const JsonFields& json) {
     std::vector<Normalizer> steps;
     for (const JsonFields& one : json.list("normalizers")) steps.push_back(read_normalizer(one));
     return [steps = std::move(steps)](const std::string& text) {
@@ -75,7 +75,7 @@ Normalizer precompiled(const JsonFields& json) {
 
 Normalizer read_normalizer(const JsonFields& json) {
     const std::string type = json.type();
-    if (type == "Sequence") return sequence(json);
+    if (type == "Sequence") return normalizer_sequence(json);
     if (type == "Lowercase") return lower_case_by_character;
     if (type == "NFC") return form(NormalForm::nfc);
     if (type == "NFD") return form(NormalForm::nfd);

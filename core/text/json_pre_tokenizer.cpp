@@ -29,7 +29,7 @@ PreTokenizer by_pattern(Pattern pattern, Behaviour behaviour, bool invert = fals
     return each_word([=](const std::string& word, bool) { return split(word, pattern, behaviour, invert); });
 }
 
-PreTokenizer sequence(const JsonFields& json) {
+PreTokenizer pre_tokenizer_sequence(const JsonFields& json) {
     std::vector<PreTokenizer> steps;
     for (const JsonFields& one : json.list("pretokenizers")) steps.push_back(read_pre_tokenizer(one));
     return [steps = std::move(steps)](const Words& words, bool at_start) {
@@ -88,7 +88,7 @@ PreTokenizer char_delimiter(const JsonFields& json) {
 
 PreTokenizer read_pre_tokenizer(const JsonFields& json) {
     const std::string type = json.type();
-    if (type == "Sequence") return sequence(json);
+    if (type == "Sequence") return pre_tokenizer_sequence(json);
     if (type == "ByteLevel") return byte_level(json);
     if (type == "BertPreTokenizer") return each_word([](const std::string& word, bool) { return bert_words(word); });
     if (type == "Whitespace")

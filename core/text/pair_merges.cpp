@@ -11,12 +11,12 @@ std::uint64_t key_of(std::int64_t left, std::int64_t right) {
     return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint64_t>(right);
 }
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoLink = static_cast<std::size_t>(-1);
 
 /// A piece of the word, linked to its neighbours; a piece merged into the one before it has the id -1.
 struct Link {
     std::int64_t id = 0;
-    std::size_t previous = kNone, next = kNone;
+    std::size_t previous = kNoLink, next = kNoLink;
 };
 
 /// A pair that may be merged: the smallest rank first, the leftmost of these.
@@ -40,11 +40,11 @@ const PairMerges::Merge* PairMerges::find(std::int64_t left, std::int64_t right)
 std::vector<std::int64_t> PairMerges::merge(const std::vector<std::int64_t>& word, MergeOrder order) const {
     std::vector<Link> links(word.size());
     for (std::size_t n = 0; n < word.size(); ++n)
-        links[n] = {word[n], n == 0 ? kNone : n - 1, n + 1 == word.size() ? kNone : n + 1};
+        links[n] = {word[n], n == 0 ? kNoLink : n - 1, n + 1 == word.size() ? kNoLink : n + 1};
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
     std::vector<Candidate> found;  // waits for the end of the round
     const auto look = [&](std::size_t at) {
-        if (at == kNone || links[at].next == kNone) return;
+        if (at == kNoLink || links[at].next == kNoLink) return;
         const std::int64_t left = links[at].id, right = links[links[at].next].id;
         if (const Merge* merge = find(left, right)) found.push_back({merge->rank, at, left, right, merge->merged});
     };
@@ -58,19 +58,20 @@ std::vector<std::int64_t> PairMerges::merge(const std::vector<std::int64_t>& wor
         const Candidate best = queue.top();
         queue.pop();
         Link& left = links[best.at];
-        if (left.id == best.left && left.next != kNone && links[left.next].id == best.right) {
+        if (left.id == best.left && left.next != kNoLink && links[left.next].id == best.right) {
             Link& right = links[left.next];
             left.id = best.merged;
             left.next = right.next;
             right.id = -1;
-            if (left.next != kNone) links[left.next].previous = best.at;
+            if (left.next != kNoLink) links[left.next].previous = best.at;
             look(left.previous);
             look(best.at);
         }
         if (order == MergeOrder::one_by_one || queue.empty() || queue.top().rank != best.rank) publish();
     }
     std::vector<std::int64_t> merged;
-    for (std::size_t at = links.empty() ? kNone : 0; at != kNone; at = links[at].next) merged.push_back(links[at].id);
+    for (std::size_t at = links.empty() ? kNoLink : 0; at != kNoLink; at = links[at].next)
+        merged.push_back(links[at].id);
     return merged;
 }
 

@@ -12,14 +12,14 @@ namespace locus {
 
 namespace {
 
-constexpr std::int64_t kLargestId = 999'999'999;
+constexpr std::int64_t kLargestPieceId = 999'999'999;
 
 }  // namespace
 
 void Vocabulary::add(const std::string& piece, std::int64_t id, const std::string& location) {
-    if (id < 0 || id > kLargestId)
+    if (id < 0 || id > kLargestPieceId)
         throw Error(Fault::unreadable, location + ": " + excerpt(piece) + " has the id " + std::to_string(id) +
-                                           ", expected one from 0 to " + std::to_string(kLargestId));
+                                           ", expected one from 0 to " + std::to_string(kLargestPieceId));
     if (const auto [there, added] = ids_.emplace(piece, id); !added)
         throw Error(Fault::unreadable, location + ": the piece " + excerpt(piece) + " is there twice, with the ids " +
                                            std::to_string(there->second) + " and " + std::to_string(id));
@@ -58,9 +58,10 @@ Vocabulary read_vocab_json(const nlohmann::json& vocab, const std::string& locat
         throw Error(Fault::unreadable, location + " is " + excerpt(vocab) + ", expected an object of pieces and ids");
     Vocabulary vocabulary;
     for (const auto& [piece, id] : vocab.items()) {
-        if (!id.is_number_unsigned() || id.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestId))
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() > static_cast<std::uint64_t>(kLargestPieceId))
             throw Error(Fault::unreadable, location + ": " + excerpt(piece) + " is " + excerpt(id) +
-                                               ", expected a whole number from 0 to " + std::to_string(kLargestId));
+                                               ", expected a whole number from 0 to " +
+                                               std::to_string(kLargestPieceId));
         vocabulary.add(piece, id.get<std::int64_t>(), location);
     }
     if (vocabulary.size() == 0) throw Error(Fault::unreadable, location + ": holds no piece, expected a vocabulary");

@@ -98,10 +98,10 @@ void add_words(std::vector<std::string>& lines) {
 }
 
 TokenizerBytes tokenizer_bytes(std::string model, std::int64_t mask, bool lower_case) {
-    using Json = nlohmann::ordered_json;
-    const Json config = {
+    using OrderedJson = nlohmann::ordered_json;
+    const OrderedJson config = {
         {"do_lower_case", lower_case}, {"vocab_type", "spm"}, {"tokenizer_class", "DebertaV2Tokenizer"}};
-    const Json added = {{"[MASK]", mask}};
+    const OrderedJson added = {{"[MASK]", mask}};
     return {{"spm.model", std::move(model)},
             {"tokenizer_config.json", config.dump(2) + "\n"},
             {"added_tokens.json", added.dump(2) + "\n"}};

@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 22;  // 200 times what the widest vectors take
+constexpr std::size_t kLongestVectorLine = std::size_t{1} << 22;  // 200 times what the widest vectors take
 
 bool is_space(char letter) { return letter == ' ' || letter == '\t'; }
 
@@ -41,9 +41,9 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 /// One file on its way through: its lines, what is wrong with them, and the shape they must have.
-class Lines {
+class VectorLines {
 public:
-    Lines(std::istream& stream, const std::string& location) : stream_(stream), location_(location) {}
+    VectorLines(std::istream& stream, const std::string& location) : stream_(stream), location_(location) {}
 
     bool next(std::string_view& line) {
         buffer_.clear();
@@ -52,7 +52,7 @@ public:
                 if (buffer_.empty()) return false;
                 break;
             }
-            if (buffer_.size() == kLongestLine) refuse_binary();
+            if (buffer_.size() == kLongestVectorLine) refuse_binary();
             buffer_ += static_cast<char>(letter);
         }
         ++number_;
@@ -87,7 +87,7 @@ std::optional<std::pair<Index, Index>> parse_first_line(std::string_view line) {
 }
 
 /// The word in front of the last `width` fields.  What is too much on the line must not look like a number.
-std::string_view word_of(std::string_view line, Index width, const Lines& lines) {
+std::string_view word_of(std::string_view line, Index width, const VectorLines& lines) {
     const std::size_t fields = count_fields(line), expected = static_cast<std::size_t>(width) + 1;
     std::string_view word = line;
     if (fields >= expected)
@@ -104,7 +104,7 @@ std::string_view word_of(std::string_view line, Index width, const Lines& lines)
     return word;
 }
 
-RowVector<double> parse_vector(std::string_view line, Index width, const std::string& word, const Lines& lines) {
+RowVector<double> parse_vector(std::string_view line, Index width, const std::string& word, const VectorLines& lines) {
     RowVector<double> vector(width);
     for (Index n = width; n-- > 0;) {
         const std::string_view text = take_last(line);
@@ -120,7 +120,7 @@ RowVector<double> parse_vector(std::string_view line, Index width, const std::st
 }  // namespace
 
 WordVectors read_word_vectors(std::istream& stream, const std::string& location, const WordList& wanted) {
-    Lines lines(stream, location);
+    VectorLines lines(stream, location);
     std::string_view line;
     if (!lines.next(line))
         throw Error(Fault::unreadable, location + ": is empty, expected lines of a word and numbers");

@@ -8,7 +8,7 @@ namespace locus {
 
 namespace {
 
-constexpr Index kRows = 64;  // per piece; sums over rows are made piece by piece, so that threads change no bit
+constexpr Index kPieceRows = 64;  // per piece; sums over rows are made piece by piece, so that threads change no bit
 
 template <class Scalar>
 Norm<Scalar> norm_of(const TrainingPass<Scalar>& pass, const std::string& name) {
@@ -18,8 +18,8 @@ Norm<Scalar> norm_of(const TrainingPass<Scalar>& pass, const std::string& name) 
 /// work(first row, rows) for pieces of [0, rows).
 template <class Work>
 void by_rows(Workers& workers, Index rows, Work work) {
-    workers.each((rows + kRows - 1) / kRows,
-                 [&](Index piece, int) { work(piece * kRows, std::min(kRows, rows - piece * kRows)); });
+    workers.each((rows + kPieceRows - 1) / kPieceRows,
+                 [&](Index piece, int) { work(piece * kPieceRows, std::min(kPieceRows, rows - piece * kPieceRows)); });
 }
 
 }  // namespace
@@ -59,9 +59,9 @@ void TrainingPass<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, cons
     if (gradients.has(name + ".weight"))
         multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
     if (!gradients.has(name + ".bias")) return;
-    Matrix<Scalar> sums((d_y.rows() + kRows - 1) / kRows, d_y.cols());
+    Matrix<Scalar> sums((d_y.rows() + kPieceRows - 1) / kPieceRows, d_y.cols());
     by_rows(workers, d_y.rows(),
-            [&](Index row, Index rows) { sums.row(row / kRows) = d_y.middleRows(row, rows).colwise().sum(); });
+            [&](Index row, Index rows) { sums.row(row / kPieceRows) = d_y.middleRows(row, rows).colwise().sum(); });
     gradients.row(name + ".bias") += sums.colwise().sum();
 }
 
@@ -80,14 +80,14 @@ Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, c
                                                    const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
     const Norm<Scalar> parts = norm_of(*this, name);
     Matrix<Scalar> d_x(x.rows(), x.cols());
-    const Index pieces = (x.rows() + kRows - 1) / kRows;
+    const Index pieces = (x.rows() + kPieceRows - 1) / kPieceRows;
     Matrix<Scalar> weight(pieces, x.cols()), bias(pieces, x.cols());
     by_rows(workers, x.rows(), [&](Index row, Index rows) {
         const NormGradients<Scalar> piece = layer_norm_backward<Scalar>(
             x.middleRows(row, rows), parts, config.layer_norm_eps, d_y.middleRows(row, rows));
         d_x.middleRows(row, rows) = piece.x;
-        weight.row(row / kRows) = piece.weight;
-        bias.row(row / kRows) = piece.bias;
+        weight.row(row / kPieceRows) = piece.weight;
+        bias.row(row / kPieceRows) = piece.bias;
     });
     if (gradients.has(name + ".weight")) gradients.row(name + ".weight") += weight.colwise().sum();
     if (gradients.has(name + ".bias")) gradients.row(name + ".bias") += bias.colwise().sum();

@@ -5,7 +5,7 @@
 #include "core/cli/request.h"
 #include "core/io/json_file.h"
 #include "core/io/mapped_file.h"
-#include "core/io/printable.h"
+#include "core/io/refuse.h"
 #include "core/io/safetensors.h"
 #include "tests/conformance/kit_sha256.h"
 
@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-[[noreturn]] void refuse(const fs::path& file, const std::string& what, Fault fault = Fault::unreadable) {
-    throw Error(fault, printable(file.string()) + ": " + printable(what));
-}
 
 std::string text_of(const fs::path& file) {
     const MappedFile mapped(file);

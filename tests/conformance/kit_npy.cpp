@@ -3,7 +3,7 @@
 #include <charconv>
 #include <regex>
 
-#include "core/io/printable.h"
+#include "core/io/refuse.h"
 #include "tests/conformance/kit_values.h"
 
 namespace locus::conformance {
@@ -11,10 +11,6 @@ namespace locus::conformance {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void refuse(const fs::path& file, const std::string& what, Fault fault = Fault::unreadable) {
-    throw Error(fault, printable(file.string()) + ": " + printable(what));
-}
 
 /// "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" and where the values begin.
 struct Header {

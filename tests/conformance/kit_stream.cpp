@@ -4,16 +4,13 @@
 
 #include "core/cli/program.h"
 #include "core/io/printable.h"
+#include "core/io/refuse.h"
 #include "tests/conformance/kit_process.h"
 #include "tests/conformance/kit_values.h"
 
 namespace locus::conformance {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& location, const std::string& what) {
-    throw Error(Fault::unreadable, printable(location) + ": " + printable(what));
-}
 
 std::string take_word(std::string_view& bytes, const std::string& location, const char* what) {
     const std::size_t end = bytes.substr(0, 1000).find('\0');

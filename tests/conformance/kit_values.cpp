@@ -1,17 +1,12 @@
 #include "tests/conformance/kit_values.h"
+#include "core/io/refuse.h"
 
 #include <bit>
 #include <cstring>
 
-#include "core/io/printable.h"
-
 namespace locus::conformance {
 
 namespace {
-
-[[noreturn]] void refuse(const std::string& location, const std::string& what) {
-    throw Error(Fault::unreadable, printable(location) + ": " + printable(what));
-}
 
 template <class Stored, class Kept, class Widen>
 Tensor<Kept> widened_values(const Shape& shape, std::string_view bytes, Widen widen) {

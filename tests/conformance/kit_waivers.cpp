@@ -15,9 +15,7 @@ namespace locus::conformance {
 
 namespace {
 
-using Json = nlohmann::json;
-
-std::string text_of(const Json& entry, const char* field, const std::string& where) {
+std::string text_of(const nlohmann::json& entry, const char* field, const std::string& where) {
     if (!entry.is_object() || !entry.contains(field) || !entry[field].is_string() ||
         entry[field].get<std::string>().empty())
         throw Error(Fault::unreadable,
@@ -41,12 +39,12 @@ std::vector<Waiver> read_waivers(const std::filesystem::path& file) {
     const std::string name = printable(file.string());
     // The list is wrapped, so that the checks for duplicate keys and deep nesting see it.
     const std::string text(reinterpret_cast<const char*>(mapped.data()), mapped.size());
-    const Json parsed = parse_json_object("{\"waivers\":" + text + "}", file.string());
+    const nlohmann::json parsed = parse_json_object("{\"waivers\":" + text + "}", file.string());
     if (parsed.size() != 1 || !parsed["waivers"].is_array())
         throw Error(Fault::unreadable,
                     name + ": is no list of waivers, expected [{\"id\", \"stage\", \"reason\", \"expires\"}]");
     std::vector<Waiver> waivers;
-    for (const Json& entry : parsed["waivers"]) {
+    for (const nlohmann::json& entry : parsed["waivers"]) {
         const std::string where = name + ": waiver " + std::to_string(waivers.size() + 1);
         Waiver waiver{text_of(entry, "id", where), text_of(entry, "stage", where), text_of(entry, "reason", where),
                       text_of(entry, "expires", where)};

@@ -182,7 +182,7 @@ std::string families_in_words(const Mistake& mistake) {
     return words;
 }
 
-[[noreturn]] void refuse(const std::string& title, const std::string& needs) {
+[[noreturn]] void refuse_mistake(const std::string& title, const std::string& needs) {
     throw Error(Fault::unsupported, title + " cannot be made with this model and input: it needs " + needs);
 }
 
@@ -250,7 +250,7 @@ const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice) {
             if (needs.empty()) needs = lacking.what;
         }
     }
-    if (!possible) refuse(title, needs);
+    if (!possible) refuse_mistake(title, needs);
     return *possible;
 }
 

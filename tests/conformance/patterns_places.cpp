@@ -12,10 +12,10 @@ namespace {
 
 using Sentence = std::optional<std::string>;
 
-constexpr Index kFewest = 4;      // fewer wrong cells lie anywhere by chance
-constexpr double kCovered = 0.9;  // so much of a place must be wrong before it is called by its name
-constexpr Index kMostSingle = 3;  // single cells
-constexpr double kSingle = 0.05;  // and no larger part of the stage
+constexpr Index kFewestCells = 4;  // fewer wrong cells lie anywhere by chance
+constexpr double kCovered = 0.9;   // so much of a place must be wrong before it is called by its name
+constexpr Index kMostSingle = 3;   // single cells
+constexpr double kSingle = 0.05;   // and no larger part of the stage
 
 std::string place(Index flat, const Shape& shape) {
     std::string text = "]";
@@ -72,7 +72,7 @@ public:
     std::set<Index> hit(std::size_t axis) const {
         return hit(at.right.shape()[axis], [&](Index n) { return coordinate(n, axis); });
     }
-    bool masked() const { return knows_padding() && wrong_.size() >= static_cast<std::size_t>(kFewest); }
+    bool masked() const { return knows_padding() && wrong_.size() >= static_cast<std::size_t>(kFewestCells); }
 
     /// Every wrong cell is in the place, and nearly all cells of the place are wrong.
     template <class In>
@@ -95,7 +95,7 @@ public:
         }
         for (Index n = 0; n < at.right.size(); ++n)
             there += hit[static_cast<std::size_t>(n / matrix)] && visible(n) && in(n);
-        return seen >= kFewest && seen >= kCovered * there;
+        return seen >= kFewestCells && seen >= kCovered * there;
     }
 
 private:
@@ -148,7 +148,7 @@ Sentence padding(const Map& map) {
 /// Wrong cells fill some places of one axis and leave the others right.
 Sentence along(const Map& map, const std::string& name, const char* one, const char* more, bool few) {
     const auto axis = map.axis(name);
-    if (!axis || static_cast<Index>(map.wrong().size()) < kFewest) return std::nullopt;
+    if (!axis || static_cast<Index>(map.wrong().size()) < kFewestCells) return std::nullopt;
     const std::set<Index> hit = map.hit(*axis);
     const Index count = map.at.right.shape()[*axis], touched = static_cast<Index>(hit.size());
     if (touched == count || (few && 2 * touched > count)) return std::nullopt;

@@ -12,7 +12,7 @@ namespace {
 
 using Sentence = std::optional<std::string>;
 
-constexpr Index kFewest = 4;           // fewer values agree with any rule
+constexpr Index kFewestValues = 4;     // fewer values agree with any rule
 constexpr Index kMostChannels = 4096;  // wider axes are words, whose order nobody permutes
 
 /// <found, right> / <right, right> of some cells.
@@ -35,7 +35,7 @@ Sentence one_factor(const Compared& at) {
     Ratio ratio;
     for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
     const double factor = ratio.value();
-    if (ratio.cells() < kFewest || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
+    if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
         return std::nullopt;
     if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
         return "every value is 0";
@@ -44,7 +44,7 @@ Sentence one_factor(const Compared& at) {
 }
 
 Sentence one_offset(const Compared& at) {
-    if (at.right.size() < kFewest) return std::nullopt;
+    if (at.right.size() < kFewestValues) return std::nullopt;
     double sum = 0;
     for (Index n = 0; n < at.right.size(); ++n) sum += at.found[n] - at.right[n];
     const double offset = sum / static_cast<double>(at.right.size());
@@ -54,7 +54,7 @@ Sentence one_offset(const Compared& at) {
 
 Sentence turned(const Compared& at) {
     if (at.rank() < 2 || at.last() < 2 || at.before_last() < 2 ||
-        at.matrices() * at.last() * at.before_last() < kFewest)
+        at.matrices() * at.last() * at.before_last() < kFewestValues)
         return std::nullopt;
     const Index rows = at.before_last(), columns = at.last(), matrix = rows * columns;
     const auto exchanged = [&](Index n) {  // the values of the transposed matrix, one after the other
@@ -117,7 +117,7 @@ Sentence reordered(const Compared& at) {
         const Index count = at.right.shape()[axis];
         const bool channels = axis + 1 == at.axes.size() && (name == "d" || name == "D" || name == "E" || name == "F");
         // A place that holds few values is found again by chance.
-        if (count >= 2 && count <= kMostChannels && at.right.size() / count >= kFewest &&
+        if (count >= 2 && count <= kMostChannels && at.right.size() / count >= kFewestValues &&
             (channels || name == "H" || name == "B")) {
             const std::vector<Index> order = order_of(at, count, step);
             const char* what = name == "H" ? "heads" : name == "B" ? "samples" : "channels";
@@ -131,7 +131,7 @@ Sentence reordered(const Compared& at) {
 /// Which group of cells shares a constant: its number for a flat index.
 template <class GroupOf>
 Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, const std::string& words) {
-    if (at.right.size() / groups < kFewest || groups < 2) return std::nullopt;
+    if (at.right.size() / groups < kFewestValues || groups < 2) return std::nullopt;
     std::vector<double> sum(static_cast<std::size_t>(groups)), count(static_cast<std::size_t>(groups));
     for (Index n = 0; n < at.right.size(); ++n) {
         sum[static_cast<std::size_t>(group_of(n))] += at.found[n] - at.right[n];
@@ -147,7 +147,7 @@ Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, co
 /// A factor per group of neighbouring cells; `repeat` groups follow each other and begin anew.
 Sentence constant_factors(const Compared& at, Index length, Index repeat, const std::string& words, bool list) {
     const Index groups = std::min(at.right.size() / length, repeat);
-    if (length < kFewest || groups < 2) return std::nullopt;
+    if (length < kFewestValues || groups < 2) return std::nullopt;
     std::vector<Ratio> ratios(static_cast<std::size_t>(groups));
     for (Index n = 0; n < at.right.size(); ++n)
         ratios[static_cast<std::size_t>(n / length % groups)].add(at.right[n], at.found[n]);

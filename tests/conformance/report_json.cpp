@@ -48,7 +48,7 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"lesson", mistake.lesson}};
 }
 
-const char* word(Verdict verdict) {
+const char* machine_word(Verdict verdict) {
     switch (verdict) {
         case Verdict::pass:
             return "pass";
@@ -109,7 +109,7 @@ std::string report_json(const Report& report) {
     Json cases = Json::array();
     for (const CaseReport& one : report.cases) {
         Json json = {{"id", one.id},           {"level", one.level},
-                     {"family", one.family},   {"verdict", word(one.verdict)},
+                     {"family", one.family},   {"verdict", machine_word(one.verdict)},
                      {"refusal", one.refusal}, {"waiver", one.waiver}};
         json.update(case_json(one));
         cases.push_back(json);
@@ -147,7 +147,7 @@ std::string report_junit(const Report& report) {
                      "\">" + xml(divergence_text(one)) + "</failure>\n  </testcase>\n";
         } else {
             ++skipped;
-            cases += ">\n    <skipped message=\"" + xml(one.waiver.empty() ? word(one.verdict) : one.waiver) +
+            cases += ">\n    <skipped message=\"" + xml(one.waiver.empty() ? machine_word(one.verdict) : one.waiver) +
                      "\"/>\n  </testcase>\n";
         }
     }

@@ -81,7 +81,7 @@ double sift_learning_rate(const Replay& at) {
     return ((*delta)[best] - (*delta0)[best]) * (1e-6 + std::abs(largest)) / largest;
 }
 
-Tensor<double> sift_step(const Replay& at, const Direction& direction) {
+Tensor<double> sift_step(const Replay& at, const SiftDirection& direction) {
     const double rate = sift_learning_rate(at);
     return sum_of(mapped(direction(at("/sift.grad")), [&](double entry) { return rate * entry; }), at("/sift.delta0"));
 }

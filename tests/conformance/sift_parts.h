@@ -16,8 +16,8 @@ std::vector<Formula> sift_answer_formulas(bool behind_norm);
 /// eta, as the reference's own step shows it: the step's entry where the gradient is largest in its token.
 double sift_learning_rate(const Replay& at);
 /// delta0 + eta * direction(grad); grad [B,T,D].
-using Direction = std::function<Tensor<double>(const Tensor<double>& grad)>;
-Tensor<double> sift_step(const Replay& at, const Direction& direction);
+using SiftDirection = std::function<Tensor<double>(const Tensor<double>& grad)>;
+Tensor<double> sift_step(const Replay& at, const SiftDirection& direction);
 
 /// One loss of rows s and t [N,V] -> [N].
 using RowLoss = std::function<double(const RowVector<double>& s, const RowVector<double>& t)>;

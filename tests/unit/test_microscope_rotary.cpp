@@ -14,14 +14,14 @@ namespace {
 
 /// A head with positions behind a cached prefix, channels beyond the table left unturned if `partial`.
 template <class Scalar>
-RotaryHead<Scalar> random_rotary_head(Index tokens, Index d, RotaryLayout layout, bool partial, bool masked) {
+RotaryHeadTensors<Scalar> random_rotary_head(Index tokens, Index d, RotaryLayout layout, bool partial, bool masked) {
     const auto theta = inverse_frequencies(partial ? d / 2 : d);
-    RotaryHead<Scalar> head{Matrix<Scalar>::Random(tokens, d) * 3,
-                            Matrix<Scalar>::Random(tokens, d) * 3,
-                            rotary_table<Scalar>(theta, 5, tokens),
-                            rotary_table<Scalar>(theta, 0, tokens),
-                            layout,
-                            Mask()};
+    RotaryHeadTensors<Scalar> head{Matrix<Scalar>::Random(tokens, d) * 3,
+                                   Matrix<Scalar>::Random(tokens, d) * 3,
+                                   rotary_table<Scalar>(theta, 5, tokens),
+                                   rotary_table<Scalar>(theta, 0, tokens),
+                                   layout,
+                                   Mask()};
     if (masked) {
         head.mask = Mask::Ones(tokens, tokens);
         head.mask.col(tokens - 1).setZero();
@@ -45,7 +45,7 @@ void check_model() {
             const auto stage = [&](const char* stem) -> Matrix<Scalar> {
                 return trace.at("layer." + std::to_string(l) + "." + stem).template as<Scalar>().matrix(h);
             };
-            const RotaryHead<Scalar> head{stage("q"), stage("k"), table, table, RotaryLayout::interleaved, {}};
+            const RotaryHeadTensors<Scalar> head{stage("q"), stage("k"), table, table, RotaryLayout::interleaved, {}};
             const Matrix<Scalar> q_rot = stage("q_rot"), k_rot = stage("k_rot"), scores = stage("scores"),
                                  probs = stage("probs");
             for (Index i = 0; i < 11; ++i)

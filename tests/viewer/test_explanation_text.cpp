@@ -32,7 +32,7 @@ std::vector<std::string> cells_below(const std::string& text, const std::string&
     return cells;
 }
 
-RotaryHead<float> some_head() {
+RotaryHeadTensors<float> some_head() {
     const auto table = rotary_table<float>(inverse_frequencies(8), 0, 5);
     return {Matrix<float>::Random(5, 8), Matrix<float>::Random(5, 8), table, table, RotaryLayout::interleaved, {}};
 }

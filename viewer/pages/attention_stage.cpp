@@ -10,8 +10,8 @@ namespace locus {
 
 namespace {
 
-constexpr Index kWidest = 4096;             // columns of a picture; beyond, neighbours share one
-constexpr float kNames = 152, kPitch = 21;  // design pixels
+constexpr Index kWidest = 4096;                       // columns of a picture; beyond, neighbours share one
+constexpr float kStageNames = 152, kStagePitch = 21;  // design pixels
 
 /// "layer.2.p2c" -> "layer 2" and "p2c"; "emd.query.0" -> "emd" and "query.0".
 std::pair<std::string, std::string> parted(const std::string& name) {
@@ -44,7 +44,7 @@ void AttentionPage::step_stage(State& state, const Answer& answer, Index by) con
 void AttentionPage::draw_stage(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const Rect inside = room.inset(ui.px(16), ui.px(12));
-    const float names = ui.px(kNames);
+    const float names = ui.px(kStageNames);
     draw_stage_names(scene, {inside.x0, inside.y0, inside.x0 + names, inside.y1});
     draw_stage_matrix(scene, {inside.x0 + names + ui.px(18), inside.y0, inside.x1, inside.y1});
 }
@@ -53,7 +53,7 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     const std::string chosen = at_layer(state.attention.stage, state.layer);
-    const float pitch = ui.px(kPitch);
+    const float pitch = ui.px(kStagePitch);
     if (room.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
         names_scroll_ -= ImGui::GetIO().MouseWheel * 3 * pitch;
     names_scroll_ = std::clamp(names_scroll_, 0.0f, std::max(0.0f, names_height_ - room.height()));

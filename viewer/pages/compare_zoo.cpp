@@ -29,7 +29,7 @@ const MistakeEntry* find_entry(int number) {
 }
 
 /// A sentence; "p2c reads ..." begins with a name and stays as it is.
-std::string capital(std::string sentence) {
+std::string capital_unless_named(std::string sentence) {
     const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
     if (!sentence.empty() && !name)
         sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
@@ -176,7 +176,7 @@ void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* l
     if (!entry) {
         column.heading("What would a mistake look like?");
         column.sentence(list && !list->trouble.empty()
-                            ? capital(list->trouble) + "."
+                            ? capital_unless_named(list->trouble) + "."
                             : "Choose one: B becomes a port that makes it, and the first stage that comes out wrong "
                               "opens beside the right one.");
     } else {
@@ -194,8 +194,8 @@ void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* l
             if (turned != way) state.make_mistake(std::to_string(number) + "." + std::to_string(turned));
         }
         column.heading("Mistake " + std::to_string(number));
-        column.sentence(capital(entry->name) + ".", false);
-        if (ways > 1) column.sentence(capital(entry->ways[static_cast<std::size_t>(way - 1)]) + ".");
+        column.sentence(capital_unless_named(entry->name) + ".", false);
+        if (ways > 1) column.sentence(capital_unless_named(entry->ways[static_cast<std::size_t>(way - 1)]) + ".");
         if (own && made && made->number == number && made->first.empty())
             column.sentence("With this model and sentence it changes nothing.", false);
         else if (own && made && made->number == number)

@@ -23,7 +23,7 @@ constexpr std::array<Named, 4> kFamilies = {
 constexpr std::array<Named, 4> kLevels = {
     {{"L0", "index"}, {"L1", "one term"}, {"L2", "one layer"}, {"L3", "whole model"}}};
 
-constexpr float kSquare = 20, kPitch = 24, kLabels = 84;  // design pixels
+constexpr float kSquare = 20, kSquarePitch = 24, kLabels = 84;  // design pixels
 
 using Cases = std::vector<const ReportedCase*>;
 
@@ -119,12 +119,12 @@ void ConformancePage::draw_headline(Scene& scene, const Rect& line) const {
 float ConformancePage::draw_map(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const auto table = sorted(report());
-    const auto places = static_cast<Index>((room.width() - ui.px(kLabels) - 3 * ui.px(22)) / ui.px(kPitch));
+    const auto places = static_cast<Index>((room.width() - ui.px(kLabels) - 3 * ui.px(22)) / ui.px(kSquarePitch));
     const auto columns = columns_of(table, places);
     float x = room.x0 + ui.px(kLabels);
     for (std::size_t f = 0; f < kFamilies.size(); ++f) {
         ui.text(x, room.y0 + ui.px(10), kFamilies[f].label, ui.theme->muted, Face::label);
-        x += static_cast<float>(columns[f]) * ui.px(kPitch) + ui.px(22);
+        x += static_cast<float>(columns[f]) * ui.px(kSquarePitch) + ui.px(22);
     }
     float y = room.y0 + ui.px(24);
     for (std::size_t level = 0; level < kLevels.size(); ++level) {
@@ -138,13 +138,13 @@ float ConformancePage::draw_map(Scene& scene, const Rect& room) {
         for (std::size_t f = 0; f < kFamilies.size(); ++f) {
             for (std::size_t n = 0; n < table[level][f].size(); ++n) {
                 const auto at = static_cast<Index>(n);
-                const float left = x + static_cast<float>(at % columns[f]) * ui.px(kPitch);
-                const float top = y + static_cast<float>(at / columns[f]) * ui.px(kPitch);
+                const float left = x + static_cast<float>(at % columns[f]) * ui.px(kSquarePitch);
+                const float top = y + static_cast<float>(at / columns[f]) * ui.px(kSquarePitch);
                 draw_square(scene, *table[level][f][n], {left, top, left + ui.px(kSquare), top + ui.px(kSquare)});
             }
-            x += static_cast<float>(columns[f]) * ui.px(kPitch) + ui.px(22);
+            x += static_cast<float>(columns[f]) * ui.px(kSquarePitch) + ui.px(22);
         }
-        y += static_cast<float>(rows) * ui.px(kPitch) + ui.px(10);
+        y += static_cast<float>(rows) * ui.px(kSquarePitch) + ui.px(10);
     }
     return y;
 }

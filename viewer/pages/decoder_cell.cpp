@@ -19,13 +19,6 @@ const Tensor<float>* stage_of(const Answer& answer, std::size_t pass, const char
     return found ? &found->as<float>() : nullptr;
 }
 
-Matrix<float> head_of(const Tensor<float>* stage, Index head) {
-    if (!stage) return {};
-    return stage->matrix(head);
-}
-
-std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
-
 std::size_t pass_of(const State& state) { return state.decoder.side == 2 ? 1 : 0; }
 
 /// The chosen cell; while another sentence is on its way the answer may be too short for it.
@@ -62,8 +55,7 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
         head_of(stage_of(answer, pass, "q"), head), head_of(stage_of(answer, pass, "k"), head),
         head_of(stage_of(answer, pass, "k_r"), head), head_of(stage_of(answer, pass, "q_r"), head), answer.visible};
     const BucketLine line = answer.line ? *answer.line : BucketLine::clamped(answer.length(), answer.length(), 1);
-    cell_ =
-        explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
+    cell_ = explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
     return cell_;
 }
 

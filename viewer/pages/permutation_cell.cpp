@@ -9,7 +9,7 @@ namespace locus {
 
 namespace {
 
-constexpr RelativeScheme kScheme = RelativeScheme::xlnet;
+constexpr RelativeScheme kXlnet = RelativeScheme::xlnet;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ std::string PermutationPage::copied_text(const PermutationState& state) {
     const RelativeCellExplanation<float>* cell = explain(state);
     if (!cell) return "";
     const Index length = answer().length(), rows = tensors_[state.stream].r_k.rows();
-    return cell_text(*cell, kScheme, cell_names(state),
+    return cell_text(*cell, kXlnet, cell_names(state),
                      shift_source_xlnet(length, rows, length, cell->position, cell->j));
 }
 
@@ -65,12 +65,12 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ro
     if (state.side == 2) {
         column.heading("Channel by channel", stream);
         column.sentence(pair + ".", false);
-        return draw_channel_table(ui, column, room, *cell, kScheme, column_of(state));
+        return draw_channel_table(ui, column, room, *cell, kXlnet, column_of(state));
     }
     column.heading("Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.stream == 0 ? "stream h" : "stream g");
     column.sentence(pair + ", " + direction(cell->distance) + ".");
-    draw_named_terms(ui, column, *cell, kScheme, column_of(state), "permutation");
+    draw_named_terms(ui, column, *cell, kXlnet, column_of(state), "permutation");
     const float x = column.left();
     if (ui.button("segment term", {x, column.y() - ui.px(11), x + ui.px(150), column.y() + ui.px(11)},
                   state.segments ? "without segments" : "with segments"))

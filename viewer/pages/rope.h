@@ -64,7 +64,7 @@ private:
     /// The cell of the positions on screen, in the arithmetic of the model.
     void explain(const RopeState& state);
     /// The query's and the key's vectors as they stand: one row each, turned by m + t and n + t.
-    RotaryHead<float> placed_head(const RopeState& state) const;
+    RotaryHeadTensors<float> placed_head(const RopeState& state) const;
     /// True if the positions, angles and channels are those of the sentence, so that the cell is one of the model's.
     bool is_own_cell(const RopeState& state) const;
     /// Puts query and key back where the sentence has them, read as the model reads them.

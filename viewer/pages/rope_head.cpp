@@ -53,7 +53,7 @@ void RopePage::choose(RopeState& state, Cell cell) const {
     state.layout = 0;
 }
 
-RotaryHead<float> RopePage::placed_head(const RopeState& state) const {
+RotaryHeadTensors<float> RopePage::placed_head(const RopeState& state) const {
     const auto at = [&](Index position) {
         return table_at(numbers_.frequencies, static_cast<double>(position) + state.shift.at);
     };

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t kListed = 6;
 
-std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
-
 /// A line of small numbers whose right ends stand at these shares of the column.
 void small_row(const Ui& ui, SideColumn& column, const std::string& name, const std::vector<std::string>& numbers,
                ImU32 colour) {

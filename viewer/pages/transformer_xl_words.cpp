@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-constexpr RelativeScheme kScheme = RelativeScheme::transformer_xl;
+constexpr RelativeScheme kTransformerXl = RelativeScheme::transformer_xl;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ CellNames TransformerXlPage::cell_names(const MemoryState& state) {
 std::string TransformerXlPage::copied_text(const MemoryState& state) {
     const RelativeCellExplanation<float>* cell = explain(state);
     if (!cell) return "";
-    return cell_text(*cell, kScheme, cell_names(state),
+    return cell_text(*cell, kTransformerXl, cell_names(state),
                      shift_source(answer().length, answer().keys(), cell->i, cell->j));
 }
 
@@ -98,7 +98,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
     if (state.side == 2) {
         column.heading("Channel by channel", state.locked ? "locked" : "");
         column.sentence("\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d.", false);
-        return draw_channel_table(ui, column, room, *cell, kScheme, choice);
+        return draw_channel_table(ui, column, room, *cell, kTransformerXl, choice);
     }
     const bool brief_one = state.side == 0;
     column.heading(brief_one ? "Why look at \u201c" + ui.cut(names.key, ui.px(110), Face::title) + "\u201d?"
@@ -106,7 +106,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
                    state.locked ? "locked" : "");
     column.sentence("\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d, " +
                     direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
-    draw_named_terms(ui, column, *cell, kScheme, choice, "memory");
+    draw_named_terms(ui, column, *cell, kTransformerXl, choice, "memory");
     if (brief_one) {
         column.row("\u00f7 \u221a" + std::to_string(exhibit().sizes().head_width),
                    fixed(static_cast<double>(cell->score), 4));
@@ -148,9 +148,9 @@ void TransformerXlPage::draw_formula(Scene& scene, const Rect& bar) {
     if (cell && cell->softmax.visible) {
         const std::string place = std::to_string(cell->i) + "," + std::to_string(cell->j);
         line = {plain("A"), {place, ui.theme->text, Face::mono_tiny, -4}, plain(" = ( ")};
-        const std::vector<NamedTerm> terms = named_terms(*cell, kScheme);
+        const std::vector<NamedTerm> terms = named_terms(*cell, kTransformerXl);
         for (std::size_t n = 0; n < 4; ++n) {
-            const ImU32 colour = named_term_colour(*ui.theme, kScheme, n);
+            const ImU32 colour = named_term_colour(*ui.theme, kTransformerXl, n);
             if (n > 0) line.push_back(plain(" + "));
             line.push_back({terms[n].product, colour, Face::formula});
             if (n % 2 == 1) line.push_back({std::to_string(cell->distance), colour, Face::mono_tiny, -4});

@@ -17,20 +17,12 @@ std::string digits(float value) {
     return text;
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
 struct TermWords {
     const char *name, *formula, *left, *right;
 };
 constexpr TermWords kTerms[] = {{"content to content", "q_i . k_j", "q_i", "k_j"},
                                 {"content to position", "q_i . k_r[", "q_i", "k_r"},
                                 {"position to content", "k_j . q_r[", "k_j", "q_r"}};
-
-std::string line(const std::string& label, const std::string& value) {
-    return label + std::string(label.size() < 28 ? 28 - label.size() : 1, ' ') + value + "\n";
-}
 
 void add_term(std::string& text, const CellExplanation<float>& cell, int number) {
     const TermExplanation<float>& term = term_of(cell, number);
@@ -47,17 +39,17 @@ void add_term(std::string& text, const CellExplanation<float>& cell, int number)
 }
 
 void add_steps(std::string& text, const CellExplanation<float>& cell, const CellText& about) {
-    text += "\n" + line("sum of the kept terms", digits(cell.sum));
-    text += line("sqrt(n d), n = " + std::to_string(cell.terms), digits(cell.divisor));
-    text += line("score", digits(cell.score));
+    text += "\n" + cell_text_line("sum of the kept terms", digits(cell.sum));
+    text += cell_text_line("sqrt(n d), n = " + std::to_string(cell.terms), digits(cell.divisor));
+    text += cell_text_line("score", digits(cell.score));
     if (!cell.visible) {
         text += "the mask hides this pair: its probability is exactly 0\n";
     } else if (about.softmax_follows) {
-        text += line("row maximum, at j = " + std::to_string(cell.row_maximum_key), digits(cell.row_maximum));
-        text += line("score - row maximum", digits(cell.shifted));
-        text += line("exp of it", digits(cell.exponential));
-        text += line("row sum of exp", digits(cell.denominator));
-        text += line("probability", digits(cell.probability));
+        text += cell_text_line("row maximum, at j = " + std::to_string(cell.row_maximum_key), digits(cell.row_maximum));
+        text += cell_text_line("score - row maximum", digits(cell.shifted));
+        text += cell_text_line("exp of it", digits(cell.exponential));
+        text += cell_text_line("row sum of exp", digits(cell.denominator));
+        text += cell_text_line("probability", digits(cell.probability));
     } else {
         text += "this model mixes the heads before the softmax\n";
     }
@@ -83,6 +75,14 @@ void add_row(std::string& text, const CellExplanation<float>& cell, const CellTe
 }
 
 }  // namespace
+
+std::string padded(const std::string& text, std::size_t width) {
+    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string cell_text_line(const std::string& label, const std::string& value) {
+    return label + std::string(label.size() < 28 ? 28 - label.size() : 1, ' ') + value + "\n";
+}
 
 const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int term) {
     return term == 0 ? cell.c2c : term == 1 ? cell.c2p : cell.p2c;

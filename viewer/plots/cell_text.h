@@ -18,6 +18,11 @@ struct CellText {
     bool softmax_follows = true;      // false: heads are mixed first, so the row's softmax is not of these scores
 };
 
+/// Right-aligned in so many columns.
+std::string padded(const std::string& text, std::size_t width);
+/// "score                       1.5\\n": values begin in one column.
+std::string cell_text_line(const std::string& label, const std::string& value);
+
 /// Lines that end with \n.  Numbers have nine significant digits, so that every float32 reads back as it was.
 std::string cell_text(const CellExplanation<float>& cell, const CellText& about);
 

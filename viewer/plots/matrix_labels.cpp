@@ -9,7 +9,7 @@ namespace locus {
 
 namespace {
 
-constexpr float kLongest = 96;  // design pixels
+constexpr float kLongestName = 96;  // design pixels
 
 struct Range {
     Index first, last;
@@ -40,8 +40,9 @@ void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, cons
     for (Index i = range.first; i <= range.last; ++i) {
         const Rect row = cell_rect(cells, view, length, {i, 0});
         if ((!all && i != chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
-        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(kLongest), answer.labels[static_cast<std::size_t>(i)],
-                       ink(ui, i, chosen, selected), Face::label, Align::right);
+        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(kLongestName),
+                       answer.labels[static_cast<std::size_t>(i)], ink(ui, i, chosen, selected), Face::label,
+                       Align::right);
     }
 }
 
@@ -55,7 +56,7 @@ void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, c
         const Rect column = cell_rect(cells, view, length, {0, j});
         if (column.middle_x() < cells.x0 || column.middle_x() > cells.x1) continue;
         ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5),
-                        ui.cut(answer.labels[static_cast<std::size_t>(j)], ui.px(kLongest), Face::label),
+                        ui.cut(answer.labels[static_cast<std::size_t>(j)], ui.px(kLongestName), Face::label),
                         ink(ui, j, chosen, selected), Face::label);
     }
 }

@@ -28,7 +28,7 @@ Variant reading(const char* how, Make k_r, Make q_r) {
     return {how, {index_by(up_to_2k), c2p_by(index_here, std::move(k_r)), p2c_by(index_here, std::move(q_r))}};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> clamped_to_2k() {
     return {
         reading(
             "row 2k reads as zeros", [](const Replay& at) { return with_row_behind(at("k_r")); },
@@ -59,7 +59,7 @@ Mistake mistake_08() {
             .lesson = "05",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = variants()};
+            .variants = clamped_to_2k()};
 }
 
 }  // namespace locus::conformance

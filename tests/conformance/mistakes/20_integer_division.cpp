@@ -5,7 +5,7 @@ namespace locus::conformance {
 
 namespace {
 
-std::vector<Formula> divided(double (*denominator)(double, double)) {
+std::vector<Formula> divided_after(double (*denominator)(double, double)) {
     return {log_index_by([denominator](const RelativeRule& rule, Index offset) {
         return log_row(rule, offset, [&](double distance, double middle) {
             const double ratio = std::log(std::floor(distance / middle)) /
@@ -26,9 +26,9 @@ Mistake mistake_20() {
             .lesson = "06",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = {
-                {"the numerator alone", divided([](double top, double middle) { return top / middle; })},
-                {"the denominator too", divided([](double top, double middle) { return std::floor(top / middle); })}}};
+            .variants = {{"the numerator alone", divided_after([](double top, double middle) { return top / middle; })},
+                         {"the denominator too",
+                          divided_after([](double top, double middle) { return std::floor(top / middle); })}}};
 }
 
 }  // namespace locus::conformance

@@ -35,7 +35,7 @@ Matrix<double> late_bias(const Replay& at) {
     return bias;
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> biases_of_version_1() {
     return {
         keys_plus("keys get the bias of queries", [](const Replay& at) { return bias_of(at, 0); }),
         keys_plus("keys get the bias of values", [](const Replay& at) { return bias_of(at, 2); }),
@@ -70,7 +70,7 @@ Mistake mistake_23() {
             .lesson = "12",
             .families = {Family::deberta},
             .stems = {"q", "k", "k_r", "c2c", "c2p"},
-            .variants = variants()};
+            .variants = biases_of_version_1()};
 }
 
 }  // namespace locus::conformance

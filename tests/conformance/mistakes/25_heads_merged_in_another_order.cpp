@@ -5,11 +5,11 @@ namespace locus::conformance {
 namespace {
 
 /// [B,H,T,d] from the joined context.
-Tensor<double> heads_of(const Replay& at) { return split_heads(at.right("context"), at("v").extent(1)); }
+Tensor<double> context_heads(const Replay& at) { return split_heads(at.right("context"), at("v").extent(1)); }
 
 /// Channel c H + h instead of h d + c.
 Tensor<double> channels_first(const Replay& at) {
-    const Tensor<double> heads = heads_of(at);
+    const Tensor<double> heads = context_heads(at);
     const Index count = heads.extent(1), width = heads.extent(3);
     Tensor<double> joined({heads.extent(0), heads.extent(2), count * width});
     for (Index b = 0; b < heads.extent(0); ++b)
@@ -20,7 +20,7 @@ Tensor<double> channels_first(const Replay& at) {
 
 /// Memory of [H,T,d] read as [T,H d].
 Tensor<double> not_turned(const Replay& at) {
-    const Tensor<double> heads = heads_of(at);
+    const Tensor<double> heads = context_heads(at);
     return {{heads.extent(0), heads.extent(2), heads.extent(1) * heads.extent(3)}, heads.values()};
 }
 

@@ -7,8 +7,6 @@ namespace {
 
 using MaskOf = Mask (*)(const Replay&, Index b, Index h);
 
-Mask keys_alone(const Replay& at, Index b, Index) { return visible_keys(at, b); }
-
 /// Visible becomes hidden; nothing hidden at all becomes everything hidden.
 Mask inverted(const Mask& mask, Index queries, Index keys) {
     if (mask.size() == 0) return Mask::Zero(queries, keys);
@@ -46,7 +44,7 @@ Variant added(const char* how, MaskOf mask_of, double where_visible, double wher
 
 /// Another mask; a row that shows nothing is zero, uniform, or as if nothing were hidden (a large number was added).
 enum class EmptyRow { zero, uniform, plain };
-Variant masked(const char* how, MaskOf mask_of, EmptyRow empty) {
+Variant under_mask(const char* how, MaskOf mask_of, EmptyRow empty) {
     return {how, {probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
                 const Mask mask = mask_of(at, b, h);
                 Matrix<double> probs = masked_softmax<double>(
@@ -59,18 +57,18 @@ Variant masked(const char* how, MaskOf mask_of, EmptyRow empty) {
             })}};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> mask_does_not_hide() {
     std::vector<Variant> all = {
         added("the mask of 0 and 1 is added, pair by pair", visible_pairs, 1, 0),
-        added("the mask of 0 and 1 is added to keys", keys_alone, 1, 0),
+        added("the mask of 0 and 1 is added to keys", visible_keys_alone, 1, 0),
         added("the inverted mask of 0 and 1 is added, pair by pair", visible_pairs, 0, 1),
-        added("the inverted mask of 0 and 1 is added to keys", keys_alone, 0, 1),
+        added("the inverted mask of 0 and 1 is added to keys", visible_keys_alone, 0, 1),
         added("the mask is never applied", visible_pairs, 0, 0),
     };
     for (const EmptyRow empty : {EmptyRow::zero, EmptyRow::uniform, EmptyRow::plain}) {
-        all.push_back(masked("visible and hidden pairs are exchanged", inverted_pairs, empty));
-        all.push_back(masked("visible and hidden keys are exchanged", inverted_keys, empty));
-        all.push_back(masked("visible and hidden tokens are exchanged", inverted_tokens, empty));
+        all.push_back(under_mask("visible and hidden pairs are exchanged", inverted_pairs, empty));
+        all.push_back(under_mask("visible and hidden keys are exchanged", inverted_keys, empty));
+        all.push_back(under_mask("visible and hidden tokens are exchanged", inverted_tokens, empty));
     }
     return all;
 }
@@ -86,7 +84,7 @@ Mistake mistake_31() {
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = variants()};
+            .variants = mask_does_not_hide()};
 }
 
 }  // namespace locus::conformance

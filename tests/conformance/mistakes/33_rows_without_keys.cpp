@@ -18,7 +18,7 @@ Variant filled(const char* how, double (*value)(Index keys)) {
             })}};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> rows_without_keys() {
     return {filled("NaN", [](Index) { return std::numeric_limits<double>::quiet_NaN(); }),
             filled("uniform over all keys", [](Index keys) { return 1.0 / static_cast<double>(keys); })};
 }
@@ -34,7 +34,7 @@ Mistake mistake_33() {
             .lesson = "02",
             .families = {Family::deberta, Family::roformer},
             .stems = {"probs"},
-            .variants = variants()};
+            .variants = rows_without_keys()};
 }
 
 }  // namespace locus::conformance

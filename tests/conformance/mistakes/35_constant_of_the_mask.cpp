@@ -11,7 +11,6 @@ namespace {
 constexpr double kWeakest = -3;  // a smaller constant is no attempt to hide, but a mask of 0 and 1: mistake 31
 
 using MaskOf = Mask (*)(const Replay&, Index b, Index h);
-Mask keys_alone(const Replay& at, Index b, Index) { return visible_keys(at, b); }
 
 /// softmax(scores + constant where hidden).
 Matrix<double> weakly_masked(const Matrix<double>& scores, const Mask& mask, double constant) {
@@ -98,8 +97,8 @@ Mistake mistake_35() {
             .variants = {exactly("-1e4 for pairs", visible_pairs, -1e4),
                          in_float32("-1e4 for pairs, in float32", visible_pairs),
 
-                         leaking("one constant for pairs", visible_pairs), leaking("one constant for keys", keys_alone),
-                         not_a_number()}};
+                         leaking("one constant for pairs", visible_pairs),
+                         leaking("one constant for keys", visible_keys_alone), not_a_number()}};
 }
 
 }  // namespace locus::conformance

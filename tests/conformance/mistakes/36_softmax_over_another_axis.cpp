@@ -71,7 +71,7 @@ Tensor<double> normalised(const Replay& at, Over over, EmptyLine empty) {
     return values;
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> softmax_over_another_axis() {
     std::vector<Variant> all;
     for (const Over over : {Over::queries, Over::heads, Over::samples})
         for (const EmptyLine empty : {EmptyLine::zero, EmptyLine::uniform, EmptyLine::nan}) {
@@ -98,7 +98,7 @@ Mistake mistake_36() {
             .lesson = "02",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"probs"},
-            .variants = variants()};
+            .variants = softmax_over_another_axis()};
 }
 
 }  // namespace locus::conformance

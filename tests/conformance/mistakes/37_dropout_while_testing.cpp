@@ -48,7 +48,7 @@ Formula scaled_dense() {
             }};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> dropout_while_testing() {
     std::vector<Variant> all = {{"scores are scaled by 1 - p before the softmax", {before_softmax()}}};
     all.push_back({"the dense layer behind attention times 1 - p", {scaled_dense()}});
     for (const auto names : {of_attention, of_hidden}) {
@@ -73,7 +73,7 @@ Mistake mistake_37() {
             .lesson = "02",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"probs", "context", "attention"},
-            .variants = variants()};
+            .variants = dropout_while_testing()};
 }
 
 }  // namespace locus::conformance

@@ -14,7 +14,7 @@ std::vector<Formula> query_of(std::function<Tensor<double>(const Replay&, Tensor
                         }}});
 }
 
-Tensor<double> normed(const Replay& at, const Tensor<double>& rows, const Norm<double>& norm) {
+Tensor<double> normed_rows(const Replay& at, const Tensor<double>& rows, const Norm<double>& norm) {
     return shaped(rows, layer_norm<double>(rows.rows(), norm, at.deberta().config().layer_norm_eps));
 }
 
@@ -35,26 +35,27 @@ std::vector<Formula> call(Index n) {
 
 Mistake mistake_50() {
     const auto embeddings_norm = [](const Replay& at) { return at.deberta().norm("embeddings.LayerNorm"); };
-    return {.number = 50,
-            .name = "the absolute rows of the mask decoder are normed, masked or added to in place",
-            .symptom = "emd.query.0 is wrong; in place: the second call differs from the first",
-            .betrays = "emd.query.0 - h is not the raw rows of the absolute table",
-            .evidence = "microsoft/DeBERTa masked_language_model.py: z_states += hidden_states",
-            .lesson = "13",
-            .families = {Family::deberta},
-            .stems = {"/emd.query.0"},
-            .variants = {{"normed, without weights",
-                          query_of([](const Replay& at, const Tensor<double>& rows) { return normed(at, rows, {}); })},
-                         {"normed as the embeddings are", query_of([=](const Replay& at, const Tensor<double>& rows) {
-                              return normed(at, rows, embeddings_norm(at));
-                          })},
-                         {"masked", query_of(masked)},
-                         {"normed as the embeddings are, and masked",
-                          query_of([=](const Replay& at, const Tensor<double>& rows) {
-                              return masked(at, normed(at, rows, embeddings_norm(at)));
-                          })},
-                         {"added to in place, second call", call(2)},
-                         {"added to in place, third call", call(3)}}};
+    return {
+        .number = 50,
+        .name = "the absolute rows of the mask decoder are normed, masked or added to in place",
+        .symptom = "emd.query.0 is wrong; in place: the second call differs from the first",
+        .betrays = "emd.query.0 - h is not the raw rows of the absolute table",
+        .evidence = "microsoft/DeBERTa masked_language_model.py: z_states += hidden_states",
+        .lesson = "13",
+        .families = {Family::deberta},
+        .stems = {"/emd.query.0"},
+        .variants = {
+            {"normed, without weights",
+             query_of([](const Replay& at, const Tensor<double>& rows) { return normed_rows(at, rows, {}); })},
+            {"normed as the embeddings are", query_of([=](const Replay& at, const Tensor<double>& rows) {
+                 return normed_rows(at, rows, embeddings_norm(at));
+             })},
+            {"masked", query_of(masked)},
+            {"normed as the embeddings are, and masked", query_of([=](const Replay& at, const Tensor<double>& rows) {
+                 return masked(at, normed_rows(at, rows, embeddings_norm(at)));
+             })},
+            {"added to in place, second call", call(2)},
+            {"added to in place, third call", call(3)}}};
 }
 
 }  // namespace locus::conformance

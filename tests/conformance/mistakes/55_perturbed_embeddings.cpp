@@ -13,7 +13,7 @@ double largest(const Matrix<double>& part) { return part.cwiseAbs().maxCoeff(); 
 double length(const Matrix<double>& part) { return part.norm(); }
 
 /// Parts of `rows` tokens each divided by a size of their own; 0: all tokens are one part.
-Direction divided(double (*size)(const Matrix<double>&), Index rows, double eps) {
+SiftDirection divided_by_size(double (*size)(const Matrix<double>&), Index rows, double eps) {
     return [=](const Tensor<double>& grad) {
         const Index tokens = grad.rows().rows(), step = rows == 0 ? tokens : rows < 0 ? grad.extent(1) : rows;
         Tensor<double> direction(grad.shape());
@@ -29,7 +29,7 @@ Direction divided(double (*size)(const Matrix<double>&), Index rows, double eps)
 
 constexpr Index kToken = 1, kSample = -1, kBatch = 0;
 
-Variant step(std::string how, Direction direction) {
+Variant step(std::string how, SiftDirection direction) {
     return {
         std::move(how),
         {{"/sift.delta", {"/sift.delta0", "/sift.grad"}, [=](const Replay& at) { return sift_step(at, direction); }}}};
@@ -78,14 +78,14 @@ Mistake mistake_55() {
             {"noise on the embedding sum, not normed", {{"/sift.xhat", {"/embeddings.word"}, embedding_rows}}},
             behind_norm("noise behind the embeddings' own norm", false),
             behind_norm("noise behind the embeddings' own norm and mask", true),
-            step("step over the largest entry of the whole batch", divided(largest, kBatch, 1e-6)),
-            step("step over the largest entry of the sample", divided(largest, kSample, 1e-6)),
-            step("step over the length of the token's gradient", divided(length, kToken, 1e-6)),
-            step("step over the length of the token's gradient, no eps", divided(length, kToken, 0)),
-            step("step over the length of the sample's gradient", divided(length, kSample, 1e-6)),
-            step("step over the length of the sample's gradient, no eps", divided(length, kSample, 0)),
-            step("step over the length of the batch's gradient", divided(length, kBatch, 1e-6)),
-            step("step over the length of the batch's gradient, no eps", divided(length, kBatch, 0)),
+            step("step over the largest entry of the whole batch", divided_by_size(largest, kBatch, 1e-6)),
+            step("step over the largest entry of the sample", divided_by_size(largest, kSample, 1e-6)),
+            step("step over the length of the token's gradient", divided_by_size(length, kToken, 1e-6)),
+            step("step over the length of the token's gradient, no eps", divided_by_size(length, kToken, 0)),
+            step("step over the length of the sample's gradient", divided_by_size(length, kSample, 1e-6)),
+            step("step over the length of the sample's gradient, no eps", divided_by_size(length, kSample, 0)),
+            step("step over the length of the batch's gradient", divided_by_size(length, kBatch, 1e-6)),
+            step("step over the length of the batch's gradient, no eps", divided_by_size(length, kBatch, 0)),
             step("step by the signs of the gradient", [](const Tensor<double>& grad) { return mapped(grad, sign); }),
             step("step by the gradient as it is", [](const Tensor<double>& grad) { return grad; }),
             {"true KL + KL, the entropies taken away", sift_loss_formulas(true_divergence)}}};

@@ -86,7 +86,7 @@ std::vector<Variant> rotation_variants() {
     };
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> linear_attention_variants() {
     std::vector<Variant> all = rotation_variants();
     const std::vector<Variant> more = {
         {"queries over sqrt(d) before phi", {scaled_features("phi_q", "q", 0.5)}},
@@ -127,7 +127,7 @@ Mistake mistake_64() {
         .lesson = "20",
         .families = {Family::roformer},
         .stems = {"phi_q", "phi_k", "phi_q_rot", "phi_k_rot", "denominator", "weights"},
-        .variants = variants()};
+        .variants = linear_attention_variants()};
 }
 
 }  // namespace locus::conformance

@@ -23,7 +23,7 @@ Tensor<double> as_the_trick_leaves_it(const Replay& at) {
     });
 }
 
-Tensor<double> unmasked(const Replay& at) {
+Tensor<double> softmax_of_everything(const Replay& at) {
     const Tensor<double>& scores = at("scores");
     return without_unused(at, each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index) {
                               return masked_softmax<double>(scores.matrix(n), {});
@@ -34,7 +34,7 @@ Tensor<double> unmasked(const Replay& at) {
 
 Mistake mistake_66() {
     const Formula bd = {"bd", {"bd_raw", "query_tokens"}, as_the_trick_leaves_it};
-    const Formula probs = {"probs", {"scores", "query_tokens"}, unmasked};
+    const Formula probs = {"probs", {"scores", "query_tokens"}, softmax_of_everything};
     return {.number = 66,
             .name = "what the shift leaves in hidden cells is used",
             .symptom = "the future leaks, with values that belong to another row",

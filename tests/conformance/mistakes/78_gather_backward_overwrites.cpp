@@ -51,7 +51,7 @@ Formula rows(bool by_query, Write write, bool through_batch) {
             }};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> gather_backward_overwrites() {
     std::vector<Variant> all;
     for (const bool by_query : {true, false})
         for (const Write write : {Write::keep_last, Write::keep_first}) {
@@ -75,7 +75,7 @@ Mistake mistake_78() {
             .lesson = "09",
             .families = {Family::deberta},
             .stems = {"grad.k_r", "grad.q_r", "grad.k", "grad.q"},
-            .variants = variants()};
+            .variants = gather_backward_overwrites()};
 }
 
 }  // namespace locus::conformance

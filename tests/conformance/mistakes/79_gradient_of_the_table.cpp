@@ -55,7 +55,7 @@ Formula bias(const char* stem, const char* weights, const char* x, Samples sampl
             }};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> gradient_of_the_table() {
     std::vector<Variant> all = {{"grad.q_r from delta(j,i)", {transposed_table(false)}},
                                 {"grad.q_r and grad.k from delta(j,i)", {transposed_scatter(false)}},
                                 {"grad.k_r from delta(j,i)", {transposed_table(true)}},
@@ -83,7 +83,7 @@ Mistake mistake_79() {
             .lesson = "09",
             .families = {Family::deberta, Family::transformer_xl},
             .stems = {"grad.q_r", "grad.k_r", "grad.k", "grad.q", "grad.r_k", "grad.bias.u", "grad.bias.v"},
-            .variants = variants()};
+            .variants = gradient_of_the_table()};
 }
 
 }  // namespace locus::conformance

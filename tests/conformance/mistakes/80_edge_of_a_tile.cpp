@@ -41,7 +41,7 @@ Formula rows_past_the_last_tile(const char* stem, Index tile) {
             }};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> edge_of_a_tile() {
     std::vector<Variant> all;
     for (const Index tile : kTiles) {
         all.push_back({"keys past the text count with a score of 0" + in_tiles_of(tile), {keys_past_the_end(tile)}});
@@ -66,7 +66,7 @@ Mistake mistake_80() {
             .lesson = "07",
             .families = {Family::deberta},
             .stems = {"c2p", "p2c", "probs"},
-            .variants = variants()};
+            .variants = edge_of_a_tile()};
 }
 
 }  // namespace locus::conformance

@@ -53,7 +53,7 @@ Formula index(TileRow row, Index tile) {
             }};
 }
 
-std::vector<Variant> variants() {
+std::vector<Variant> band_of_a_tile() {
     const std::vector<std::pair<std::string, TileRow>> ways = {
         {"one row per step from a tile's first cell on, not clamped, none beyond the table", stepped},
         {"one row per step from a tile's first cell on, clamped to the table", stepped_and_clamped},
@@ -79,7 +79,7 @@ Mistake mistake_81() {
             .lesson = "07",
             .families = {Family::deberta},
             .stems = {"/relative.index", "c2p", "p2c"},
-            .variants = variants()};
+            .variants = band_of_a_tile()};
 }
 
 }  // namespace locus::conformance
