@@ -4,15 +4,18 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/attention/disentangled.h"
 #include "core/positions/rotary.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/exhibits.h"
 #include "viewer/memory_exhibit.h"
 #include "viewer/permutation_exhibit.h"
+#include "viewer/plots/difference.h"
 #include "viewer/plots/token_cards.h"
 #include "viewer/session.h"
 #include "viewer/state.h"
+#include "viewer/text_study.h"
 #include "viewer/training_look.h"
 
 using namespace locus;
@@ -68,8 +71,20 @@ void check_microscope(const std::vector<Json>& printed, std::size_t n, const Ans
     CHECK(shown("probability") == static_cast<double>(cell("probs")));
     CHECK(shown("c2p/row") == static_cast<double>(answer.line->row(at.i, at.j)));
     CHECK(shown("offset") == static_cast<double>(at.i - at.j));
+    // The way from the score to the probability, step by step.
     const auto row = answer.stage("scores")->matrix(head).row(at.i);
+    CHECK(shown("divisor") == static_cast<double>(score_divisor<float>(3, answer.stage("q")->extent(3))));
     CHECK(shown("row_maximum") == static_cast<double>(row.maxCoeff()));
+    CHECK(shown("shifted") == static_cast<double>(cell("scores") - row.maxCoeff()));
+    CHECK(shown("exponential") == Approx(std::exp(shown("shifted"))).epsilon(1e-6));
+    CHECK(shown("denominator") ==
+          Approx((row.cast<double>().array() - shown("row_maximum")).exp().sum()).epsilon(1e-6));
+    CHECK(shown("bucket") == shown("c2p/row") - static_cast<double>(answer.line->span()));
+    // The row of q_r that gives p2c: (k_j . q_r[row]).
+    const auto q_r = answer.stage("q_r")->matrix(head);
+    const auto p2c_row = static_cast<Index>(shown("p2c/row"));
+    REQUIRE((p2c_row >= 0 && p2c_row < q_r.rows()));
+    CHECK(answer.stage("k")->matrix(head).row(at.j).dot(q_r.row(p2c_row)) == Approx(shown("p2c")).epsilon(1e-5));
 }
 
 }  // namespace
@@ -189,6 +204,9 @@ TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors",
               Approx(score / std::sqrt(static_cast<double>(q.size()))).epsilon(1e-5));
     };
     check(0, 5, 4, 0);
+    // Read as linear attention, query 3 and key 3.
+    const Matrix<float> weights = exhibit.linear_weights(state.rope.layer, state.rope.head);
+    CHECK(value(printed, 1, "microscope/weight") == Approx(weights(3, 3)).epsilon(1e-6));
 }
 
 TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", "[viewer][script]") {
@@ -208,6 +226,7 @@ TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", 
         CHECK(value(printed, n, "memory/score") == cell("scores"));
         CHECK(value(printed, n, "memory/probability") == cell("probs"));
         CHECK(value(printed, n, "memory/loss") == answer->loss);
+        CHECK(value(printed, n, "memory/loss without") == answer->loss_without);
     }
 }
 
@@ -240,11 +259,18 @@ TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]"
     const auto a = session.answer({state.text, "", "", Dialect::official, 0});
     const auto b = session.answer({state.text, "", "", Dialect::paper, 0});
     const auto left = a->stage("p2c")->matrix(3), right = b->stage("p2c")->matrix(3);
+    const Difference all =
+        difference_of(left.cast<double>(), right.cast<double>(), 1e-4);  // more than any rounding, less than any change
     for (const auto& [n, at] : {std::pair<std::size_t, Cell>{0, {3, 5}}, {1, {7, 2}}}) {
         CHECK(value(printed, n, "compare/a") == static_cast<double>(left(at.i, at.j)));
         CHECK(value(printed, n, "compare/b") == static_cast<double>(right(at.i, at.j)));
-        CHECK(value(printed, n, "compare/largest") ==
-              static_cast<double>(max_abs(left.cast<double>() - right.cast<double>())));
+        CHECK(value(printed, n, "compare/difference") ==
+              static_cast<double>(left(at.i, at.j)) - static_cast<double>(right(at.i, at.j)));
+        CHECK(value(printed, n, "compare/largest") == max_abs(left.cast<double>() - right.cast<double>()));
+        CHECK(value(printed, n, "compare/mean") == all.mean);
+        CHECK(value(printed, n, "compare/p99") == all.p99);
+        CHECK(value(printed, n, "compare/cosine") == all.cosine);
+        CHECK(value(printed, n, "compare/outside") == static_cast<double>(all.outside));
     }
 }
 
@@ -261,6 +287,10 @@ TEST_CASE("scripts: text, and likeness is the cosine of the counts", "[viewer][s
     CHECK(value(printed, 0, "text/distance") > 0);
     // media, review, new, car beside new, car three times, used, review: 1 + 1 + 3 over lengths 2 and the root of 12
     CHECK(value(printed, 1, "text/likeness") == Approx(5 / std::sqrt(48.0)).epsilon(1e-12));
+    const TextPageState shown;
+    const auto study = TextStudies().answer({shown.documents, shown.stop_words, shown.topics, shown.pair});
+    CHECK(value(printed, 0, "text/by topics") == study->by_topics(0, 1));
+    CHECK(value(printed, 1, "text/by topics") == study->by_topics(3, 4));
     const double tf = value(printed, 0, "text/tf"), idf = value(printed, 0, "text/idf");
     CHECK(idf == Approx(std::log10(6.0 / 2)).epsilon(1e-12));  // "car" stands in two of six documents
     CHECK(value(printed, 0, "text/tf idf") == Approx(tf * idf).epsilon(1e-12));
