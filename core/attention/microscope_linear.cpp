@@ -1,5 +1,7 @@
 #include "core/attention/microscope_linear.h"
 
+#include "core/attention/microscope.h"
+
 namespace locus {
 
 namespace {
