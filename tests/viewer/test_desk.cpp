@@ -244,3 +244,8 @@ TEST_CASE("another model: opened beside the window, refused in one sentence, fit
     CHECK(fit_to_session(session, state).empty());
     CHECK(state.tokens == "1,2");
 }
+
+TEST_CASE("text: A to Z become small, and no other letter of any script", "[viewer]") {
+    CHECK(lower_ascii("AZaz@[`{") == "azaz@[`{");
+    CHECK(lower_ascii("\u00c4RGER \u0416") == "\u00c4rger \u0416");
+}

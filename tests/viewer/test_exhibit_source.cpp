@@ -144,3 +144,11 @@ TEST_CASE("exhibit source: a model goes to the page of its family", "[viewer]") 
     CHECK_THROWS_WITH(show_model(state, folder.path().string()), Catch::Contains("gpt2"));
     CHECK(state.page == "decoder");
 }
+
+TEST_CASE("exhibit source: a trace holds all layers until their matrices are too many", "[viewer]") {
+    CHECK(traced_layer(1, 2, 4) == -1);
+    CHECK(traced_layer(4'000'000, 2, 4) == -1);
+    CHECK(traced_layer(4'000'001, 2, 4) == 2);
+    CHECK(traced_layer(4'000'001, 9, 4) == 3);
+    CHECK(traced_layer(4'000'001, -1, 4) == 0);
+}

@@ -107,10 +107,16 @@ TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[
     const auto answer = session.answer({state.text, "", "", Dialect::official, 2});
     check_microscope(printed, 0, *answer, 3, {3, 5});
     check_microscope(printed, 1, *answer, 3, {4, 7});
+    // Far apart the bucket is not the offset, and as printed p2c reads another row than c2p.
+    const char* longer =
+        "the cat of tom chased the dog of emma and the dog of emma chased the cat of tom beside the old mall.";
+    check_microscope(printed, 2, *session.answer({longer, "", "", Dialect::paper, 2}), 3, {33, 0});
+    CHECK(value(printed, 2, "microscope/bucket") != value(printed, 2, "microscope/offset"));
+    CHECK(value(printed, 2, "microscope/p2c/row") != value(printed, 2, "microscope/c2p/row"));
     const auto other = session.answer({"the capital of france is [MASK].", "", "", Dialect::official, 2});
-    const Cell at{static_cast<Index>(value(printed, 2, "microscope/i")),
-                  static_cast<Index>(value(printed, 2, "microscope/j"))};
-    check_microscope(printed, 2, *other, 3, at);
+    const Cell at{static_cast<Index>(value(printed, 3, "microscope/i")),
+                  static_cast<Index>(value(printed, 3, "microscope/j"))};
+    check_microscope(printed, 3, *other, 3, at);
 }
 
 TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") {
