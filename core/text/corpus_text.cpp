@@ -30,7 +30,7 @@ void check_words(std::string_view text, const std::filesystem::path& file) {
         const std::string_view word = first_word(rest);
         if (word.empty())
             refuse_text(file, "holds one word only, \"" + std::string(first.substr(0, 40)) +
-                             "\", expected sentences of different words");
+                                  "\", expected sentences of different words");
         if (word != first) return;
         rest.remove_prefix(static_cast<std::size_t>(word.data() + word.size() - rest.data()));
     }
