@@ -123,9 +123,11 @@ void App::exchange_answers() {
 bool App::settled(bool beside_runs) const {
     if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || looker_.busy() || given_)
         return false;
-    return (page().settled(state_) || (beside_runs && page().runs())) && asked_ == wanted() && !worker_.busy() &&
+    return (page().settled(state_) || (beside_runs && runs())) && asked_ == wanted() && !worker_.busy() &&
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
 }
+
+bool App::runs() const { return page().runs(); }
 
 Progress App::progress() const {
     constexpr double kWorthTelling = 0.3;

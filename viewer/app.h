@@ -18,6 +18,8 @@ public:
     bool draw_frame();
     /// True if what is on screen answers what the state asks for; `beside_runs`: what a page runs for long may go on.
     bool settled(bool beside_runs = false) const;
+    /// True while the page runs something for long.
+    bool runs() const;
     /// Seconds until the picture changes by itself: a caret, a film, a toast that goes, a clock that runs.
     double rest() const;
     /// Remembers theme, size and recent models from now on.  Without this nothing is read or written.

@@ -37,15 +37,17 @@ void Hands::draw(double seconds) {
     if (visible_) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-void Hands::settle(bool beside_runs) {
-    const auto start = Clock::now();
+bool Hands::settle(bool beside_runs) {
+    auto start = Clock::now();
     for (int still = 0; still < kStillFrames;) {
         draw();
         const bool settled = app_.settled(beside_runs);
         still = settled ? still + 1 : 0;
         if (!settled) window_.wait(0.01);
-        if (Clock::now() - start > std::chrono::duration<double>(kPatience)) return;
+        if (app_.runs()) start = Clock::now();
+        if (Clock::now() - start > std::chrono::duration<double>(kPatience)) return false;
     }
+    return true;
 }
 
 void Hands::wait(double seconds) {

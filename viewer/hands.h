@@ -20,9 +20,9 @@ public:
     const FrameLog& seen() const { return seen_; }
     /// One frame of `seconds`, by the clock that the screen reads.
     void draw(double seconds = 1.0 / 60);
-    /// Until everything that was asked for is on screen and nothing moves; gives up after a minute of the clock.
-    /// beside_runs: what a page runs for long may go on.
-    void settle(bool beside_runs = false);
+    /// Until everything that was asked for is on screen and nothing moves.  What a page runs for long takes as long as
+    /// it takes, or goes on (beside_runs); false: something else took more than a minute of the clock.
+    bool settle(bool beside_runs = false);
     void wait(double seconds);
 
     void move(ImVec2 to);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/rooms.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 
@@ -18,12 +19,6 @@ const std::vector<SheetLine>& mouse_lines() {
         {"drop a file", "a model, text, dump or report"},
     };
     return lines;
-}
-
-std::string title_of(const std::string& page) {
-    std::string title = page;
-    if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-    return title;
 }
 
 /// Pitch at which all lines of both columns fit.
@@ -64,7 +59,7 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
     lines(everywhere, Face::mono);
     x += column;
     y = box.y0 + pad + pitch / 2;
-    heading("On this page: " + title_of(scene.state.page));
+    heading("On this page: " + capital(scene.state.page));
     lines(here, Face::mono);
     y += pitch;
     heading("Mouse");

@@ -38,13 +38,17 @@ public:
         : window_(window), app_(app), visible_(visible), print_(print), hands_(window, app, visible) {}
 
     void play(const Action& action) {
-        hands_.settle(/*beside_runs=*/true);
+        settle(/*beside_runs=*/true);
         std::visit([this](const auto& one) { act(one); }, action);
         if (visible_) hands_.wait(kSeenFor);
         if (!app_.escaped().empty()) throw Mismatch{"an error came out of the page: " + app_.escaped()};
     }
 
 private:
+    void settle(bool beside_runs) {
+        if (!hands_.settle(beside_runs))
+            throw Mismatch{"expected everything on screen within a minute, found an answer still on its way"};
+    }
     ImVec2 spot(const Place& place) const {
         return std::visit([this](const auto& one) { return at(one); }, place);
     }
@@ -69,7 +73,7 @@ private:
         if (action.seconds)
             hands_.wait(*action.seconds);
         else
-            hands_.settle();
+            settle(/*beside_runs=*/false);
     }
     void act(const ResizeAction& action) { hands_.resize(action.width, action.height); }
     void act(const ScreenshotAction& action) { app_.save_picture(action.file.string()); }

@@ -23,4 +23,10 @@ std::string lower_ascii(std::string text) {
     return text;
 }
 
+std::string capital(std::string sentence) {
+    if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z')
+        sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+    return sentence;
+}
+
 }  // namespace locus

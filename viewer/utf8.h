@@ -10,5 +10,7 @@ char32_t take_character(std::string_view& text);
 
 /// A to Z become a to z; everything else stays.
 std::string lower_ascii(std::string text);
+/// A first letter from a to z becomes large.
+std::string capital(std::string sentence);
 
 }  // namespace locus

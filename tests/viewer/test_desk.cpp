@@ -245,7 +245,10 @@ TEST_CASE("another model: opened beside the window, refused in one sentence, fit
     CHECK(state.tokens == "1,2");
 }
 
-TEST_CASE("text: A to Z become small, and no other letter of any script", "[viewer]") {
+TEST_CASE("text: A to Z become small, the first of a sentence large, and no other letter of any script", "[viewer]") {
+    CHECK(capital("zebra z") == "Zebra z");
+    CHECK(capital("a") == "A");
+    for (const char* same : {"", "`a", "{a", "A", "2 a", "\u00e4rger"}) CHECK(capital(same) == same);
     CHECK(lower_ascii("AZaz@[`{") == "azaz@[`{");
     CHECK(lower_ascii("\u00c4RGER \u0416") == "\u00c4rger \u0416");
 }

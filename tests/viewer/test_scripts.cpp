@@ -1,6 +1,7 @@
 // Every page as somebody uses it: scripts that press, click and look, and the numbers on screen beside the traces.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -141,7 +142,10 @@ TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") 
 
 TEST_CASE("scripts: training, and what it shows is what the same steps give", "[viewer][script][training]") {
     if (skipped()) return;
+    const auto start = std::chrono::steady_clock::now();
     const std::vector<Json> printed = play(kScripts / "training.json");
+    // Three actions are played beside a training without an end: each would wait for it longer than this.
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes(1));
     CourseBoard board({});
     const auto course = Courses().run({"", 3, 60, 1, true}, board);
     REQUIRE(course->snapshots.size() == 4);

@@ -5,6 +5,7 @@
 
 #include "viewer/pages/compare.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/utf8.h"
 
 namespace locus {
 
@@ -18,11 +19,6 @@ std::string source_in_words(const CompareState& state, std::size_t side) {
     if (!source.file.empty()) return file_name(source.file);
     const std::string formulas = source.mistake.empty() ? to_string(source.dialect) : "mistake " + source.mistake;
     return formulas + (source.exact ? ", f64" : ", f32");
-}
-
-std::string capital(std::string sentence) {
-    if (!sentence.empty()) sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
-    return sentence;
 }
 
 }  // namespace

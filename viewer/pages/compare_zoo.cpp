@@ -7,6 +7,7 @@
 #include "viewer/pages/compare.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/program.h"
+#include "viewer/utf8.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -31,9 +32,7 @@ const MistakeEntry* find_entry(int number) {
 /// A sentence; "p2c reads ..." begins with a name and stays as it is.
 std::string capital_unless_named(std::string sentence) {
     const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
-    if (!sentence.empty() && !name)
-        sentence[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence[0])));
-    return sentence;
+    return name ? sentence : capital(std::move(sentence));
 }
 
 /// What the list says at the right end of a row.
