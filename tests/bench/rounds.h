@@ -25,7 +25,8 @@ Way our_way(const std::string& name, std::function<void()> call);
 /// A call of the peer, timed there.
 Way peer_way(Peer& peer, const std::string& name);
 
-/// Medians of each way: at least `least` rounds over all of them, more while `seconds` are not spent.
+/// Medians of each way: at least `least` rounds over all of them, more while `seconds` are not spent.  In its turn a
+/// way is called twice, and the second call is timed.
 std::vector<Spent> time_in_turn(const std::vector<Way>& ways, int least, double seconds);
 
 }  // namespace locus::bench
