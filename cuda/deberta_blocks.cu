@@ -1,5 +1,7 @@
 #include "cuda/deberta_blocks.h"
 
+#include <optional>
+
 #include "cuda/deberta_blocks_pass.h"
 #include "cuda/event.h"
 #include "cuda/stream_place.h"
@@ -51,6 +53,7 @@ struct DebertaBlocks<Scalar>::Parts {
 
     StreamPlace place;
     DebertaBlocksPass<Scalar, StreamPlace> pass;
+    std::optional<Graph> recorded;
 };
 
 template <class Scalar>
@@ -63,41 +66,47 @@ DebertaBlocks<Scalar>::~DebertaBlocks() = default;
 template <class Scalar>
 Tensor<float> DebertaBlocks<Scalar>::last_output(const ModelInput& input, const DebertaOptions& options,
                                                  SampleRows rows) {
-    auto& pass = parts_->pass;
-    pass.prepare(input, options, rows);
-    pass.run();
-    parts_->place.stream().wait();
-    std::vector<Scalar> found(static_cast<std::size_t>(pass.batch().rows()) *
-                              static_cast<std::size_t>(pass.sizes().hidden_row));
-    LOCUS_CUDA_CHECK(
-        cudaMemcpy(found.data(), pass.hidden().data(), found.size() * sizeof(Scalar), cudaMemcpyDeviceToHost));
-    return spread_rows(found, pass.batch(), pass.sizes());
+    prepare(input, options, rows);
+    parts_->pass.run();
+    return output();
 }
 
 template <class Scalar>
-TimedKernel DebertaBlocks<Scalar>::time(const ModelInput& input, const DebertaOptions& options, SampleRows rows,
-                                        bool graph, int rounds) {
-    auto& pass = parts_->pass;
+void DebertaBlocks<Scalar>::prepare(const ModelInput& input, const DebertaOptions& options, SampleRows rows) {
+    parts_->recorded.reset();  // other rows may lie elsewhere
+    parts_->pass.prepare(input, options, rows);
+}
+
+template <class Scalar>
+double DebertaBlocks<Scalar>::run() {
+    return times_of(
+               1, [&] { parts_->pass.run(); }, parts_->place.stream().get())
+        .front();
+}
+
+template <class Scalar>
+double DebertaBlocks<Scalar>::replay() {
     const cudaStream_t stream = parts_->place.stream().get();
-    pass.prepare(input, options, rows);
-    for (int round = 0; round < 3; ++round) pass.run();
-    parts_->place.stream().wait();
-    std::vector<double> times;
-    if (graph) {
-        const Graph recorded(stream, [&] { pass.run(); });
-        recorded.launch();
-        times = times_of(
-            rounds, [&] { recorded.launch(); }, stream);
-    } else {
-        times = times_of(
-            rounds, [&] { pass.run(); }, stream);
+    if (!parts_->recorded) {
+        parts_->pass.run();  // what a first launch loads or sets up cannot be recorded
+        parts_->place.stream().wait();
+        parts_->recorded.emplace(stream, [&] { parts_->pass.run(); });
     }
-    TimedKernel timed;
-    timed.milliseconds = times[times.size() / 2];
-    timed.fastest = times.front();
-    timed.slowest = times.back();
-    timed.choice = products() + (graph ? ", one graph" : ", kernel by kernel");
-    return timed;
+    return times_of(
+               1, [&] { parts_->recorded->launch(); }, stream)
+        .front();
+}
+
+template <class Scalar>
+Tensor<float> DebertaBlocks<Scalar>::output() const {
+    const auto& pass = parts_->pass;
+    parts_->place.stream().wait();
+    std::vector<Scalar> found(static_cast<std::size_t>(pass.batch().rows()) *
+                              static_cast<std::size_t>(pass.sizes().hidden_row));
+    if (!found.empty())
+        LOCUS_CUDA_CHECK(
+            cudaMemcpy(found.data(), pass.hidden().data(), found.size() * sizeof(Scalar), cudaMemcpyDeviceToHost));
+    return spread_rows(found, pass.batch(), pass.sizes());
 }
 
 template <class Scalar>

@@ -7,7 +7,6 @@
 
 #include "core/weights.h"
 #include "cuda/deberta_blocks_batch.h"
-#include "cuda/fused_timing.h"
 #include "cuda/products.h"
 #include "cuda/short_float.h"
 
@@ -29,10 +28,14 @@ public:
     /// mask of pairs, the paper's p2c index, and Hugging Face's masked rows among padded ones.
     Tensor<float> last_output(const ModelInput& input, const DebertaOptions& options,
                               SampleRows rows = SampleRows::padded);
-    /// How long that takes with the tokens on the device and the rows left there, kernel by kernel or, in a graph, all
-    /// of them by one call.
-    TimedKernel time(const ModelInput& input, const DebertaOptions& options, SampleRows rows, bool graph,
-                     int rounds = 30);
+    /// The same in steps, for whoever takes the time: `prepare` brings the tokens to the device and throws what
+    /// last_output throws; `run` and `replay` compute and leave the rows there, kernel by kernel or all by one call
+    /// that the first replay records, and give the milliseconds between two events; `output` brings the rows of the
+    /// last pass.
+    void prepare(const ModelInput& input, const DebertaOptions& options, SampleRows rows = SampleRows::padded);
+    double run();
+    double replay();
+    Tensor<float> output() const;
     /// Who multiplies: "own kernels", "cuBLAS 13.0.2".
     std::string products() const;
 

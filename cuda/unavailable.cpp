@@ -1,7 +1,6 @@
 // The same functions in a build without CUDA: each says so.  The twins of the terms are in unavailable_twins.cpp.
 #include "cuda/cublas.h"
 #include "cuda/deberta_blocks.h"
-#include "cuda/deberta_timing.h"
 #include "cuda/fused.h"
 #include "cuda/fused_timing.h"
 #include "cuda/ladder/rungs.h"
@@ -97,7 +96,19 @@ Tensor<float> DebertaBlocks<Scalar>::last_output(const ModelInput&, const Debert
     refuse();
 }
 template <class Scalar>
-TimedKernel DebertaBlocks<Scalar>::time(const ModelInput&, const DebertaOptions&, SampleRows, bool, int) {
+void DebertaBlocks<Scalar>::prepare(const ModelInput&, const DebertaOptions&, SampleRows) {
+    refuse();
+}
+template <class Scalar>
+double DebertaBlocks<Scalar>::run() {
+    refuse();
+}
+template <class Scalar>
+double DebertaBlocks<Scalar>::replay() {
+    refuse();
+}
+template <class Scalar>
+Tensor<float> DebertaBlocks<Scalar>::output() const {
     refuse();
 }
 template <class Scalar>
@@ -107,8 +118,5 @@ std::string DebertaBlocks<Scalar>::products() const {
 template class DebertaBlocks<float>;
 template class DebertaBlocks<Half>;
 template class DebertaBlocks<Bfloat16>;
-
-DebertaConfig v3_base_config() { refuse(); }
-TimedEncoder time_encoder(const DebertaConfig&, int, int, FusedPrecision, ProductsBy, int) { refuse(); }
 
 }  // namespace locus::cuda

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/conformance/run_program.h"
+#include "tests/conformance/shim_case.h"
 #include "tests/temporary_folder.h"
 
 using namespace locus;
@@ -82,12 +83,56 @@ TEST_CASE("bench cuda: a peer that ended works again on the next shape", "[cli]"
     CHECK(reasons(against["rows"][1]).front() == "no room");
 }
 
-TEST_CASE("bench cuda: every kind of row is rehearsed, and the model's has ours once it can be timed", "[cli]") {
+TEST_CASE("bench cuda: every kind of row is rehearsed", "[cli]") {
     const TemporaryFolder folder;
     const json against = rehearsal(program(folder, "none", "exit 0\n"), {"forward", "packed", "backward", "model"});
     std::vector<std::string> kinds;
-    for (const json& row : against["rows"]) kinds.push_back(row["what"]);
+    for (const json& row : against["rows"]) {
+        kinds.push_back(row["what"]);
+        CHECK(reasons(row).size() == (row["what"] == "whole forward" ? 4 : 6));
+    }
     CHECK(kinds == std::vector<std::string>{"forward", "forward", "packed forward", "backward", "whole forward"});
+}
+
+TEST_CASE("bench cuda: a peer's whole forward counts if weights and ids arrived, with its error beside ours", "[cli]") {
+    const TemporaryFolder folder;
+    const auto ways = [&](const std::string& name, const std::string& text) {
+        return rehearsal(program(folder, name, kAnswers + text + "esac; done\n"), {"model"})["rows"][0]["ways"];
+    };
+    const json others = ways("others", "*model*) echo '{\"how\": \"eager\", \"checksums\": {\"ids\": 5}}';;\n");
+    REQUIRE(others.size() == 5);
+    CHECK(others[0]["error"].get<double>() < 1e-5);
+    for (std::size_t n = 1; n < others.size(); ++n)
+        CHECK_THAT(std::string(others[n]["not_measured"]), Catch::Contains("the checksums differ"));
+    if (!installed("python3")) return;  // the stand-in below reads files
+    // Whoever answers with the right checksums, and rows of zeros, is wrong by all there is.
+    const std::string sums = quoted((folder / "sums.py").string());
+    write_file(folder / "sums.py",
+               "import json, os, struct, sys, zlib\n"
+               "folder = json.loads(sys.argv[1])['folder']\n"
+               "bytes_of = lambda name: open(os.path.join(folder, name), 'rb').read()\n"
+               "model = bytes_of('model.safetensors')\n"
+               "values = 8 + struct.unpack('<Q', model[:8])[0]\n"
+               "found = {'ids': zlib.crc32(bytes_of('ids'))}\n"
+               "for name, tensor in json.loads(model[8:values]).items():\n"
+               "    start, end = tensor['data_offsets']\n"
+               "    found[name] = zlib.crc32(model[values + start:values + end])\n"
+               "print(json.dumps({'how': 'eager', 'checksums': found}))\n");
+    const std::string zeros = quoted((folder / "zeros.py").string());
+    write_file(folder / "zeros.py",
+               "import json, sys\n"
+               "request = json.loads(sys.argv[1])\n"
+               "assert request['which'] == 1\n"
+               "open(request['file'] + '.hidden', 'wb').write(bytes(4 * 24 * 96))\n"
+               "print(json.dumps({'tensors': ['hidden']}))\n");
+    const json right = ways("right", "*take*) python3 " + zeros + " \"$line\";;\n*model*) python3 " + sums +
+                                         " \"$line\";;\n*call*) echo '{\"ms\": 3}';;\n");
+    REQUIRE(right.size() == 5);
+    for (std::size_t n = 1; n < right.size(); ++n) {
+        INFO(right[n].dump());
+        CHECK(right[n]["error"] == 1);
+        CHECK(right[n]["ms"] == 3);
+    }
 }
 
 TEST_CASE("bench cuda: options that belong together are asked for together", "[cli]") {

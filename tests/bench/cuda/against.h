@@ -15,8 +15,7 @@ struct AgainstOptions {
 
 /// {"packages", "rows": [{"what", B, H, T, d, ..., "ways": [{"name", "how", "ms", "error"} or {"name",
 /// "not_measured"}], "ratios": [{"of", "to", "value", "goal", "met"}]}]}.  "ours" is the first way of a row.
-/// ours_model: how long our whole forward takes, as {"how", "ms", "error"}, or {"not_measured"}.
-nlohmann::ordered_json measure_against(const AgainstOptions& options, const nlohmann::ordered_json& ours_model);
+nlohmann::ordered_json measure_against(const AgainstOptions& options);
 
 std::string against_table(const nlohmann::ordered_json& measured);
 

@@ -1,9 +1,12 @@
 #include "tests/bench/cuda/encoders.h"
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
 
-#include "cuda/deberta_timing.h"
+#include "cuda/deberta_blocks.h"
 #include "tests/bench/cuda/columns.h"
+#include "tests/bench/cuda/encoder_problem.h"
 
 namespace locus::bench {
 
@@ -11,28 +14,32 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr int kBatch = 16, kTokens = 512;
-
-struct Numbers {
-    const char* name;
-    cuda::FusedPrecision precision;
-};
-
-ordered_json measured(const cuda::TimedKernel& kernel) {
-    return {{"ms", kernel.milliseconds}, {"ms_fastest", kernel.fastest}, {"ms_slowest", kernel.slowest}};
+ordered_json measured(const std::function<double()>& call) {
+    constexpr int kWarm = 3, kRounds = 30;
+    std::vector<double> times;
+    for (int round = 0; round < kWarm + kRounds; ++round) {
+        const double ms = call();
+        if (round >= kWarm) times.push_back(ms);
+    }
+    std::sort(times.begin(), times.end());
+    return {{"ms", times[times.size() / 2]}, {"ms_fastest", times.front()}, {"ms_slowest", times.back()}};
 }
 
-ordered_json measure_encoder(const Numbers& numbers, cuda::ProductsBy by) {
-    std::cerr << "encoder " << numbers.name << ", products: " << cuda::name_of(by) << std::endl;
-    ordered_json row = {
-        {"model", "v3-base shape"},      {"precision", numbers.name},      {"B", kBatch}, {"T", kTokens},
-        {"products", cuda::name_of(by)}, {"goal", ">= 1.5x the best peer"}};
+template <class Scalar>
+ordered_json measure_encoder(const EncoderProblem& problem, const char* precision, cuda::ProductsBy by) {
+    std::cerr << "encoder " << precision << ", products: " << cuda::name_of(by) << std::endl;
+    ordered_json row = {{"model", "v3-base shape"},
+                        {"precision", precision},
+                        {"B", problem.input().tokens.extent(0)},
+                        {"T", problem.input().tokens.extent(1)},
+                        {"products", cuda::name_of(by)},
+                        {"goal", ">= 1.5x the best peer"}};
     try {
-        const cuda::TimedEncoder timed =
-            cuda::time_encoder(cuda::v3_base_config(), kBatch, kTokens, numbers.precision, by);
-        row["products"] = timed.products;
-        row["plain"] = measured(timed.plain);
-        row["graph"] = measured(timed.graph);
+        cuda::DebertaBlocks<Scalar> encoder(problem.config(), problem.weights(), by);
+        encoder.prepare(problem.input(), EncoderProblem::options());
+        row["products"] = encoder.products();
+        row["plain"] = measured([&] { return encoder.run(); });
+        row["graph"] = measured([&] { return encoder.replay(); });
     } catch (const Error& error) {
         row["not_measured"] = error.what();
     }
@@ -42,11 +49,12 @@ ordered_json measure_encoder(const Numbers& numbers, cuda::ProductsBy by) {
 }  // namespace
 
 ordered_json measure_encoders() {
+    const EncoderProblem problem(16, 512);
     ordered_json all = ordered_json::array();
-    for (const Numbers& numbers :
-         {Numbers{"bf16", cuda::FusedPrecision::bf16}, Numbers{"f16", cuda::FusedPrecision::f16}})
-        for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
-            all.push_back(measure_encoder(numbers, by));
+    for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
+        all.push_back(measure_encoder<cuda::Bfloat16>(problem, "bf16", by));
+    for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
+        all.push_back(measure_encoder<cuda::Half>(problem, "f16", by));
     return all;
 }
 

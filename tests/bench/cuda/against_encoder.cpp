@@ -1,0 +1,123 @@
+#include "tests/bench/cuda/against_encoder.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "core/models/deberta_blocks.h"
+#include "cuda/deberta_blocks.h"
+#include "tests/bench/cuda/against_ratios.h"
+#include "tests/bench/cuda/encoder_problem.h"
+#include "tests/temporary_folder.h"
+
+namespace locus::bench {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// One of our ways through the encoder.
+struct OurWay {
+    std::string how;
+    std::function<double()> call;
+    std::function<Tensor<float>()> output;  // of the last call
+};
+
+/// Kernel by kernel and as one graph, each with our products and cuBLAS's where that is there.
+std::vector<OurWay> ways_on_device(const EncoderProblem& problem) {
+    std::vector<OurWay> ways;
+    for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas}) {
+        std::shared_ptr<cuda::DebertaBlocks<cuda::Bfloat16>> encoder;
+        try {
+            encoder = std::make_shared<cuda::DebertaBlocks<cuda::Bfloat16>>(problem.config(), problem.weights(), by);
+        } catch (const Error&) {
+            if (by == cuda::ProductsBy::own) throw;
+            continue;  // the table of encoders says why
+        }
+        encoder->prepare(problem.input(), EncoderProblem::options());
+        const auto output = [encoder] { return encoder->output(); };
+        ways.push_back({encoder->products() + ", kernel by kernel", [encoder] { return encoder->run(); }, output});
+        ways.push_back({encoder->products() + ", one graph", [encoder] { return encoder->replay(); }, output});
+    }
+    return ways;
+}
+
+std::vector<OurWay> ways_on_processor(const EncoderProblem& problem) {
+    const auto encoder = std::make_shared<DebertaBlocks<float>>(problem.config(), problem.weights());
+    const auto rows = std::make_shared<Tensor<float>>();
+    const auto call = [encoder, rows, &problem] {
+        const double start = seconds();
+        Workers alone(1);
+        *rows = encoder->last_output(problem.input(), EncoderProblem::options(), alone);
+        return (seconds() - start) * 1e3;
+    };
+    return {{"the processor's, float32", call, [rows] { return *rows; }}};
+}
+
+double median_of_five(const std::function<double()>& call) {
+    std::vector<double> times;
+    for (int round = 0; round < 3; ++round) call();
+    for (int round = 0; round < 5; ++round) times.push_back(call());
+    std::sort(times.begin(), times.end());
+    return times[2];
+}
+
+TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample, const HeadRows<double>& truth) {
+    TimedWay way;
+    way.row = {{"name", "ours"}};
+    try {
+        const std::vector<OurWay> ways = rehearse ? ways_on_processor(problem) : ways_on_device(problem);
+        std::vector<double> times;
+        for (const OurWay& one : ways) times.push_back(median_of_five(one.call));
+        const OurWay& best =
+            ways[static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin())];
+        best.call();
+        way.row["error"] = relative_error(EncoderProblem::sample_of(best.output(), sample), truth);
+        way.row["how"] = best.how;
+        way.call = best.call;
+    } catch (const Error& error) {
+        way.refuse(error.what());
+    }
+    return way;
+}
+
+}  // namespace
+
+ordered_json measure_encoder_against(bool rehearse, Peers& peers) {
+    const int batch = rehearse ? 2 : 16, tokens = rehearse ? 24 : 512;
+    std::cerr << "against: whole forward B " << batch << " T " << tokens << std::endl;
+    const EncoderProblem problem(batch, tokens,
+                                 rehearse ? ordered_json{{"num_hidden_layers", 2},
+                                                         {"vocab_size", 1000},
+                                                         {"hidden_size", 96},
+                                                         {"intermediate_size", 192},
+                                                         {"position_buckets", 8},
+                                                         {"max_position_embeddings", 24}}
+                                          : ordered_json::object());
+    ordered_json row = {{"what", "whole forward"},
+                        {"precision", "bf16"},
+                        {"B", batch},
+                        {"H", problem.config().num_attention_heads},
+                        {"T", tokens}};
+    const test::TemporaryFolder folder;
+    const auto sums = problem.write(folder.path());
+    const Index sample = batch / 2;
+    const HeadRows<double> truth = problem.truth(sample);
+    const ordered_json request = {{"do", "model"},
+                                  {"folder", folder.path().string()},
+                                  {"device", rehearse ? "cpu" : "cuda"},
+                                  {"format", row["precision"]},
+                                  {"batch", batch},
+                                  {"tokens", tokens},
+                                  {"config", problem.config_json()}};
+    std::vector<TimedWay> ways = {our_fastest(problem, rehearse, sample, truth)};
+    for (std::size_t n = 0; n < kPeers.size(); ++n) {
+        if (kPeers[n] == kWithoutPositions || kPeers[n] == "FlexAttention") continue;  // attention alone
+        ways.push_back(open_peer_way(peers, n, request, sums, sample, truth));
+    }
+    time_ways(ways);
+    for (TimedWay& way : ways) row["ways"].push_back(way.row);
+    row["ratios"] = rehearse ? ordered_json::array() : ratios(row["ways"], 1.5, 0, 0);
+    return row;
+}
+
+}  // namespace locus::bench

@@ -1,0 +1,108 @@
+#include "tests/bench/cuda/against_peers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <future>
+
+#include "core/io/scratch_folder.h"
+
+namespace locus::bench {
+
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+/// What a peer wrote: raw float32, a file for each name.
+HeadRows<float> read_taken(const fs::path& file, const ordered_json& names) {
+    HeadRows<float> found;
+    for (const std::string name : names) {
+        const fs::path one = file.string() + "." + name;
+        std::vector<float>& rows = found[name];
+        rows.resize(static_cast<std::size_t>(fs::file_size(one)) / sizeof(float));
+        std::ifstream(one, std::ios::binary)
+            .read(reinterpret_cast<char*>(rows.data()), static_cast<std::streamsize>(rows.size() * sizeof(float)));
+    }
+    return found;
+}
+
+}  // namespace
+
+Peers::Peers(const std::string& python) : python_(python) {
+    std::vector<std::future<std::unique_ptr<Peer>>> starting;
+    for (std::size_t n = 0; n < kPeers.size(); ++n)
+        starting.push_back(std::async(std::launch::async, [&] { return std::make_unique<Peer>(python_); }));
+    for (auto& one : starting) peers_.push_back(one.get());
+}
+
+void Peers::rest() {
+    for (const auto& one : peers_) try {
+            if (one->runs()) one->ask({{"do", "close"}}, kToCall);
+        } catch (const Error&) {  // it ended; at() starts another
+        }
+}
+
+Peer& Peers::at(std::size_t n) {
+    if (!peers_[n]->runs()) peers_[n] = std::make_unique<Peer>(python_);
+    if (!peers_[n]->runs()) throw Error(Fault::unreadable, peers_[n]->missing());
+    return *peers_[n];
+}
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
+                       const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth) {
+    TimedWay way;
+    way.row = {{"name", kPeers[n]}};
+    try {
+        Peer& peer = peers.at(n);
+        request["peer"] = kPeers[n];
+        const ordered_json answer = peer.ask(request, kToOpen);
+        if (answer.contains("refused")) {
+            way.refuse(answer["refused"]);
+            return way;
+        }
+        for (const auto& [tensor, sum] : sums)
+            if (answer["checksums"].value(tensor, 0u) != sum) {
+                way.refuse("its " + tensor + " is not the one that was written: the checksums differ");
+                return way;
+            }
+        way.row["how"] = answer["how"];
+        if (answer.contains("same_bits")) way.row["same_bits"] = answer["same_bits"];
+        const ScratchFolder folder("taken");
+        const fs::path file = folder / "found";
+        const ordered_json taken = peer.ask({{"do", "take"}, {"which", which}, {"file", file.string()}}, kToCall);
+        way.row["error"] = relative_error(read_taken(file, taken["tensors"]), truth);
+        way.row["positions"] = kPeers[n] != kWithoutPositions;
+        way.call = [&peer] { return peer.ask({{"do", "call"}}, kToCall)["ms"].get<double>(); };
+    } catch (const std::exception& error) {  // it ended, or answered what is no answer
+        way.refuse(error.what());
+    }
+    return way;
+}
+
+void time_ways(std::vector<TimedWay>& ways) {
+    constexpr int kLeast = 7, kMost = 50;
+    constexpr double kEnough = 2;
+    const double start = seconds();
+    for (int round = 0; round < kLeast || (round < kMost && seconds() - start < kEnough); ++round)
+        for (TimedWay& way : ways) {
+            if (!way.call) continue;
+            try {
+                const double ms = way.call();
+                if (round > 0) way.times.push_back(ms);  // the first round warms up
+            } catch (const Error& error) {
+                way.refuse(error.what());
+            }
+        }
+    for (TimedWay& way : ways) {
+        if (!way.call || way.times.empty()) continue;
+        std::sort(way.times.begin(), way.times.end());
+        way.row["ms"] = way.times[way.times.size() / 2];
+        way.row["ms_fastest"] = way.times.front();
+        way.row["ms_slowest"] = way.times.back();
+    }
+}
+
+}  // namespace locus::bench

@@ -1,0 +1,54 @@
+#pragma once
+// The peers of locus-bench-cuda: a process for each, and how all who work on one problem are timed in turn.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/bench/cuda/against_problem.h"
+#include "tests/bench/peer.h"
+
+namespace locus::bench {
+
+inline constexpr int kToOpen = 400, kToCall = 120;  // seconds; what opens compiles and tunes
+inline const std::string kWithoutPositions = "SDPA, no position";
+inline const std::vector<std::string> kPeers = {"Hugging Face eager", "torch.compile",   "flashdeberta",
+                                                "disentangled-flash", kWithoutPositions, "FlexAttention"};
+
+/// A process for each of kPeers.  One that ended is started again for the next problem.
+class Peers {
+public:
+    explicit Peers(const std::string& python);
+    /// Everyone frees what the last problem took.
+    void rest();
+    /// Throws Error(unreadable) with what keeps it from starting.
+    Peer& at(std::size_t n);
+
+private:
+    std::string python_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+double seconds();  // of a clock that only goes forward
+
+/// Who is timed: a row of the table that grows.
+struct TimedWay {
+    nlohmann::ordered_json row;
+    std::function<double()> call;  // milliseconds; empty: it is not measured
+    std::vector<double> times;
+
+    void refuse(const std::string& why) {
+        row["not_measured"] = why;
+        call = nullptr;
+    }
+};
+
+/// kPeers[n] made ready by `request`, and its error from `truth` in part `which` ("take" gives it).  Not measured where
+/// it refuses or ends, and where a tensor that arrived has another checksum than in `sums`.
+TimedWay open_peer_way(Peers& peers, std::size_t n, nlohmann::ordered_json request,
+                       const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth);
+
+/// Medians of each way over rounds in which all take their turn.
+void time_ways(std::vector<TimedWay>& ways);
+
+}  // namespace locus::bench
