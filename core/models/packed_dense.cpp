@@ -7,7 +7,7 @@ namespace locus {
 namespace {
 
 // Of x per piece: whole groups of the kernel's six, and a slice of them fits the second cache.
-constexpr Index kRows = 192;
+constexpr Index kRows = 96;
 
 }  // namespace
 
@@ -45,7 +45,8 @@ void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, 
     out.resize(x.rows(), layer.out);
     const Index panels = static_cast<Index>(layer.bias.size()) / kLaneBlock, groups = (x.rows() + kRows - 1) / kRows;
     workers.each(panels * groups, [&](Index piece, int) {
-        const Index panel = piece % panels, row = piece / panels * kRows;
+        // One panel of the weight after the other: it comes from memory once, and all rows of x pass while it is near.
+        const Index panel = piece / groups, row = piece % groups * kRows;
         const Index rows = std::min(kRows, x.rows() - row), col = panel * kLaneBlock;
         const Index cols = std::min(kLaneBlock, layer.out - col);
         auto y = out.block(row, col, rows, cols);
