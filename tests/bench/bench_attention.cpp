@@ -150,21 +150,21 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
     const std::size_t own = ways.size();
     if (peer)
         for (Way& way : peer_ways(*peer, operands, expected, threads, folder, notes)) ways.push_back(std::move(way));
-    const std::vector<Spent> medians = time_in_turn(ways, 5, peer ? 4 : 0.5);
+    const Rounds rounds = time_in_turn(ways, 5, peer ? 4 : 0.5);
     std::size_t eager = 0, best = 0;
     for (std::size_t n = 0; n < ways.size(); ++n) {
-        measures.push_back(
-            {shape + ": " + ways[n].name, medians[n].wall, "ms", 0, true, ways[n].error, medians[n].processor});
+        const Spent spent = rounds.median(n);
+        measures.push_back({shape + ": " + ways[n].name, spent.wall, "ms", 0, true, ways[n].error, spent.processor});
         if (n < own) continue;
         if (ways[n].name == "Hugging Face eager")
             eager = n;
-        else if (best == 0 || medians[n].wall < medians[best].wall)
+        else if (best == 0 || spent.wall < rounds.median(best).wall)
             best = n;
     }
     if (eager == 0 || best == 0) return;
     const auto ratio = [&](const std::string& name, std::size_t other, std::size_t ours, double goal) {
-        measures.push_back({shape + ": " + name, medians[other].wall / medians[ours].wall, "x", goal, true, -1,
-                            medians[other].processor / medians[ours].processor});
+        const Spent times = rounds.ratio(other, ours);
+        measures.push_back({shape + ": " + name, times.wall, "x", goal, true, -1, times.processor});
     };
     ratio("Hugging Face eager / ours made in the call", eager, 0, 3);
     ratio("best other (" + ways[best].name + ") / ours kept", best, 1, 1.5);

@@ -49,16 +49,16 @@ void measure_part(const Part& part, int threads, Peer* peer, const fs::path& fol
         peer->ask({{"do", "save"}, {"peer", part.name}, {"file", (folder / "rows").string()}});
         ways.back().error = relative_difference(read_raw(folder / "rows"), part.exact);
     }
-    const std::vector<Spent> medians = time_in_turn(ways, 3, 3);
+    const Rounds rounds = time_in_turn(ways, 3, 3);
     for (std::size_t n = 0; n < ways.size(); ++n) {
         LOCUS_CHECK(ways[n].error < 1e-3, "bench encoder: " + shape + ", " + ways[n].name +
                                               " differs from float64 by " + std::to_string(ways[n].error));
-        measures.push_back(
-            {shape + ": " + ways[n].name, medians[n].wall, "ms", 0, true, ways[n].error, medians[n].processor});
+        const Spent spent = rounds.median(n);
+        measures.push_back({shape + ": " + ways[n].name, spent.wall, "ms", 0, true, ways[n].error, spent.processor});
     }
-    if (peer)
-        measures.push_back({shape + ": Hugging Face / ours", medians[1].wall / medians[0].wall, "x", part.goal, true,
-                            -1, medians[1].processor / medians[0].processor});
+    if (!peer) return;
+    const Spent times = rounds.ratio(1, 0);
+    measures.push_back({shape + ": Hugging Face / ours", times.wall, "x", part.goal, true, -1, times.processor});
 }
 
 }  // namespace

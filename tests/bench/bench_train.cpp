@@ -92,13 +92,15 @@ void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::pa
         ways.push_back(peer_way(*peer, "step"));
         ways.back().name = "Hugging Face, one step";
     }
-    for (const Way& way : ways) way.call();
-    const std::vector<Spent> medians = time_in_turn(ways, 5, 10);
-    for (std::size_t n = 0; n < ways.size(); ++n)
-        measures.push_back({shape + ": " + ways[n].name, medians[n].wall, "ms", 0, true, -1, medians[n].processor});
+    const Rounds rounds = time_in_turn(ways, 5, 10);
+    for (std::size_t n = 0; n < ways.size(); ++n) {
+        const Spent spent = rounds.median(n);
+        measures.push_back({shape + ": " + ways[n].name, spent.wall, "ms", 0, true, -1, spent.processor});
+    }
     if (!peer) return;
-    measures.push_back({shape + ": Hugging Face / ours", medians[2].wall / medians[0].wall, "x", threads == 2 ? 1.3 : 0,
-                        true, -1, medians[2].processor / medians[0].processor});
+    const Spent times = rounds.ratio(2, 0);
+    measures.push_back(
+        {shape + ": Hugging Face / ours", times.wall, "x", threads == 2 ? 1.3 : 0, true, -1, times.processor});
 }
 
 }  // namespace

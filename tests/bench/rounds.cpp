@@ -31,8 +31,24 @@ Way peer_way(Peer& peer, const std::string& name) {
             }};
 }
 
-std::vector<Spent> time_in_turn(const std::vector<Way>& ways, int least, double seconds) {
-    std::vector<std::vector<double>> wall(ways.size()), processor(ways.size());
+Spent Rounds::median(std::size_t way) const {
+    std::vector<double> wall, processor;
+    for (const Spent& one : spent_[way]) wall.push_back(one.wall), processor.push_back(one.processor);
+    return {bench::median(wall), bench::median(processor)};
+}
+
+Spent Rounds::ratio(std::size_t longer, std::size_t shorter) const {
+    std::vector<double> wall, processor;
+    for (std::size_t round = 0; round < spent_[longer].size(); ++round) {
+        const Spent &a = spent_[longer][round], &b = spent_[shorter][round];
+        wall.push_back(a.wall / b.wall);
+        processor.push_back(a.processor / b.processor);
+    }
+    return {bench::median(wall), bench::median(processor)};
+}
+
+Rounds time_in_turn(const std::vector<Way>& ways, int least, double seconds) {
+    Rounds rounds(ways.size());
     const double start = now();
     for (int round = 0; round < least || (round < 101 && now() - start < seconds); ++round)
         for (std::size_t n = 0; n < ways.size(); ++n) {
@@ -40,14 +56,10 @@ std::vector<Spent> time_in_turn(const std::vector<Way>& ways, int least, double 
             const double warm = now() + 0.02;
             do ways[n].call();
             while (now() < warm);
-            const Spent spent = ways[n].call();
-            wall[n].push_back(spent.wall);
-            processor[n].push_back(spent.processor);
+            rounds.add(n, ways[n].call());
             usleep(20'000);  // threads may spin a while before they sleep; the next way shall have the processor
         }
-    std::vector<Spent> medians;
-    for (std::size_t n = 0; n < ways.size(); ++n) medians.push_back({median(wall[n]), median(processor[n])});
-    return medians;
+    return rounds;
 }
 
 }  // namespace locus::bench

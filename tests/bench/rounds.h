@@ -25,8 +25,22 @@ Way our_way(const std::string& name, std::function<void()> call);
 /// A call of the peer, timed there.
 Way peer_way(Peer& peer, const std::string& name);
 
-/// Medians of each way: at least `least` rounds over all of them, more while `seconds` are not spent.  In its turn a
-/// way is called twice, and the second call is timed.
-std::vector<Spent> time_in_turn(const std::vector<Way>& ways, int least, double seconds);
+/// What every way took in every round.
+class Rounds {
+public:
+    explicit Rounds(std::size_t ways) : spent_(ways) {}
+    void add(std::size_t way, const Spent& spent) { spent_[way].push_back(spent); }
+    Spent median(std::size_t way) const;
+    /// How many times longer one takes than the other: the median over rounds, for the two meet nearly the same machine
+    /// within a round, and another one an hour later.
+    Spent ratio(std::size_t longer, std::size_t shorter) const;
+
+private:
+    std::vector<std::vector<Spent>> spent_;
+};
+
+/// At least `least` rounds over all ways, more while `seconds` are not spent.  In its turn a way is called once or for
+/// 20 ms to warm up, and then once timed.
+Rounds time_in_turn(const std::vector<Way>& ways, int least, double seconds);
 
 }  // namespace locus::bench
