@@ -187,11 +187,9 @@ def sdpa(problem):
 
 
 def flex_attention(problem):
-    """Both tables of position scores by two products, picked cell by cell in the kernel."""
-    from torch.nn.attention.flex_attention import flex_attention as flex
+    """Both tables of position scores by two products, picked cell by cell in the kernel; pads are masked."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention as flex
 
-    if problem.lengths:
-        raise Refusal("packed samples are not written for it here")
     need_gpu(problem.device)
 
     def tables():
@@ -199,6 +197,10 @@ def flex_attention(problem):
         leaves.update({name: (problem.leaf(problem.tensors[name]), "HRd") for name in ("k_r", "q_r")})
         q, k, v, k_r, q_r = (one for one, _ in leaves.values())
         line, last = row_line(problem), problem.longest - 1
+        lengths = problem.visible().sum(-1)
+        visible = create_block_mask(
+            lambda b, h, i, j: j < lengths[b], problem.batch, None, problem.longest, problem.longest,
+            device=problem.device) if problem.lengths else None
 
         def attention():
             c2p = torch.matmul(q, (k_r * problem.scale).transpose(-1, -2))
@@ -208,7 +210,7 @@ def flex_attention(problem):
                 row = line[i - j + last]
                 return score + c2p[b, h, i, row] + p2c[b, h, j, row]
 
-            return flex(q, k, v, score_mod=with_positions, scale=problem.scale)
+            return flex(q, k, v, score_mod=with_positions, block_mask=visible, scale=problem.scale)
 
         return compiled(attention, problem.device), "BHTd", leaves
 
