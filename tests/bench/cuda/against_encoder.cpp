@@ -61,19 +61,25 @@ double median_of_five(const std::function<double()>& call) {
     return times[2];
 }
 
+/// The fastest of our ways that run.
 TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample, const HeadRows<double>& truth) {
     TimedWay way;
     way.row = {{"name", "ours"}};
     try {
         const std::vector<OurWay> ways = rehearse ? ways_on_processor(problem) : ways_on_device(problem);
-        std::vector<double> times;
-        for (const OurWay& one : ways) times.push_back(median_of_five(one.call));
-        const OurWay& best =
-            ways[static_cast<std::size_t>(std::min_element(times.begin(), times.end()) - times.begin())];
-        best.call();
-        way.row["error"] = relative_error(EncoderProblem::sample_of(best.output(), sample), truth);
-        way.row["how"] = best.how;
-        way.call = best.call;
+        const OurWay* best = nullptr;
+        double least = 0;
+        for (const OurWay& one : ways) try {
+                const double ms = median_of_five(one.call);
+                if (!best || ms < least) best = &one, least = ms;
+            } catch (const Error& error) {
+                if (&one == &ways.back() && !best) throw;
+                std::cerr << one.how << " does not run: " << error.what() << std::endl;
+            }
+        best->call();
+        way.row["error"] = relative_error(EncoderProblem::sample_of(best->output(), sample), truth);
+        way.row["how"] = best->how;
+        way.call = best->call;
     } catch (const Error& error) {
         way.refuse(error.what());
     }
