@@ -188,6 +188,11 @@ TEST_CASE("emulation: an error is a share of the largest number, and what is mis
     CHECK(std::isinf(relative_error({{"k", {nan, -8}}, {"q", {0.5, 0.25}}}, expected)));
     CHECK(std::isinf(relative_error({{"k", {4}}, {"q", {0.5, 0.25}}}, expected)));
     CHECK(std::isinf(relative_error({{"k", {4, -8}}}, expected)));
+    CHECK(std::isinf(relative_error({{"k", {4, -8}}}, {{"k", {4, nan}}})));
+    CHECK(std::isinf(relative_error({{"k", {}}}, {{"k", {}}})));
+    CHECK(std::isinf(relative_error({{"k", {4}}}, {})));
+    CHECK(relative_error({{"k", {0, 0}}}, {{"k", {0, 0}}}) == 0);
+    CHECK(std::isinf(relative_error({{"k", {0, 1}}}, {{"k", {0, 0}}})));
 }
 
 TEST_CASE("emulation: the best peer is the fastest that is right and has positions", "[emulation]") {

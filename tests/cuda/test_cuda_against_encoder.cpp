@@ -64,7 +64,7 @@ TEST_CASE("emulation: its weights and ids lie in the files as they are here, in 
         CHECK(sums.at(name) == crc32(stored.data(), static_cast<std::size_t>(stored.size()) * sizeof(float)));
         for (Index n = 0; n < stored.size(); ++n) {
             CHECK(cuda::to_float(cuda::from_float<cuda::Bfloat16>(stored[n])) == stored[n]);
-            CHECK(std::abs(stored[n] - (name.ends_with("LayerNorm.weight") ? 1 : 0)) <= 0.036f);
+            CHECK(std::abs(stored[n] - (name.ends_with("LayerNorm.weight") ? 1 : 0)) <= 0.036f);  // 0.0346, rounded
         }
         if (!name.ends_with("LayerNorm.weight")) firsts.insert(stored[0]);
         // The middle rows alone are the middle rows of all.
@@ -91,8 +91,9 @@ TEST_CASE("emulation: the truth about a sample is the readable pass in float64",
         const HeadRows<double> truth = problem.truth(sample);
         REQUIRE(truth.at("hidden").size() == 21 * 24);
         const Eigen::Map<const Matrix<double>> found(truth.at("hidden").data(), 21, 24);
-        CHECK(test::max_abs(found - rows.matrix(sample)) < 1e-12);
-        CHECK(relative_error(EncoderProblem::sample_of(rounded, sample), truth) < 1e-7);
+        // Rows of a norm, a few large, from sums of at most 40 terms in another order; then rounded to float32 once.
+        CHECK(test::max_abs(found - rows.matrix(sample)) < 1e-13);
+        CHECK(relative_error(EncoderProblem::sample_of(rounded, sample), truth) <= 0x1p-24);
         CHECK(relative_error(EncoderProblem::sample_of(rounded, (sample + 1) % 3), truth) > 0.1);
     }
 }

@@ -65,24 +65,32 @@ double median_of_five(const std::function<double()>& call) {
 TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample, const HeadRows<double>& truth) {
     TimedWay way;
     way.row = {{"name", "ours"}};
-    try {
-        const std::vector<OurWay> ways = rehearse ? ways_on_processor(problem) : ways_on_device(problem);
-        const OurWay* best = nullptr;
-        double least = 0;
-        for (const OurWay& one : ways) try {
-                const double ms = median_of_five(one.call);
-                if (!best || ms < least) best = &one, least = ms;
-            } catch (const Error& error) {
-                if (&one == &ways.back() && !best) throw;
-                std::cerr << one.how << " does not run: " << error.what() << std::endl;
-            }
-        best->call();
-        way.row["error"] = relative_error(EncoderProblem::sample_of(best->output(), sample), truth);
-        way.row["how"] = best->how;
-        way.call = best->call;
-    } catch (const Error& error) {
-        way.refuse(error.what());
+    OurWay best;
+    double least = 0;
+    std::string why;
+    const auto attempt = [&](const auto& work) {
+        try {
+            work();
+        } catch (const Error& error) {
+            why = error.what();
+            std::cerr << "ours: " << why << std::endl;
+        }
+    };
+    std::vector<OurWay> ways;
+    attempt([&] { ways = rehearse ? ways_on_processor(problem) : ways_on_device(problem); });
+    for (const OurWay& one : ways)
+        attempt([&] {
+            const double ms = median_of_five(one.call);
+            if (!best.call || ms < least) best = one, least = ms;
+        });
+    if (!best.call) {
+        way.refuse(why);
+        return way;
     }
+    best.call();
+    way.row["error"] = relative_error(EncoderProblem::sample_of(best.output(), sample), truth);
+    way.row["how"] = best.how;
+    way.call = best.call;
     return way;
 }
 

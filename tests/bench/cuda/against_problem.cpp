@@ -152,17 +152,17 @@ HeadRows<float> AgainstProblem::head_of(const cuda::FusedGradients& gradients, I
 
 double relative_error(const HeadRows<float>& found, const HeadRows<double>& expected) {
     constexpr double kInfinite = std::numeric_limits<double>::infinity();
-    double worst = 0;
+    double worst = expected.empty() ? kInfinite : 0;
     for (const auto& [name, numbers] : expected) {
         const auto at = found.find(name);
-        if (at == found.end() || at->second.size() != numbers.size()) return kInfinite;
+        if (numbers.empty() || at == found.end() || at->second.size() != numbers.size()) return kInfinite;
         double largest = 0, difference = 0;
         for (std::size_t n = 0; n < numbers.size(); ++n) {
-            if (!std::isfinite(at->second[n])) return kInfinite;
+            if (!std::isfinite(at->second[n]) || !std::isfinite(numbers[n])) return kInfinite;
             largest = std::max(largest, std::abs(numbers[n]));
             difference = std::max(difference, std::abs(static_cast<double>(at->second[n]) - numbers[n]));
         }
-        worst = std::max(worst, difference / largest);
+        if (difference > 0) worst = std::max(worst, difference / largest);
     }
     return worst;
 }

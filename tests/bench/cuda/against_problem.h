@@ -52,7 +52,8 @@ private:
 };
 
 /// Largest difference of a tensor from the truth, in parts of the largest number that is expected in it; of the worst
-/// tensor.  Infinite where one is missing, has another size or a number that is not finite.
+/// tensor.  Infinite where one is missing, is empty, has another size or a number that is not finite, expected ones
+/// too.
 double relative_error(const HeadRows<float>& found, const HeadRows<double>& expected);
 
 /// CRC-32 (IEEE 802.3), as zlib has it.
