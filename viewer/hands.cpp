@@ -44,7 +44,7 @@ bool Hands::settle(bool beside_runs) {
         const bool settled = app_.settled(beside_runs);
         still = settled ? still + 1 : 0;
         if (!settled) window_.wait(0.01);
-        if (app_.runs()) start = Clock::now();
+        if (!beside_runs && app_.runs()) start = Clock::now();
         if (Clock::now() - start > std::chrono::duration<double>(kPatience)) return false;
     }
     return true;

@@ -96,7 +96,7 @@ private:
         const char32_t keys[] = {'+', '-', '0', '+'};
         hands_.press({Key::character, one_of(keys), true, false});
     }
-    void settle() { hands_.settle(); }
+    void settle() { stuck_ = stuck_ || !hands_.settle(); }
     void let_time_pass() { hands_.wait(0.2); }
 
     void stay_on_pages();
@@ -107,6 +107,7 @@ private:
     App& app_;
     Hands hands_;
     std::mt19937_64 random_;
+    bool stuck_ = false;
 };
 
 ImVec2 Monkey::any_point() {
@@ -177,6 +178,7 @@ bool finite(const Corners& box) {
 
 std::optional<std::string> Monkey::fault() const {
     if (!app_.escaped().empty()) return "an error came out of the page: " + app_.escaped();
+    if (stuck_) return "an answer was still on its way after a minute";
     for (const StateField& field : state_fields()) {
         const std::string value = field.get(app_.state());
         const bool words = field.name == "text" || field.name == "tokens" || field.name == "mask";
@@ -213,7 +215,7 @@ MonkeyReport Monkey::play() {
     MonkeyReport report;
     app_.state().training.steps = 4;  // a minute each time would be long
     window_.paint_every(10);          // painting costs most of a frame, and goes wrong in the first picture or in none
-    hands_.settle();
+    settle();
     for (long n = 0; n < setup_.actions && !report.fault; ++n) {
         stay_on_pages();
         int at = static_cast<int>(below(100));
