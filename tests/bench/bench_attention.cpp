@@ -6,7 +6,7 @@
 #include <random>
 
 #include "core/attention/disentangled_blocks.h"
-#include "tests/bench/rounds.h"
+#include "tests/bench/peer.h"
 #include "tests/max_abs.h"
 #include "tests/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include "core/models/deberta.h"
 #include "core/models/deberta_blocks.h"
 #include "tests/bench/make_checkpoint.h"
-#include "tests/bench/rounds.h"
+#include "tests/bench/peer.h"
 #include "tests/max_abs.h"
 
 namespace locus::bench {

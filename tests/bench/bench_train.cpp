@@ -9,7 +9,7 @@
 #include "core/training/deberta_parameters.h"
 #include "core/training/heap.h"
 #include "core/training/trainer.h"
-#include "tests/bench/rounds.h"
+#include "tests/bench/peer.h"
 #include "tests/temporary_folder.h"
 
 namespace locus::bench {

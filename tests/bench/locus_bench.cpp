@@ -1,23 +1,11 @@
 // locus bench: numbers with their targets, each measured in one run.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
 #include "tests/bench/bench.h"
-
-namespace locus::bench {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-    return values[values.size() / 2];
-}
-
-}  // namespace locus::bench
 
 namespace {
 

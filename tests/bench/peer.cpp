@@ -100,6 +100,13 @@ nlohmann::json Peer::ask(const nlohmann::json& request, int seconds) {
     return answer;
 }
 
+Way peer_way(Peer& peer, const std::string& name) {
+    return {name, [&peer, name] {
+                const nlohmann::json answer = peer.ask({{"do", "run"}, {"peer", name}});
+                return Spent{answer["ms"], answer["processor_ms"]};
+            }};
+}
+
 std::unique_ptr<Peer> open_peer(const Options& options) {
     if (options.against != "torch") return nullptr;
     auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);

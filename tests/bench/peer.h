@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "tests/bench/bench.h"
+#include "tests/bench/rounds.h"
 
 namespace locus::bench {
 
@@ -38,6 +38,9 @@ private:
 
 /// The peer that was asked for; none where nothing was asked or torch is missing, which is said on stderr.
 std::unique_ptr<Peer> open_peer(const Options& options);
+
+/// A call of the peer, timed there.
+Way peer_way(Peer& peer, const std::string& name);
 
 /// The interpreter of the venv that `peers.py setup build/peers` makes, if it is there, else "python3".
 std::string default_python();

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 
 namespace locus::bench {
@@ -16,18 +18,18 @@ double processor_seconds() {
 
 }  // namespace
 
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
 Way our_way(const std::string& name, std::function<void()> call) {
     return {name, [call = std::move(call)] {
                 const double start = now(), processor = processor_seconds();
                 call();
                 return Spent{(now() - start) * 1e3, (processor_seconds() - processor) * 1e3};
-            }};
-}
-
-Way peer_way(Peer& peer, const std::string& name) {
-    return {name, [&peer, name] {
-                const nlohmann::json answer = peer.ask({{"do", "run"}, {"peer", name}});
-                return Spent{answer["ms"], answer["processor_ms"]};
             }};
 }
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/peer.h"
 
 namespace locus::bench {
 
@@ -22,8 +21,6 @@ struct Way {
 
 /// Our own call, timed here.
 Way our_way(const std::string& name, std::function<void()> call);
-/// A call of the peer, timed there.
-Way peer_way(Peer& peer, const std::string& name);
 
 /// What every way took in every round.
 class Rounds {

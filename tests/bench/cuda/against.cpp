@@ -27,9 +27,9 @@ public:
     }
     double call() {
         if (!device_) {
-            const double start = seconds();
+            const double start = now();
             for (Index h = 0; h < problem_.shape().heads; ++h) found_ = problem_.head<float>(h, true);
-            return (seconds() - start) * 1e3;
+            return (now() - start) * 1e3;
         }
         return problem_.shape().backward() ? device_->backward() : device_->forward();
     }

@@ -1,6 +1,5 @@
 #include "tests/bench/cuda/against_encoder.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include "core/models/deberta_blocks.h"
@@ -45,10 +44,10 @@ std::vector<OurWay> ways_on_processor(const EncoderProblem& problem) {
     const auto encoder = std::make_shared<DebertaBlocks<float>>(problem.config(), problem.weights());
     const auto rows = std::make_shared<Tensor<float>>();
     const auto call = [encoder, rows, &problem] {
-        const double start = seconds();
+        const double start = now();
         Workers alone(1);
         *rows = encoder->last_output(problem.input(), EncoderProblem::options(), alone);
-        return (seconds() - start) * 1e3;
+        return (now() - start) * 1e3;
     };
     return {{"the processor's, float32", call, [rows] { return *rows; }}};
 }
@@ -57,8 +56,7 @@ double median_of_five(const std::function<double()>& call) {
     std::vector<double> times;
     for (int round = 0; round < 3; ++round) call();
     for (int round = 0; round < 5; ++round) times.push_back(call());
-    std::sort(times.begin(), times.end());
-    return times[2];
+    return median(times);
 }
 
 /// The fastest of our ways that run.

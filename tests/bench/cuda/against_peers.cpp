@@ -1,7 +1,6 @@
 #include "tests/bench/cuda/against_peers.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <future>
 
@@ -49,8 +48,6 @@ Peer& Peers::at(std::size_t n) {
     return *peers_[n];
 }
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
 TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
                        const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth) {
     TimedWay way;
@@ -85,13 +82,14 @@ TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
 void time_ways(std::vector<TimedWay>& ways) {
     constexpr int kLeast = 7, kMost = 50;
     constexpr double kEnough = 2;
-    const double start = seconds();
-    for (int round = 0; round < kLeast || (round < kMost && seconds() - start < kEnough); ++round)
+    const double start = now();
+    for (int round = 0; round < kLeast || (round < kMost && now() - start < kEnough); ++round)
         for (TimedWay& way : ways) {
             if (!way.call) continue;
             try {
+                way.call();  // the others had the device; the first round warms up altogether
                 const double ms = way.call();
-                if (round > 0) way.times.push_back(ms);  // the first round warms up
+                if (round > 0) way.times.push_back(ms);
             } catch (const Error& error) {
                 way.refuse(error.what());
             }

@@ -29,8 +29,6 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;
 };
 
-double seconds();  // of a clock that only goes forward
-
 /// Who is timed: a row of the table that grows.
 struct TimedWay {
     nlohmann::ordered_json row;
