@@ -120,12 +120,14 @@ void Microscope::draw_pair(const Scene& scene, SideColumn& column) const {
     x += ui.text(x, column.y(), "looks at", ui.theme->muted) + ui.px(4);
     x = chip(ui, x, column.y(), token(cell_->j), ui.theme->c2p, widest) + ui.px(5);
     const std::string way = direction(cell_->offset);
-    // The direction follows on the same line where it fits and gets its own where it does not.
-    if (x + ui.text_width(way) > column.right()) {
+    // The direction follows on the same line where it fits, in small letters if need be, and else on its own.
+    const auto fits = [&](Face face) { return x + ui.text_width(way, face) <= column.right(); };
+    const Face face = !fits(Face::ui) && fits(Face::label) ? Face::label : Face::ui;
+    if (!fits(face)) {
         column.skip(24);
         x = column.left();
     }
-    ui.text(x, column.y(), way, ui.theme->muted);
+    ui.text(x, column.y(), way, ui.theme->muted, face);
     column.skip(30);
 }
 

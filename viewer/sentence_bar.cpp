@@ -104,6 +104,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& room) {
         if (under && !scene.answer->behind[t].empty())
             draw_tooltip(ui, {{{"[MASK] stands for ", theme.muted}, {scene.answer->behind[t], theme.text}},
                               {{"double click brings it back", theme.muted, Face::label}}});
+        const Ui::Scrolled moved(ui);
         ui.text(box.middle_x(), box.middle_y(), scene.answer->labels[t],
                 scene.answer->special[t] ? theme.muted : theme.text, Face::ui, Align::centre);
     }

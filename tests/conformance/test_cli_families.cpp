@@ -43,7 +43,9 @@ void check_refusal(const std::string& program, const std::vector<std::string>& a
 }  // namespace
 
 TEST_CASE("fill: RoFormer's words are those of the recorded code", "[cli][fill][oracle]") {
-    for (const json& recorded : read_json(kOracle / "tiny_roformer_trained" / "case.json")["top5"]) {
+    const json all = read_json(kOracle / "tiny_roformer_trained" / "case.json")["top5"];
+    REQUIRE_FALSE(all.empty());
+    for (const json& recorded : all) {
         const json found =
             parsed(run("locus-fill", {"--model", "tiny-roformer", "--json", recorded["sentence"].get<std::string>()}));
         bool met = false;

@@ -157,6 +157,7 @@ void AttentionPage::draw_side(Scene& scene, const Rect& room) {
     state.scroll =
         std::clamp(state.scroll, 0.0, std::max(0.0, static_cast<double>((side_height_ - room.height()) / unit)));
     const float scrolled = std::floor(static_cast<float>(state.scroll) * unit);
+    const Ui::Scrolled moved(ui);
     SideColumn column(ui, room, scrolled);
     if (!state.selection.empty()) draw_selection_card(scene, column);
     microscope_.draw(scene, column, room, drawn_row(scene));
