@@ -118,14 +118,16 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({screen.width(), screen.height()});
     ImGui::SetNextWindowFocus();
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});  // the dimming reaches the edges
     ImGui::Begin("Above", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
+    ImGui::PopStyleVar();
     std::optional<Command> chosen;
     if (state_.palette) chosen = palette_.draw(scene, screen);
     if (state_.exports.open) export_sheet_.draw(scene, page(), screen);
     if (state_.key_sheet) {
-        draw_key_sheet(scene, screen);
+        draw_key_sheet(scene, page(), screen);
         if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;
     }
     ImGui::End();

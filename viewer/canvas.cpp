@@ -6,7 +6,7 @@ namespace locus {
 
 template <class Shape>
 void Canvas::note(Shape&& shape, ImU32 colour) {
-    if (log_) log_->marks.push_back({std::forward<Shape>(shape), colour, clip(), log_->scrolled > 0});
+    if (log_) log_->marks.push_back({std::forward<Shape>(shape), colour, clip(), log_->scrolled > 0, log_->above});
 }
 
 Corners Canvas::clip() const { return {list_.GetClipRectMin(), list_.GetClipRectMax()}; }

@@ -49,9 +49,9 @@ bool Ui::button(const char* id, const Rect& rect, std::string_view label, bool c
     return mouse.clicked;
 }
 
-float Ui::stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low,
-                  Index high) const {
-    const float arrow = px(20), number = std::max(px(20), text_width(shown, Face::mono) + px(4));
+float Ui::stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low, Index high,
+                  float room) const {
+    const float arrow = px(20), number = std::max({px(20), room, text_width(shown, Face::mono) + px(4)});
     const Rect box{right - number - 2 * arrow, y - px(13), right, y + px(13)};
     fill(box, theme->panel, 5);
     outline(box, theme->line, 1, 5);

@@ -4,6 +4,8 @@
 #include <array>
 #include <filesystem>
 
+#include "viewer/sheet.h"
+
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
 namespace locus {
@@ -46,12 +48,10 @@ void ExportSheet::draw(Scene& scene, Page& page, const Rect& screen) {
     ExportChoice& choice = scene.state.exports;
     look_at(scene, page);
     const float width = ui.px(600), pitch = ui.px(36), pad = ui.px(20);
-    const float height = pad * 2 + pitch * (static_cast<float>(rows) + 2.4f);
+    const float height = pad * 2 + pitch * (static_cast<float>(rows) + 2.8f);
     const Rect box{screen.middle_x() - width / 2, screen.y0 + ui.px(110), screen.middle_x() + width / 2,
                    screen.y0 + ui.px(110) + height};
-    ui.fill(screen, faded(ui.theme->background, 0.6f));
-    ui.fill(box, ui.theme->panel, 6);
-    ui.outline(box, ui.theme->line, 1, 6);
+    const Sheet sheet(ui, screen, box);
     float y = box.y0 + pad + ui.px(6);
     ui.text(box.x0 + pad, y, "Export", ui.theme->text, Face::title);
     for (std::size_t row = 0; row < rows; ++row) {
@@ -83,8 +83,10 @@ void ExportSheet::draw_row(Scene& scene, std::size_t row, float x, float y, floa
         ui.text(x, y, row == pixels ? "of PNG alone" : "of pictures alone", faded(ui.theme->muted, 0.6f));
     } else if (row == what) {
         auto at = static_cast<Index>(std::min(choice.region, regions_.size() - 1));
-        ui.stepper("region", x + ui.px(150), y, regions_[static_cast<std::size_t>(at)], at, 0,
-                   static_cast<Index>(regions_.size()) - 1);
+        float room = 0;
+        for (const std::string& name : regions_) room = std::max(room, ui.text_width(name, Face::mono) + ui.px(4));
+        ui.stepper("region", x + room + ui.px(40), y, regions_[static_cast<std::size_t>(at)], at, 0,
+                   static_cast<Index>(regions_.size()) - 1, room);
         choice.region = static_cast<std::size_t>(at);
     } else if (row == format) {
         ui.choice("format", x, y, {"PNG", "SVG", "CSV", "npy", "safetensors"}, choice.format);

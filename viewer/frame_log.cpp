@@ -24,6 +24,7 @@ void FrameLog::clear() {
     matrices.clear();
     values.clear();
     scrolled = 0;
+    above = false;
     groups.clear();
 }
 

@@ -65,6 +65,7 @@ struct Mark {
     ImU32 colour = 0;
     Corners clip;           // what lies outside is not seen
     bool scrolled = false;  // part of a list that the wheel moves
+    bool above = false;     // on a sheet that covers the page
 };
 
 /// A place that reacts to the mouse, by the name that the code gives it.
@@ -98,6 +99,7 @@ struct FrameLog {
 
     std::vector<std::string> groups;  // around what is drawn at present
     int scrolled = 0;                 // > 0: what is drawn at present may leave its clip, the wheel brings it back
+    bool above = false;               // what is drawn at present lies on a sheet that covers the page
 
     void clear();
     /// "layer/more": the name of a place inside the groups around it.

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "viewer/rooms.h"
-#include "viewer/utf8.h"
+#include "viewer/sheet.h"
 
 namespace locus {
 
@@ -29,19 +29,17 @@ float pitch_for(const Ui& ui, const Rect& screen, std::size_t lines) {
 
 }  // namespace
 
-void draw_key_sheet(Scene& scene, const Rect& screen) {
+void draw_key_sheet(Scene& scene, const Page& page, const Rect& screen) {
     const Ui& ui = scene.ui;
-    const std::vector<SheetLine> everywhere = sheet_lines(""), here = sheet_lines(scene.state.page);
+    const std::vector<SheetLine> everywhere = sheet_lines(""), here = sheet_lines(page.name());
     const std::size_t right = mouse_lines().size() + here.size() + 3;
     const std::size_t rows = std::max(everywhere.size() + 1, right);
-    ui.fill(screen, faded(ui.theme->background, 0.8f));
     const float pitch = pitch_for(ui, screen, rows), pad = ui.px(24);
     const float column = std::min(ui.px(545), (screen.width() - ui.px(32)) / 2);
     const float width = 2 * column, height = static_cast<float>(rows) * pitch + 2 * pad;
     const Rect box{screen.middle_x() - width / 2, screen.middle_y() - height / 2, screen.middle_x() + width / 2,
                    screen.middle_y() + height / 2};
-    ui.fill(box, ui.theme->panel, 6);
-    ui.outline(box, ui.theme->muted, 1, 6);
+    const Sheet sheet(ui, screen, box);
     float x = box.x0 + pad, y = box.y0 + pad + pitch / 2;
     const auto heading = [&](const std::string& title) {
         ui.text(x, y, title, ui.theme->text, Face::title);
@@ -59,7 +57,7 @@ void draw_key_sheet(Scene& scene, const Rect& screen) {
     lines(everywhere, Face::mono);
     x += column;
     y = box.y0 + pad + pitch / 2;
-    heading("On this page: " + capital(scene.state.page));
+    heading(std::string("On this page: ") + page.title());
     lines(here, Face::mono);
     y += pitch;
     heading("Mouse");

@@ -20,6 +20,7 @@ std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 struct Seen {
     const TextMark* text;
     Corners ink;
+    bool above;
 };
 
 bool blank(const std::string& text) { return text.find_first_not_of(' ') == std::string::npos; }
@@ -39,10 +40,11 @@ std::vector<std::string> layout_faults(const FrameLog& log, ImVec2 window) {
             faults.push_back(quoted(text->text) + " at " + place_text(ink) + " is cut off by its room " +
                              place_text(room));
         const Corners visible = ink.common(room);
-        if (!visible.empty()) seen.push_back({text, visible});
+        if (!visible.empty()) seen.push_back({text, visible, mark.above});
     }
     for (std::size_t a = 0; a < seen.size(); ++a)
         for (std::size_t b = a + 1; b < seen.size(); ++b) {
+            if (seen[a].above != seen[b].above) continue;
             const Corners both = seen[a].ink.common(seen[b].ink);
             if (both.max.x - both.min.x > kSlack && both.max.y - both.min.y > kSlack)
                 faults.push_back(quoted(seen[a].text->text) + " and " + quoted(seen[b].text->text) +

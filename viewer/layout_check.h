@@ -9,7 +9,7 @@ namespace locus {
 
 /// One sentence for each fault, empty for a frame without: a text that is cut off by its room or by the window, two
 /// texts over each other, a place that reacts to the mouse but lies outside the window.  What a wheel scrolls may be
-/// cut off (Ui::Scrolled).  `window` is the size of the window.
+/// cut off (Ui::Scrolled), and a sheet (FrameLog::above) may cover the page.  `window` is the size of the window.
 std::vector<std::string> layout_faults(const FrameLog& log, ImVec2 window);
 
 }  // namespace locus

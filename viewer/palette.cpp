@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "viewer/rooms.h"
+#include "viewer/sheet.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -34,9 +35,7 @@ std::optional<Command> Palette::draw(Scene& scene, const Rect& screen) {
     const float height = ui.px(52) + pitch * static_cast<float>(std::max<std::size_t>(1, found.size())) +
                          (all > kShown ? pitch : 0) + pad;
     const Rect box{screen.middle_x() - width / 2, top, screen.middle_x() + width / 2, top + height};
-    ui.fill(screen, faded(ui.theme->background, 0.6f));
-    ui.fill(box, ui.theme->panel, 6);
-    ui.outline(box, ui.theme->muted, 1, 6);
+    const Sheet sheet(ui, screen, box);
     ImGui::PushFont(ui.fonts->font(Face::ui));
     ImGui::SetCursorScreenPos({box.x0 + pad, box.y0 + pad});
     ImGui::SetNextItemWidth(width - 2 * pad);

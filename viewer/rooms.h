@@ -57,7 +57,7 @@ struct Progress {
 /// Toasts and progress above the formula bar; a click closes a toast.  `now` in seconds, as the toasts count.
 void draw_toasts(Scene& scene, const Rect& rooms, Toasts& toasts, const Progress& progress, double now);
 
-/// Every key with what it does, over a dimmed screen; any key or click closes it.
-void draw_key_sheet(Scene& scene, const Rect& screen);
+/// Every key with what it does, everywhere and on this page, over a dimmed screen; any key or click closes it.
+void draw_key_sheet(Scene& scene, const Page& page, const Rect& screen);
 
 }  // namespace locus

@@ -117,8 +117,9 @@ public:
     /// A flat button with a border.  Returns true when clicked.
     bool button(const char* id, const Rect& rect, std::string_view label, bool chosen = false) const;
     /// "‹ 2 ›" with its right end at x; returns its left end.  `value` moves inside [low, high]; wheel and clicks.
-    float stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low,
-                  Index high) const;
+    /// At least `room` wide between its arrows, so that they stay where they are while `shown` changes.
+    float stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low, Index high,
+                  float room = 0) const;
     /// "layer ‹ 2 › head ‹ 0 ›" with its right end at x; returns its left end.
     float layer_and_head(float right, float y, Index layers, Index& layer, Index heads, Index& head) const;
     /// Segments with one chosen, left end at x; returns the right end.

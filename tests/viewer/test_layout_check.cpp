@@ -76,6 +76,18 @@ TEST_CASE("layout check: two texts whose letters are over each other, as far as 
     CHECK_FALSE(faults({upwards, line("over", 100, 100, 50)}).empty());
 }
 
+TEST_CASE("layout check: a sheet may cover the page, but its own texts are held to the same", "[viewer][script]") {
+    Mark sheet = line("sheet", 50, 14, 50);
+    sheet.above = true;
+    CHECK(faults({line("page", 10, 10, 50), sheet}).empty());
+    Mark other = line("other", 60, 14, 50);
+    other.above = true;
+    CHECK_THAT(only_fault({line("page", 10, 10, 50), sheet, other}),
+               Catch::Contains("\"sheet\" and \"other\" lie over each other"));
+    sheet.clip = {{0, 0}, {80, 300}};
+    CHECK_THAT(only_fault({sheet}), Catch::Contains("\"sheet\"") && Catch::Contains("cut off"));
+}
+
 TEST_CASE("layout check: a place for the mouse outside the window is a fault, unless it scrolls", "[viewer][script]") {
     const Item inside{"in", {{350, 250}, {401, 301}}, kEverywhere};
     CHECK(faults({}, {inside}).empty());
@@ -123,8 +135,10 @@ TEST_CASE("frame log: the middle of a cell, and names inside their groups", "[vi
     CHECK(log.value("b")->value == 2);
     CHECK(log.value("c") == nullptr);
     log.scrolled = 1;
+    log.above = true;
     log.clear();
     CHECK((log.values.empty() && log.items.empty() && log.matrices.empty() && log.groups.empty()));
     CHECK(log.scrolled == 0);
+    CHECK_FALSE(log.above);
     CHECK(log.full_id("more") == "more");
 }

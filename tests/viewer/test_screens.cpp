@@ -173,6 +173,57 @@ TEST_CASE("screens: nothing is cut off and nothing overlaps, at any size", "[vie
     CHECK(looks.size() >= 35);
 }
 
+TEST_CASE("screens: the key sheet, the palette and the export sheet fit, on every page and at any size",
+          "[viewer][screens][layout]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    Json actions = Json::array();
+    std::vector<std::string> looks;
+    for (const Screen& screen : kFitting) {
+        append(actions, look_at(screen));
+        for (const std::string& page : pages()) {
+            actions.push_back({{"page", page}});
+            for (const char* key : {"?", "Ctrl+P", "Ctrl+E"}) {
+                looks.push_back(page + " after " + key + ", " + name_of(screen));
+                append(actions, Json::array({{{"key", key}}, {{"print", "faults"}}, {{"key", "Escape"}}}));
+            }
+        }
+    }
+    check_no_faults(play(folder, actions), looks);
+}
+
+TEST_CASE("screens: a sheet dims all of the page, to the edges of the window", "[viewer][screens]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    Json actions = look_at(kFitting[1]);
+    const std::vector<std::string> themes = {"dark", "light"}, keys = {"?", "Ctrl+P", "Ctrl+E"};
+    for (const std::string& theme : themes) {
+        append(actions,
+               Json::array({{{"page", "attention"}}, {{"set", "theme=" + theme}}, {{"screenshot", theme + ".png"}}}));
+        for (const std::string& key : keys)
+            append(actions, Json::array({{{"key", key}}, {{"screenshot", theme + key + ".png"}}, {{"key", "Escape"}}}));
+    }
+    play(folder, actions);
+    for (const std::string& theme : themes) {
+        const Picture page = read_picture(folder / (theme + ".png"));
+        REQUIRE(page.width == 1280);
+        for (const std::string& key : keys) {
+            INFO(theme << ", " << key);
+            const Picture covered = read_picture(folder / (theme + key + ".png"));
+            REQUIRE(covered.width == page.width);
+            // The line below the top bar runs from edge to edge, above every sheet, in one colour.
+            const std::uint8_t *before = page.at(640, 43), *after = covered.at(640, 43);
+            CHECK_FALSE(std::equal(before, before + 3, after));
+            int odd = 0;
+            for (int x = 0; x < page.width; ++x) {
+                REQUIRE(std::equal(before, before + 3, page.at(x, 43)));
+                odd += !std::equal(after, after + 3, covered.at(x, 43));
+            }
+            CHECK(odd == 0);
+        }
+    }
+}
+
 TEST_CASE("screens: random input leaves the viewer whole", "[viewer][screens][monkey]") {
     if (skipped()) return;
     // Longer, under the address sanitizer: see the README of the tests of the viewer.
