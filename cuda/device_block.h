@@ -96,8 +96,7 @@ public:
     __device__ void quad_largest(F f) {
         float& value = f(lane_);
         for (int step = 1; step <= 2; step *= 2) {
-            const float other = __shfl_xor_sync(0xffffffffu, value, step);
-            value = other > value ? other : value;
+            value = larger(value, __shfl_xor_sync(0xffffffffu, value, step));
         }
     }
     template <class F>
@@ -112,6 +111,9 @@ public:
         float& value = f(lane_);
         for (int step = 1; step <= 16; step *= 2) value += __shfl_xor_sync(0xffffffffu, value, step);
     }
+
+    /// One instruction; a NaN counts for nothing, and shows in the sum of a softmax.
+    __device__ static float larger(float x, float y) { return fmaxf(x, y); }
 
     /// 2^x within 2 units in the last place; results below 2^-126 are 0.
     __device__ static float exp2(float x) {

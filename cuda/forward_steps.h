@@ -33,6 +33,7 @@ template <class Scalar, int width, int tile_queries, int tile_keys, class Block>
 class ForwardSteps {
 public:
     static constexpr int kThreads = 2 * tile_queries;
+    using Cells = float[tile_keys / 8][4];  // a lane's, of a tile
 
     constexpr ForwardSteps(Block& block, const ForwardArguments<Scalar>& args, int query_block, int of_head,
                            int of_sample)
@@ -57,7 +58,12 @@ public:
         return {j0, offsets, positions() ? args_.line.reached_by(offsets) : RowRange{0, 1}};
     }
 
-    /// The table's row at every place, and which keys are visible.
+    /// No key of the tile is hidden, and none is missing.
+    constexpr bool sees_all(const ForwardTile& tile) const {
+        return !args_.visible_keys && tile.j0 + tile_keys <= key_tokens.count;
+    }
+
+    /// The table's row at every place, and which keys are visible where some are not.
     constexpr void note_places(const ForwardTile& tile, std::uint16_t* places, std::uint8_t* visible) {
         block_.each([&](auto& r) {
             if (tile.rows.count > 1)
@@ -65,6 +71,7 @@ public:
                     block_.store(r, places + place,
                                  static_cast<std::uint16_t>(
                                      args_.line.row(offset_at_place(place, i0, tile.j0, tile_keys, tile.offsets))));
+            if (sees_all(tile)) return;
             for (int j = r.thread; j < tile_keys; j += kThreads) {
                 const bool exists = tile.j0 + j < key_tokens.count;
                 const bool sees =
@@ -75,13 +82,17 @@ public:
         });
     }
 
-    /// scores = scale c2c + c2p + p2c of this lane's cells.
+    /// The lane's scores = scale c2c + c2p + p2c of its cells.   c2c: may be those very scores.
     template <class Lane>
-    constexpr void add_positions(Lane& r, const ForwardTile& tile, const PositionScores& scores) const {
-        if (tile.rows.count > 1)
-            add_by_place(r, scores);
+    constexpr void add_positions(Lane& r, const Cells& c2c, const ForwardTile& tile, const PositionScores& from) const {
+        if (tile.rows.count == 1)
+            add_constants(r, c2c, tile.rows, from);
+        else if (from.of_queries && from.of_keys)
+            add_by_place<true, true>(r, c2c, from);
+        else if (from.of_queries)
+            add_by_place<true, false>(r, c2c, from);
         else
-            add_constants(r, tile.rows, scores);
+            add_by_place<false, true>(r, c2c, from);
     }
 
     /// Probabilities of 16 queries and the keys 16 step and 15 more, as left factors: accumulators are, as they lie.
@@ -126,17 +137,17 @@ public:
     }
 
 private:
-    /// Each pair by the row of its place.
-    template <class Lane>
-    constexpr void add_by_place(Lane& r, const PositionScores& from) const {
+    /// Each pair by the row of its place; which terms there are is known before the first pair.
+    template <bool c2p, bool p2c, class Lane>
+    constexpr void add_by_place(Lane& r, const Cells& c2c, const PositionScores& from) const {
         unrolled<tile_keys / 8>([&](auto n) {
             unrolled<4>([&](auto e) {
                 const int i = 16 * r.warp() + r.group() + e / 2 * 8, j = 8 * n + 2 * r.pair() + e % 2;
                 const int row = block_.load(r, from.places + place_in_tile(i, j, tile_keys));
-                float score = r.scores[n][e] * scale();
-                if (from.of_queries)
+                float score = c2c[n][e] * scale();
+                if constexpr (c2p)
                     score += half_at(block_, r, from.of_queries + i * from.query_stride + row - from.query_first);
-                if (from.of_keys)
+                if constexpr (p2c)
                     score += half_at(block_, r, from.of_keys + j * from.key_stride + row - from.key_first);
                 r.scores[n][e] = score;
             });
@@ -145,7 +156,7 @@ private:
 
     /// The same where all pairs of the tile share one row: a number per query and a number per key.
     template <class Lane>
-    constexpr void add_constants(Lane& r, const RowRange& rows, const PositionScores& from) const {
+    constexpr void add_constants(Lane& r, const Cells& c2c, const RowRange& rows, const PositionScores& from) const {
         float of_query[2] = {0, 0};
         if (from.of_queries)
             for (int side = 0; side < 2; ++side) {
@@ -158,8 +169,8 @@ private:
                 const int j = 8 * n + 2 * r.pair() + column;
                 const float of_key = from.of_keys ? half_at(block_, r, from.of_keys + j * from.key_stride) : 0.0f;
                 unrolled<2>([&](auto side) {
-                    float& score = r.scores[n][2 * side + column];
-                    score = score * scale() + of_query[side] + of_key;
+                    constexpr int kCell = 2 * decltype(side)::value + decltype(column)::value;
+                    r.scores[n][kCell] = c2c[n][kCell] * scale() + of_query[side] + of_key;
                 });
             });
         });

@@ -124,8 +124,8 @@ private:
         });
         block_.sync();
         block_.each([&](Lane& r) {
-            steps_.add_positions(r, tile, position_scores(tile));
-            hide<tile_keys>(block_, r, visible);
+            steps_.add_positions(r, r.scores, tile, position_scores(tile));
+            if (!steps_.sees_all(tile)) hide<tile_keys>(block_, r, visible);
         });
         soften<width, tile_keys, Lane>(block_);
         if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile); });

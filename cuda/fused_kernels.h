@@ -7,12 +7,14 @@
 
 namespace locus::cuda {
 
-/// How many blocks a multiprocessor has to hold; 0: as the compiler thinks.  Of blocks of 64 threads it thinks that
-/// there will be eight, and gives them too few registers; their shared memory leaves room for four at most.
-constexpr int blocks_together(int tile_queries) { return tile_queries == 32 ? 4 : 0; }
+/// How many blocks a multiprocessor has to hold; 0: as the compiler thinks.  Of small blocks it thinks that there will
+/// be more than their shared memory leaves room for, and gives them too few registers.
+constexpr int blocks_together(int width, int tile_queries) {
+    return tile_queries == 32 ? 4 : width == 32 && tile_queries == 64 ? 3 : 0;
+}
 
 template <class Scalar, int width, int tile_queries, int tile_keys>
-__global__ void __launch_bounds__(2 * tile_queries, blocks_together(tile_queries))
+__global__ void __launch_bounds__(2 * tile_queries, blocks_together(width, tile_queries))
     fused_forward_kernel(const __grid_constant__ ForwardArguments<Scalar> args, int capacity) {
     extern __shared__ __align__(16) unsigned char memory[];
     using Block = DeviceBlock<ForwardLane<width, tile_keys>>;

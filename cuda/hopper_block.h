@@ -41,6 +41,9 @@ public:
     /// The same for all lanes of a warp, and the compiler knows it: descriptors are in registers that warps share.
     __device__ int warpgroup(const Lane&) const { return warpgroup_; }
 
+    /// What is the same for all lanes, and the compiler cannot know it.
+    __device__ bool uniform(bool value) const { return __shfl_sync(0xffffffffu, value, 0); }
+
     /// Where a byte of the block's memory lies, as descriptors want it.
     __device__ std::uint32_t address(int place) const { return start_ + static_cast<std::uint32_t>(place); }
 
@@ -89,18 +92,18 @@ public:
 
     /// Between what lanes do with registers and products that use them.
     __device__ void fence_registers() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-    template <class Scalar, bool turned, class F>
+    template <class Scalar, bool turned, bool adds, class F>
     __device__ void multiply_held(F f) {
         this->each([&](Lane& r) {
             const HeldFactors at = f(r);
-            product_of_held<Scalar, turned>(at.a, at.b, at.c);
+            product_of_held<Scalar, turned, adds>(at.a, at.b, at.c);
         });
     }
-    template <class Scalar, int columns, class F>
+    template <class Scalar, int columns, bool adds, class F>
     __device__ void multiply_shared(F f) {
         this->each([&](Lane& r) {
             const SharedFactors at = f(r);
-            product_of_shared<Scalar, columns>(at.a, at.b, at.c);
+            product_of_shared<Scalar, columns, adds>(at.a, at.b, at.c);
         });
     }
     /// The products since the last call are one group.

@@ -11,17 +11,17 @@
 //   its row in the window already.
 //
 // What runs beside what: keys and values of the next tile are on their way during a whole tile, rows of the next window
-// from the moment that the key table is made; p v of a tile and q k^T of the next one are given to the tensor cores
-// together, which keeps them busy while their operands change.  No product is under way across a branch or the end of
-// the loop: ptxas then gives up on overlap and says so (C7510 and its neighbours; it must say nothing here).
-// Accumulators lie as those of mma.m16n8k16 do, warp by warp, so all that happens between the products is
-// fused_forward.h's (forward_steps.h, online_softmax.h).
+// from the moment that the key table is made; q k^T of the next tile, and the number per key where that is all it
+// needs, are multiplied beside the softmax.  No product is under way across a branch or the end of the loop: ptxas then
+// gives up on overlap and says so (C7510 and its neighbours; it must say nothing here). Accumulators lie as those of
+// mma.m16n8k16 do, warp by warp, so all that happens between the products is fused_forward.h's (forward_steps.h,
+// online_softmax.h).
 //
 // Written for whatever `Block` is: hopper_block.h on the device; in tests a block of emulated warpgroups, which decodes
 // the descriptors, plays the copy engine and its barriers, and refuses what a device would get wrong now and then.
-// Open steps: warpgroups that only copy; the softmax of one warpgroup against the products of the other by named
-// barriers; the key table of the next tile in the same stage as p v; more than 64 queries where 1024 table rows leave
-// no room for a row table of 128.
+// Open steps: warpgroups that only copy; p v of one warpgroup against the softmax of the other by named barriers; the
+// whole key table of the next tile beside the softmax too; more than 64 queries where 1024 table rows leave no room for
+// a row table of 128.
 // Source: Shah et al. 2024, "FlashAttention-3", sections 3.1 and 3.2, for products that overlap the softmax; the PTX
 // sources are in hopper_operands.h.
 #include "cuda/forward_steps.h"
@@ -34,8 +34,9 @@ template <int width>
 struct HopperLane : LanePlace {
     std::uint32_t q[width / 16][4] = {};  // 64 queries of the warpgroup as left factors
     std::uint32_t p[4][4] = {};           // their probabilities of a tile
-    float scores[8][4] = {};
-    float table[8][4] = {};
+    float asked[8][4] = {};               // q k^T of the tile, then already of the next one
+    float scores[8][4] = {};              // pieces of the tables; then scores, and what the softmax makes of them
+    float constant[4] = {};               // p2c of the next tile's keys with the one row that they reach
     float context[width / 8][4] = {};
     float largest[2] = {}, tile_largest[2] = {}, sum[2] = {};
 };
@@ -75,7 +76,7 @@ public:
             const ForwardTile first = steps_.tile_at(0);
             if (args_.q_r) copies_.bring_window(first);
             copies_.wait_for_keys(0);
-            block_.fence_registers();  // scores are zeros yet
+            block_.fence_registers();
             ask_for_scores(0);
             block_.template wait_for_products<0>();
             attend_to_all(first);
@@ -119,16 +120,15 @@ private:
         for (int n = 0; n < smaller(boxes, Copies::kSlots); ++n) copies_.bring_rows(reached.first, n);
         for (int n = 0; n < boxes; ++n) {
             copies_.wait_for_slot(n);
-            block_.each([](Lane& r) { clear_all(r.table); });
             block_.fence_registers();
             multiply_queries(
-                copies_.slot(n), [](Lane & r) -> auto& { return r.table; });
+                copies_.slot(n), [](Lane & r) -> auto& { return r.scores; });
             block_.template wait_for_products<0>();
             block_.each([&](Lane& r) {
                 unrolled<8>([&](auto c) {
                     const int column = n * Layout::kBoxRows + 8 * c;
                     if (column < reached.count)
-                        keep_piece(block_, r, r.table[c], steps_.scale(), shared(layout_.row_table), row_stride_,
+                        keep_piece(block_, r, r.scores[c], steps_.scale(), shared(layout_.row_table), row_stride_,
                                    16 * r.warp(), column);
                 });
             });
@@ -137,13 +137,15 @@ private:
         }
     }
 
-    /// c[64, 64] += queries of the warpgroup times the 64 rows of a box, as a group of products.
+    /// c[64, 64] = queries of the warpgroup times the 64 rows of a box, as a group of products.
     template <class C>
     constexpr void multiply_queries(int box, C c) {
         unrolled<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
-            block_.template multiply_held<Scalar, false>([&](Lane& r) { return Held{r.q[kStep], rows, c(r)}; });
+            block_.template multiply_held<Scalar, false, (kStep > 0)>([&](Lane& r) {
+                return Held{r.q[kStep], rows, c(r)};
+            });
         });
         block_.commit_products();
     }
@@ -153,57 +155,71 @@ private:
 
     constexpr void ask_for_scores(int number) {
         multiply_queries(
-            copies_.keys_of(number), [](Lane & r) -> auto& { return r.scores; });
+            copies_.keys_of(number), [](Lane & r) -> auto& { return r.asked; });
     }
 
-    /// The boxes of the window are shared out among the warpgroups.
-    constexpr void fill_key_table(const ForwardTile& tile, int keys) {
+    /// 2. p2c of the keys of tile `number`.
+    constexpr void fill_key_table(const ForwardTile& tile, int number) {
+        const int keys = copies_.keys_of(number);
         copies_.wait_for_window();
         if (tile.rows.count == 1) {
-            multiply_keys<8>(keys, 1, 0);
+            block_.fence_registers();
+            ask_for_constants(number);
+            block_.template wait_for_products<0>();
+            keep_constants(number);
             return;
         }
-        for (int box = 0; box < Layout::boxes_of(tile.rows.count); box += kWarpgroups)
-            multiply_keys<64>(keys, tile.rows.count, box);
+        // The boxes of the window are shared out among the warpgroups.  All multiply; where there are fewer boxes some
+        // do what another does, and keep nothing.
+        const int boxes = Layout::boxes_of(tile.rows.count);
+        for (int first = 0; first < boxes; first += kWarpgroups) {
+            block_.fence_registers();
+            multiply_keys<64>(
+                keys, [&](Lane& r) { return kBox * smaller(first + block_.warpgroup(r), boxes - 1); },
+                [](Lane & r) -> auto& { return r.scores; });
+            block_.template wait_for_products<0>();
+            block_.each([&](Lane& r) {
+                unrolled<8>([&](auto c) {
+                    const int column = Layout::kBoxRows * (first + block_.warpgroup(r)) + 8 * c;
+                    if (column < tile.rows.count) keep_keys(r, r.scores[c], column);
+                });
+            });
+        }
     }
-
-    /// One box of the window for every warpgroup, from `first` on: the key table's columns of its first so many rows.
-    /// All warpgroups multiply; where there are fewer boxes some do what another does, and keep nothing.
-    template <int columns>
-    constexpr void multiply_keys(int keys, int rows, int first) {
-        block_.each([](Lane& r) { unrolled<columns / 8>([&](auto c) { clear(r.table[c]); }); });
-        const auto column_of = [&](Lane& r) { return Layout::kBoxRows * (first + block_.warpgroup(r)); };
-        block_.fence_registers();
+    /// Of a tile that reaches one row.  Every warpgroup multiplies 8 columns, of which the first is used.
+    constexpr void ask_for_constants(int number) {
+        multiply_keys<8>(
+            copies_.keys_of(number), [](Lane&) { return 0; }, [](Lane& r) { return &r.constant; });
+    }
+    /// They alternate between two places: somebody may still read those of the tile before.
+    static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
+    constexpr void keep_constants(int number) {
+        block_.each([&](Lane& r) {
+            if (block_.warpgroup(r) == 0) keep_keys(r, r.constant, column_of_constants(number));
+        });
+    }
+    /// c[64, columns] = the tile's keys times rows of the window, from its byte `first` on, as a group of products.
+    template <int columns, class First, class C>
+    constexpr void multiply_keys(int keys, First first, C c) {
         unrolled<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t left = rows_descriptor(block_.address(keys)),
                                 right = rows_descriptor(block_.address(copies_.slot(0)));
-            block_.template multiply_shared<Scalar, columns>([&](Lane& r) {
-                const int box = smaller(first + block_.warpgroup(r), Layout::boxes_of(rows) - 1);
+            block_.template multiply_shared<Scalar, columns, (kStep > 0)>([&](Lane& r) {
                 return Shared{advanced(left, channels_of_step(kStep)),
-                              advanced(right, box * kBox + channels_of_step(kStep)), r.table};
+                              advanced(right, first(r) + channels_of_step(kStep)), c(r)};
             });
         });
         block_.commit_products();
-        block_.template wait_for_products<0>();
-        block_.each([&](Lane& r) {
-            unrolled<columns / 8>([&](auto c) {
-                const int column = column_of(r) + 8 * c;
-                if (column < rows)
-                    keep_piece(block_, r, r.table[c], steps_.scale(), shared(layout_.key_table), kKeyStride,
-                               r.warp() % 4 * 16, column);
-            });
-        });
+    }
+    constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
+        keep_piece(block_, r, piece, steps_.scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
     }
 
-    static constexpr void clear_all(float (&c)[8][4]) {
-        unrolled<8>([&](auto n) { clear(c[n]); });
-    }
-    /// Probabilities as left factors; their registers are free for the next tile's scores.
+    /// Probabilities as left factors.
     constexpr void pack() {
         block_.each([](Lane& r) {
             unrolled<4>([&](auto step) { Steps::template pack_probabilities<decltype(step)::value>(r, r.p[step]); });
-            clear_all(r.scores);
         });
     }
 
@@ -213,7 +229,7 @@ private:
             unrolled<kPanels>([&](auto panel) {
                 const std::uint64_t channels =
                     advanced(channels_descriptor(block_.address(values)), panel * kPanel + step * kStepOfRows);
-                block_.template multiply_held<Scalar, true>([&](Lane& r) {
+                block_.template multiply_held<Scalar, true, true>([&](Lane& r) {
                     return Held{r.p[decltype(step)::value], channels, r.context + 8 * panel};
                 });
             });
@@ -224,12 +240,13 @@ private:
     // 2. Tiles of keys.
 
     constexpr void attend_to_all(ForwardTile tile) {
+        bool has_constants = false;
         for (int number = 0; number < copies_.tiles(); ++number) {
             const bool is_last = number + 1 == copies_.tiles();
             const ForwardTile next = is_last ? tile : steps_.tile_at(tile.j0 + kTileKeys);
             std::uint8_t* visible = block_.template shared<std::uint8_t>(layout_.visible);
             steps_.note_places(tile, shared(layout_.places), visible);
-            if (args_.q_r) fill_key_table(tile, copies_.keys_of(number));
+            if (args_.q_r && !has_constants) fill_key_table(tile, number);
             copies_.wait_for_values(number);
             clear_absent_values(tile, copies_.values_of(number));
             block_.sync();
@@ -237,27 +254,53 @@ private:
             if (args_.q_r && !is_last) copies_.bring_window(next);
             copies_.bring_keys(number + Layout::kStages);
             block_.each([&](Lane& r) {
-                steps_.add_positions(r, tile, position_scores(tile));
-                hide<kTileKeys>(block_, r, visible);
+                steps_.add_positions(r, r.asked, tile, position_scores(tile, number));
+                if (!steps_.sees_all(tile)) hide<kTileKeys>(block_, r, visible);
             });
-            soften<width, kTileKeys, Lane>(block_);
-            if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile); });
-            pack();
-            // Both products are one stage of the tensor cores' work without a branch inside.
-            if (is_last) {
-                block_.fence_registers();
-                gather_values(copies_.values_of(number));
-                block_.template wait_for_products<0>();
-            } else {
-                copies_.wait_for_keys(number + 1);
-                block_.fence_registers();
-                gather_values(copies_.values_of(number));
-                ask_for_scores(number + 1);
-                block_.template wait_for_products<0>();
-            }
+            // Both reach the same row alone: it stays in the window, and nobody reads the whole key table.
+            has_constants = block_.uniform(args_.q_r && !is_last && args_.dropout == 0 && tile.rows.count == 1 &&
+                                           next.rows.count == 1 && next.rows.first == tile.rows.first);
+            if (!is_last) copies_.wait_for_keys(number + 1);
+            if (is_last || args_.dropout > 0)
+                gather_and_ask(number, tile, is_last);
+            else if (has_constants)
+                ask_beside_softmax<true>(number);
+            else
+                ask_beside_softmax<false>(number);
             block_.sync();
             copies_.bring_values(number + Layout::kStages);
             tile = next;
+        }
+    }
+
+    /// q k^T of the next tile, and its constants, beside the softmax of this one; then p v.  No branch in between.
+    template <bool with_constants>
+    constexpr void ask_beside_softmax(int number) {
+        block_.fence_registers();
+        ask_for_scores(number + 1);
+        if constexpr (with_constants) ask_for_constants(number + 1);
+        soften<width, kTileKeys, Lane>(block_);
+        pack();
+        block_.fence_registers();
+        gather_values(copies_.values_of(number));
+        block_.template wait_for_products<0>();
+        if constexpr (with_constants) keep_constants(number + 1);
+    }
+
+    /// The same one after the other: random numbers are drawn in loops, and the last tile has no next.
+    constexpr void gather_and_ask(int number, const ForwardTile& tile, bool is_last) {
+        soften<width, kTileKeys, Lane>(block_);
+        if (args_.dropout > 0) block_.each([&](Lane& r) { steps_.drop_some(r, tile); });
+        pack();
+        if (is_last) {
+            block_.fence_registers();
+            gather_values(copies_.values_of(number));
+            block_.template wait_for_products<0>();
+        } else {
+            block_.fence_registers();
+            gather_values(copies_.values_of(number));
+            ask_for_scores(number + 1);
+            block_.template wait_for_products<0>();
         }
     }
 
@@ -275,11 +318,12 @@ private:
         block_.fence_copies();
     }
 
-    constexpr PositionScores position_scores(const ForwardTile& tile) const {
+    constexpr PositionScores position_scores(const ForwardTile& tile, int number) const {
+        const int constants = tile.rows.count == 1 ? column_of_constants(number) : 0;
         return {args_.k_r ? shared(layout_.row_table) : nullptr,
                 row_stride_,
                 reached_.first,
-                args_.q_r ? shared(layout_.key_table) : nullptr,
+                args_.q_r ? shared(layout_.key_table) + constants : nullptr,
                 kKeyStride,
                 tile.rows.first,
                 shared(layout_.places)};

@@ -27,12 +27,13 @@ constexpr void hide(Block& block, Lane& r, const std::uint8_t* visible) {
 /// Scores become exp2(score - maximum); sum and context shrink to the new maximum.
 template <int width, int tile_keys, class Lane, class Block>
 constexpr void soften(Block& block) {
-    block.each([](Lane& r) {
+    block.each([&](Lane& r) {
         unrolled<2>([&](auto side) { r.tile_largest[side] = r.largest[side]; });
         unrolled<tile_keys / 8>([&](auto n) {
-            unrolled<4>([&](auto e) {
-                float& largest = r.tile_largest[e / 2];
-                if (r.scores[n][e] > largest) largest = r.scores[n][e];  // a NaN shows in the sum
+            unrolled<2>([&](auto side) {
+                // Two and two: half as long a chain.
+                const float pair = block.larger(r.scores[n][2 * side], r.scores[n][2 * side + 1]);
+                r.tile_largest[side] = block.larger(r.tile_largest[side], pair);
             });
         });
     });
@@ -49,11 +50,10 @@ constexpr void soften(Block& block) {
                 r.context[n][2 * side + 1] *= shrink;
             });
             unrolled<tile_keys / 8>([&](auto n) {
-                unrolled<2>([&](auto column) {
-                    float& score = r.scores[n][2 * side + column];
-                    score = block.exp2(score - base);
-                    r.sum[side] += score;
-                });
+                float &first = r.scores[n][2 * side], &second = r.scores[n][2 * side + 1];
+                first = block.exp2(first - base);
+                second = block.exp2(second - base);
+                r.sum[side] += first + second;
             });
         });
     });

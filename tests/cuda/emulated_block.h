@@ -125,7 +125,7 @@ public:
 
     template <class F>
     void quad_largest(F f) {
-        quads(f, [](float x, float y) { return y > x ? y : x; });
+        quads(f, larger);
     }
     template <class F>
     void quad_sum(F f) {
@@ -139,6 +139,7 @@ public:
             for (std::size_t n = 0; n < 32; ++n) f(lanes_[warp + n]) = sum;
         }
     }
+    static float larger(float x, float y) { return std::fmax(x, y); }
     static float exp2(float x) { return std::exp2(x); }
 
 protected:

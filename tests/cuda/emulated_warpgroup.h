@@ -40,6 +40,7 @@ public:
     EmulatedHopper(int threads, int bytes) : Base(threads, bytes), beside_(memory_.size()) {}
 
     int warpgroup(const Lane& r) const { return r.thread / 128; }
+    bool uniform(bool value) const { return value; }
     std::uint32_t address(int place) const { return kStart + static_cast<std::uint32_t>(place); }
 
     template <class F>
@@ -116,7 +117,7 @@ public:
     // Products.
 
     void fence_registers() { registers_are_fenced_ = true; }
-    template <class Scalar, bool turned, class F>
+    template <class Scalar, bool turned, bool adds, class F>
     void multiply_held(F f) {
         for (std::size_t group = 0; group < lanes_.size(); group += kGroup) {
             Product product;
@@ -131,11 +132,11 @@ public:
                     left[row + e / 2 % 2 * 8][column + e % 2 + e / 4 * 8] =
                         Base::template number<Scalar>(at.a[e / 2], e % 2);
             }
-            multiply<Scalar, 64>(product, left, turned, descriptor,
-                                 [&](std::size_t n) { return f(lanes_[group + n]).c; });
+            multiply<Scalar, 64, adds>(product, left, turned, descriptor,
+                                       [&](std::size_t n) { return f(lanes_[group + n]).c; });
         }
     }
-    template <class Scalar, int columns, class F>
+    template <class Scalar, int columns, bool adds, class F>
     void multiply_shared(F f) {
         for (std::size_t group = 0; group < lanes_.size(); group += kGroup) {
             const SharedFactors first = f(lanes_[group]);
@@ -148,8 +149,8 @@ public:
             float left[64][16];
             for (int row = 0; row < 64; ++row)
                 for (int k = 0; k < 16; ++k) left[row][k] = operand<Scalar>(product, first.a, false, row, k);
-            multiply<Scalar, columns>(product, left, false, first.b,
-                                      [&](std::size_t n) { return f(lanes_[group + n]).c; });
+            multiply<Scalar, columns, adds>(product, left, false, first.b,
+                                            [&](std::size_t n) { return f(lanes_[group + n]).c; });
         }
     }
     void commit_products() {
@@ -269,7 +270,7 @@ private:
         return cuda::to_float(Scalar{bits});
     }
 
-    template <class Scalar, int columns, class C>
+    template <class Scalar, int columns, bool adds, class C>
     void multiply(Product& product, const float (&left)[64][16], bool turned, std::uint64_t descriptor, C c) {
         if (!registers_are_fenced_) throw std::logic_error("registers were used, and no fence before the product");
         float right[16][columns];
@@ -283,6 +284,7 @@ private:
                 std::fill(registers, registers + columns / 2, poison());
             }
             if (coming.values.size() != columns / 2) throw std::logic_error("an accumulator of another shape");
+            if (!adds) std::fill(coming.values.begin(), coming.values.end(), 0.0f);
             const std::size_t row = lane / 32 * 16 + lane % 32 / 4, column = lane % 4 * 2;
             for (std::size_t e = 0; e < columns / 2; ++e) {
                 float& value = coming.values[e];

@@ -55,7 +55,9 @@ struct Bench {
     void hold_and_multiply(std::uint64_t right) {
         block.each([](Lane& r) { hold(r, 0, 16); });
         block.fence_registers();
-        block.template multiply_held<Half, false>([&](Lane& r) { return Block::HeldFactors{r.p[0], right, r.scores}; });
+        block.template multiply_held<Half, false, true>([&](Lane& r) {
+            return Block::HeldFactors{r.p[0], right, r.scores};
+        });
         block.commit_products();
     }
 };
@@ -94,7 +96,7 @@ TEST_CASE("emulation: products of described boxes are matrix products", "[emulat
         bench.block.each([](Lane& r) { Bench::hold(r, 5, 0); });
         bench.block.fence_registers();
         for (int step = 0; step < 2; ++step)
-            bench.block.multiply_held<Half, true>([&](Lane& r) {
+            bench.block.multiply_held<Half, true, true>([&](Lane& r) {
                 return Bench::Block::HeldFactors{
                     r.p[0],
                     cuda::advanced(cuda::channels_descriptor(bench.block.address(kBox)), step * cuda::kStepOfRows),
@@ -110,7 +112,7 @@ TEST_CASE("emulation: products of described boxes are matrix products", "[emulat
     }
     SECTION("rows times rows, 8 columns") {
         bench.block.fence_registers();
-        bench.block.multiply_shared<Half, 8>([&](Lane& r) {
+        bench.block.multiply_shared<Half, 8, true>([&](Lane& r) {
             return Bench::Block::SharedFactors{
                 cuda::advanced(cuda::rows_descriptor(bench.block.address(0)), 3 * cuda::kStepOfChannels),
                 cuda::advanced(cuda::rows_descriptor(bench.block.address(kBox)), 2048 + 3 * cuda::kStepOfChannels),
@@ -206,7 +208,7 @@ TEST_CASE("emulation: the emulated Hopper refuses what a device may get wrong", 
     CHECK_THAT(refusal([&](Bench& bench) {
                    bench.bring(0, 0);
                    bench.block.wait(kBarrier, 0);
-                   bench.block.multiply_held<Half, false>([&](Lane& r) {
+                   bench.block.multiply_held<Half, false, true>([&](Lane& r) {
                        return Bench::Block::HeldFactors{r.p[0], rows(bench), r.scores};
                    });
                }),
