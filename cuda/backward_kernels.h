@@ -9,7 +9,7 @@
 namespace locus::cuda {
 
 template <class Scalar, int width, int tile_outer, int tile_inner, bool around_keys>
-__global__ void __launch_bounds__(2 * tile_outer, 1)
+__global__ void __launch_bounds__(4 * tile_outer, 1)
     fused_backward_kernel(const __grid_constant__ BackwardArguments<Scalar> args, int capacity) {
     extern __shared__ __align__(16) unsigned char memory[];
     using Block = DeviceBlock<BackwardLane<width, tile_inner, around_keys>>;
@@ -51,7 +51,7 @@ struct BackwardKernel {
                                   around_keys ? c2p : p2c)
             .bytes;
     }
-    int threads() const { return 2 * tile_outer; }
+    int threads() const { return 4 * tile_outer; }
     std::string tile() const { return std::to_string(tile_outer) + " x " + std::to_string(tile_inner); }
 };
 
@@ -70,15 +70,14 @@ constexpr BackwardKernel<Scalar> backward_kernel() {
 template <class Scalar>
 const std::vector<BackwardKernel<Scalar>>& backward_kernels();
 
-/// The tiles that are compiled for every format.  Around keys there are two sums, and shorter tiles for want of
-/// registers.
+/// The tiles that are compiled for every format.
 template <class Scalar>
 std::vector<BackwardKernel<Scalar>> compiled_backward_kernels() {
     return {backward_kernel<Scalar, 32, 64, 64, false>(),  backward_kernel<Scalar, 32, 64, 64, true>(),
-            backward_kernel<Scalar, 64, 64, 64, false>(),  backward_kernel<Scalar, 64, 64, 32, true>(),
+            backward_kernel<Scalar, 64, 64, 64, false>(),  backward_kernel<Scalar, 64, 64, 64, true>(),
             backward_kernel<Scalar, 64, 32, 32, false>(),  backward_kernel<Scalar, 64, 32, 32, true>(),
-            backward_kernel<Scalar, 128, 64, 32, false>(), backward_kernel<Scalar, 128, 64, 16, true>(),
-            backward_kernel<Scalar, 128, 32, 32, false>(), backward_kernel<Scalar, 128, 32, 16, true>()};
+            backward_kernel<Scalar, 128, 64, 32, false>(), backward_kernel<Scalar, 128, 64, 32, true>(),
+            backward_kernel<Scalar, 128, 32, 32, false>(), backward_kernel<Scalar, 128, 32, 32, true>()};
 }
 
 }  // namespace locus::cuda

@@ -5,7 +5,7 @@
 
 #include "cuda/fused_arguments.h"
 #include "cuda/online_softmax.h"
-#include "cuda/position_tables.h"
+#include "cuda/position_scores.h"
 #include "cuda/short_float.h"
 
 namespace locus::cuda {
@@ -15,16 +15,6 @@ struct ForwardTile {
     int j0;               // the first key
     OffsetRange offsets;  // of the pairs that exist
     RowRange rows;        // of the relative table that they reach; one row where there are no positions at all
-};
-
-/// Position scores of a tile in shared memory, scaled, as halves.
-struct PositionScores {
-    const std::uint16_t*
-        of_queries;  // c2p of query i and table row r at i * query_stride + r - query_first; or nullptr
-    int query_stride, query_first;
-    const std::uint16_t* of_keys;  // p2c of key j and table row r at j * key_stride + r - key_first; or nullptr
-    int key_stride, key_first;
-    const std::uint16_t* places;  // the table row of every place of the tile
 };
 
 /// A Block of 2 * tile_queries threads, whose lanes hold scores[tile_keys / 8][4] and context[width / 8][4] of 16
@@ -82,17 +72,11 @@ public:
         });
     }
 
-    /// The lane's scores = scale c2c + c2p + p2c of its cells.   c2c: may be those very scores.
+    /// The lane's scores and lift = scale c2c + c2p + p2c of its cells.   c2c: may be those very scores.
     template <class Lane>
     constexpr void add_positions(Lane& r, const Cells& c2c, const ForwardTile& tile, const PositionScores& from) const {
-        if (tile.rows.count == 1)
-            add_constants(r, c2c, tile.rows, from);
-        else if (from.of_queries && from.of_keys)
-            add_by_place<true, true>(r, c2c, from);
-        else if (from.of_queries)
-            add_by_place<true, false>(r, c2c, from);
-        else
-            add_by_place<false, true>(r, c2c, from);
+        PositionSum<tile_keys, tile_keys, Block>{block_, scale(), from, tile.rows}.add(
+            r, c2c, 16 * r.warp() + r.group(), 2 * r.pair());
     }
 
     /// Probabilities of 16 queries and the keys 16 step and 15 more, as left factors: accumulators are, as they lie.
@@ -137,45 +121,6 @@ public:
     }
 
 private:
-    /// Each pair by the row of its place; which terms there are is known before the first pair.
-    template <bool c2p, bool p2c, class Lane>
-    constexpr void add_by_place(Lane& r, const Cells& c2c, const PositionScores& from) const {
-        unrolled<tile_keys / 8>([&](auto n) {
-            unrolled<4>([&](auto e) {
-                const int i = 16 * r.warp() + r.group() + e / 2 * 8, j = 8 * n + 2 * r.pair() + e % 2;
-                const int row = block_.load(r, from.places + place_in_tile(i, j, tile_keys));
-                float score = c2c[n][e] * scale();
-                if constexpr (c2p)
-                    score += half_at(block_, r, from.of_queries + i * from.query_stride + row - from.query_first);
-                if constexpr (p2c)
-                    score += half_at(block_, r, from.of_keys + j * from.key_stride + row - from.key_first);
-                r.scores[n][e] = score;
-            });
-        });
-    }
-
-    /// The same where all pairs of the tile share one row: a number per query and a number per key.
-    template <class Lane>
-    constexpr void add_constants(Lane& r, const Cells& c2c, const RowRange& rows, const PositionScores& from) const {
-        float of_query[2] = {0, 0};
-        if (from.of_queries)
-            for (int side = 0; side < 2; ++side) {
-                const int i = 16 * r.warp() + r.group() + 8 * side;
-                of_query[side] =
-                    half_at(block_, r, from.of_queries + i * from.query_stride + rows.first - from.query_first);
-            }
-        unrolled<tile_keys / 8>([&](auto n) {
-            unrolled<2>([&](auto column) {
-                const int j = 8 * n + 2 * r.pair() + column;
-                const float of_key = from.of_keys ? half_at(block_, r, from.of_keys + j * from.key_stride) : 0.0f;
-                unrolled<2>([&](auto side) {
-                    constexpr int kCell = 2 * decltype(side)::value + decltype(column)::value;
-                    r.scores[n][kCell] = c2c[n][kCell] * scale() + of_query[side] + of_key;
-                });
-            });
-        });
-    }
-
     Block& block_;
     const ForwardArguments<Scalar>& args_;
 };

@@ -1,24 +1,26 @@
 #pragma once
-// Fused disentangled attention backwards on tensor cores: one block of warps takes 16 outer tokens a warp through all
-// inner ones, tile by tile, and keeps both position terms and their gradients on the chip.  Around queries it gives dQ,
-// around keys dK and dV.
+// Fused disentangled attention backwards on tensor cores: one block of warps takes outer tokens in bands of 16 through
+// all inner ones, tile by tile, and keeps both position terms and their gradients on the chip.  Around queries it gives
+// dQ, around keys dK and dV.  Two warps share a band, each with one half of every tile: the tables leave room for one
+// block on a multiprocessor, so its warps have to be many, and hide each other's waiting.
 //
 //   1. The outer tokens' position scores with every relative row that they reach, once: the outer table.
 //   2. For a tile of inner tokens: their position scores, the inner table; the scores, as in forward; probabilities by
 //      the logarithms of forward's sums; dS = P (dO V^T - delta); dS times inner tokens, and around keys P times dO.
 //   3. The tile's dS, summed by relative row: neighbours, so that a lane runs along a token's pairs with one number and
 //      leaves every complete sum in the outer table, in the cell whose score has been used for the last time.
-//   4. That table times the relative rows, the term's share of dQ or dK; and out with it, for dK_r or dQ_r.
+//   4. That table times the relative rows, the term's share of dQ or dK; and out with it, for dK_r or dQ_r.  The two
+//      halves of every sum are added last.
 //   A tile that reaches one row only adds its rows' sums and has no table to look into.
 //
 // No atomics; every sum has one order.  The text runs on the device and in tests, see fused_forward.h.
 // Source: Dao et al. 2022, "FlashAttention", algorithm 4, cut in two so that every output has one writer.
 #include "cuda/backward_arguments.h"
 #include "cuda/backward_layout.h"
-#include "cuda/dropout.h"
-#include "cuda/online_softmax.h"
+#include "cuda/backward_steps.h"
+#include "cuda/half_sums.h"
 #include "cuda/operand_rows.h"
-#include "cuda/position_tables.h"
+#include "cuda/position_scores.h"
 #include "cuda/row_sums.h"
 #include "cuda/short_float.h"
 
@@ -29,8 +31,9 @@ template <int width, int tile_inner, bool around_keys>
 struct BackwardLane : LanePlace {
     std::uint32_t a[width / 16][4] = {};  // 16 tokens as left factors, or 16 rows of dS or P
     std::uint32_t b[4] = {};
-    float scores[tile_inner / 8][4] = {};  // then probabilities, as dropout left them
-    float grads[tile_inner / 8][4] = {};   // of the probabilities, then of the scores
+    float scores[tile_inner / 16][4] = {};  // of half a tile; then probabilities, as dropout left them
+    float grads[tile_inner / 16][4] = {};   // of the probabilities, then of the scores
+    float lift[2] = {};                     // what the scores of a row lack, alike in the whole tile
     float table[4] = {};
     float d_tokens[width / 8][4] = {};
     float d_values[around_keys ? width / 8 : 1][4] = {};
@@ -41,8 +44,9 @@ template <class Scalar, int width, int tile_outer, int tile_inner, bool around_k
 class FusedBackward {
 public:
     using Lane = BackwardLane<width, tile_inner, around_keys>;
-    static constexpr int kWarps = tile_outer / 16, kThreads = 32 * kWarps;
-    static_assert(width % 32 == 0 && tile_outer % 16 == 0 && tile_inner % 16 == 0);
+    using Steps = BackwardSteps<Scalar, tile_outer, tile_inner, around_keys, Block>;
+    static constexpr int kBands = Steps::kBands, kInner = Steps::kInner, kThreads = Steps::kThreads;
+    static_assert(width % 32 == 0 && tile_outer % 16 == 0 && tile_inner % 32 == 0);
 
     /// capacity: relative rows for which there is room in the block's shared memory.
     constexpr FusedBackward(Block& block, const BackwardArguments<Scalar>& args, int capacity, int outer_block,
@@ -54,6 +58,7 @@ public:
           side_{args},
           layout_(BackwardLayout::of(tile_outer, tile_inner, width, capacity, around_keys,
                                      side_.outer_rows() != nullptr, side_.inner_rows() != nullptr)),
+          steps_(block, side_, layout_, head, sample, outer_block * tile_outer),
           head_(head),
           sample_(sample),
           outer_(side_.outer(sample)),
@@ -86,7 +91,6 @@ private:
         return table + (static_cast<long long>(head_) * side_.forward().table_rows + row) * width;
     }
     constexpr float scale() const { return side_.forward().scale * kLog2e; }
-    static constexpr int first_row(const Lane& r) { return 16 * r.warp(); }
 
     constexpr void copy(int to, const Rows<const Scalar>& rows, const Tokens& tokens, int first, int count) {
         const Scalar* from = ForwardArguments<Scalar>::at(rows, tokens, sample_, head_) + first * rows.row;
@@ -97,14 +101,7 @@ private:
     constexpr void load_outer() {
         copy(layout_.outer_tokens, side_.outer_tokens(), outer_, outer0_, tile_outer);
         copy(layout_.outer_values, side_.outer_values(), outer_, outer0_, tile_outer);
-        block_.each([&](Lane& r) {
-            for (int n = r.thread; n < tile_outer; n += kThreads) {
-                if constexpr (around_keys)
-                    note_key(r, n, outer0_ + n);
-                else
-                    note_query(r, n, outer0_ + n);
-            }
-        });
+        steps_.note_outer();
         block_.arrive();
         if (!side_.outer_rows()) return;
         RowRange reached{0, 0};
@@ -112,7 +109,7 @@ private:
             reached = side_.forward().line.reached_by(side_.offsets(outer0_, 0, tile_outer, inner_.count, sample_));
         sums_.start(shared(layout_.outer_table), stride_, reached);
         load_left(layout_.outer_tokens);
-        tables_.fill_of_block(
+        tables_.template fill_of_block<kBands>(
             shared(layout_.outer_table), stride_, shared(layout_.window), kWindowRows,
             relative(side_.outer_rows(), reached.first), reached.count, [](Lane & r) -> auto& { return r.a; });
     }
@@ -120,22 +117,9 @@ private:
     constexpr void load_left(int tokens) {
         unrolled<width / 16>([&](auto step) {
             operands_.load_left(
-                shared(tokens), [](Lane& r) { return first_row(r); }, step,
+                shared(tokens), [](Lane& r) { return Steps::first_row(r); }, step,
                 [](Lane & r) -> auto& { return r.a[decltype(step)::value]; });
         });
-    }
-
-    constexpr void note_key(Lane& r, int n, int key) const {
-        block_.store(r, shared<std::uint8_t>(layout_.visible) + n,
-                     static_cast<std::uint8_t>(side_.is_visible(sample_, key)));
-    }
-    /// Probabilities of queries without a key, and of none at all, are 2^-inf.
-    constexpr void note_query(Lane& r, int n, int query) const {
-        const bool exists = query < side_.forward().queries_of(sample_).count;
-        const long long place = side_.place_of_query(sample_, head_, query);
-        block_.store(r, shared<float>(layout_.log_sums) + n,
-                     exists ? side_.forward().log_sum[place] * kLog2e : -kNothing);
-        block_.store(r, shared<float>(layout_.deltas) + n, exists ? side_.args.delta[place] : 0.0f);
     }
 
     constexpr int buffer_at(int matrix, int buffer) const {
@@ -156,7 +140,7 @@ private:
         if (side_.inner_rows())
             operands_.copy(shared(layout_.window), relative(side_.inner_rows(), rows.first), width,
                            round_up(rows.count, 8), rows.count);
-        note_inner(inner0, offsets, rows);
+        steps_.note_inner(inner0, offsets, rows);
         block_.arrive();
         if (inner0 + tile_inner < inner_.count) prefetch(inner0 + tile_inner);
         if (side_.inner_rows())
@@ -168,14 +152,11 @@ private:
         multiply(
             layout_.outer_values, values, [](Lane & r) -> auto& { return r.grads; });
         block_.sync();
+        const PositionScores from = position_scores(rows);
+        const PositionSum<tile_inner, kInner, Block> sum{block_, scale(), from, rows};
         block_.each([&](Lane& r) {
-            if (rows.count > 1)
-                add_positions(r, rows, [&](int outer, int inner) {
-                    return block_.load(r, shared(layout_.places) + place_in_tile(outer, inner, tile_inner));
-                });
-            else
-                add_positions(r, rows, [&](int, int) { return rows.first; });
-            differentiate(r, inner0);
+            sum.add(r, r.scores, Steps::first_row(r) + r.group(), Steps::first_inner(r) + 2 * r.pair());
+            steps_.differentiate(r, inner0);
         });
         if constexpr (around_keys)
             gather(
@@ -186,99 +167,32 @@ private:
         block_.sync();
     }
 
-    /// The relative row at every place, and what is known of the tile's tokens.
-    constexpr void note_inner(int inner0, OffsetRange offsets, RowRange rows) {
-        block_.each([&](Lane& r) {
-            if (rows.count > 1)
-                for (int place = r.thread; place < tile_outer + tile_inner - 1; place += kThreads)
-                    block_.store(r, shared(layout_.places) + place,
-                                 static_cast<std::uint16_t>(row_at(place, inner0, offsets)));
-            for (int n = r.thread; n < tile_inner; n += kThreads) {
-                if constexpr (around_keys)
-                    note_query(r, n, inner0 + n);
-                else
-                    note_key(r, n, inner0 + n);
-            }
-        });
-    }
-    /// A place of pairs that do not exist gives the row of the nearest offset that does.
-    constexpr int row_at(int place, int inner0, OffsetRange offsets) const {
-        const int ahead = place - (tile_inner - 1) + outer0_ - inner0, offset = around_keys ? -ahead : ahead;
-        return side_.forward().line.row(larger(offsets.first, smaller(offsets.last, offset)));
-    }
-
     /// The block's rows times a tile's.
     template <class Out>
     constexpr void multiply(int outer, int inner, Out out) {
         load_left(outer);
-        block_.each([&](Lane& r) { unrolled<tile_inner / 8>([&](auto n) { clear(out(r)[n]); }); });
-        unrolled<tile_inner / 8>([&](auto n) {
+        block_.each([&](Lane& r) { unrolled<kInner / 8>([&](auto n) { clear(out(r)[n]); }); });
+        unrolled<kInner / 8>([&](auto n) {
             operands_.multiply(
-                shared(inner), [](Lane&) { return 8 * decltype(n)::value; },
+                shared(inner), [](Lane& r) { return Steps::first_inner(r) + 8 * decltype(n)::value; },
                 [](Lane & r) -> auto& { return r.a; }, [&](Lane & r) -> auto& { return out(r)[decltype(n)::value]; });
         });
     }
 
-    /// scores = scale (c2c + c2p + p2c).   row_of(outer, inner): the pair's relative row.
-    template <class RowOf>
-    constexpr void add_positions(Lane& r, RowRange rows, RowOf row_of) const {
-        const std::uint16_t *of_outer = shared(layout_.outer_table), *of_inner = shared(layout_.inner_table);
-        unrolled<tile_inner / 8>([&](auto n) {
-            unrolled<4>([&](auto e) {
-                const int outer = first_row(r) + r.group() + e / 2 * 8, inner = 8 * n + 2 * r.pair() + e % 2;
-                const int row = row_of(outer, inner);
-                float& score = r.scores[n][e];
-                score *= scale();
-                if (side_.outer_rows())
-                    score += tables_.at(r, of_outer + (outer * stride_ + row - sums_.reached().first));
-                if (side_.inner_rows()) score += tables_.at(r, of_inner + (inner * kInnerStride + row - rows.first));
-            });
-        });
+    constexpr PositionScores position_scores(const RowRange& rows) const {
+        return {side_.outer_rows() ? shared(layout_.outer_table) : nullptr,
+                stride_,
+                sums_.reached().first,
+                side_.inner_rows() ? shared(layout_.inner_table) : nullptr,
+                kInnerStride,
+                rows.first,
+                shared(layout_.places)};
     }
 
-    /// Scores and the probabilities' gradients become probabilities and the scores' gradients.
-    constexpr void differentiate(Lane& r, int inner0) const {
-        const ForwardArguments<Scalar>& forward = side_.forward();
-        const std::uint32_t key =
-            forward.dropout > 0 ? dropout_key(forward.seed, static_cast<std::uint32_t>(sample_ * forward.heads + head_))
-                                : 0;
-        unrolled<tile_inner / 8>([&](auto n) {
-            unrolled<2>([&](auto below) {
-                const int outer = first_row(r) + r.group() + 8 * below;
-                float kept[2] = {1, 1};
-                if (forward.dropout > 0) draw(kept, key, outer0_ + outer, inner0 + 8 * n + 2 * r.pair());
-                unrolled<2>([&](auto column) {
-                    const int inner = 8 * n + 2 * r.pair() + column;
-                    const int query = side_.query(outer, inner), at_key = side_.key(outer, inner);
-                    const bool visible = block_.load(r, shared<std::uint8_t>(layout_.visible) + at_key) != 0;
-                    const float log_sum = block_.load(r, shared<float>(layout_.log_sums) + query),
-                                delta = block_.load(r, shared<float>(layout_.deltas) + query);
-                    float &score = r.scores[n][2 * below + column], &grad = r.grads[n][2 * below + column];
-                    const float prob = visible ? block_.exp2(score - log_sum) : 0.0f;
-                    grad = prob * (grad * kept[column] - delta);
-                    score = prob * kept[column];
-                });
-            });
-        });
-    }
-
-    /// Dropout's factors of two neighbours: of one query's keys they share a draw.
-    constexpr void draw(float (&kept)[2], std::uint32_t key, int outer, int inner) const {
-        const float share = side_.forward().dropout;
-        if constexpr (around_keys) {
-            kept[0] = dropout_factor(key, share, inner, outer);
-            kept[1] = dropout_factor(key, share, inner + 1, outer);
-        } else {
-            const TwoNumbers random = dropout_numbers(key, outer, inner);
-            kept[0] = random.first < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-            kept[1] = random.second < dropout_threshold(share) ? 0.0f : 1 / (1 - share);
-        }
-    }
-
-    /// sums += factors [16, tile_inner] rows [tile_inner, width]: accumulators are left factors as they lie.
+    /// sums += factors [16, kInner] rows [kInner, width]: accumulators are left factors as they lie.
     template <class Of, class Sums>
     constexpr void gather(int rows, Of factors, Sums sums) {
-        unrolled<tile_inner / 16>([&](auto step) {
+        unrolled<kInner / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             block_.each([&](Lane& r) {
                 const auto& first = factors(r)[2 * kStep];
@@ -290,8 +204,8 @@ private:
             });
             unrolled<width / 16>([&](auto n) {
                 operands_.multiply_down(
-                    shared(rows), 16 * kStep, 16 * n, [](Lane& r) { return r.a[0]; },
-                    [&](Lane& r) { return &sums(r)[2 * decltype(n)::value]; });
+                    shared(rows), [](Lane& r) { return Steps::first_inner(r) + 16 * kStep; }, 16 * n,
+                    [](Lane& r) { return r.a[0]; }, [&](Lane& r) { return &sums(r)[2 * decltype(n)::value]; });
             });
         });
     }
@@ -299,7 +213,7 @@ private:
     /// 3. The scores' gradients by relative row.
     constexpr void sum_by_row(RowRange rows) {
         if (rows.count == 1)
-            sums_.add_row(rows.first);
+            sums_.add_row(rows.first, shared<float>(layout_.window));
         else
             sums_.add_places(shared<std::uint32_t>(layout_.window), shared(layout_.places));
     }
@@ -313,16 +227,32 @@ private:
     }
 
     constexpr void store() {
+        // Where the tokens were, nobody reads any more.
+        const HalfSums<width, kBands, Block> halves{block_, shared<float>(layout_.outer_tokens)},
+            of_values{block_, halves.sums + tile_outer * width};
+        static_assert((around_keys ? 2 : 1) * 4 * tile_outer * width <=
+                      2 * operand_stride(width) * (2 * tile_outer + 4 * tile_inner));
         block_.each([&](Lane& r) {
+            if (Steps::half(r) == 0) return;
+            halves.hand_over(r, r.d_tokens);
+            if constexpr (around_keys) of_values.hand_over(r, r.d_values);
+        });
+        block_.sync();
+        block_.each([&](Lane& r) {
+            if (Steps::half(r) != 0) return;
+            halves.take_over(r, r.d_tokens);
             store_rows(r, side_.d_outer(), r.d_tokens, side_.forward().scale);
-            if constexpr (around_keys) store_rows(r, side_.args.d_v, r.d_values, 1);
+            if constexpr (around_keys) {
+                of_values.take_over(r, r.d_values);
+                store_rows(r, side_.args.d_v, r.d_values, 1);
+            }
         });
     }
     template <class Numbers>
     constexpr void store_rows(const Lane& r, const Rows<Scalar>& rows, const Numbers& numbers, float factor) const {
         Scalar* to = ForwardArguments<Scalar>::at(rows, outer_, sample_, head_);
         unrolled<2>([&](auto below) {
-            const int outer = outer0_ + first_row(r) + r.group() + 8 * below;
+            const int outer = outer0_ + Steps::first_row(r) + r.group() + 8 * below;
             if (outer >= outer_.count) return;
             unrolled<width / 8>([&](auto n) {
                 block_.store_pair(to + outer * rows.row + 8 * n + 2 * r.pair(),
@@ -337,6 +267,7 @@ private:
     RowSums<Scalar, width, tile_inner, around_keys, kThreads, Block> sums_;
     const BackwardSide<Scalar, around_keys> side_;
     const BackwardLayout layout_;
+    const Steps steps_;
     int head_, sample_;
     Tokens outer_, inner_;
     int outer0_, stride_;

@@ -25,6 +25,7 @@ struct ForwardLane : LanePlace {
     float scores[tile_keys / 8][4] = {};
     float table[4] = {};
     float context[width / 8][4] = {};
+    float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
     float largest[2] = {}, tile_largest[2] = {}, sum[2] = {};
 };
 
@@ -86,7 +87,7 @@ private:
     /// 1. Every row of the table that the block reaches.
     constexpr void fill_row_table(RowRange reached) {
         reached_ = reached;
-        tables_.fill_of_block(
+        tables_.template fill_of_block<kWarps>(
             shared(layout_.row_table), row_stride_, shared(layout_.window),
             ForwardLayout::window_rows(tile_queries, tile_keys), table_of_head(args_.k_r, reached.first), reached.count,
             [](Lane & r) -> auto& { return r.q; });
@@ -149,7 +150,7 @@ private:
             block_.each([](Lane& r) { Steps::template pack_probabilities<decltype(step)::value>(r, r.a[0]); });
             unrolled<width / 16>([&](auto n) {
                 operands_.multiply_down(
-                    values, 16 * decltype(step)::value, 16 * n, [](Lane& r) { return r.a[0]; },
+                    values, [](Lane&) { return 16 * decltype(step)::value; }, 16 * n, [](Lane& r) { return r.a[0]; },
                     [](Lane& r) { return &r.context[2 * decltype(n)::value]; });
             });
         });

@@ -38,6 +38,7 @@ struct HopperLane : LanePlace {
     float scores[8][4] = {};              // pieces of the tables; then scores, and what the softmax makes of them
     float constant[4] = {};               // p2c of the next tile's keys with the one row that they reach
     float context[width / 8][4] = {};
+    float lift[2] = {};  // what the scores of a query lack, alike in the whole tile
     float largest[2] = {}, tile_largest[2] = {}, sum[2] = {};
 };
 
@@ -249,7 +250,8 @@ private:
             if (args_.q_r && !has_constants) fill_key_table(tile, number);
             copies_.wait_for_values(number);
             clear_absent_values(tile, copies_.values_of(number));
-            block_.sync();
+            // Where the constants were there and no key is missing, nobody has written anything since the last barrier.
+            if (!has_constants || !steps_.sees_all(tile)) block_.sync();
             // Everybody is done with these keys and this window.
             if (args_.q_r && !is_last) copies_.bring_window(next);
             copies_.bring_keys(number + Layout::kStages);

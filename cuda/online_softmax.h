@@ -24,13 +24,13 @@ constexpr void hide(Block& block, Lane& r, const std::uint8_t* visible) {
     });
 }
 
-/// Scores become exp2(score - maximum); sum and context shrink to the new maximum.
+/// Scores become exp2(score + lift - maximum); sum and context shrink to the new maximum.
 template <int width, int tile_keys, class Lane, class Block>
 constexpr void soften(Block& block) {
     block.each([&](Lane& r) {
-        unrolled<2>([&](auto side) { r.tile_largest[side] = r.largest[side]; });
-        unrolled<tile_keys / 8>([&](auto n) {
-            unrolled<2>([&](auto side) {
+        unrolled<2>([&](auto side) {
+            r.tile_largest[side] = kNothing;
+            unrolled<tile_keys / 8>([&](auto n) {
                 // Two and two: half as long a chain.
                 const float pair = block.larger(r.scores[n][2 * side], r.scores[n][2 * side + 1]);
                 r.tile_largest[side] = block.larger(r.tile_largest[side], pair);
@@ -41,8 +41,9 @@ constexpr void soften(Block& block) {
     block.quad_largest([](Lane& r) -> float& { return r.tile_largest[1]; });
     block.each([&](Lane& r) {
         unrolled<2>([&](auto side) {
-            const float now = r.tile_largest[side], base = now == kNothing ? 0.0f : now;  // no key so far
-            const float shrink = block.exp2(r.largest[side] - base);
+            const float now = block.larger(r.largest[side], r.tile_largest[side] + r.lift[side]);
+            const float seen = now == kNothing ? 0.0f : now;  // no key so far
+            const float shrink = block.exp2(r.largest[side] - seen), base = seen - r.lift[side];
             r.largest[side] = now;
             r.sum[side] *= shrink;
             unrolled<width / 8>([&](auto n) {

@@ -66,12 +66,12 @@ public:
         });
     }
 
-    /// c[16,8] and the next 8 columns += a[16,16] b[16,16] of a warp; b the rows from `first` and the columns from
+    /// c[16,8] and the next 8 columns += a[16,16] b[16,16] of a warp; b the rows from first(lane) and the columns from
     /// `column` on, as they lie.
-    template <class A, class C>
-    constexpr void multiply_down(const std::uint16_t* rows, int first, int column, A a, C c) {
+    template <class First, class A, class C>
+    constexpr void multiply_down(const std::uint16_t* rows, First first, int column, A a, C c) {
         block_.template load_matrices<true>([&](auto& r) {
-            const int matrix = r.lane() / 8, row = first + matrix % 2 * 8 + r.lane() % 8;
+            const int matrix = r.lane() / 8, row = first(r) + matrix % 2 * 8 + r.lane() % 8;
             return std::pair(rows + row * kStride + column + matrix / 2 * 8, &r.b[0]);
         });
         block_.template multiply<Scalar>([&](auto& r) { return Factors{a(r), r.b[0], r.b[1], c(r)[0]}; });

@@ -28,21 +28,25 @@ public:
     /// scale: of every score.
     constexpr PositionTables(Block& block, float scale) : block_(block), operands_(block), scale_(scale) {}
 
-    /// table[token, n] for the block's tokens, 16 a warp and left factors already, and the first `count` of the
-    /// relative rows, as many at a time as the window in shared memory holds.
-    template <class Left>
+    /// table[token, n] for the block's tokens, bands of 16 and left factors already, and the first `count` of the
+    /// relative rows, as many at a time as the window in shared memory holds.  Warps with the same band share the rows.
+    template <int bands, class Left>
     constexpr void fill_of_block(std::uint16_t* table, int stride, std::uint16_t* window, int window_rows,
                                  const Scalar* relative, int count, Left left) {
+        constexpr int kSharers = threads / 32 / bands;
         for (int first = 0; first < count; first += window_rows) {
-            const int here = smaller(window_rows, count - first);
-            operands_.copy(window, relative + static_cast<long long>(first) * width, width, round_up(here, 8), here);
+            const int here = smaller(window_rows, count - first), columns = round_up(here, 8);
+            operands_.copy(window, relative + static_cast<long long>(first) * width, width, columns, here);
             block_.arrive();
-            for (int column = 0; column < here; column += 8) {
+            for (int column = 0; column < columns; column += 8 * kSharers) {
+                const auto wished = [&](auto& r) { return column + 8 * (r.warp() / bands); };
                 block_.each([](auto& r) { clear(r.table); });
                 operands_.multiply(
-                    window, [&](auto&) { return column; }, left, [](auto& r) -> auto& { return r.table; });
+                    window, [&](auto& r) { return smaller(wished(r), columns - 8); }, left,
+                    [](auto& r) -> auto& { return r.table; });
                 block_.each([&](auto& r) {
-                    keep_piece(block_, r, r.table, scale_, table, stride, 16 * r.warp(), first + column);
+                    if (wished(r) < columns)
+                        keep_piece(block_, r, r.table, scale_, table, stride, r.warp() % bands * 16, first + wished(r));
                 });
             }
             block_.sync();
@@ -74,11 +78,6 @@ public:
                     keep_piece(block_, r, r.table, scale_, table, stride, r.warp() % kBands * 16, wished(r));
             });
         }
-    }
-
-    template <class Lane>
-    constexpr float at(const Lane& r, const std::uint16_t* place) const {
-        return half_at(block_, r, place);
     }
 
 private:

@@ -8,10 +8,13 @@
 namespace locus::cuda {
 
 /// A cell of the table holds a score until the last pair of its row has passed, and then the sum of their gradients:
-/// both are numbers of 16 bits.  A warp has 16 tokens; two lanes of a quad run along one each.
+/// both are numbers of 16 bits.  Two warps hold the gradients of a band of 16 tokens, each of one half of the tile's
+/// inner ones; one lane of every quad runs along a token, 8 tokens a warp.
 template <class Scalar, int width, int tile_inner, bool around_keys, int threads, class Block>
 class RowSums {
 public:
+    static constexpr int kBands = threads / 64, kTokens = 16 * kBands;
+
     constexpr explicit RowSums(Block& block) : block_(block), operands_(block) {}
 
     /// table: `stride` numbers apart, a column for each of the reached rows.
@@ -23,18 +26,25 @@ public:
     }
     constexpr RowRange reached() const { return reached_; }
 
-    /// The gradients in the lanes' registers, where all pairs of the tile share a row.
-    constexpr void add_row(int row) {
+    /// The gradients in the lanes' registers, where all pairs of the tile share a row.   halves: room for two sums of
+    /// every token.
+    constexpr void add_row(int row, float* halves) {
         block_.each([](auto& r) {
             clear(r.table);
-            unrolled<tile_inner / 8>([&](auto n) { unrolled<4>([&](auto e) { r.table[e / 2] += r.grads[n][e]; }); });
+            unrolled<tile_inner / 16>([&](auto n) { unrolled<4>([&](auto e) { r.table[e / 2] += r.grads[n][e]; }); });
         });
         block_.quad_sum([](auto& r) -> float& { return r.table[0]; });
         block_.quad_sum([](auto& r) -> float& { return r.table[1]; });
         block_.each([&](auto& r) {
-            if (has_token(r))
-                r.running.add(row - reached_.first, r.pair() == 0 ? r.table[0] : r.table[1], reached_.count,
-                              into_table(r));
+            if (r.pair() < 2)
+                block_.store(r, halves + r.warp() / kBands * kTokens + first_of_band(r) + r.group() + 8 * r.pair(),
+                             r.pair() == 0 ? r.table[0] : r.table[1]);
+        });
+        block_.sync();
+        block_.each([&](auto& r) {
+            if (!has_token(r)) return;
+            const float sum = block_.load(r, halves + token_of(r)) + block_.load(r, halves + kTokens + token_of(r));
+            r.running.add(row - reached_.first, sum, reached_.count, into_table(r));
         });
     }
 
@@ -42,10 +52,11 @@ public:
     constexpr void add_places(std::uint32_t* grads, const std::uint16_t* places) {
         constexpr int kStride = operand_stride(tile_inner) / 2;  // in pairs
         block_.each([&](auto& r) {
-            unrolled<tile_inner / 8>([&](auto n) {
+            const int first = r.warp() / kBands * tile_inner / 4;
+            unrolled<tile_inner / 16>([&](auto n) {
                 unrolled<2>([&](auto below) {
-                    const int outer = 16 * r.warp() + r.group() + 8 * below;
-                    block_.store(r, grads + outer * kStride + 4 * n + r.pair(),
+                    const int outer = first_of_band(r) + r.group() + 8 * below;
+                    block_.store(r, grads + outer * kStride + first + 4 * n + r.pair(),
                                  packed<Scalar>(r.grads[n][2 * below], r.grads[n][2 * below + 1]));
                 });
             });
@@ -72,15 +83,19 @@ public:
         block_.sync();
     }
 
-    /// d_tokens += sums times the reached relative rows, as many at a time as the window holds.
+    /// d_tokens += sums times the reached relative rows, as many at a time as the window holds, a multiple of 32; the
+    /// warps of a band share them.
     constexpr void multiply(std::uint16_t* window, int window_rows, const Scalar* relative) {
         for (int first = 0; first < reached_.count; first += window_rows) {
             const int count = smaller(window_rows, reached_.count - first);
             operands_.copy(window, relative + static_cast<long long>(first) * width, width, round_up(count, 16), count);
             block_.arrive();
-            for (int step = 0; step < count; step += 16) {
+            const int rows = round_up(count, 16);
+            for (int step = 0; step < rows; step += 32) {
+                // The last rows may be one warp's alone: where the other's would be there are no sums.
+                const auto wished = [&](auto& r) { return step + 16 * (r.warp() / kBands); };
                 block_.each([&](auto& r) {
-                    const int row = 16 * r.warp() + r.group(), column = first + step + 2 * r.pair();
+                    const int row = first_of_band(r) + r.group(), column = first + wished(r) + 2 * r.pair();
                     r.a[0][0] = two_sums(r, row, column);
                     r.a[0][1] = two_sums(r, row + 8, column);
                     r.a[0][2] = two_sums(r, row, column + 8);
@@ -88,8 +103,8 @@ public:
                 });
                 unrolled<width / 16>([&](auto n) {
                     operands_.multiply_down(
-                        window, step, 16 * n, [](auto& r) { return r.a[0]; },
-                        [](auto& r) { return &r.d_tokens[2 * decltype(n)::value]; });
+                        window, [&](auto& r) { return smaller(wished(r), rows - 16); }, 16 * n,
+                        [](auto& r) { return r.a[0]; }, [](auto& r) { return &r.d_tokens[2 * decltype(n)::value]; });
                 });
             }
             block_.sync();
@@ -99,8 +114,8 @@ public:
     /// Into global memory: so many tokens and columns, the first column that of relative row `first`.
     constexpr void store(Scalar* to, long long row, int tokens, int first, int columns) const {
         block_.each([&](auto& r) {
-            const int outer0 = 16 * r.warp();
-            for (int outer = outer0; outer < smaller(outer0 + 16, tokens); ++outer)
+            const int outer0 = 8 * r.warp();
+            for (int outer = outer0; outer < smaller(outer0 + 8, tokens); ++outer)
                 for (int column = 2 * r.lane(); column < columns; column += 64)
                     block_.store_pair(to + outer * row + column, two_sums(r, outer, column - (reached_.first - first)));
         });
@@ -109,11 +124,15 @@ public:
 private:
     template <class Lane>
     static constexpr bool has_token(const Lane& r) {
-        return r.pair() < 2;
+        return r.pair() == 0;
+    }
+    template <class Lane>
+    static constexpr int first_of_band(const Lane& r) {
+        return r.warp() % kBands * 16;
     }
     template <class Lane>
     static constexpr int token_of(const Lane& r) {
-        return 16 * r.warp() + r.group() + 8 * r.pair();
+        return 8 * r.warp() + r.group();
     }
     template <class Lane>
     constexpr auto into_table(Lane& r) const {

@@ -104,8 +104,14 @@ constexpr Scalar from_float(float x) {
 
 /// The same, but never beyond the greatest finite half: a score that large is one already.  NaN stays NaN.
 constexpr Half to_finite_half(float x) {
+#if defined(__CUDA_ARCH__)
+    Half narrow;
+    asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(x));
+    return narrow;
+#else
     constexpr float kGreatest = 65504;
     return from_float<Half>(x > kGreatest ? kGreatest : x < -kGreatest ? -kGreatest : x);
+#endif
 }
 
 /// Two neighbours in one register, the first in the lower half.

@@ -71,6 +71,22 @@ TEST_CASE("emulation: Hopper forward without a term, with hidden keys, with drop
     check_case<Half, 64, 128>({100, 130, 16, true, true, true, true, 0.25f});
 }
 
+TEST_CASE("emulation: Hopper forward of scores whose powers no float holds, near the diagonal and far from it",
+          "[emulation][hopper]") {
+    for (const ForwardCase& one : {ForwardCase{65, 513, 1}, ForwardCase{150, 150, 64}}) {
+        ForwardProblem<Half> made(one, 64);
+        made.args.scale = 16;
+        run_hopper<Half, 64, 64>(made.args);
+        const double largest = max_abs(made.v.wide);
+        int beyond = 0;
+        for (Index n = 0; n < made.batch * made.kHeads * one.queries * 64; ++n) {
+            const double found = cuda::to_float(made.context.data()[n]);
+            beyond += !(std::abs(found) <= largest * (1 + 0x1p-10));
+        }
+        CHECK(beyond == 0);
+    }
+}
+
 TEST_CASE("emulation: Hopper forward of packed samples, none of which shows in another", "[emulation][hopper]") {
     ForwardCase one{130, 130, 16, true};
     one.lengths = {5, 0, 64, 130, 70, 1};

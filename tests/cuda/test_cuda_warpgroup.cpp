@@ -126,6 +126,27 @@ TEST_CASE("emulation: products of described boxes are matrix products", "[emulat
             return sum;
         });
     }
+    SECTION("the first product of a sum, whatever stood there") {
+        bench.block.each([](Lane& r) { std::fill_n(r.scores[0], 4, 7.0f); });
+        bench.block.fence_registers();
+        const auto channels = [&](int step) {
+            return [&bench, step](Lane& r) {
+                return Bench::Block::SharedFactors{
+                    cuda::advanced(cuda::rows_descriptor(bench.block.address(0)), step * cuda::kStepOfChannels),
+                    cuda::advanced(cuda::rows_descriptor(bench.block.address(kBox)), step * cuda::kStepOfChannels),
+                    r.scores};
+            };
+        };
+        bench.block.multiply_shared<Half, 8, false>(channels(1));
+        bench.block.multiply_shared<Half, 8, true>(channels(2));
+        bench.block.commit_products();
+        bench.block.wait_for_products<0>();
+        bench.check<8>([](int i, int j) {
+            float sum = 0;
+            for (int k = 16; k < 48; ++k) sum += Bench::number(50 + i, k) * Bench::number(3 + j, k);
+            return sum;
+        });
+    }
     bench.block.check_end();
 }
 

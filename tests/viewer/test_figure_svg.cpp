@@ -127,7 +127,8 @@ TEST_CASE("svg: a zoomed matrix begins in the middle of a cell and stays in its 
     log.marks.push_back(mark(ImageMark{{{100, 50}, {200, 150}}, {0.1f, 0.1f}, {0.6f, 0.6f}}));
     SvgSetup setup = plain();
     setup.cells = [&](const ImageMark&) { return CellPicture{gradient(3, 3), 0.5, 0.25, 2, 2}; };
-    const auto rects = parsed(svg_of(log, setup)).select_nodes("//g[@class='cells']/rect");
+    const auto picture = parsed(svg_of(log, setup));
+    const auto rects = picture.select_nodes("//g[@class='cells']/rect");
     REQUIRE(rects.size() == 9);
     CHECK(rects[0].node().attribute("x").as_double() == 100);
     CHECK(rects[0].node().attribute("width").as_double() == 25);
@@ -213,7 +214,8 @@ TEST_CASE("svg: words stand upwards, in the face and at the size that they were 
     log.marks.push_back(mark(TextMark{"Title", {{20, 60}, {60, 80}}, {20, 75}, 17, Face::title, false}));
     SvgSetup setup = plain();
     setup.units = 2;
-    const auto texts = parsed(svg_of(log, setup)).select_nodes("//text");
+    const auto picture = parsed(svg_of(log, setup));
+    const auto texts = picture.select_nodes("//text");
     REQUIRE(texts.size() == 3);
     CHECK(texts[0].node().attribute("transform").value() == std::string("rotate(-90 33 160)"));
     CHECK(texts[0].node().attribute("textLength").as_double() == 60);
@@ -270,7 +272,8 @@ TEST_CASE("svg: a shape that reaches out of its clip is cut, a line beside it is
     const auto line = [&](ImVec2 from, ImVec2 to) {
         FrameLog log;
         log.marks.push_back(mark(LineMark{{from, to}, 1}, clip));
-        const pugi::xml_node drawn = parsed(svg_of(log, plain())).select_node("//line").node();
+        const auto picture = parsed(svg_of(log, plain()));
+        const pugi::xml_node drawn = picture.select_node("//line").node();
         std::string ends;
         for (const char* end : {"x1", "y1", "x2", "y2"})
             ends += (ends.empty() ? "" : " ") + std::string(drawn.attribute(end).value());
