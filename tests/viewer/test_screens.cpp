@@ -87,6 +87,20 @@ std::vector<Shot> take_shots(const TemporaryFolder& folder) {
     return shots;
 }
 
+/// Turns to every page at every size that has to fit; f(actions, what that is called) adds what is done there.
+template <class F>
+Json at_every_size(F f) {
+    Json actions = Json::array();
+    for (const Screen& screen : kFitting) {
+        append(actions, look_at(screen));
+        for (const std::string& page : pages()) {
+            actions.push_back({{"page", page}});
+            f(actions, page + ", " + name_of(screen));
+        }
+    }
+    return actions;
+}
+
 /// `printed`: a line of faults for each of the looks.
 void check_no_faults(const std::string& printed, const std::vector<std::string>& looks) {
     std::istringstream lines(printed);
@@ -159,16 +173,11 @@ TEST_CASE("screens: golden pictures are renewed", "[.][renew-screens]") {
 TEST_CASE("screens: nothing is cut off and nothing overlaps, at any size", "[viewer][screens][layout]") {
     if (skipped()) return;
     const TemporaryFolder folder;
-    Json actions = Json::array();
     std::vector<std::string> looks;
-    for (const Screen& screen : kFitting) {
-        append(actions, look_at(screen));
-        for (const std::string& page : pages()) {
-            looks.push_back(page + ", " + name_of(screen));
-            actions.push_back({{"page", page}});
-            actions.push_back({{"print", "faults"}});
-        }
-    }
+    const Json actions = at_every_size([&](Json& here, const std::string& look) {
+        looks.push_back(look);
+        here.push_back({{"print", "faults"}});
+    });
     check_no_faults(play(folder, actions), looks);
     CHECK(looks.size() >= 35);
 }
@@ -177,18 +186,13 @@ TEST_CASE("screens: the key sheet, the palette and the export sheet fit, on ever
           "[viewer][screens][layout]") {
     if (skipped()) return;
     const TemporaryFolder folder;
-    Json actions = Json::array();
     std::vector<std::string> looks;
-    for (const Screen& screen : kFitting) {
-        append(actions, look_at(screen));
-        for (const std::string& page : pages()) {
-            actions.push_back({{"page", page}});
-            for (const char* key : {"?", "Ctrl+P", "Ctrl+E"}) {
-                looks.push_back(page + " after " + key + ", " + name_of(screen));
-                append(actions, Json::array({{{"key", key}}, {{"print", "faults"}}, {{"key", "Escape"}}}));
-            }
+    const Json actions = at_every_size([&](Json& here, const std::string& look) {
+        for (const char* key : {"?", "Ctrl+P", "Ctrl+E"}) {
+            looks.push_back(look + ", after " + key);
+            append(here, Json::array({{{"key", key}}, {{"print", "faults"}}, {{"key", "Escape"}}}));
         }
-    }
+    });
     check_no_faults(play(folder, actions), looks);
 }
 
