@@ -102,7 +102,8 @@ constexpr Scalar from_float(float x) {
     return Narrow<Scalar>::round(x);
 }
 
-/// The same, but never beyond the greatest finite half: a score that large is one already.  NaN stays NaN.
+/// The same, but never beyond the greatest finite half: a score that large is one already.  NaN stays NaN (PTX ISA 9.0,
+/// "cvt", .satfinite).
 constexpr Half to_finite_half(float x) {
 #if defined(__CUDA_ARCH__)
     Half narrow;

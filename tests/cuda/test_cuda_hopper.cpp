@@ -73,18 +73,19 @@ TEST_CASE("emulation: Hopper forward without a term, with hidden keys, with drop
 
 TEST_CASE("emulation: Hopper forward of scores whose powers no float holds, near the diagonal and far from it",
           "[emulation][hopper]") {
-    for (const ForwardCase& one : {ForwardCase{65, 513, 1}, ForwardCase{150, 150, 64}}) {
-        ForwardProblem<Half> made(one, 64);
-        made.args.scale = 16;
-        run_hopper<Half, 64, 64>(made.args);
-        const double largest = max_abs(made.v.wide);
-        int beyond = 0;
-        for (Index n = 0; n < made.batch * made.kHeads * one.queries * 64; ++n) {
-            const double found = cuda::to_float(made.context.data()[n]);
-            beyond += !(std::abs(found) <= largest * (1 + 0x1p-10));
+    for (const ForwardCase& one : {ForwardCase{65, 513, 1}, ForwardCase{150, 150, 64}})
+        for (const float scale : {16.0f, 4096.0f}) {  // the latter's position scores are beyond halves
+            ForwardProblem<Half> made(one, 64);
+            made.args.scale = scale;
+            run_hopper<Half, 64, 64>(made.args);
+            const double largest = max_abs(made.v.wide);
+            int beyond = 0;
+            for (Index n = 0; n < made.batch * made.kHeads * one.queries * 64; ++n) {
+                const double found = cuda::to_float(made.context.data()[n]);
+                beyond += !(std::abs(found) <= largest * (1 + 0x1p-10));
+            }
+            CHECK(beyond == 0);
         }
-        CHECK(beyond == 0);
-    }
 }
 
 TEST_CASE("emulation: Hopper forward of packed samples, none of which shows in another", "[emulation][hopper]") {
