@@ -26,6 +26,7 @@
 // sources are in hopper_operands.h.
 #include "cuda/forward_steps.h"
 #include "cuda/hopper_copies.h"
+#include "cuda/hopper_tables.h"
 
 namespace locus::cuda {
 
@@ -59,7 +60,8 @@ public:
           args_(args),
           layout_(Layout::of(tile_queries, width, capacity, args.k_r != nullptr, args.q_r != nullptr)),
           copies_(block, args, maps, layout_, steps_.i0, head, sample),
-          row_stride_(row_table_stride(round_up(capacity, 8))) {}
+          products_(block),
+          tables_(block, layout_, steps_.scale(), capacity, args.k_r != nullptr, args.q_r != nullptr) {}
 
     constexpr void run() {
         const int queries = steps_.query_tokens.count, keys = steps_.key_tokens.count;
@@ -73,7 +75,8 @@ public:
             }
             load_queries();
             if (args_.k_r)
-                fill_row_table(args_.line.reached_by(offsets_of_block(steps_.i0, tile_queries, queries, keys)));
+                tables_.template fill_of_block<Lane>(
+                    copies_, args_.line.reached_by(offsets_of_block(steps_.i0, tile_queries, queries, keys)));
             const ForwardTile first = steps_.tile_at(0);
             if (args_.q_r) copies_.bring_window(first);
             copies_.wait_for_keys(0);
@@ -87,11 +90,8 @@ public:
 
 private:
     using Steps = ForwardSteps<Scalar, width, tile_queries, kTileKeys, Block>;
-    using Held = typename Block::HeldFactors;
-    using Shared = typename Block::SharedFactors;
     using Copies = HopperCopies<Scalar, width, tile_queries, Block>;
-    static constexpr int kBox = Copies::kBox, kPanel = Copies::kPanel, kPanels = Copies::kPanels;
-    static constexpr int kKeyStride = Layout::key_stride(tile_queries);
+    static constexpr int kPanel = Copies::kPanel, kPanels = Copies::kPanels;
 
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
 
@@ -112,109 +112,9 @@ private:
         block_.sync();
     }
 
-    // Products.
-
-    /// 1. Every row of the table that the block reaches.
-    constexpr void fill_row_table(RowRange reached) {
-        reached_ = reached;
-        const int boxes = Layout::boxes_of(reached.count);
-        for (int n = 0; n < smaller(boxes, Copies::kSlots); ++n) copies_.bring_rows(reached.first, n);
-        for (int n = 0; n < boxes; ++n) {
-            copies_.wait_for_slot(n);
-            block_.fence_registers();
-            multiply_queries(
-                copies_.slot(n), [](Lane & r) -> auto& { return r.scores; });
-            block_.template wait_for_products<0>();
-            block_.each([&](Lane& r) {
-                unrolled<8>([&](auto c) {
-                    const int column = n * Layout::kBoxRows + 8 * c;
-                    if (column < reached.count)
-                        keep_piece(block_, r, r.scores[c], steps_.scale(), shared(layout_.row_table), row_stride_,
-                                   16 * r.warp(), column);
-                });
-            });
-            block_.sync();
-            if (n + Copies::kSlots < boxes) copies_.bring_rows(reached.first, n + Copies::kSlots);
-        }
-    }
-
-    /// c[64, 64] = queries of the warpgroup times the 64 rows of a box, as a group of products.
-    template <class C>
-    constexpr void multiply_queries(int box, C c) {
-        unrolled<width / 16>([&](auto step) {
-            constexpr int kStep = decltype(step)::value;
-            const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
-            block_.template multiply_held<Scalar, false, (kStep > 0)>([&](Lane& r) {
-                return Held{r.q[kStep], rows, c(r)};
-            });
-        });
-        block_.commit_products();
-    }
-    static constexpr int channels_of_step(int step) {
-        return 16 * step / kPanelChannels * kPanel + 16 * step % kPanelChannels / 16 * kStepOfChannels;
-    }
-
     constexpr void ask_for_scores(int number) {
-        multiply_queries(
+        products_.multiply_queries(
             copies_.keys_of(number), [](Lane & r) -> auto& { return r.asked; });
-    }
-
-    /// 2. p2c of the keys of tile `number`.
-    constexpr void fill_key_table(const ForwardTile& tile, int number) {
-        const int keys = copies_.keys_of(number);
-        copies_.wait_for_window();
-        if (tile.rows.count == 1) {
-            block_.fence_registers();
-            ask_for_constants(number);
-            block_.template wait_for_products<0>();
-            keep_constants(number);
-            return;
-        }
-        // The boxes of the window are shared out among the warpgroups.  All multiply; where there are fewer boxes some
-        // do what another does, and keep nothing.
-        const int boxes = Layout::boxes_of(tile.rows.count);
-        for (int first = 0; first < boxes; first += kWarpgroups) {
-            block_.fence_registers();
-            multiply_keys<64>(
-                keys, [&](Lane& r) { return kBox * smaller(first + block_.warpgroup(r), boxes - 1); },
-                [](Lane & r) -> auto& { return r.scores; });
-            block_.template wait_for_products<0>();
-            block_.each([&](Lane& r) {
-                unrolled<8>([&](auto c) {
-                    const int column = Layout::kBoxRows * (first + block_.warpgroup(r)) + 8 * c;
-                    if (column < tile.rows.count) keep_keys(r, r.scores[c], column);
-                });
-            });
-        }
-    }
-    /// Of a tile that reaches one row.  Every warpgroup multiplies 8 columns, of which the first is used.
-    constexpr void ask_for_constants(int number) {
-        multiply_keys<8>(
-            copies_.keys_of(number), [](Lane&) { return 0; }, [](Lane& r) { return &r.constant; });
-    }
-    /// They alternate between two places: somebody may still read those of the tile before.
-    static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
-    constexpr void keep_constants(int number) {
-        block_.each([&](Lane& r) {
-            if (block_.warpgroup(r) == 0) keep_keys(r, r.constant, column_of_constants(number));
-        });
-    }
-    /// c[64, columns] = the tile's keys times rows of the window, from its byte `first` on, as a group of products.
-    template <int columns, class First, class C>
-    constexpr void multiply_keys(int keys, First first, C c) {
-        unrolled<width / 16>([&](auto step) {
-            constexpr int kStep = decltype(step)::value;
-            const std::uint64_t left = rows_descriptor(block_.address(keys)),
-                                right = rows_descriptor(block_.address(copies_.slot(0)));
-            block_.template multiply_shared<Scalar, columns, (kStep > 0)>([&](Lane& r) {
-                return Shared{advanced(left, channels_of_step(kStep)),
-                              advanced(right, first(r) + channels_of_step(kStep)), c(r)};
-            });
-        });
-        block_.commit_products();
-    }
-    constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
-        keep_piece(block_, r, piece, steps_.scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
     }
 
     /// Probabilities as left factors.
@@ -222,20 +122,6 @@ private:
         block_.each([](Lane& r) {
             unrolled<4>([&](auto step) { Steps::template pack_probabilities<decltype(step)::value>(r, r.p[step]); });
         });
-    }
-
-    /// context += probabilities values.
-    constexpr void gather_values(int values) {
-        unrolled<kTileKeys / 16>([&](auto step) {
-            unrolled<kPanels>([&](auto panel) {
-                const std::uint64_t channels =
-                    advanced(channels_descriptor(block_.address(values)), panel * kPanel + step * kStepOfRows);
-                block_.template multiply_held<Scalar, true, true>([&](Lane& r) {
-                    return Held{r.p[decltype(step)::value], channels, r.context + 8 * panel};
-                });
-            });
-        });
-        block_.commit_products();
     }
 
     // 2. Tiles of keys.
@@ -247,7 +133,7 @@ private:
             const ForwardTile next = is_last ? tile : steps_.tile_at(tile.j0 + kTileKeys);
             std::uint8_t* visible = block_.template shared<std::uint8_t>(layout_.visible);
             steps_.note_places(tile, shared(layout_.places), visible);
-            if (args_.q_r && !has_constants) fill_key_table(tile, number);
+            if (args_.q_r && !has_constants) tables_.template fill_of_tile<Lane>(copies_, tile.rows, number);
             copies_.wait_for_values(number);
             clear_absent_values(tile, copies_.values_of(number));
             // Where the constants were there and no key is missing, nobody has written anything since the last barrier.
@@ -255,8 +141,9 @@ private:
             // Everybody is done with these keys and this window.
             if (args_.q_r && !is_last) copies_.bring_window(next);
             copies_.bring_keys(number + Layout::kStages);
+            const PositionScores scores = tables_.scores(tile.rows, number, shared(layout_.places));
             block_.each([&](Lane& r) {
-                steps_.add_positions(r, r.asked, tile, position_scores(tile, number));
+                steps_.add_positions(r, r.asked, tile, scores);
                 if (!steps_.sees_all(tile)) hide<kTileKeys>(block_, r, visible);
             });
             // Both reach the same row alone: it stays in the window, and nobody reads the whole key table.
@@ -280,13 +167,13 @@ private:
     constexpr void ask_beside_softmax(int number) {
         block_.fence_registers();
         ask_for_scores(number + 1);
-        if constexpr (with_constants) ask_for_constants(number + 1);
+        if constexpr (with_constants) tables_.template ask_for_constants<Lane>(copies_, number + 1);
         soften<width, kTileKeys, Lane>(block_);
         pack();
         block_.fence_registers();
-        gather_values(copies_.values_of(number));
+        products_.template gather_values<Lane>(copies_.values_of(number));
         block_.template wait_for_products<0>();
-        if constexpr (with_constants) keep_constants(number + 1);
+        if constexpr (with_constants) tables_.template keep_constants<Lane>(number + 1);
     }
 
     /// The same one after the other: random numbers are drawn in loops, and the last tile has no next.
@@ -296,11 +183,11 @@ private:
         pack();
         if (is_last) {
             block_.fence_registers();
-            gather_values(copies_.values_of(number));
+            products_.template gather_values<Lane>(copies_.values_of(number));
             block_.template wait_for_products<0>();
         } else {
             block_.fence_registers();
-            gather_values(copies_.values_of(number));
+            products_.template gather_values<Lane>(copies_.values_of(number));
             ask_for_scores(number + 1);
             block_.template wait_for_products<0>();
         }
@@ -320,24 +207,13 @@ private:
         block_.fence_copies();
     }
 
-    constexpr PositionScores position_scores(const ForwardTile& tile, int number) const {
-        const int constants = tile.rows.count == 1 ? column_of_constants(number) : 0;
-        return {args_.k_r ? shared(layout_.row_table) : nullptr,
-                row_stride_,
-                reached_.first,
-                args_.q_r ? shared(layout_.key_table) + constants : nullptr,
-                kKeyStride,
-                tile.rows.first,
-                shared(layout_.places)};
-    }
-
     Block& block_;
     Steps steps_;
     const ForwardArguments<Scalar>& args_;
     const HopperLayout layout_;
     Copies copies_;
-    int row_stride_;
-    RowRange reached_{0, 1};
+    HopperFactors<Scalar, width, Block> products_;
+    HopperTables<Scalar, width, tile_queries, Block> tables_;
 };
 
 }  // namespace locus::cuda
