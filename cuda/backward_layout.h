@@ -17,7 +17,8 @@ constexpr int inner_table_stride(int rows, bool rising) {
 struct BackwardLayout {
     int outer_tokens, outer_values;
     int inner_tokens, inner_values;  // two tiles each: one is used while the next arrives
-    int window;                      // rows of a relative table; later in a tile, the gradients of its scores
+    int window;                      // rows of a relative table; later in a tile, the gradients of its scores, or the
+                                     // two halves of their sums by row
     int outer_table;  // position scores of the block's tokens with every row they reach, and cell by cell, as the last
                       // pair of a row has passed, the sum of its pairs' gradients
     int inner_table;  // position scores of a tile's tokens with every row of the window

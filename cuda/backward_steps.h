@@ -22,15 +22,11 @@ public:
     /// Where in the tile a lane's warp begins.
     template <class Lane>
     static constexpr int first_row(const Lane& r) {
-        return r.warp() % kBands * 16;
-    }
-    template <class Lane>
-    static constexpr int half(const Lane& r) {
-        return r.warp() / kBands;
+        return 16 * r.band(kBands);
     }
     template <class Lane>
     static constexpr int first_inner(const Lane& r) {
-        return half(r) * kInner;
+        return r.sharer(kBands) * kInner;
     }
 
     /// What is known of the block's own tokens.

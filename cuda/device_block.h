@@ -95,9 +95,7 @@ public:
     template <class F>
     __device__ void quad_largest(F f) {
         float& value = f(lane_);
-        for (int step = 1; step <= 2; step *= 2) {
-            value = larger(value, __shfl_xor_sync(0xffffffffu, value, step));
-        }
+        for (int step = 1; step <= 2; step *= 2) value = larger(value, __shfl_xor_sync(0xffffffffu, value, step));
     }
     template <class F>
     __device__ void quad_sum(F f) {

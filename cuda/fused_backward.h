@@ -233,13 +233,13 @@ private:
         static_assert((around_keys ? 2 : 1) * 4 * tile_outer * width <=
                       2 * operand_stride(width) * (2 * tile_outer + 4 * tile_inner));
         block_.each([&](Lane& r) {
-            if (Steps::half(r) == 0) return;
+            if (r.sharer(kBands) == 0) return;
             halves.hand_over(r, r.d_tokens);
             if constexpr (around_keys) of_values.hand_over(r, r.d_values);
         });
         block_.sync();
         block_.each([&](Lane& r) {
-            if (Steps::half(r) != 0) return;
+            if (r.sharer(kBands) != 0) return;
             halves.take_over(r, r.d_tokens);
             store_rows(r, side_.d_outer(), r.d_tokens, side_.forward().scale);
             if constexpr (around_keys) {

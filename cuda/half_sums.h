@@ -28,7 +28,7 @@ private:
     /// Number after number, those of all lanes side by side.
     template <class Lane>
     static constexpr int place_of(const Lane& r, int number) {
-        return (number * bands + r.warp() % bands) * 32 + r.lane();
+        return (number * bands + r.band(bands)) * 32 + r.lane();
     }
 };
 

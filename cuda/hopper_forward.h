@@ -61,7 +61,7 @@ public:
           layout_(Layout::of(tile_queries, width, capacity, args.k_r != nullptr, args.q_r != nullptr)),
           copies_(block, args, maps, layout_, steps_.i0, head, sample),
           products_(block),
-          tables_(block, layout_, steps_.scale(), capacity, args.k_r != nullptr, args.q_r != nullptr) {}
+          tables_(block, args, layout_, capacity) {}
 
     constexpr void run() {
         const int queries = steps_.query_tokens.count, keys = steps_.key_tokens.count;

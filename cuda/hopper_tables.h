@@ -12,15 +12,13 @@ class HopperTables {
 public:
     using Layout = HopperLayout;
 
-    /// scale: of every score; capacity: table rows for which there is room; c2p, p2c: the terms that there are.
-    constexpr HopperTables(Block& block, const Layout& layout, float scale, int capacity, bool c2p, bool p2c)
+    /// capacity: table rows for which there is room.
+    constexpr HopperTables(Block& block, const ForwardArguments<Scalar>& args, const Layout& layout, int capacity)
         : block_(block),
           products_(block),
+          args_(args),
           layout_(layout),
-          scale_(scale),
-          row_stride_(row_table_stride(round_up(capacity, 8))),
-          c2p_(c2p),
-          p2c_(p2c) {}
+          row_stride_(row_table_stride(round_up(capacity, 8))) {}
 
     /// 1. Every row of the table that the block reaches.
     template <class Lane, class Copies>
@@ -38,7 +36,7 @@ public:
                 unrolled<8>([&](auto c) {
                     const int column = n * Layout::kBoxRows + 8 * c;
                     if (column < reached.count)
-                        keep_piece(block_, r, r.scores[c], scale_, shared(layout_.row_table), row_stride_,
+                        keep_piece(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
                                    16 * r.warp(), column);
                 });
             });
@@ -92,10 +90,10 @@ public:
     /// places: the relative row of every place of tile `number`, which reaches those rows.
     constexpr PositionScores scores(const RowRange& rows, int number, const std::uint16_t* places) const {
         const int constants = rows.count == 1 ? column_of_constants(number) : 0;
-        return {c2p_ ? shared(layout_.row_table) : nullptr,
+        return {args_.k_r ? shared(layout_.row_table) : nullptr,
                 row_stride_,
                 reached_.first,
-                p2c_ ? shared(layout_.key_table) + constants : nullptr,
+                args_.q_r ? shared(layout_.key_table) + constants : nullptr,
                 kKeyStride,
                 rows.first,
                 places};
@@ -105,20 +103,20 @@ private:
     static constexpr int kKeyStride = Layout::key_stride(tile_queries), kBox = Layout::box_bytes(width),
                          kWarpgroups = tile_queries / 64;
 
+    constexpr float scale() const { return args_.scale * kLog2e; }
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
     /// They alternate between two places: somebody may still read those of the tile before.
     static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
     template <class Lane>
     constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
-        keep_piece(block_, r, piece, scale_, shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
+        keep_piece(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
     }
 
     Block& block_;
     HopperFactors<Scalar, width, Block> products_;
+    const ForwardArguments<Scalar>& args_;
     const Layout layout_;
-    float scale_;
     int row_stride_;
-    bool c2p_, p2c_;
     RowRange reached_{0, 1};
 };
 

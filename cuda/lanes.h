@@ -21,6 +21,10 @@ struct LanePlace {
     constexpr int lane() const { return thread % 32; }
     constexpr int group() const { return lane() / 4; }
     constexpr int pair() const { return lane() % 4; }
+
+    /// Where several warps share each of so many bands of rows: the warp's band, and which of its sharers it is.
+    constexpr int band(int bands) const { return warp() % bands; }
+    constexpr int sharer(int bands) const { return warp() / bands; }
 };
 
 constexpr void clear(float (&c)[4]) { c[0] = c[1] = c[2] = c[3] = 0; }

@@ -39,14 +39,14 @@ public:
             operands_.copy(window, relative + static_cast<long long>(first) * width, width, columns, here);
             block_.arrive();
             for (int column = 0; column < columns; column += 8 * kSharers) {
-                const auto wished = [&](auto& r) { return column + 8 * (r.warp() / bands); };
+                const auto wished = [&](auto& r) { return column + 8 * (r.sharer(bands)); };
                 block_.each([](auto& r) { clear(r.table); });
                 operands_.multiply(
                     window, [&](auto& r) { return smaller(wished(r), columns - 8); }, left,
                     [](auto& r) -> auto& { return r.table; });
                 block_.each([&](auto& r) {
                     if (wished(r) < columns)
-                        keep_piece(block_, r, r.table, scale_, table, stride, r.warp() % bands * 16, first + wished(r));
+                        keep_piece(block_, r, r.table, scale_, table, stride, 16 * r.band(bands), first + wished(r));
                 });
             }
             block_.sync();
@@ -62,20 +62,20 @@ public:
         static_assert(kWarps % kBands == 0, "the relative rows are shared out among the warps");
         unrolled<width / 16>([&](auto step) {
             operands_.load_left(
-                tokens, [](auto& r) { return r.warp() % kBands * 16; },
+                tokens, [](auto& r) { return 16 * r.band(kBands); },
                 step, [&](auto& r) -> auto& { return left(r)[decltype(step)::value]; });
         });
         // Every warp makes the same number of rounds; in the last one some repeat a piece, and keep nothing.
         const int columns = round_up(count, 8), rounds = (columns / 8 + kSharers - 1) / kSharers;
         for (int round = 0; round < rounds; ++round) {
-            const auto wished = [&](auto& r) { return 8 * (round * kSharers + r.warp() / kBands); };
+            const auto wished = [&](auto& r) { return 8 * (round * kSharers + r.sharer(kBands)); };
             block_.each([](auto& r) { clear(r.table); });
             operands_.multiply(
                 window, [&](auto& r) { return smaller(wished(r), columns - 8); }, left,
                 [](auto& r) -> auto& { return r.table; });
             block_.each([&](auto& r) {
                 if (wished(r) < columns)
-                    keep_piece(block_, r, r.table, scale_, table, stride, r.warp() % kBands * 16, wished(r));
+                    keep_piece(block_, r, r.table, scale_, table, stride, 16 * r.band(kBands), wished(r));
             });
         }
     }

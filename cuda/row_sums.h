@@ -37,7 +37,7 @@ public:
         block_.quad_sum([](auto& r) -> float& { return r.table[1]; });
         block_.each([&](auto& r) {
             if (r.pair() < 2)
-                block_.store(r, halves + r.warp() / kBands * kTokens + first_of_band(r) + r.group() + 8 * r.pair(),
+                block_.store(r, halves + r.sharer(kBands) * kTokens + 16 * r.band(kBands) + r.group() + 8 * r.pair(),
                              r.pair() == 0 ? r.table[0] : r.table[1]);
         });
         block_.sync();
@@ -52,10 +52,10 @@ public:
     constexpr void add_places(std::uint32_t* grads, const std::uint16_t* places) {
         constexpr int kStride = operand_stride(tile_inner) / 2;  // in pairs
         block_.each([&](auto& r) {
-            const int first = r.warp() / kBands * tile_inner / 4;
+            const int first = r.sharer(kBands) * tile_inner / 4;
             unrolled<tile_inner / 16>([&](auto n) {
                 unrolled<2>([&](auto below) {
-                    const int outer = first_of_band(r) + r.group() + 8 * below;
+                    const int outer = 16 * r.band(kBands) + r.group() + 8 * below;
                     block_.store(r, grads + outer * kStride + first + 4 * n + r.pair(),
                                  packed<Scalar>(r.grads[n][2 * below], r.grads[n][2 * below + 1]));
                 });
@@ -93,9 +93,9 @@ public:
             const int rows = round_up(count, 16);
             for (int step = 0; step < rows; step += 32) {
                 // The last rows may be one warp's alone: where the other's would be there are no sums.
-                const auto wished = [&](auto& r) { return step + 16 * (r.warp() / kBands); };
+                const auto wished = [&](auto& r) { return step + 16 * (r.sharer(kBands)); };
                 block_.each([&](auto& r) {
-                    const int row = first_of_band(r) + r.group(), column = first + wished(r) + 2 * r.pair();
+                    const int row = 16 * r.band(kBands) + r.group(), column = first + wished(r) + 2 * r.pair();
                     r.a[0][0] = two_sums(r, row, column);
                     r.a[0][1] = two_sums(r, row + 8, column);
                     r.a[0][2] = two_sums(r, row, column + 8);
@@ -125,10 +125,6 @@ private:
     template <class Lane>
     static constexpr bool has_token(const Lane& r) {
         return r.pair() == 0;
-    }
-    template <class Lane>
-    static constexpr int first_of_band(const Lane& r) {
-        return r.warp() % kBands * 16;
     }
     template <class Lane>
     static constexpr int token_of(const Lane& r) {
