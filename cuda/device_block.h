@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 
 namespace locus::cuda {
 

@@ -1,9 +1,9 @@
 #pragma once
-// The device as a place (cuda/place.h).  For .cu files only.
+// The device as a place (cuda/reference/backend.h).  For .cu files only.
 #include <cstring>
 
 #include "cuda/device.h"
-#include "cuda/place.h"
+#include "cuda/reference/backend.h"
 
 namespace locus::cuda {
 

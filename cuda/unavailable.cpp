@@ -1,12 +1,12 @@
 // The same functions in a build without CUDA: each says so.  The twins of the terms are in unavailable_twins.cpp.
-#include "cuda/cublas.h"
-#include "cuda/deberta_blocks.h"
-#include "cuda/fused.h"
-#include "cuda/fused_timing.h"
-#include "cuda/ladder/rungs.h"
-#include "cuda/products.h"
+#include "cuda/encoder/cublas.h"
+#include "cuda/encoder/encoder.h"
+#include "cuda/fused/fused.h"
+#include "cuda/fused/fused_timing.h"
+#include "cuda/fused/timed_problem.h"
+#include "cuda/ladder/kernel_versions.h"
+#include "cuda/reference/products.h"
 #include "cuda/runtime.h"
-#include "cuda/timed_problem.h"
 
 namespace locus::cuda {
 
@@ -26,16 +26,18 @@ std::string device_name() { return ""; }
 TimedKernel time_fused_forward(const TimedShape&, FusedPrecision, int, ForwardPath) { refuse(); }
 TimedKernel time_fused_backward(const TimedShape&, FusedPrecision, int) { refuse(); }
 double device_bandwidth() { refuse(); }
-Tensor<float> climb(Rung, const FusedInput&, const BucketLine&) { refuse(); }
-double time_rung(Rung, const FusedInput&, const BucketLine&, int) { refuse(); }
-FusedOutput fused_attention(const FusedInput&, const BucketLine&, FusedPrecision, ForwardPath) { refuse(); }
-FusedGradients fused_attention_backward(const FusedInput&, const FusedOutput&, const Tensor<float>&, const BucketLine&,
-                                        FusedPrecision) {
+Tensor<float> climb(KernelVersion, const FusedInput&, const RelativeBuckets&) { refuse(); }
+double time_rung(KernelVersion, const FusedInput&, const RelativeBuckets&, int) { refuse(); }
+FusedOutput fused_attention(const FusedInput&, const RelativeBuckets&, FusedPrecision, ForwardPath) { refuse(); }
+FusedGradients fused_attention_backward(const FusedInput&, const FusedOutput&, const Tensor<float>&,
+                                        const RelativeBuckets&, FusedPrecision) {
     refuse();
 }
 
 struct TimedProblem::OnDevice {};
-TimedProblem::TimedProblem(const FusedInput&, const BucketLine&, FusedPrecision, const Tensor<float>&) { refuse(); }
+TimedProblem::TimedProblem(const FusedInput&, const RelativeBuckets&, FusedPrecision, const Tensor<float>&) {
+    refuse();
+}
 TimedProblem::~TimedProblem() = default;
 double TimedProblem::forward() { refuse(); }
 double TimedProblem::backward() { refuse(); }
@@ -84,39 +86,39 @@ template void Cublas::multiply<Half>(const SheetProducts<Half>&, void*);
 template void Cublas::multiply<Bfloat16>(const SheetProducts<Bfloat16>&, void*);
 
 template <class Scalar>
-struct DebertaBlocks<Scalar>::Parts {};
+struct FastEncoder<Scalar>::Parts {};
 template <class Scalar>
-DebertaBlocks<Scalar>::DebertaBlocks(const DebertaConfig&, std::shared_ptr<const WeightSource>, ProductsBy) {
+FastEncoder<Scalar>::FastEncoder(const DebertaConfig&, std::shared_ptr<const WeightSource>, ProductsBy) {
     refuse();
 }
 template <class Scalar>
-DebertaBlocks<Scalar>::~DebertaBlocks() = default;
+FastEncoder<Scalar>::~FastEncoder() = default;
 template <class Scalar>
-Tensor<float> DebertaBlocks<Scalar>::last_output(const ModelInput&, const DebertaOptions&, SampleRows) {
+Tensor<float> FastEncoder<Scalar>::last_output(const ModelInput&, const DebertaOptions&, SampleRows) {
     refuse();
 }
 template <class Scalar>
-void DebertaBlocks<Scalar>::prepare(const ModelInput&, const DebertaOptions&, SampleRows) {
+void FastEncoder<Scalar>::prepare(const ModelInput&, const DebertaOptions&, SampleRows) {
     refuse();
 }
 template <class Scalar>
-double DebertaBlocks<Scalar>::run() {
+double FastEncoder<Scalar>::run() {
     refuse();
 }
 template <class Scalar>
-double DebertaBlocks<Scalar>::replay() {
+double FastEncoder<Scalar>::replay() {
     refuse();
 }
 template <class Scalar>
-Tensor<float> DebertaBlocks<Scalar>::output() const {
+Tensor<float> FastEncoder<Scalar>::output() const {
     refuse();
 }
 template <class Scalar>
-std::string DebertaBlocks<Scalar>::products() const {
+std::string FastEncoder<Scalar>::products() const {
     refuse();
 }
-template class DebertaBlocks<float>;
-template class DebertaBlocks<Half>;
-template class DebertaBlocks<Bfloat16>;
+template class FastEncoder<float>;
+template class FastEncoder<Half>;
+template class FastEncoder<Bfloat16>;
 
 }  // namespace locus::cuda

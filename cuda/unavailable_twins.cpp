@@ -1,15 +1,15 @@
 // The twins in a build without CUDA: each says so.
-#include "cuda/biased.h"
-#include "cuda/disentangled.h"
-#include "cuda/layers.h"
-#include "cuda/learned_absolute.h"
-#include "cuda/linear.h"
-#include "cuda/operations.h"
-#include "cuda/relative.h"
-#include "cuda/rotary.h"
-#include "cuda/small_steps.h"
-#include "cuda/two_stream.h"
-#include "cuda/word_logits.h"
+#include "cuda/reference/biased.h"
+#include "cuda/reference/disentangled.h"
+#include "cuda/reference/elementwise.h"
+#include "cuda/reference/layers.h"
+#include "cuda/reference/learned_absolute.h"
+#include "cuda/reference/linear.h"
+#include "cuda/reference/operations.h"
+#include "cuda/reference/relative.h"
+#include "cuda/reference/rotary.h"
+#include "cuda/reference/two_stream.h"
+#include "cuda/reference/word_logits.h"
 
 namespace locus::cuda {
 
@@ -27,15 +27,15 @@ Matrix<Scalar> content_to_content(const Matrix<Scalar>&, const Matrix<Scalar>&) 
     refuse();
 }
 template <class Scalar>
-Matrix<Scalar> content_to_position(const Matrix<Scalar>&, const Matrix<Scalar>&, const BucketLine&) {
+Matrix<Scalar> content_to_position(const Matrix<Scalar>&, const Matrix<Scalar>&, const RelativeBuckets&) {
     refuse();
 }
 template <class Scalar>
-Matrix<Scalar> position_to_content(const Matrix<Scalar>&, const Matrix<Scalar>&, const BucketLine&, P2cIndex) {
+Matrix<Scalar> position_to_content(const Matrix<Scalar>&, const Matrix<Scalar>&, const RelativeBuckets&, P2cIndex) {
     refuse();
 }
 template <class Scalar>
-Matrix<Scalar> position_to_position(const Matrix<Scalar>&, const Matrix<Scalar>&, const BucketLine&) {
+Matrix<Scalar> position_to_position(const Matrix<Scalar>&, const Matrix<Scalar>&, const RelativeBuckets&) {
     refuse();
 }
 template <class Scalar>
@@ -48,30 +48,32 @@ Matrix<Scalar> context(const Matrix<Scalar>&, const Matrix<Scalar>&) {
 }
 
 template Matrix<float> content_to_content<float>(const Matrix<float>&, const Matrix<float>&);
-template Matrix<float> content_to_position<float>(const Matrix<float>&, const Matrix<float>&, const BucketLine&);
-template Matrix<float> position_to_content<float>(const Matrix<float>&, const Matrix<float>&, const BucketLine&,
+template Matrix<float> content_to_position<float>(const Matrix<float>&, const Matrix<float>&, const RelativeBuckets&);
+template Matrix<float> position_to_content<float>(const Matrix<float>&, const Matrix<float>&, const RelativeBuckets&,
                                                   P2cIndex);
-template Matrix<float> position_to_position<float>(const Matrix<float>&, const Matrix<float>&, const BucketLine&);
+template Matrix<float> position_to_position<float>(const Matrix<float>&, const Matrix<float>&, const RelativeBuckets&);
 template Matrix<float> masked_softmax<float>(const Matrix<float>&, const Mask&, MaskedRow);
 template Matrix<float> context<float>(const Matrix<float>&, const Matrix<float>&);
 template Matrix<double> content_to_content<double>(const Matrix<double>&, const Matrix<double>&);
-template Matrix<double> content_to_position<double>(const Matrix<double>&, const Matrix<double>&, const BucketLine&);
-template Matrix<double> position_to_content<double>(const Matrix<double>&, const Matrix<double>&, const BucketLine&,
-                                                    P2cIndex);
-template Matrix<double> position_to_position<double>(const Matrix<double>&, const Matrix<double>&, const BucketLine&);
+template Matrix<double> content_to_position<double>(const Matrix<double>&, const Matrix<double>&,
+                                                    const RelativeBuckets&);
+template Matrix<double> position_to_content<double>(const Matrix<double>&, const Matrix<double>&,
+                                                    const RelativeBuckets&, P2cIndex);
+template Matrix<double> position_to_position<double>(const Matrix<double>&, const Matrix<double>&,
+                                                     const RelativeBuckets&);
 template Matrix<double> masked_softmax<double>(const Matrix<double>&, const Mask&, MaskedRow);
 template Matrix<double> context<double>(const Matrix<double>&, const Matrix<double>&);
 
 template <class Scalar>
 BiasedTerms<Scalar> biased_attention(const Matrix<Scalar>&, const Matrix<Scalar>&, const Matrix<Scalar>&,
-                                     const BiasLine<Scalar>&, Index, ContentScale, const Mask&) {
+                                     const OffsetBias<Scalar>&, Index, ContentScale, const Mask&) {
     refuse();
 }
 
 template BiasedTerms<float> biased_attention<float>(const Matrix<float>&, const Matrix<float>&, const Matrix<float>&,
-                                                    const BiasLine<float>&, Index, ContentScale, const Mask&);
+                                                    const OffsetBias<float>&, Index, ContentScale, const Mask&);
 template BiasedTerms<double> biased_attention<double>(const Matrix<double>&, const Matrix<double>&,
-                                                      const Matrix<double>&, const BiasLine<double>&, Index,
+                                                      const Matrix<double>&, const OffsetBias<double>&, Index,
                                                       ContentScale, const Mask&);
 
 template <class Scalar>

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/next_word.h"
-#include "core/text/ngrams.h"
-#include "core/text/similarity.h"
-#include "core/text/tf_idf.h"
-#include "core/text/words.h"
-#include "lessons/print.h"
+#include "core/text/statistics/next_word.h"
+#include "core/text/statistics/ngrams.h"
+#include "core/text/statistics/similarity.h"
+#include "core/text/statistics/tf_idf.h"
+#include "core/text/statistics/words.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -143,7 +143,8 @@ int main(int argc, char** argv) {
                                    2);
                 lesson.say("This is a language model: the next word from those before it. It knows what it has met.");
             });
-        lesson.end({{"core/text/tf_idf.h", "inverse_document_frequency"}, {"core/text/ngrams.h", "word_ngrams"}},
+        lesson.end({{"core/text/statistics/tf_idf.h", "inverse_document_frequency"},
+                    {"core/text/statistics/ngrams.h", "word_ngrams"}},
                    "seed 003, sections 1 to 5; Spärck Jones 1972.", "02");
     });
 }

@@ -9,10 +9,10 @@
 #include "core/attention/products.h"
 #include "core/positions/learned_absolute.h"
 #include "core/positions/sinusoidal.h"
-#include "core/text/bag_of_words.h"
-#include "core/text/words.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "core/text/statistics/bag_of_words.h"
+#include "core/text/statistics/words.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 

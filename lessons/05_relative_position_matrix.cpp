@@ -3,7 +3,7 @@
 // Question: How does a model say "three words to the left" without knowing where in the sentence it is?
 // Before: 04. Minutes: 10. Page: positions.
 #include "core/positions/relative_buckets.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
             "by the distance i \u2212 j: positive means j lies to the left.");
 
         // Distances are negative on one side, and rows of a table are not.  Adding k moves them up.
-        const BucketLine seven = BucketLine::clamped(7, 7, 7);
+        const RelativeBuckets seven = RelativeBuckets::clamped(7, 7, 7);
         const Matrix<double> index = lesson::as_matrix(seven.matrix());
         lesson.show("\u03b4(i,j) = i \u2212 j + k for seven words and k = 7, a table of 2k = 14 rows:", index, "%4.0f");
 
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "With more words than rows, far is just far: distances are clamped. The clamp is not symmetric: row 0 "
             "serves i \u2212 j = \u2212k and beyond, row 2k \u2212 1 serves k \u2212 1 and beyond.");
-        const BucketLine three = BucketLine::clamped(7, 7, 3);
+        const RelativeBuckets three = RelativeBuckets::clamped(7, 7, 3);
         const Matrix<double> clamped = lesson::as_matrix(three.matrix());
         lesson.show("the same seven words with k = 3, a table of 6 rows:", clamped, "%4.0f");
         lesson.prove_equal("cells that share row 2k \u2212 1 = 5", cells_of_row(clamped, 5),
@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
                    static_cast<double>(three.row(5, 2)), 0,
                    "5 \u2212 2 + 3 = 6 is one too many, so the last row serves.");
         lesson.ask("512 words, k = 512: how many numbers replace the index matrix?",
-                   static_cast<double>(BucketLine::clamped(512, 512, 512).rows().size()), 0,
+                   static_cast<double>(RelativeBuckets::clamped(512, 512, 512).rows().size()), 0,
                    "One per offset from \u2212511 to 511.");
         lesson.ask("Seven words, k = 3: how many cells of 49 would the printed rule send to row 0?",
                    pairs_where(7, [](Index offset) { return offset <= 3; }), 0, "All but the six with i \u2212 j > 3.");
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
             "With seven words and k = 2, how many different offsets does each row serve, and which row serves one "
             "only?",
             [&] {
-                const BucketLine two = BucketLine::clamped(7, 7, 2);
+                const RelativeBuckets two = RelativeBuckets::clamped(7, 7, 2);
                 lesson.show("k = 2:", lesson::as_matrix(two.matrix()), "%4.0f");
                 std::vector<double> offsets(4);
                 for (const Index row : two.rows()) ++offsets[static_cast<std::size_t>(row)];

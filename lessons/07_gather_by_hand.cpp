@@ -4,7 +4,7 @@
 // Before: 05. Minutes: 10. Page: positions.
 #include "core/attention/disentangled.h"
 #include "core/positions/relative_buckets.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -40,7 +40,7 @@ Matrix<double> printed_by_the_seed() {
 }
 
 /// torch.gather along the last axis: cell (i,j) takes column index(i,j) of row i.
-Matrix<double> gathered(const Matrix<double>& products, const BucketLine& line) {
+Matrix<double> gathered(const Matrix<double>& products, const RelativeBuckets& line) {
     Matrix<double> picked(line.queries(), line.keys());
     for (Index i = 0; i < picked.rows(); ++i)
         for (Index j = 0; j < picked.cols(); ++j) picked(i, j) = products(i, line.row(i, j));
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
             "to its distance.");
         lesson.show_signed("every query against every row (the seed's example; rounded here):", table, "%5.1f");
 
-        const BucketLine line = BucketLine::clamped(7, 7, 7);
+        const RelativeBuckets line = RelativeBuckets::clamped(7, 7, 7);
         const Matrix<double> picked = gathered(table, line);
         lesson.show_signed("picked: cell (i,j) takes column \u03b4(i,j) = i \u2212 j + 7 of row i:", picked, "%8.4f");
         lesson.prove("all 49 numbers are those the seed prints; largest difference",
@@ -95,14 +95,14 @@ int main(int argc, char** argv) {
                    "13 offsets take 13 columns; row 0 of the table waits for i \u2212 j = \u22127.");
 
         lesson.exercise("Clamp with k = 3. Which cells of row 0 become copies of one number?", [&] {
-            const BucketLine three = BucketLine::clamped(7, 7, 3);
+            const RelativeBuckets three = RelativeBuckets::clamped(7, 7, 3);
             const Matrix<double> near = gathered(table, three);
             lesson.show_signed("picked with k = 3, columns 0 \u2026 5:", near, "%8.4f");
             lesson.prove_equal("cells of row 0 that hold the first column",
                                static_cast<double>((near.row(0).array() == table(0, 0)).count()), 4);
         });
-        lesson.end({{"core/attention/slices.h", "add_slices_by_query"},
-                    {"core/attention/disentangled.h", "content_to_position"}},
-                   "He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py; seed 000.", "08");
+        lesson.end(
+            {{"core/fast/slices.h", "add_slices_by_query"}, {"core/attention/disentangled.h", "content_to_position"}},
+            "He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py; seed 000.", "08");
     });
 }

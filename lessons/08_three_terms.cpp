@@ -6,7 +6,7 @@
 
 #include "core/attention/disentangled.h"
 #include "core/attention/microscope.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
 
         const Index tokens = 6, span = 4;
         const HeadTensors<double> head = deep_learning(span);
-        const BucketLine line = BucketLine::clamped(tokens, tokens, span);
+        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, span);
         const auto cell = [&](Index i, Index j) {
             return explain_cell<double>(head, line, P2cIndex::official_ij, 3, i, j);
         };
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
         // The golden vector of the specification, small enough to check on paper.
         const Matrix<double> q{{1, 0}, {0, 1}, {1, 1}}, k{{1, 2}, {0, 1}, {-1, 1}};
         const Matrix<double> k_r{{1, 0}, {0, 1}, {1, 1}, {2, -1}}, q_r{{0, 1}, {1, 0}, {1, -1}, {2, 1}};
-        const BucketLine three = BucketLine::clamped(3, 3, 2);
+        const RelativeBuckets three = RelativeBuckets::clamped(3, 3, 2);
         Matrix<double> terms(3, 9);
         terms << content_to_content<double>(q, k), content_to_position<double>(q, k_r, three),
             position_to_content<double>(k, q_r, three);

@@ -5,8 +5,8 @@
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
 #include "core/cli/request.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 
@@ -20,7 +20,7 @@ double cells_that_differ(const Matrix<double>& one, const Matrix<double>& other)
 Matrix<double> p2c_of(Index tokens, P2cIndex index) {
     lesson::Seeded seeded(1);
     const Matrix<double> k = seeded.matrix(tokens, 4), q_r = seeded.matrix(2 * tokens, 4);
-    return position_to_content<double>(k, q_r, BucketLine::clamped(tokens, tokens, tokens), index);
+    return position_to_content<double>(k, q_r, RelativeBuckets::clamped(tokens, tokens, tokens), index);
 }
 
 /// p2c of the first layer and the words of "the capital of france is [MASK]." in a trained DeBERTa.
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
         "The paper prints \u03b4(j,i), every program computes \u03b4(i,j). Does it matter, and who would notice?");
     return lesson.run(argc, argv, [&] {
         const Index tokens = 4;
-        const BucketLine line = BucketLine::clamped(tokens, tokens, tokens);
+        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, tokens);
         lesson.say(
             "i love deep learning: four tokens, k = 4, no clamping. Position to content multiplies key j with a row "
             "of the position queries q_r. Which row?");

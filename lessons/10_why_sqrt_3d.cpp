@@ -9,8 +9,8 @@
 #include "core/attention/disentangled.h"
 #include "core/attention/softmax.h"
 #include "core/models/deberta_config.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 
@@ -27,7 +27,7 @@ struct Drawn {
     }
     /// The raw sum of the active terms [T,T].
     Matrix<double> sum(const Terms& terms) const {
-        const BucketLine line = BucketLine::clamped(kTokens, kTokens, kTokens);
+        const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kTokens);
         Matrix<double> scores = content_to_content<double>(q, k);
         if (terms.c2p) scores += content_to_position<double>(q, k_r, line);
         if (terms.p2c) scores += position_to_content<double>(k, q_r, line);

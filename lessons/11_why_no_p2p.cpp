@@ -8,8 +8,8 @@
 #include "core/attention/disentangled.h"
 #include "core/cli/request.h"
 #include "core/models/deberta_weights.h"
-#include "core/positions/bias_line.h"
-#include "lessons/print.h"
+#include "core/positions/offset_bias.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -32,7 +32,7 @@ double cells_that_differ(const Matrix<double>& a, const Matrix<double>& b) {
 }
 
 /// Pairs of rows (of q_r and of k_r) that p2p multiplies: as many different numbers can it hold.
-double numbers_in_p2p(const BucketLine& line) {
+double numbers_in_p2p(const RelativeBuckets& line) {
     std::set<std::pair<Index, Index>> pairs;
     for (Index i = 0; i < line.queries(); ++i)
         for (Index j = 0; j < line.keys(); ++j) pairs.insert({line.row(j, i), line.row(i, j)});
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
         const Sentence mall = read(model, *tokenizer, "a new mall opened", head);
         const Sentence paris = read(model, *tokenizer, "the capital of france", head);
         const Index tokens = mall.q.rows(), width = mall.q.cols();
-        const BucketLine line = model.bucket_line(tokens, DebertaOptions());
+        const RelativeBuckets line = model.bucket_line(tokens, DebertaOptions());
         const Matrix<double> c2c = content_to_content<double>(mall.q, mall.k);
         const Matrix<double> other_c2c = content_to_content<double>(paris.q, paris.k);
         const Matrix<double> p2p = position_to_position<double>(mall.q_r, mall.k_r, line);
@@ -123,17 +123,17 @@ int main(int argc, char** argv) {
                            cells - static_cast<double>(tokens));
 
         lesson.ask("How many biases replace p2p of one head for 100 tokens, if nothing is clamped?",
-                   numbers_in_p2p(BucketLine::clamped(100, 100, 100)), 0, "One for each distance −99 … 99.");
+                   numbers_in_p2p(RelativeBuckets::clamped(100, 100, 100)), 0, "One for each distance −99 … 99.");
         lesson.choose("Which change of the sentence changes p2p of a pair (i, j)?",
                       {"another word at i", "a word inserted between i and j", "another word at j"}, 1,
                       "Only a new distance does; words never do.");
         lesson.exercise(
             "Clamp distances at k = 3. How many different numbers can p2p hold for 8 tokens, and for 80?", [&] {
-                const double few = numbers_in_p2p(BucketLine::clamped(8, 8, 3)),
-                             many = numbers_in_p2p(BucketLine::clamped(80, 80, 3));
+                const double few = numbers_in_p2p(RelativeBuckets::clamped(8, 8, 3)),
+                             many = numbers_in_p2p(RelativeBuckets::clamped(80, 80, 3));
                 lesson.say(
                     "p2p multiplies row δ(j,i) of q_r and row δ(i,j) of k_r. Rows of the pairs, i − j = −4 … 4:");
-                const BucketLine clamped = BucketLine::clamped(5, 5, 3);
+                const RelativeBuckets clamped = RelativeBuckets::clamped(5, 5, 3);
                 Matrix<double> pairs(2, 9);
                 for (Index n = 0; n < 9; ++n) {
                     pairs(0, n) = double(clamped.row_of_offset(4 - n));
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
                 lesson.prove_equal("numbers for 80 tokens", many, 2 * 3 + 1);
             });
         lesson.end(
-            {{"core/attention/disentangled.h", "position_to_position"}, {"core/positions/bias_line.h", "BiasLine"}},
+            {{"core/attention/disentangled.h", "position_to_position"}, {"core/positions/offset_bias.h", "BiasLine"}},
             "He et al. 2021, section 3.1; seed 002.", "12");
     });
 }

@@ -11,7 +11,7 @@
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
 #include "core/stages.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -28,7 +28,7 @@ double rms(const Stage& stage) {
 double difference(const Tensor<double>& a, const Matrix<double>& b) { return (a.rows() - b).cwiseAbs().maxCoeff(); }
 
 /// Attention of layer 0 over x [1,T,D], head by head -> joined heads [1,T,D].
-Tensor<double> attend(const DebertaWeights<double>& weights, const BucketLine& line, const Tensor<double>& x) {
+Tensor<double> attend(const DebertaWeights<double>& weights, const RelativeBuckets& line, const Tensor<double>& x) {
     const Index heads = weights.config().num_attention_heads;
     const double width = static_cast<double>(weights.config().attention_head_size);
     const Tensor<double> q = project_heads(x, weights.projection(0, 0), heads);
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const auto of = [&](const std::string& name) { return trace.at("layer.0." + name).as<double>(); };
         const Tensor<double>& x = trace.at("embeddings.output").as<double>();
-        const BucketLine line = model.bucket_line(input.length(), DebertaOptions());
+        const RelativeBuckets line = model.bucket_line(input.length(), DebertaOptions());
         const double eps = model.config().layer_norm_eps;
         const Norm<double>&inner = weights.norm("encoder.layer.0.attention.output.LayerNorm"),
               &last = weights.norm("encoder.layer.0.output.LayerNorm");

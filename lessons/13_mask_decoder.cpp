@@ -9,7 +9,7 @@
 #include "core/cli/request.h"
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -48,7 +48,7 @@ const Matrix<double>& query_source(const Matrix<double>& x, const Matrix<double>
 double largest(const Matrix<double>& values) { return values.cwiseAbs().maxCoeff(); }
 
 /// Tokens of a text that share the row of their distance to token 0 with another token.
-double blurred(const BucketLine& line) {
+double blurred(const RelativeBuckets& line) {
     double count = 0;
     for (Index i = 0; i < line.queries(); ++i)
         count += (i > 0 && line.row(i, 0) == line.row(i - 1, 0)) ||
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
         }
         lesson.table("five best words and their probabilities, first [MASK] left, second right:", rows);
         lesson.prove_at_least("places of ten in which taking I away puts another word", other_words, 1);
-        const BucketLine line = model.bucket_line(input.length(), DebertaOptions());
+        const RelativeBuckets line = model.bucket_line(input.length(), DebertaOptions());
         double hidden = 0;
         for (Index i = 0; i < input.length(); ++i) hidden += line.row(i, 0) - line.span() != i;
         lesson.say(
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
             "Far distances share rows. How many of 512 places does the distance to [CLS] blur in DeBERTa v3 base?",
             [&] {
                 lesson.say("It has 256 rows for distances to the left, one each for 0 … 128, then logarithmic:");
-                const double shared = blurred(BucketLine::logarithmic(512, 512, 256, 512, OffsetClamp::official));
+                const double shared = blurred(RelativeBuckets::logarithmic(512, 512, 256, 512, OffsetClamp::official));
                 lesson.prove_at_least("places that share their row (512 in 256 rows: at least 257)", shared, 257);
                 lesson.prove_equal("places of our 12 that do", blurred(line), 0);
                 lesson.say("In long texts [CLS] is a poor ruler, and I tells more than it does here.");

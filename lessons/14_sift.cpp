@@ -8,9 +8,9 @@
 
 #include "core/models/layers.h"
 #include "core/training/sift.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
-#include "lessons/sentence_to_learn.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
+#include "lessons/support/sentence_to_learn.h"
 
 using namespace locus;
 

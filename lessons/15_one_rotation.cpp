@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "core/positions/rotary.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 

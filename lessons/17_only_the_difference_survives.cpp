@@ -7,8 +7,8 @@
 
 #include "core/attention/products.h"
 #include "core/positions/rotary.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "core/attention/linear.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 

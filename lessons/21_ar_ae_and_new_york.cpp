@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/factorisation.h"
-#include "core/text/words.h"
-#include "lessons/print.h"
+#include "core/text/statistics/factorisation.h"
+#include "core/text/statistics/words.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
             lesson.prove_at_least("how far the gap lies below 0", -other, 0.01);
             lesson.prove_at_least("mean gap of all pairs before \"is a city\"", mean_gap, 0);
         });
-        lesson.end({{"core/text/factorisation.h", "autoencoding_factors"}},
+        lesson.end({{"core/text/statistics/factorisation.h", "autoencoding_factors"}},
                    "seed 003; Yang et al. 2019, 2.1 and 2.6; Devlin et al. 2019, A.2.", "22");
     });
 }

@@ -8,8 +8,8 @@
 
 #include "core/attention/relative.h"
 #include "core/positions/factorisation_order.h"
-#include "core/text/permutation_lm.h"
-#include "lessons/print.h"
+#include "core/text/statistics/permutation_lm.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 
@@ -147,8 +147,8 @@ int main(int argc, char** argv) {
             lesson.prove_equal("least minus most of these counts: every amount of context is equally frequent",
                                sizes.minCoeff() - sizes.maxCoeff(), 0);
         });
-        lesson.end(
-            {{"core/positions/factorisation_order.h", "query_visibility"}, {"core/text/permutation_lm.h", "seen_by"}},
-            "Yang et al. 2019, section 2.2; seed 003, figures 4 to 12.", "23");
+        lesson.end({{"core/positions/factorisation_order.h", "query_visibility"},
+                    {"core/text/statistics/permutation_lm.h", "seen_by"}},
+                   "Yang et al. 2019, section 2.2; seed 003, figures 4 to 12.", "23");
     });
 }

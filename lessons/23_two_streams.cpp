@@ -5,7 +5,7 @@
 #include "core/cli/request.h"
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"
-#include "lessons/print.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 

@@ -6,8 +6,8 @@
 
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
-#include "core/text/permutation_lm.h"
-#include "lessons/print.h"
+#include "core/text/statistics/permutation_lm.h"
+#include "lessons/support/print.h"
 
 using namespace locus;
 

@@ -9,8 +9,8 @@
 #include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/positions/sinusoidal.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 
@@ -41,7 +41,7 @@ struct Schemes {
         q = products_of_rows<double>(content, w_q), k = products_of_rows<double>(content, w_k);
         r_k = products_of_rows<double>(r, w_kr);
         relative = relative_terms<double>(q, k, r_k, u, v, tokens - 1);
-        const BucketLine line = BucketLine::clamped(tokens, tokens, 16);
+        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, 16);
         c2c = content_to_content<double>(q, k);
         c2p = content_to_position<double>(q, products_of_rows<double>(table, w_k), line);
         p2c = position_to_content<double>(k, products_of_rows<double>(table, w_q), line);

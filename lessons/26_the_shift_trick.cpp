@@ -3,8 +3,8 @@
 // Question: Every query needs its own rows of R. How does one matrix product and a pad serve them all?
 // Before: 25. Minutes: 15. Page: transformer-xl.
 #include "core/attention/relative.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 

@@ -8,12 +8,12 @@
 #include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/attention/rotary.h"
-#include "core/attention/slices.h"
+#include "core/fast/slices.h"
 #include "core/io/checkpoint.h"
 #include "core/positions/learned_absolute.h"
 #include "core/positions/relative_distances.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 using Rows = std::vector<std::vector<std::string>>;
@@ -45,7 +45,7 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
         const Matrix<double> u = learned_rows<double>(head.absolute, T);
         sum = (x_q + u) * head.w_q.transpose() * head.w_k * (x_k + u).transpose() - q * k.transpose();
     } else if (way == kDeberta) {
-        const BucketLine line = BucketLine::clamped(T, T, head.relative.rows() / 2);
+        const RelativeBuckets line = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
         const Matrix<double> k_r = times(head.relative, head.w_k), q_r = times(head.relative, head.w_q);
         spent[3] = double(k_r.size() + q_r.size());
         add_slices_by_query<double>(times(q, k_r.colwise().reverse()), line, sum);
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
             lesson.prove_equal("RoPE: like the words", growth(kRope), 4);
             lesson.prove("T-XL over DeBERTa: like them again, minus 4", growth(kXl) / growth(kDeberta) - 4, 0x1p-49);
         });
-        lesson.end({{"core/attention/slices.h", "add_slices_by_key"}, {"core/attention/relative.h", "shift_by_index"}},
+        lesson.end({{"core/fast/slices.h", "add_slices_by_key"}, {"core/attention/relative.h", "shift_by_index"}},
                    "He et al. 2021; Su et al. 2021; Dai et al. 2019; all seeds.", "28");
     });
 }

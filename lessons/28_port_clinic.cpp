@@ -8,8 +8,8 @@
 
 #include "core/attention/microscope.h"
 #include "core/io/mistake_list.h"
-#include "lessons/print.h"
-#include "lessons/seeded.h"
+#include "lessons/support/print.h"
+#include "lessons/support/seeded.h"
 
 using namespace locus;
 using Head = HeadTensors<double>;
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "Looks suggest, computing decides. diagnose works out every suspicion from q, k, k_r, q_r in double "
             "precision and sorts them by their distance from the port:");
-        const auto line = BucketLine::clamped(5, 5, 2);
+        const auto line = RelativeBuckets::clamped(5, 5, 2);
         Matrix<double> core = content_to_content<double>(head.q, head.k);
         core += content_to_position<double>(head.q, head.k_r, line);
         core += position_to_content<double>(head.k, head.q_r, line);

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "core/attention/disentangled.h"
-#include "lessons/print.h"
-#include "lessons/small_learner.h"
-#include "lessons/who_helped_whom.h"
+#include "lessons/support/print.h"
+#include "lessons/support/small_learner.h"
+#include "lessons/support/who_helped_whom.h"
 
 using namespace locus;
 
@@ -36,7 +36,7 @@ const std::string kSelf0 = "encoder.layer.0.attention.self.", kSelf1 = "encoder.
 
 /// With a second W_k and a second W_q for the distances, which hold the same numbers.
 Parameters<double> untied_gradients(const lesson::SmallLearner& tied, const PackedBatch& batch) {
-    lesson::SmallLearner untied(config_of({}, false), tied.workers);
+    lesson::SmallLearner untied(config_of({}, false), tied.pool);
     for (const auto& entry : untied.values.entries()) {
         std::string name = entry.name;
         if (const std::size_t at = name.find("pos_"); at != std::string::npos) name.erase(at, 4);
@@ -53,11 +53,11 @@ int main(int argc, char** argv) {
     lesson::Lesson lesson("29", "Watching position form",
                           "A fresh model knows nothing of order. When does it begin to, and what does it learn?");
     return lesson.run(argc, argv, [&] {
-        Workers workers(1);
-        lesson::SmallLearner all(config_of({}), workers), twin(config_of({false, false, false}), workers), fresh = all;
+        ThreadPool pool(1);
+        lesson::SmallLearner all(config_of({}), pool), twin(config_of({false, false, false}), pool), fresh = all;
         const PackedBatch judged = lesson::kept_back(false), one = lesson::batch_of({{2, 0, 3}});
         const auto c2p = [&](const LayerInside<double>& in) -> Matrix<double> {
-            return content_to_position<double>(in.q, in.k_r, BucketLine::clamped(9, 9, kSpan)) /
+            return content_to_position<double>(in.q, in.k_r, RelativeBuckets::clamped(9, 9, kSpan)) /
                    score_divisor<double>(3, kWidth);
         };
         std::vector<std::string> labels;
@@ -143,12 +143,12 @@ int main(int argc, char** argv) {
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
                    std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");
         lesson.ask("How many rows of a table of 24 do sentences of five words reach?",
-                   static_cast<double>(BucketLine::clamped(5, 5, kSpan).rows().size()), 0, "\u22124 \u2026 4.");
+                   static_cast<double>(RelativeBuckets::clamped(5, 5, kSpan).rows().size()), 0, "\u22124 \u2026 4.");
         lesson.choose("The twin's decoder adds a vector per place to the query. Why does it not tell ben from anna?",
                       {"it learns too slowly", "keys and values know no place"}, change > rounding ? 0 : 1,
                       "The blank knows where it stands, and sees a bag of words.");
         lesson.exercise("Take c2p away and keep p2c. Does order still form?", [&] {
-            lesson::SmallLearner half_blind(config_of({false, true, false}), workers);
+            lesson::SmallLearner half_blind(config_of({false, true, false}), pool);
             for (Index step = 0; step < kSteps; ++step) learn(half_blind, step);
             lesson.say("It does: one term can say all that this pattern asks. Harder texts use both.");
             lesson.prove("loss after 150 steps, below ln 2", half_blind.loss(judged), std::log(2.0));

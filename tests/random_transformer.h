@@ -1,7 +1,7 @@
 #pragma once
 // A small original Transformer with random weights: for laws that must hold whatever the weights are.
 #include "core/models/transformer.h"
-#include "tests/dumb_loops.h"
+#include "tests/naive_reference.h"
 
 namespace locus::test {
 

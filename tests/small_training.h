@@ -26,8 +26,8 @@ struct SmallTraining {
     /// The loss, and its gradient where somebody wants it.
     double loss(const PackedBatch& batch, const Dropout& dropout, Parameters<Scalar>* gradients = nullptr,
                 bool decoder = true, bool checkpointing = false, int threads = 1) const {
-        Workers workers(threads);
-        DebertaTraining<Scalar> model(config, {decoder, checkpointing}, workers);
+        ThreadPool pool(threads);
+        DebertaTraining<Scalar> model(config, {decoder, checkpointing}, pool);
         Parameters<Scalar> ignored;
         return mean_loss(
             masked_language_step<Scalar>(model, values, batch, dropout, gradients ? *gradients : ignored).losses);

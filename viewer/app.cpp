@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "viewer/exhibit_source.h"
-#include "viewer/picture_file.h"
+#include "viewer/data/exhibit_source.h"
+#include "viewer/export/picture_file.h"
 #include "viewer/plots/stage_slice.h"
 
 namespace locus {
@@ -20,17 +20,19 @@ App::App(Window& window, const Session& session, State state)
       pages_(make_pages()),
       session_(std::shared_ptr<const void>(), &session),
       opener_(Window::wake),
-      looker_(
+      observer_(
           [](const std::vector<std::string>& paths) {
               auto all = std::make_shared<std::vector<Dropped>>();
               for (const std::string& path : paths) all->push_back(classify_drop(path));
               return std::shared_ptr<const std::vector<Dropped>>(std::move(all));
           },
           Window::wake),
-      worker_([](const Job& job, const StopAsked& stop) { return job.session->answer(job.request, stop); },
+      worker_([](const Job& job, const CancelToken& stop) { return job.session->answer(job.request, stop); },
               Window::wake) {}
 
-double App::now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - born_).count(); }
+double App::now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time_).count();
+}
 
 Request App::wanted() const {
     Request request{state_.text, state_.tokens, state_.mask, state_.dialect, state_.layer};
@@ -121,7 +123,7 @@ void App::exchange_answers() {
 }
 
 bool App::settled(bool beside_runs) const {
-    if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || looker_.busy() || given_)
+    if (!state_.wanted_model.empty() || opener_.busy() || !state_.dropped.empty() || observer_.busy() || given_)
         return false;
     return (page().settled(state_) || (beside_runs && runs())) && asked_ == wanted() && !worker_.busy() &&
            (stopped_ || !error_.empty() || (answer_ && answer_->request == *asked_));
@@ -131,7 +133,7 @@ bool App::runs() const { return page().runs(); }
 
 Progress App::progress() const {
     constexpr double kWorthTelling = 0.3;
-    if (looker_.seconds() > kWorthTelling) return {"looking at what was dropped \u2026", looker_.seconds()};
+    if (observer_.seconds() > kWorthTelling) return {"looking at what was dropped \u2026", observer_.seconds()};
     if (opener_.seconds() > kWorthTelling) return {"opening " + opening_ + " \u2026", opener_.seconds()};
     if (worker_.seconds() > kWorthTelling) return {"computing \u2026", worker_.seconds()};
     return {};
@@ -143,8 +145,8 @@ bool App::stop_work() {
         return true;
     }
     if (progress().what.empty()) return false;
-    if (looker_.busy()) {
-        looker_.cancel();
+    if (observer_.busy()) {
+        observer_.cancel();
         state_.notice = "What was dropped is left alone.";
         return true;
     }
@@ -166,7 +168,7 @@ double App::rest() const {
     double rest = toasts_.next_change(now(), state_.reduce_motion);
     if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
     if (state_.film_runs()) rest = std::min(rest, kFilm);
-    if (worker_.busy() || opener_.busy() || looker_.busy()) rest = std::min(rest, kClock);
+    if (worker_.busy() || opener_.busy() || observer_.busy()) rest = std::min(rest, kClock);
     if (flashes()) rest = std::min(rest, kFlash);
     return rest;
 }

@@ -1,11 +1,11 @@
 #pragma once
 // The frame: a list of calls.
-#include "viewer/dropped.h"
-#include "viewer/export_sheet.h"
-#include "viewer/history.h"
-#include "viewer/model_opener.h"
-#include "viewer/rooms.h"
-#include "viewer/worker.h"
+#include "viewer/data/dropped.h"
+#include "viewer/data/model_opener.h"
+#include "viewer/data/worker.h"
+#include "viewer/export/export_overlay.h"
+#include "viewer/state/history.h"
+#include "viewer/ui/panels_layout.h"
 
 namespace locus {
 
@@ -30,7 +30,7 @@ public:
     bool wants_to_close() const { return close_; }
 
     /// Every later frame is written into `log` as well; nullptr: nowhere.
-    void write_down(FrameLog* log) { log_ = log; }
+    void record(DrawRecorder* log) { log_ = log; }
 
     State& state() { return state_; }
     /// Why there is nothing to see: one sentence, or empty.
@@ -48,7 +48,7 @@ private:
     /// A frame that no window showed.
     struct Aside {
         Pixels pixels;
-        FrameLog log;
+        DrawRecorder log;
     };
     /// A request goes to the model that was open when it was made.
     struct Job {
@@ -121,15 +121,15 @@ private:
     History history_;
     std::optional<SettingsKeeper> keeper_;
     std::optional<WindowPlace> place_;  // of the window, as it was last
-    FrameLog* log_ = nullptr;
+    DrawRecorder* log_ = nullptr;
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;
     ThemeName styled_theme_ = ThemeName::dark;
-    std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point start_time_ = std::chrono::steady_clock::now();
     std::shared_ptr<const Session> session_;
     ModelOpener opener_;
-    Worker<std::vector<std::string>, std::vector<Dropped>> looker_;
+    Worker<std::vector<std::string>, std::vector<Dropped>> observer_;
     Worker<Job, Answer> worker_;  // last: its thread ends before what it reads
 };
 

@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
-#include "core/io/whole_file.h"
 #include "viewer/app.h"
-#include "viewer/command.h"
-#include "viewer/figure_cells.h"
-#include "viewer/matrix_figure.h"
-#include "viewer/number_files.h"
-#include "viewer/picture_file.h"
+#include "viewer/export/figure_cells.h"
+#include "viewer/export/number_files.h"
+#include "viewer/export/picture_file.h"
+#include "viewer/state/command.h"
+#include "viewer/ui/matrix_figure.h"
 
 namespace locus {
 
@@ -117,7 +117,7 @@ void App::write_figure(const ExportRequest& request, const Aside& drawn, const R
     setup.software = program_version();
     setup.cells = [&](const ImageMark& image) { return cells_of(image, state_.theme); };
     const std::string svg = svg_of(drawn.log, setup);
-    write_whole_file(request.file, [&](const ByteSink& sink) { sink(svg.data(), svg.size()); });
+    write_atomic_file(request.file, [&](const ByteSink& sink) { sink(svg.data(), svg.size()); });
 }
 
 void App::export_screen(const ExportRequest& request, const std::string& command) {

@@ -7,12 +7,12 @@
 
 #include "core/cli/program.h"
 #include "viewer/app.h"
-#include "viewer/bench.h"
+#include "viewer/automation/bench.h"
+#include "viewer/automation/monkey.h"
+#include "viewer/automation/script.h"
 #include "viewer/loop.h"
-#include "viewer/monkey.h"
 #include "viewer/options.h"
-#include "viewer/script.h"
-#include "viewer/state_fields.h"
+#include "viewer/state/state_fields.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <charconv>
 
 #include "core/cli/program.h"
-#include "viewer/exhibit_source.h"
+#include "viewer/data/exhibit_source.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/state_fields.h"
+#include "viewer/state/state_fields.h"
 
 namespace locus {
 

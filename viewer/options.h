@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "viewer/session.h"
-#include "viewer/state.h"
+#include "viewer/data/session.h"
+#include "viewer/state/state.h"
 
 namespace CLI {
 class App;

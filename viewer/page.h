@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "viewer/named_matrix.h"
-#include "viewer/page_names.h"
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/ui.h"
-#include "viewer/window.h"
+#include "viewer/data/named_matrix.h"
+#include "viewer/data/session.h"
+#include "viewer/state/page_names.h"
+#include "viewer/state/state.h"
+#include "viewer/ui/ui.h"
+#include "viewer/ui/window.h"
 
 namespace locus {
 

@@ -164,7 +164,7 @@ std::filesystem::path sibling_program(const std::string& name) {
 }
 
 ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                          const StopAsked& stop, double seconds) {
+                          const CancelToken& stop, double seconds) {
     Pipe out, err;
     pid_t id = -1;
     const int trouble = out.good() && err.good() ? spawn(file, arguments, out, err, id) : errno;

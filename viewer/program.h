@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stop.h"
+#include "core/cancel.h"
 
 namespace locus {
 
@@ -29,6 +29,6 @@ std::filesystem::path sibling_program(const std::string& name);
 /// when `stop` says yes, after `seconds`, or when it has written more than 256 MiB.  Several threads may call this
 /// at once.  Throws Error(unreadable) if it cannot be started.
 ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                          const StopAsked& stop = {}, double seconds = std::numeric_limits<double>::infinity());
+                          const CancelToken& stop = {}, double seconds = std::numeric_limits<double>::infinity());
 
 }  // namespace locus

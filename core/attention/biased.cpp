@@ -8,7 +8,7 @@ namespace locus {
 
 template <class Scalar>
 BiasedTerms<Scalar> biased_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
-                                     const BiasLine<Scalar>& line, Index head, ContentScale scale, const Mask& mask) {
+                                     const OffsetBias<Scalar>& line, Index head, ContentScale scale, const Mask& mask) {
     LOCUS_CHECK(line.queries == q.rows() && line.keys == k.rows(),
                 "biased_attention: a line for " + std::to_string(line.queries) + " x " + std::to_string(line.keys) +
                     " pairs, expected " + std::to_string(q.rows()) + " queries x " + std::to_string(k.rows()) +
@@ -27,10 +27,10 @@ BiasedTerms<Scalar> biased_attention(const ConstView<Scalar>& q, const ConstView
 }
 
 template BiasedTerms<float> biased_attention<float>(const ConstView<float>&, const ConstView<float>&,
-                                                    const ConstView<float>&, const BiasLine<float>&, Index,
+                                                    const ConstView<float>&, const OffsetBias<float>&, Index,
                                                     ContentScale, const Mask&);
 template BiasedTerms<double> biased_attention<double>(const ConstView<double>&, const ConstView<double>&,
-                                                      const ConstView<double>&, const BiasLine<double>&, Index,
+                                                      const ConstView<double>&, const OffsetBias<double>&, Index,
                                                       ContentScale, const Mask&);
 
 }  // namespace locus

@@ -2,7 +2,7 @@
 // Attention whose only position term is a number added to each score: T5 and ALiBi.
 // Raffel et al. 2020, section 2.1; Press et al. 2022, section 3.
 #include "core/attention/softmax.h"
-#include "core/positions/bias_line.h"
+#include "core/positions/offset_bias.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -26,6 +26,6 @@ struct BiasedTerms {
 /// Throws Error(usage) if the line is not for Tq x Tk pairs, widths differ, or keys and values differ in number.
 template <class Scalar>
 BiasedTerms<Scalar> biased_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
-                                     const BiasLine<Scalar>& line, Index head, ContentScale scale, const Mask& mask);
+                                     const OffsetBias<Scalar>& line, Index head, ContentScale scale, const Mask& mask);
 
 }  // namespace locus

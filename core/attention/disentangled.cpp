@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/attention/products.h"
-#include "core/attention/slices.h"
+#include "core/fast/slices.h"
 
 namespace locus {
 
@@ -22,7 +22,7 @@ Matrix<Scalar> content_to_content(const ConstView<Scalar>& q, const ConstView<Sc
 }
 
 template <class Scalar>
-void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line,
+void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const RelativeBuckets& line,
                              View<Scalar> scores) {
     check_rows("content_to_position", "q", q.rows(), line.queries());
     check_rows("content_to_position", "k_r", k_r.rows(), 2 * line.span());
@@ -31,14 +31,15 @@ void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>
 }
 
 template <class Scalar>
-Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line) {
+Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r,
+                                   const RelativeBuckets& line) {
     Matrix<Scalar> scores = Matrix<Scalar>::Zero(line.queries(), line.keys());
     add_content_to_position<Scalar>(q, k_r, line, scores);
     return scores;
 }
 
 template <class Scalar>
-void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
+void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const RelativeBuckets& line,
                              P2cIndex index, View<Scalar> scores) {
     check_rows("position_to_content", "q_r", q_r.rows(), 2 * line.span());
     if (index == P2cIndex::official_ij) {
@@ -51,8 +52,8 @@ void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>
 }
 
 template <class Scalar>
-Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
-                                   P2cIndex index) {
+Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r,
+                                   const RelativeBuckets& line, P2cIndex index) {
     const bool official = index == P2cIndex::official_ij;
     Matrix<Scalar> scores =
         Matrix<Scalar>::Zero(official ? line.queries() : line.keys(), official ? line.keys() : line.queries());
@@ -62,7 +63,7 @@ Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<S
 
 template <class Scalar>
 Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
-                                    const BucketLine& line) {
+                                    const RelativeBuckets& line) {
     check_rows("position_to_position", "q_r", q_r.rows(), 2 * line.span());
     check_rows("position_to_position", "k_r", k_r.rows(), 2 * line.span());
     LOCUS_CHECK(line.queries() == line.keys(), "position_to_position: a line of " + std::to_string(line.queries()) +
@@ -80,26 +81,28 @@ Scalar score_divisor(int terms, Index head_width) {
 }
 
 template Matrix<float> content_to_content<float>(const ConstView<float>&, const ConstView<float>&);
-template Matrix<float> content_to_position<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&);
-template Matrix<float> position_to_content<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
-                                                  P2cIndex);
-template Matrix<float> position_to_position<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&);
-template void add_content_to_position<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
+template Matrix<float> content_to_position<float>(const ConstView<float>&, const ConstView<float>&,
+                                                  const RelativeBuckets&);
+template Matrix<float> position_to_content<float>(const ConstView<float>&, const ConstView<float>&,
+                                                  const RelativeBuckets&, P2cIndex);
+template Matrix<float> position_to_position<float>(const ConstView<float>&, const ConstView<float>&,
+                                                   const RelativeBuckets&);
+template void add_content_to_position<float>(const ConstView<float>&, const ConstView<float>&, const RelativeBuckets&,
                                              View<float>);
-template void add_position_to_content<float>(const ConstView<float>&, const ConstView<float>&, const BucketLine&,
+template void add_position_to_content<float>(const ConstView<float>&, const ConstView<float>&, const RelativeBuckets&,
                                              P2cIndex, View<float>);
 template float score_divisor<float>(int, Index);
 template Matrix<double> content_to_content<double>(const ConstView<double>&, const ConstView<double>&);
 template Matrix<double> content_to_position<double>(const ConstView<double>&, const ConstView<double>&,
-                                                    const BucketLine&);
+                                                    const RelativeBuckets&);
 template Matrix<double> position_to_content<double>(const ConstView<double>&, const ConstView<double>&,
-                                                    const BucketLine&, P2cIndex);
+                                                    const RelativeBuckets&, P2cIndex);
 template Matrix<double> position_to_position<double>(const ConstView<double>&, const ConstView<double>&,
-                                                     const BucketLine&);
-template void add_content_to_position<double>(const ConstView<double>&, const ConstView<double>&, const BucketLine&,
-                                              View<double>);
-template void add_position_to_content<double>(const ConstView<double>&, const ConstView<double>&, const BucketLine&,
-                                              P2cIndex, View<double>);
+                                                     const RelativeBuckets&);
+template void add_content_to_position<double>(const ConstView<double>&, const ConstView<double>&,
+                                              const RelativeBuckets&, View<double>);
+template void add_position_to_content<double>(const ConstView<double>&, const ConstView<double>&,
+                                              const RelativeBuckets&, P2cIndex, View<double>);
 template double score_divisor<double>(int, Index);
 
 }  // namespace locus

@@ -30,28 +30,30 @@ Matrix<Scalar> content_to_content(const ConstView<Scalar>& q, const ConstView<Sc
 /// Content to position, raw: c2p[i,j] = q_i . k_r[delta(i,j)].
 /// q [Tq,d], k_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].  Throws if widths, rows or the line do not fit.
 template <class Scalar>
-Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line);
+Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r,
+                                   const RelativeBuckets& line);
 
 /// Position to content, raw: p2c[i,j] = k_j . q_r[delta(i,j)]  (paper_ji: delta(j,i)).
 /// k [Tk,d], q_r [2k,d], line of Tq x Tk pairs (i,j); for paper_ji of Tk x Tq pairs (j,i) -> [Tq,Tk].
 /// The two lines are the same where Tq = Tk.  Throws if widths, rows or the line do not fit.
 template <class Scalar>
-Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
-                                   P2cIndex index = P2cIndex::official_ij);
+Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r,
+                                   const RelativeBuckets& line, P2cIndex index = P2cIndex::official_ij);
 
 /// scores += content_to_position or position_to_content, without a matrix of its own: what a pass does where nobody
 /// asked for the term by itself.  scores [Tq,Tk]; the rest as above.
 template <class Scalar>
-void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const BucketLine& line,
+void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const RelativeBuckets& line,
                              View<Scalar> scores);
 template <class Scalar>
-void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const BucketLine& line,
+void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const RelativeBuckets& line,
                              P2cIndex index, View<Scalar> scores);
 
 /// Position to position, raw: p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].  Not in any released model (spec 2.6).
 /// q_r, k_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].
 template <class Scalar>
-Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r, const BucketLine& line);
+Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
+                                    const RelativeBuckets& line);
 
 /// sqrt(n d), what the sum of n raw terms is divided by.
 template <class Scalar>

@@ -11,7 +11,8 @@ namespace {
 constexpr const char* kDisentangledBackward = "disentangled_backward";
 
 template <class Scalar>
-void check_shapes(const DisentangledHead<Scalar>& head, const BucketLine& line, const ConstView<Scalar>& d_context) {
+void check_shapes(const DisentangledHead<Scalar>& head, const RelativeBuckets& line,
+                  const ConstView<Scalar>& d_context) {
     const Index queries = line.queries(), keys = line.keys(), width = head.q.cols();
     check_shape(kDisentangledBackward, "q", head.q, queries, width);
     check_shape(kDisentangledBackward, "k", head.k, keys, width);
@@ -29,7 +30,7 @@ void check_shapes(const DisentangledHead<Scalar>& head, const BucketLine& line, 
 }  // namespace
 
 template <class Scalar>
-DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const BucketLine& line,
+DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const RelativeBuckets& line,
                                                     const ConstView<Scalar>& d_context) {
     check_shapes<Scalar>(head, line, d_context);
     ContextGradients<Scalar> end = context_backward<Scalar>(head.probs, head.keep, head.v, d_context);
@@ -58,7 +59,7 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
 
 template <class Scalar>
 PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
-                                                        const BucketLine& line, const ConstView<Scalar>& d_p2p) {
+                                                        const RelativeBuckets& line, const ConstView<Scalar>& d_p2p) {
     constexpr const char* kFunction = "position_to_position_backward";
     const Index rows = 2 * line.span(), tokens = line.queries();
     LOCUS_CHECK(tokens == line.keys(), std::string(kFunction) + ": a line of " + std::to_string(tokens) + " x " +
@@ -72,14 +73,15 @@ PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>&
     return {by_rows * k_r, by_rows.transpose() * q_r};
 }
 
-template DisentangledGradients<float> disentangled_backward<float>(const DisentangledHead<float>&, const BucketLine&,
-                                                                   const ConstView<float>&);
-template DisentangledGradients<double> disentangled_backward<double>(const DisentangledHead<double>&, const BucketLine&,
-                                                                     const ConstView<double>&);
+template DisentangledGradients<float> disentangled_backward<float>(const DisentangledHead<float>&,
+                                                                   const RelativeBuckets&, const ConstView<float>&);
+template DisentangledGradients<double> disentangled_backward<double>(const DisentangledHead<double>&,
+                                                                     const RelativeBuckets&, const ConstView<double>&);
 template PositionGradients<float> position_to_position_backward<float>(const ConstView<float>&, const ConstView<float>&,
-                                                                       const BucketLine&, const ConstView<float>&);
+                                                                       const RelativeBuckets&, const ConstView<float>&);
 template PositionGradients<double> position_to_position_backward<double>(const ConstView<double>&,
-                                                                         const ConstView<double>&, const BucketLine&,
+                                                                         const ConstView<double>&,
+                                                                         const RelativeBuckets&,
                                                                          const ConstView<double>&);
 
 }  // namespace locus

@@ -30,7 +30,7 @@ struct DisentangledGradients {
 /// addresses gets exactly 0.  Throws Error(usage) that names what does not fit.
 /// Source: the chain rule on He et al. 2021, eq. 4; checked against torch's autograd of microsoft/DeBERTa.
 template <class Scalar>
-DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const BucketLine& line,
+DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head, const RelativeBuckets& line,
                                                     const ConstView<Scalar>& d_context);
 
 template <class Scalar>
@@ -43,6 +43,6 @@ struct PositionGradients {
 /// q_r, k_r [2k,d], line of T x T pairs, d_p2p [T,T], of the raw term (DisentangledGradients::scores).
 template <class Scalar>
 PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
-                                                        const BucketLine& line, const ConstView<Scalar>& d_p2p);
+                                                        const RelativeBuckets& line, const ConstView<Scalar>& d_p2p);
 
 }  // namespace locus

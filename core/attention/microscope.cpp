@@ -24,7 +24,7 @@ namespace {
 
 /// The three terms of one cell and their scaled sum.
 template <class Scalar>
-CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
+CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const RelativeBuckets& line, P2cIndex p2c_index,
                                       int divisor_terms, Index i, Index j, KeptTerms kept) {
     CellExplanation<Scalar> cell;
     cell.kept = kept;
@@ -51,7 +51,7 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Buc
 }
 
 template <class Scalar>
-void check_head(const HeadTensors<Scalar>& head, const BucketLine& line, Index i, Index j) {
+void check_head(const HeadTensors<Scalar>& head, const RelativeBuckets& line, Index i, Index j) {
     LOCUS_CHECK(head.q.rows() == line.queries() && head.k.rows() == line.keys(),
                 "explain_cell: " + std::to_string(head.q.rows()) + " queries and " + std::to_string(head.k.rows()) +
                     " keys for a line of " + std::to_string(line.queries()) + " x " + std::to_string(line.keys()));
@@ -68,7 +68,7 @@ void check_head(const HeadTensors<Scalar>& head, const BucketLine& line, Index i
 }  // namespace
 
 template <class Scalar>
-CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
+CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& line, P2cIndex p2c_index,
                                      int divisor_terms, Index i, Index j, KeptTerms kept) {
     check_head(head, line, i, j);
     CellExplanation<Scalar> cell = explain_score<Scalar>(head, line, p2c_index, divisor_terms, i, j, kept);
@@ -96,9 +96,9 @@ CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const Buck
 
 template TermExplanation<float> explain_term<float>(std::vector<float>, std::vector<float>, Index);
 template TermExplanation<double> explain_term<double>(std::vector<double>, std::vector<double>, Index);
-template CellExplanation<float> explain_cell<float>(const HeadTensors<float>&, const BucketLine&, P2cIndex, int, Index,
-                                                    Index, KeptTerms);
-template CellExplanation<double> explain_cell<double>(const HeadTensors<double>&, const BucketLine&, P2cIndex, int,
+template CellExplanation<float> explain_cell<float>(const HeadTensors<float>&, const RelativeBuckets&, P2cIndex, int,
+                                                    Index, Index, KeptTerms);
+template CellExplanation<double> explain_cell<double>(const HeadTensors<double>&, const RelativeBuckets&, P2cIndex, int,
                                                       Index, Index, KeptTerms);
 
 }  // namespace locus

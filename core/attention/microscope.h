@@ -69,7 +69,7 @@ struct HeadTensors {
 /// Throws if i, j or the shapes do not fit.  `divisor_terms` is n (1 + active terms, unless a dialect counts
 /// otherwise).
 template <class Scalar>
-CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const BucketLine& line, P2cIndex p2c_index,
+CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& line, P2cIndex p2c_index,
                                      int divisor_terms, Index i, Index j, KeptTerms kept = {});
 
 }  // namespace locus

@@ -9,10 +9,10 @@ namespace locus {
 /// scores [Tq,Tk], line of Tq x Tk pairs -> [Tq,2k]; a row of the line that no pair has stays exactly 0.
 /// Throws Error(usage) if the scores do not fit the line.
 template <class Scalar>
-Matrix<Scalar> scatter_slices_by_query(const ConstView<Scalar>& scores, const BucketLine& line);
+Matrix<Scalar> scatter_slices_by_query(const ConstView<Scalar>& scores, const RelativeBuckets& line);
 
 /// table[j, line.row(i,j)] += scores[i,j]: the transpose of add_slices_by_key.   scores [Tq,Tk] -> [Tk,2k].
 template <class Scalar>
-Matrix<Scalar> scatter_slices_by_key(const ConstView<Scalar>& scores, const BucketLine& line);
+Matrix<Scalar> scatter_slices_by_key(const ConstView<Scalar>& scores, const RelativeBuckets& line);
 
 }  // namespace locus

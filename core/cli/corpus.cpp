@@ -11,8 +11,8 @@
 
 #include "core/cli/program.h"
 #include "core/io/printable.h"
-#include "core/text/stop_words.h"
-#include "core/text/words.h"
+#include "core/text/statistics/stop_words.h"
+#include "core/text/statistics/words.h"
 
 namespace locus::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/word_list.h"
+#include "core/text/statistics/word_list.h"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include "core/cli/program.h"
 #include "core/cli/request.h"
 #include "core/io/checkpoint.h"
-#include "core/text/tokenizer.h"
+#include "core/text/tokenizers/tokenizer.h"
 
 int main(int argc, char** argv) {
     using namespace locus;

@@ -8,7 +8,7 @@
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
 #include "core/training/gradient_trace.h"
-#include "cuda/operations.h"
+#include "cuda/reference/operations.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "core/io/scratch_folder.h"
 #include "core/training/heap.h"
 #include "core/training/training_folder.h"
+#include "cuda/fused/training_attention.h"
 #include "cuda/runtime.h"
-#include "cuda/training_attention.h"
 
 namespace {
 
@@ -58,13 +58,13 @@ int train(const cli::TrainRequest& request) {
         task.plan.switches.engine = &on_device;
     }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    Workers workers(request.threads > 0 ? request.threads : cores);
+    ThreadPool pool(request.threads > 0 ? request.threads : cores);
     const ScratchFolder scratch("train");  // for the tokenizer's files while they are opened
     if (request.ablate) {
         std::signal(SIGINT, ask_to_stop);
-        return cli::train_ablation(request, scratch.path(), workers, [] { return stop_asked != 0; });
+        return cli::train_ablation(request, scratch.path(), pool, [] { return stop_asked != 0; });
     }
-    TrainingRun run(task, scratch.path(), workers);
+    TrainingRun run(task, scratch.path(), pool);
     TrainingFolder folder(request.out, run);
     Trainer& trainer = run.trainer();
     if (request.resume) {

@@ -8,7 +8,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "core/models/model.h"
-#include "core/text/tokenizer.h"
+#include "core/text/tokenizers/tokenizer.h"
 
 namespace CLI {
 class App;

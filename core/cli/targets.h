@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/models/model_input.h"
-#include "core/text/tokenizer.h"
+#include "core/text/tokenizers/tokenizer.h"
 
 namespace locus::cli {
 

@@ -6,9 +6,9 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/latent_semantics.h"
-#include "core/text/similarity.h"
-#include "core/text/tf_idf.h"
+#include "core/text/statistics/latent_semantics.h"
+#include "core/text/statistics/similarity.h"
+#include "core/text/statistics/tf_idf.h"
 
 namespace locus::cli {
 

@@ -7,7 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/tf_idf.h"
+#include "core/text/statistics/tf_idf.h"
 
 namespace locus::cli {
 

@@ -6,12 +6,12 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/io/whole_file.h"
+#include "core/io/atomic_file.h"
 #include "core/positions/factorisation_order.h"
-#include "core/text/permutation_lm.h"
-#include "core/text/similarity.h"
-#include "core/text/skip_gram.h"
-#include "core/text/words.h"
+#include "core/text/statistics/permutation_lm.h"
+#include "core/text/statistics/similarity.h"
+#include "core/text/statistics/skip_gram.h"
+#include "core/text/statistics/words.h"
 
 namespace locus::cli {
 
@@ -24,7 +24,7 @@ struct LearningOptions : CommonOptions {
 
 /// word2vec's text format, every number so that it reads back as the same one.
 void write_vectors(const std::string& file, const WordVectors& vectors) {
-    write_whole_file(file, [&](const ByteSink& write) {
+    write_atomic_file(file, [&](const ByteSink& write) {
         std::string line = std::to_string(vectors.vectors.rows()) + " " + std::to_string(vectors.vectors.cols()) + "\n";
         write(line.data(), line.size());
         for (Index row = 0; row < vectors.vectors.rows(); ++row) {

@@ -10,7 +10,7 @@
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
 #include "core/io/printable.h"
-#include "core/text/word_movers.h"
+#include "core/text/statistics/word_movers.h"
 
 namespace locus::cli {
 

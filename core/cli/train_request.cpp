@@ -7,7 +7,7 @@
 #include "core/cli/program.h"
 #include "core/io/assets.h"
 #include "core/models/config_fields.h"
-#include "core/text/text_file.h"
+#include "core/text/corpus/text_file.h"
 #include "core/training/training_folder.h"
 
 namespace locus::cli {

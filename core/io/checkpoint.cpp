@@ -8,9 +8,9 @@
 
 #include "core/io/json_file.h"
 #include "core/io/mapped_file.h"
-#include "core/io/refuse.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
+#include "core/io/unreadable.h"
 #include "core/json_text.h"
 
 namespace locus {
@@ -39,7 +39,8 @@ public:
         : location_(std::move(location)), entries_(std::move(entries)) {
         for (const TensorEntry& entry : entries_)
             if (!by_name_.emplace(plain_name(entry.name), &entry).second)
-                refuse(entry.file->path(), "holds two tensors named " + plain_name(entry.name) + " (prefixes apart)");
+                throw_unreadable(entry.file->path(),
+                                 "holds two tensors named " + plain_name(entry.name) + " (prefixes apart)");
     }
 
     std::optional<Shape> shape(const std::string& name) const override {
@@ -62,7 +63,7 @@ public:
 private:
     const TensorEntry& find(const std::string& name) const {
         const auto found = by_name_.find(name);
-        if (found == by_name_.end()) refuse(location_, "tensor " + name + " is missing");
+        if (found == by_name_.end()) throw_unreadable(location_, "tensor " + name + " is missing");
         return *found->second;
     }
 
@@ -91,13 +92,13 @@ std::string read_text(const fs::path& file) {
 std::vector<std::string> shard_names(const fs::path& index_file) {
     const auto json = read_json_file(index_file);
     if (!json.contains("weight_map") || !json["weight_map"].is_object() || json["weight_map"].empty())
-        refuse(index_file, "has no weight_map, expected names of tensors and of their files");
+        throw_unreadable(index_file, "has no weight_map, expected names of tensors and of their files");
     std::set<std::string> names;
     for (const auto& [tensor, file] : json["weight_map"].items()) {
         const std::string name = file.is_string() ? file.get<std::string>() : "";
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-            refuse(index_file,
-                   "tensor " + tensor + " lies in " + excerpt(file) + ", expected a file of the same folder");
+            throw_unreadable(index_file,
+                             "tensor " + tensor + " lies in " + excerpt(file) + ", expected a file of the same folder");
         names.insert(name);
     }
     return {names.begin(), names.end()};
@@ -121,19 +122,19 @@ std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
     if (is_there(pickle)) return std::make_shared<FileWeights>(pickle, open_torch_pickle(pickle).entries);
     if (is_there(pickle_index))
         return std::make_shared<FileWeights>(pickle_index, open_shards(folder, pickle_index, open_torch_pickle));
-    refuse(folder,
-           "no weights, expected model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
-           "pytorch_model.bin.index.json");
+    throw_unreadable(folder,
+                     "no weights, expected model.safetensors, model.safetensors.index.json, pytorch_model.bin or "
+                     "pytorch_model.bin.index.json");
 }
 
 }  // namespace
 
 Checkpoint open_checkpoint(const fs::path& folder) {
-    if (!is_folder(folder)) refuse(folder, "no such folder, expected one with config.json and weights");
+    if (!is_folder(folder)) throw_unreadable(folder, "no such folder, expected one with config.json and weights");
     Checkpoint checkpoint;
     checkpoint.folder = folder;
     checkpoint.config_file = folder / "config.json";
-    if (!is_there(checkpoint.config_file)) refuse(folder, "no config.json, expected one beside the weights");
+    if (!is_there(checkpoint.config_file)) throw_unreadable(folder, "no config.json, expected one beside the weights");
     checkpoint.config_json = read_text(checkpoint.config_file);
     parse_json_object(checkpoint.config_json, checkpoint.config_file.string());  // refused here if it is not one
     checkpoint.weights = open_weights(folder);
@@ -149,7 +150,7 @@ fs::path resolve_model(const std::string& name_or_path) {
     if (is_folder(models))
         for (const auto& entry : fs::directory_iterator(models))
             if (entry.is_directory()) built_in += (built_in.empty() ? "" : ", ") + entry.path().filename().string();
-    refuse(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");
+    throw_unreadable(name_or_path, "no such folder, expected a model folder or a built-in model (" + built_in + ")");
 }
 
 }  // namespace locus

@@ -16,14 +16,14 @@ constexpr std::size_t kLongestName = 256;
 
 }  // namespace
 
-void PickleReader::refuse(const std::string& what) const {
+void PickleReader::throw_unreadable(const std::string& what) const {
     throw Error(Fault::unreadable, location_ + ": " + printable(what));
 }
 
 const std::byte* PickleReader::take(std::size_t count) {
     if (count > static_cast<std::size_t>(end_ - at_))
-        refuse("the pickle is cut short: " + std::to_string(count) + " bytes wanted, " + std::to_string(end_ - at_) +
-               " left");
+        throw_unreadable("the pickle is cut short: " + std::to_string(count) + " bytes wanted, " +
+                         std::to_string(end_ - at_) + " left");
     const std::byte* taken = at_;
     at_ += count;
     return taken;
@@ -43,7 +43,7 @@ std::string_view PickleReader::take_text(std::size_t count) {
 std::string_view PickleReader::take_line() {
     const std::byte* limit = at_ + std::min<std::ptrdiff_t>(end_ - at_, kLongestName);
     const std::byte* newline = std::find(at_, limit, std::byte{'\n'});
-    if (newline == limit) refuse("the pickle is cut short inside a name, or the name is no name");
+    if (newline == limit) throw_unreadable("the pickle is cut short inside a name, or the name is no name");
     const std::string_view line = take_text(static_cast<std::size_t>(newline - at_));
     take(1);
     return line;
@@ -182,7 +182,7 @@ void PickleReader::step(unsigned char opcode) {
     }
     char hex[8];
     std::snprintf(hex, sizeof hex, "0x%02x", opcode);
-    refuse(std::string("uses the pickle opcode ") + hex + ", which no state dictionary needs");
+    throw_unreadable(std::string("uses the pickle opcode ") + hex + ", which no state dictionary needs");
 }
 
 PickleValue PickleReader::read() {

@@ -59,7 +59,7 @@ public:
     std::vector<std::pair<std::string, PickledTensor>> tensors(const PickleValue& dictionary) const;
     /// Element type of every storage met so far, by key.
     const std::map<std::string, Dtype>& storage_types() const { return storage_types_; }
-    [[noreturn]] void refuse(const std::string& what) const;
+    [[noreturn]] void throw_unreadable(const std::string& what) const;
 
 private:
     using Kind = PickleValue::Kind;

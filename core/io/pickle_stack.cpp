@@ -16,8 +16,8 @@ constexpr std::size_t kMostMemo = std::size_t{1} << 20;
 void PickleReader::spend(std::size_t values) {
     spent_ += values;
     if (spent_ > kMostValues || stack_.size() > kMostValues)
-        refuse("the pickle holds more values than any state dictionary, expected at most " +
-               std::to_string(kMostValues));
+        throw_unreadable("the pickle holds more values than any state dictionary, expected at most " +
+                         std::to_string(kMostValues));
 }
 
 void PickleReader::push(Kind kind, std::int64_t integer, std::string_view text) {
@@ -37,7 +37,8 @@ void PickleReader::push_items(Kind kind, std::vector<PickleValue> values) {
 }
 
 PickleValue& PickleReader::top() {
-    if (stack_.empty() || stack_.back().kind == Kind::mark) refuse("the pickle is damaged: a value is missing");
+    if (stack_.empty() || stack_.back().kind == Kind::mark)
+        throw_unreadable("the pickle is damaged: a value is missing");
     return stack_.back();
 }
 
@@ -50,7 +51,7 @@ PickleValue PickleReader::pop() {
 std::vector<PickleValue> PickleReader::pop_to_mark() {
     const auto mark =
         std::find_if(stack_.rbegin(), stack_.rend(), [](const PickleValue& value) { return value.kind == Kind::mark; });
-    if (mark == stack_.rend()) refuse("the pickle is damaged: a mark is missing");
+    if (mark == stack_.rend()) throw_unreadable("the pickle is damaged: a mark is missing");
     std::vector<PickleValue> values(mark.base(), stack_.end());
     stack_.erase(mark.base() - 1, stack_.end());
     return values;
@@ -58,13 +59,13 @@ std::vector<PickleValue> PickleReader::pop_to_mark() {
 
 void PickleReader::extend(PickleValue& container, const std::vector<PickleValue>& values, bool pairs) {
     if (container.kind != (pairs ? Kind::dict : Kind::sequence) || (pairs && values.size() % 2 != 0))
-        refuse("the pickle is damaged: items for something that holds none");
+        throw_unreadable("the pickle is damaged: items for something that holds none");
     spend(values.size());
     container.items->values.insert(container.items->values.end(), values.begin(), values.end());
 }
 
 void PickleReader::keep(std::size_t slot) {
-    if (slot >= kMostMemo) refuse("the pickle keeps more values than any state dictionary");
+    if (slot >= kMostMemo) throw_unreadable("the pickle keeps more values than any state dictionary");
     PickleValue nothing;
     nothing.kind = Kind::mark;
     if (slot >= memo_.size()) memo_.resize(slot + 1, nothing);
@@ -73,7 +74,7 @@ void PickleReader::keep(std::size_t slot) {
 
 void PickleReader::recall(std::size_t slot) {
     if (slot >= memo_.size() || memo_[slot].kind == Kind::mark)
-        refuse("the pickle is damaged: it recalls what it never kept");
+        throw_unreadable("the pickle is damaged: it recalls what it never kept");
     spend(0);
     stack_.push_back(memo_[slot]);
 }

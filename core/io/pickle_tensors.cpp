@@ -44,7 +44,8 @@ void PickleReader::push_global(std::string_view module, std::string_view name) {
     const std::string dotted = std::string(module) + "." + std::string(name);
     const std::string_view known = find_global(dotted);
     if (known.empty())
-        refuse("names the foreign global " + dotted + ", expected only what tensors need; nothing was executed");
+        throw_unreadable("names the foreign global " + dotted +
+                         ", expected only what tensors need; nothing was executed");
     push(Kind::global, 0, known);
 }
 
@@ -54,18 +55,18 @@ void PickleReader::push_storage(const PickleValue& id) {
                       id.items->values[0].kind == Kind::text && id.items->values[0].text == "storage" &&
                       id.items->values[1].kind == Kind::global && find_storage(id.items->values[1].text) &&
                       id.items->values[2].kind == Kind::text && id.items->values[4].kind == Kind::integer;
-    if (!fits) refuse("has a persistent id that is not a tensor storage");
+    if (!fits) throw_unreadable("has a persistent id that is not a tensor storage");
     const std::vector<PickleValue>& parts = id.items->values;
     const std::string key(parts[2].text);
     const Dtype dtype = find_storage(parts[1].text)->dtype;
     if (storage_types_.emplace(key, dtype).first->second != dtype)
-        refuse("gives storage " + key + " two element types, expected one");
+        throw_unreadable("gives storage " + key + " two element types, expected one");
     PickleValue view_offset;
     view_offset.kind = Kind::integer;
     if (parts.size() > 5 && parts[5].kind != Kind::none) {
         if (parts[5].kind != Kind::sequence || parts[5].items->values.size() != 3 ||
             parts[5].items->values[1].kind != Kind::integer)
-            refuse("storage " + key + " is a view that cannot be read");
+            throw_unreadable("storage " + key + " is a view that cannot be read");
         view_offset = parts[5].items->values[1];
     }
     push_items(Kind::storage, {view_offset});
@@ -76,37 +77,38 @@ void PickleReader::push_storage(const PickleValue& id) {
 
 void PickleReader::reduce(const PickleValue& callable, const PickleValue& arguments) {
     if (callable.kind != Kind::global || arguments.kind != Kind::sequence)
-        refuse("calls something that is not a known global");
+        throw_unreadable("calls something that is not a known global");
     const std::vector<PickleValue>& given = arguments.items->values;
     if (callable.text == kOrderedDict) {
         push_items(Kind::dict, {});
         for (const PickleValue& pairs : given) {  // Python 2 hands the items over as lists of two
-            if (pairs.kind != Kind::sequence) refuse("calls collections.OrderedDict with something else than pairs");
+            if (pairs.kind != Kind::sequence)
+                throw_unreadable("calls collections.OrderedDict with something else than pairs");
             for (const PickleValue& pair : pairs.items->values) {
                 if (pair.kind != Kind::sequence || pair.items->values.size() != 2)
-                    refuse("calls collections.OrderedDict with something else than pairs");
+                    throw_unreadable("calls collections.OrderedDict with something else than pairs");
                 extend(stack_.back(), pair.items->values, true);
             }
         }
     } else if (callable.text == kRebuildTensor) {
         if (given.size() < 4 || given[0].kind != Kind::storage)
-            refuse("rebuilds a tensor from something else than a storage");
+            throw_unreadable("rebuilds a tensor from something else than a storage");
         push_items(Kind::tensor, given);
     } else if (callable.text == kRebuildParameter && !given.empty() && given[0].kind == Kind::tensor) {
         push(Kind::tensor);
         stack_.back().items = given[0].items;
     } else {
-        refuse("calls " + std::string(callable.text) + ", which builds no tensor");
+        throw_unreadable("calls " + std::string(callable.text) + ", which builds no tensor");
     }
 }
 
 std::vector<Index> PickleReader::whole_numbers(const std::string& name, const PickleValue& sequence) const {
     std::vector<Index> numbers;
     if (sequence.kind != Kind::sequence || sequence.items->values.size() > 8)
-        refuse("tensor " + name + " has no list of at most 8 sizes or strides");
+        throw_unreadable("tensor " + name + " has no list of at most 8 sizes or strides");
     for (const PickleValue& value : sequence.items->values) {
         if (value.kind != Kind::integer || value.integer < 0 || value.integer > std::int64_t{1} << 40)
-            refuse("tensor " + name + " has sizes or strides that are not whole numbers");
+            throw_unreadable("tensor " + name + " has sizes or strides that are not whole numbers");
         numbers.push_back(value.integer);
     }
     return numbers;
@@ -121,11 +123,11 @@ PickledTensor PickleReader::describe(const std::string& name, const PickleValue&
     const std::int64_t view = given[0].items->values[0].integer;
     if (given[1].kind != Kind::integer || given[1].integer < 0 || view < 0 ||
         __builtin_add_overflow(given[1].integer, view, &tensor.storage_offset))
-        refuse("tensor " + name + " has an offset outside its storage");
+        throw_unreadable("tensor " + name + " has an offset outside its storage");
     tensor.shape = whole_numbers(name, given[2]);
     tensor.strides = whole_numbers(name, given[3]);
     if (tensor.shape.size() != tensor.strides.size())
-        refuse("tensor " + name + " has sizes and strides of different rank");
+        throw_unreadable("tensor " + name + " has sizes and strides of different rank");
     check_reach(name, tensor);
     return tensor;
 }
@@ -143,14 +145,15 @@ void PickleReader::check_reach(const std::string& name, const PickledTensor& ten
                    __builtin_add_overflow(last, span, &last);
     }
     if (overflow || (!empty && last >= tensor.storage_size))
-        refuse("tensor " + name + " reaches beyond its storage of " + std::to_string(tensor.storage_size) + " values");
+        throw_unreadable("tensor " + name + " reaches beyond its storage of " + std::to_string(tensor.storage_size) +
+                         " values");
     if (!empty && count / 8 > std::max(tensor.storage_size, kMostRepeated))
-        refuse("tensor " + name + " repeats its storage of " + std::to_string(tensor.storage_size) + " values into " +
-               std::to_string(count / 8));
+        throw_unreadable("tensor " + name + " repeats its storage of " + std::to_string(tensor.storage_size) +
+                         " values into " + std::to_string(count / 8));
 }
 
 std::vector<std::pair<std::string, PickledTensor>> PickleReader::tensors(const PickleValue& dictionary) const {
-    if (dictionary.kind != Kind::dict) refuse("does not hold a dictionary of tensors");
+    if (dictionary.kind != Kind::dict) throw_unreadable("does not hold a dictionary of tensors");
     std::vector<std::pair<std::string, PickledTensor>> found;
     const std::vector<PickleValue>& items = dictionary.items->values;
     for (std::size_t n = 0; n + 1 < items.size(); n += 2)
@@ -158,7 +161,7 @@ std::vector<std::pair<std::string, PickledTensor>> PickleReader::tensors(const P
             const std::string name(items[n].text);
             found.emplace_back(name, describe(name, items[n + 1]));
         }
-    if (found.empty()) refuse("holds no tensors");
+    if (found.empty()) throw_unreadable("holds no tensors");
     return found;
 }
 

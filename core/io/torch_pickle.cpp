@@ -23,12 +23,12 @@ TensorFile place_tensors(const PickleReader& reader, const PickleValue& dictiona
     for (const auto& [name, pickled] : reader.tensors(dictionary)) {
         const auto storage = storages.find(pickled.storage_key);
         if (storage == storages.end())
-            reader.refuse("tensor " + name + " lies in storage " + pickled.storage_key +
-                          ", which the file does not hold");
+            reader.throw_unreadable("tensor " + name + " lies in storage " + pickled.storage_key +
+                                    ", which the file does not hold");
         if (static_cast<std::uint64_t>(pickled.storage_size) > storage->second.bytes / byte_size(pickled.dtype))
-            reader.refuse("storage " + pickled.storage_key + " of tensor " + name + " has " +
-                          std::to_string(storage->second.bytes) + " bytes, too few for " +
-                          std::to_string(pickled.storage_size) + " values of " + to_string(pickled.dtype));
+            reader.throw_unreadable("storage " + pickled.storage_key + " of tensor " + name + " has " +
+                                    std::to_string(storage->second.bytes) + " bytes, too few for " +
+                                    std::to_string(pickled.storage_size) + " values of " + to_string(pickled.dtype));
         TensorEntry entry{
             name,
             pickled.dtype,
@@ -60,7 +60,7 @@ TensorFile open_zip(const File& file) {
     const auto order = members.find(prefix + "byteorder");
     if (order != members.end() &&
         std::string(reinterpret_cast<const char*>(file->data()) + order->second.offset, order->second.size) != "little")
-        reader.refuse("its byteorder is not little");
+        reader.throw_unreadable("its byteorder is not little");
     std::map<std::string, StoragePlace> storages;
     for (const auto& [name, member] : members)
         if (name.starts_with(prefix + "data/"))
@@ -75,14 +75,14 @@ TensorFile open_legacy(const File& file) {
     PickleReader reader(file->data(), file->data() + file->size(), file->path().string());
     const PickleValue magic = reader.read();
     if (magic.text.size() != sizeof kMagic || std::memcmp(magic.text.data(), kMagic, sizeof kMagic) != 0)
-        reader.refuse("is neither a zip archive nor a legacy torch file");
+        reader.throw_unreadable("is neither a zip archive nor a legacy torch file");
     const PickleValue version = reader.read();
     if (version.integer != 1001)
-        reader.refuse("has legacy protocol " + std::to_string(version.integer) + ", expected 1001");
+        reader.throw_unreadable("has legacy protocol " + std::to_string(version.integer) + ", expected 1001");
     reader.read();
     const PickleValue dictionary = reader.read();
     const PickleValue keys = reader.read();
-    if (keys.kind != PickleValue::Kind::sequence) reader.refuse("has no list of storages");
+    if (keys.kind != PickleValue::Kind::sequence) reader.throw_unreadable("has no list of storages");
 
     const std::map<std::string, Dtype>& dtypes = reader.storage_types();
     std::map<std::string, StoragePlace> storages;
@@ -90,15 +90,16 @@ TensorFile open_legacy(const File& file) {
     for (const PickleValue& value : keys.items->values) {
         const std::string key(value.text);
         const auto dtype = dtypes.find(key);
-        if (dtype == dtypes.end()) reader.refuse("lists storage " + key + ", which no tensor uses");
+        if (dtype == dtypes.end()) reader.throw_unreadable("lists storage " + key + ", which no tensor uses");
         std::int64_t count = 0;
-        if (file->size() - at < sizeof count) reader.refuse("is cut short before storage " + key);
+        if (file->size() - at < sizeof count) reader.throw_unreadable("is cut short before storage " + key);
         std::memcpy(&count, file->data() + at, sizeof count);
         at += sizeof count;
         const std::size_t width = byte_size(dtype->second), left = file->size() - at;
         if (count < 0 || static_cast<std::uint64_t>(count) > left / width)
-            reader.refuse("is cut short inside storage " + key + ": " + std::to_string(count) + " values of " +
-                          to_string(dtype->second) + " expected, " + std::to_string(left) + " bytes left");
+            reader.throw_unreadable("is cut short inside storage " + key + ": " + std::to_string(count) +
+                                    " values of " + to_string(dtype->second) + " expected, " + std::to_string(left) +
+                                    " bytes left");
         storages[key] = {at, static_cast<std::size_t>(count) * width};
         at += static_cast<std::size_t>(count) * width;
     }

@@ -69,7 +69,7 @@ void write_trace(const std::filesystem::path& file, const Trace& trace,
     std::map<std::string, std::string> written = metadata;
     written["format"] = "locus-trace-1";
     written["stages"] = list.dump();
-    write_whole_file(file, [&](const ByteSink& sink) {
+    write_atomic_file(file, [&](const ByteSink& sink) {
         write_safetensors_header(sink, headings, written);
         for (std::size_t n = 0; n < headings.size(); ++n)
             std::visit([&](const auto& tensor) { sink(tensor.data(), headings[n].bytes()); }, trace.stages()[n].values);

@@ -74,7 +74,7 @@ void write_safetensors(const ByteSink& sink, const std::vector<TensorToWrite>& t
 
 void write_safetensors(const std::filesystem::path& file, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata) {
-    write_whole_file(file, [&](const ByteSink& sink) { write_safetensors(sink, tensors, metadata); });
+    write_atomic_file(file, [&](const ByteSink& sink) { write_safetensors(sink, tensors, metadata); });
 }
 
 }  // namespace locus

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/io/atomic_file.h"
 #include "core/io/tensor_file.h"
-#include "core/io/whole_file.h"
 
 namespace locus {
 
@@ -36,7 +36,7 @@ struct TensorToWrite {
 void write_safetensors(const ByteSink& sink, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-/// The same as a file that is there as a whole or not at all.  Throws Error(unreadable) too, as write_whole_file does.
+/// The same as a file that is there as a whole or not at all.  Throws Error(unreadable) too, as write_atomic_file does.
 void write_safetensors(const std::filesystem::path& file, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -21,13 +21,13 @@ class Bytes {
 public:
     explicit Bytes(const MappedFile& file) : file_(file) {}
 
-    [[noreturn]] void refuse(const std::string& what) const {
+    [[noreturn]] void throw_unreadable(const std::string& what) const {
         throw Error(Fault::unreadable, file_.path().string() + ": " + printable(what));
     }
     void need(std::uint64_t at, std::uint64_t count) const {
         if (at > file_.size() || count > file_.size() - at)
-            refuse("the zip archive is cut short: " + std::to_string(count) + " bytes at " + std::to_string(at) +
-                   " lie beyond its " + std::to_string(file_.size()));
+            throw_unreadable("the zip archive is cut short: " + std::to_string(count) + " bytes at " +
+                             std::to_string(at) + " lie beyond its " + std::to_string(file_.size()));
     }
     template <class Value>
     Value number(std::uint64_t at) const {
@@ -63,10 +63,10 @@ Directory find_directory(const Bytes& bytes) {
         const auto end64 = bytes.number<std::uint64_t>(at - kEnd64LocatorSize + 8);
         bytes.need(end64, kEnd64Size);
         if (bytes.number<std::uint32_t>(end64) != kEnd64)
-            bytes.refuse("the zip archive has a damaged 64-bit end record");
+            bytes.throw_unreadable("the zip archive has a damaged 64-bit end record");
         return {bytes.number<std::uint64_t>(end64 + 48), bytes.number<std::uint64_t>(end64 + 32)};
     }
-    bytes.refuse("the zip archive is cut short: it has no directory at its end");
+    bytes.throw_unreadable("the zip archive is cut short: it has no directory at its end");
 }
 
 struct CentralRecord {
@@ -92,7 +92,7 @@ void widen(const Bytes& bytes, std::uint64_t at, std::uint64_t end, CentralRecor
 
 CentralRecord read_central(const Bytes& bytes, std::uint64_t at) {
     bytes.need(at, kCentralSize);
-    if (bytes.number<std::uint32_t>(at) != kCentral) bytes.refuse("the zip archive has a damaged directory");
+    if (bytes.number<std::uint32_t>(at) != kCentral) bytes.throw_unreadable("the zip archive has a damaged directory");
     CentralRecord record;
     record.flags = bytes.number<std::uint16_t>(at + 8);
     record.method = bytes.number<std::uint16_t>(at + 10);
@@ -109,10 +109,11 @@ CentralRecord read_central(const Bytes& bytes, std::uint64_t at) {
 
 ZipMember locate(const Bytes& bytes, const CentralRecord& record) {
     if (record.method != 0 || (record.flags & 1) != 0)
-        bytes.refuse("member " + record.name + " is compressed or encrypted, expected it stored as torch writes it");
+        bytes.throw_unreadable("member " + record.name +
+                               " is compressed or encrypted, expected it stored as torch writes it");
     bytes.need(record.local, kLocalSize);
     if (bytes.number<std::uint32_t>(record.local) != kLocal)
-        bytes.refuse("member " + record.name + " has no header where the zip directory says");
+        bytes.throw_unreadable("member " + record.name + " has no header where the zip directory says");
     const std::uint64_t offset = record.local + kLocalSize + bytes.number<std::uint16_t>(record.local + 26) +
                                  bytes.number<std::uint16_t>(record.local + 28);
     bytes.need(offset, record.size);
@@ -133,7 +134,7 @@ std::map<std::string, ZipMember> read_zip_directory(const MappedFile& file) {
     for (std::uint64_t n = 0; n < directory.count; ++n) {
         const CentralRecord record = read_central(bytes, at);
         if (!members.emplace(record.name, locate(bytes, record)).second)
-            bytes.refuse("member " + record.name + " is there twice");
+            bytes.throw_unreadable("member " + record.name + " is there twice");
         at = record.next;
     }
     return members;

@@ -13,7 +13,7 @@ ConfigFields::ConfigFields(const std::string& text, std::string location)
         throw Error(Fault::unreadable, location_ + ": not valid JSON, expected one object");
 }
 
-void ConfigFields::refuse(const std::string& field, const std::string& expected, Fault fault) const {
+void ConfigFields::throw_unreadable(const std::string& field, const std::string& expected, Fault fault) const {
     const std::string found = json_.contains(field) ? "is " + json_.at(field).dump() : "is missing";
     throw Error(fault, location_ + ": " + field + " " + found + ", expected " + expected);
 }
@@ -23,39 +23,39 @@ bool ConfigFields::has(const std::string& field) const { return json_.contains(f
 Index ConfigFields::number(const std::string& field, Index least, Index fallback) const {
     const std::string expected = "a whole number of " + std::to_string(least) + " or more";
     if (!has(field)) {
-        if (fallback < least) refuse(field, expected, Fault::unreadable);
+        if (fallback < least) throw_unreadable(field, expected, Fault::unreadable);
         return fallback;
     }
     const Json& value = json_.at(field);
     if (!value.is_number_integer() || value.get<double>() < static_cast<double>(least) ||
         value.get<double>() > 2147483647.0)
-        refuse(field, expected, Fault::unreadable);
+        throw_unreadable(field, expected, Fault::unreadable);
     return value.get<Index>();
 }
 
 bool ConfigFields::flag(const std::string& field, bool fallback) const {
     if (!has(field)) return fallback;
-    if (!json_.at(field).is_boolean()) refuse(field, "true or false", Fault::unreadable);
+    if (!json_.at(field).is_boolean()) throw_unreadable(field, "true or false", Fault::unreadable);
     return json_.at(field).get<bool>();
 }
 
 std::string ConfigFields::text(const std::string& field, const std::string& fallback) const {
     if (!has(field)) return fallback;
-    if (!json_.at(field).is_string()) refuse(field, "a string", Fault::unreadable);
+    if (!json_.at(field).is_string()) throw_unreadable(field, "a string", Fault::unreadable);
     return json_.at(field).get<std::string>();
 }
 
 double ConfigFields::positive(const std::string& field, double fallback) const {
     if (!has(field)) return fallback;
     if (!json_.at(field).is_number() || !(json_.at(field).get<double>() > 0))
-        refuse(field, "a number above 0", Fault::unreadable);
+        throw_unreadable(field, "a number above 0", Fault::unreadable);
     return json_.at(field).get<double>();
 }
 
 double ConfigFields::share(const std::string& field, double fallback) const {
     if (!has(field)) return fallback;
     const double value = json_.at(field).is_number() ? json_.at(field).get<double>() : -1;
-    if (!(value >= 0 && value < 1)) refuse(field, "a number from 0 to below 1", Fault::unreadable);
+    if (!(value >= 0 && value < 1)) throw_unreadable(field, "a number from 0 to below 1", Fault::unreadable);
     return value;
 }
 
@@ -73,7 +73,7 @@ std::vector<std::string> ConfigFields::names(const std::string& field) const {
             rest.erase(0, std::min(bar + 1, rest.size()));
         }
     else
-        refuse(field, "a string such as \"c2p|p2c\" or a list of strings", Fault::unreadable);
+        throw_unreadable(field, "a string such as \"c2p|p2c\" or a list of strings", Fault::unreadable);
     for (std::string& name : names)
         std::transform(name.begin(), name.end(), name.begin(),
                        [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
@@ -83,12 +83,12 @@ std::vector<std::string> ConfigFields::names(const std::string& field) const {
 Activation ConfigFields::activation(const std::string& field, const std::string& fallback) const {
     Activation activation;
     if (parse_activation(text(field, fallback), activation)) return activation;
-    refuse(field, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh", Fault::unsupported);
+    throw_unreadable(field, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or tanh", Fault::unsupported);
 }
 
 std::size_t ConfigFields::list_length(const std::string& field) const {
     if (!has(field)) return 0;
-    if (!json_.at(field).is_array()) refuse(field, "a list", Fault::unreadable);
+    if (!json_.at(field).is_array()) throw_unreadable(field, "a list", Fault::unreadable);
     return json_.at(field).size();
 }
 

@@ -17,7 +17,7 @@ public:
     ConfigFields(const std::string& text, std::string location);
 
     /// "<file>: <field> is <what it is>, expected <expected>"
-    [[noreturn]] void refuse(const std::string& field, const std::string& expected, Fault fault) const;
+    [[noreturn]] void throw_unreadable(const std::string& field, const std::string& expected, Fault fault) const;
 
     /// False where the field is absent or null.
     bool has(const std::string& field) const;

@@ -28,10 +28,11 @@ std::vector<Mask> pair_masks(const ModelInput& input) {
     return masks;
 }
 
-BucketLine deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
+RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
     if (config.position_buckets > 0)
-        return BucketLine::logarithmic(length, length, config.position_buckets, config.max_relative_positions, clamp);
-    return BucketLine::clamped(length, length, config.max_relative_positions);
+        return RelativeBuckets::logarithmic(length, length, config.position_buckets, config.max_relative_positions,
+                                            clamp);
+    return RelativeBuckets::clamped(length, length, config.max_relative_positions);
 }
 
 namespace {
@@ -128,7 +129,7 @@ bool Deberta<Scalar>::has_decoder() const {
 }
 
 template <class Scalar>
-BucketLine Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
+RelativeBuckets Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
     LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
     return deberta_line(config(), length, options.offset_clamp);
 }
@@ -174,7 +175,7 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
 
 template <class Scalar>
 Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
-                               const StopAsked& stop) const {
+                               const CancelToken& stop) const {
     check_input(input, config().vocab_size, config().type_vocab_size);
     const std::vector<std::string> names = stage_names(input, options);
     check_wanted(wanted, names);
@@ -196,7 +197,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         const std::string prefix = "layer." + std::to_string(layer);
         if (layer == config().num_hidden_layers - 1) last_input = hidden;
         if (!plan.layer[at]) continue;
-        give_up_if(stop);
+        throw_if_cancelled(stop);
         const bool convolves = layer == 0 && config().conv_kernel_size > 0;
         const bool output =
             plan.output[at] ||
@@ -210,7 +211,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         trace.add(prefix + ".output", next);
         hidden = std::move(next);
     }
-    give_up_if(stop);
+    throw_if_cancelled(stop);
     if (plan.decoder) hidden = deberta_decoder(pass, last_input, plan.head);
     if (has_head() && (plan.head || wanted.keeps("mlm.positions"))) deberta_head(pass, hidden);
     return trace;

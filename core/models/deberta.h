@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/models/deberta_config.h"
 #include "core/models/dialect.h"
 #include "core/models/model_input.h"
 #include "core/models/operations.h"
-#include "core/stop.h"
 #include "core/trace.h"
 #include "core/weights.h"
 
@@ -36,7 +36,7 @@ public:
 
     /// The rows of the relative table for T x T pairs under these options.  Throws Error(usage) without relative
     /// attention.
-    BucketLine bucket_line(Index length, const DebertaOptions& options) const;
+    RelativeBuckets bucket_line(Index length, const DebertaOptions& options) const;
     /// I of the decoder: the first rows of the absolute table [length,E].  Throws Error(unsupported) if it has fewer.
     Matrix<Scalar> absolute_rows(Index length) const;
 
@@ -47,9 +47,9 @@ public:
     /// use and kept; position projections (k_r, q_r) are computed once per layer.
     /// Throws Error(usage) for a token id >= V, a mask of the wrong shape or a pattern that matches no stage, and
     /// Error(unsupported) for more tokens than the absolute table has rows where one is asked for.
-    /// `stop` is asked before every layer and ends the pass by throwing Stopped.
+    /// `stop` is asked before every layer and ends the pass by throwing Cancelled.
     Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {},
-                  const StopAsked& stop = {}) const;
+                  const CancelToken& stop = {}) const;
 
     /// One sentence per weight tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;

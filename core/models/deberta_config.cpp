@@ -19,14 +19,14 @@ void read_sizes(const ConfigFields& fields, DebertaConfig& config) {
     config.type_vocab_size = fields.number("type_vocab_size", 0, 0);
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-7);
     if (!fields.has("attention_head_size") && config.hidden_size % config.num_attention_heads != 0)
-        fields.refuse("hidden_size",
-                      "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
-                      Fault::unreadable);
+        fields.throw_unreadable("hidden_size",
+                                "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
+                                Fault::unreadable);
     config.attention_head_size =
         fields.number("attention_head_size", 1, config.hidden_size / config.num_attention_heads);
     // The output dense of every implementation is D -> D.
     if (config.attention_head_size * config.num_attention_heads != config.hidden_size)
-        fields.refuse("attention_head_size", "hidden_size / num_attention_heads", Fault::unsupported);
+        fields.throw_unreadable("attention_head_size", "hidden_size / num_attention_heads", Fault::unsupported);
 }
 
 void read_positions(const ConfigFields& fields, DebertaConfig& config) {
@@ -36,9 +36,10 @@ void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     config.max_relative_positions = fields.number("max_relative_positions", -1, 0);
     if (config.max_relative_positions < 1) config.max_relative_positions = config.max_position_embeddings;
     if (config.version == 1) config.position_buckets = 0;
-    if (config.position_buckets % 2 != 0) fields.refuse("position_buckets", "an even number or -1", Fault::unreadable);
+    if (config.position_buckets % 2 != 0)
+        fields.throw_unreadable("position_buckets", "an even number or -1", Fault::unreadable);
     if (config.position_buckets > 0 && config.max_relative_positions <= config.position_buckets / 2 + 1)
-        fields.refuse("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
+        fields.throw_unreadable("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
 
     const std::vector<std::string> names = fields.names("pos_att_type");
     const auto listed = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -62,7 +63,7 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
     else if (type == "deberta-v2")
         config.version = 2;
     else
-        fields.refuse("model_type", "deberta or deberta-v2", Fault::unsupported);
+        fields.throw_unreadable("model_type", "deberta or deberta-v2", Fault::unsupported);
     read_sizes(fields, config);
     read_positions(fields, config);
     config.hidden_act = fields.activation("hidden_act", "gelu");
@@ -70,9 +71,9 @@ DebertaConfig parse_deberta_config(const std::string& text, const std::string& l
     config.conv_groups = fields.number("conv_groups", 1, 1);
     config.conv_act = fields.activation("conv_act", "tanh");
     if (config.conv_kernel_size > 0 && config.conv_kernel_size % 2 == 0)
-        fields.refuse("conv_kernel_size", "an odd number", Fault::unsupported);
+        fields.throw_unreadable("conv_kernel_size", "an odd number", Fault::unsupported);
     if (config.conv_kernel_size > 0 && config.hidden_size % config.conv_groups != 0)
-        fields.refuse("conv_groups", "a divisor of hidden_size", Fault::unreadable);
+        fields.throw_unreadable("conv_groups", "a divisor of hidden_size", Fault::unreadable);
     return config;
 }
 

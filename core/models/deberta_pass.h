@@ -18,8 +18,8 @@ struct DebertaPass {
     const ModelInput& input;
     const DebertaOptions& options;
     Trace& trace;
-    std::vector<Mask> masks;         // [T,T] per sample; all empty where everything is visible
-    std::optional<BucketLine> line;  // none without relative attention
+    std::vector<Mask> masks;              // [T,T] per sample; all empty where everything is visible
+    std::optional<RelativeBuckets> line;  // none without relative attention
 
     const DebertaConfig& config() const { return weights.config(); }
     /// Does the arithmetic.
@@ -34,7 +34,7 @@ std::vector<Mask> pair_masks(const ModelInput& input);
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
 
 /// The bucket line of a model for T x T pairs.
-BucketLine deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp);
+RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp);
 
 /// Visible tokens [B*T] as 0 or 1; empty where everything is visible.  In a 3-D mask a token is visible if anyone sees
 /// it.

@@ -63,7 +63,7 @@ Family family_of(const std::string& config_json, const std::string& location) {
     if (type == "deberta" || type == "deberta-v2") return Family::deberta;
     for (const Family family : {Family::roformer, Family::transformer_xl, Family::xlnet})
         if (type == to_string(family)) return family;
-    fields.refuse("model_type", "deberta, deberta-v2, roformer, transfo-xl or xlnet", Fault::unsupported);
+    fields.throw_unreadable("model_type", "deberta, deberta-v2, roformer, transfo-xl or xlnet", Fault::unsupported);
 }
 
 template <class Scalar>

@@ -2,7 +2,7 @@
 
 #include "core/attention/relative.h"
 #include "core/attention/two_stream.h"
-#include "core/models/small_steps.h"
+#include "core/models/elementwise.h"
 
 namespace locus {
 
@@ -37,16 +37,17 @@ public:
     void context(In probs, In v, InOut result) const override { locus::context<Scalar>(probs, v, result); }
 
     Result content_to_content(In q, In k) const override { return locus::content_to_content<Scalar>(q, k); }
-    Result content_to_position(In q, In k_r, const BucketLine& line) const override {
+    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
         return locus::content_to_position<Scalar>(q, k_r, line);
     }
-    Result position_to_content(In k, In q_r, const BucketLine& line, P2cIndex index) const override {
+    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
         return locus::position_to_content<Scalar>(k, q_r, line, index);
     }
-    void add_content_to_position(In q, In k_r, const BucketLine& line, InOut scores) const override {
+    void add_content_to_position(In q, In k_r, const RelativeBuckets& line, InOut scores) const override {
         locus::add_content_to_position<Scalar>(q, k_r, line, scores);
     }
-    void add_position_to_content(In k, In q_r, const BucketLine& line, P2cIndex index, InOut scores) const override {
+    void add_position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index,
+                                 InOut scores) const override {
         locus::add_position_to_content<Scalar>(k, q_r, line, index, scores);
     }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {

@@ -27,7 +27,7 @@ public:
     virtual Result activate(In x, Activation activation) const = 0;
     virtual Result convolve(In x, const Convolution<Scalar>& layer) const = 0;
 
-    // core/models/small_steps.h
+    // core/models/elementwise.h
     virtual void add(In x, InOut sum) const = 0;
     virtual void add_rows(In table, const std::vector<std::int64_t>& ids, InOut sum) const = 0;
     virtual void multiply(Scalar factor, InOut x) const = 0;
@@ -39,10 +39,11 @@ public:
 
     // core/attention/disentangled.h and softmax.h
     virtual Result content_to_content(In q, In k) const = 0;
-    virtual Result content_to_position(In q, In k_r, const BucketLine& line) const = 0;
-    virtual Result position_to_content(In k, In q_r, const BucketLine& line, P2cIndex index) const = 0;
-    virtual void add_content_to_position(In q, In k_r, const BucketLine& line, InOut scores) const = 0;
-    virtual void add_position_to_content(In k, In q_r, const BucketLine& line, P2cIndex index, InOut scores) const = 0;
+    virtual Result content_to_position(In q, In k_r, const RelativeBuckets& line) const = 0;
+    virtual Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const = 0;
+    virtual void add_content_to_position(In q, In k_r, const RelativeBuckets& line, InOut scores) const = 0;
+    virtual void add_position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index,
+                                         InOut scores) const = 0;
     virtual Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const = 0;
 
     // core/positions/rotary.h

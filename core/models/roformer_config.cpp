@@ -19,14 +19,14 @@ RoformerConfig parse_roformer_config(const std::string& json, const std::string&
     config.hidden_act = fields.activation("hidden_act", "gelu");
     config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
     if (config.hidden_size % config.num_attention_heads != 0)
-        fields.refuse("hidden_size",
-                      "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
-                      Fault::unreadable);
+        fields.throw_unreadable("hidden_size",
+                                "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
+                                Fault::unreadable);
     if (config.head_width() % 2 != 0)
-        fields.refuse("hidden_size",
-                      "an even width per head (" + std::to_string(config.num_attention_heads) +
-                          " heads): rotation turns channels in pairs",
-                      Fault::unreadable);
+        fields.throw_unreadable("hidden_size",
+                                "an even width per head (" + std::to_string(config.num_attention_heads) +
+                                    " heads): rotation turns channels in pairs",
+                                Fault::unreadable);
     return config;
 }
 

@@ -25,11 +25,12 @@ TransformerXlConfig parse_transformer_xl_config(const std::string& json, const s
     config.tied_output = fields.flag("tie_weight", true) && fields.flag("tie_word_embeddings", true);
     config.hierarchical = fields.list_length("cutoffs") > 0;
     config.layer_norm_eps = fields.positive("layer_norm_epsilon", 1e-5);
-    if (config.d_model % 2 != 0) fields.refuse("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
+    if (config.d_model % 2 != 0)
+        fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
     if (fields.number("attn_type", 0, 0) != 0)
-        fields.refuse("attn_type", "0, relative attention with fixed sinusoids", Fault::unsupported);
+        fields.throw_unreadable("attn_type", "0, relative attention with fixed sinusoids", Fault::unsupported);
     if (fields.number("div_val", 1, 1) != 1)
-        fields.refuse("div_val", "1: tables of different widths are not read", Fault::unsupported);
+        fields.throw_unreadable("div_val", "1: tables of different widths are not read", Fault::unsupported);
     return config;
 }
 

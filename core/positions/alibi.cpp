@@ -18,7 +18,7 @@ std::vector<double> alibi_slopes(Index heads) {
 }
 
 template <class Scalar>
-BiasLine<Scalar> alibi_line(Index heads, Index queries, Index keys, AlibiForm form) {
+OffsetBias<Scalar> alibi_line(Index heads, Index queries, Index keys, AlibiForm form) {
     const std::vector<double> slopes = alibi_slopes(heads);
     return make_bias_line<Scalar>("alibi_line", heads, queries, keys, [&](Index h, Index offset) {
         if (form == AlibiForm::causal && offset > 0) return Scalar(0);
@@ -26,7 +26,7 @@ BiasLine<Scalar> alibi_line(Index heads, Index queries, Index keys, AlibiForm fo
     });
 }
 
-template BiasLine<float> alibi_line<float>(Index, Index, Index, AlibiForm);
-template BiasLine<double> alibi_line<double>(Index, Index, Index, AlibiForm);
+template OffsetBias<float> alibi_line<float>(Index, Index, Index, AlibiForm);
+template OffsetBias<double> alibi_line<double>(Index, Index, Index, AlibiForm);
 
 }  // namespace locus

@@ -3,7 +3,7 @@
 // Press et al. 2022, section 3; ofirpress/attention_with_linear_biases get_slopes.
 #include <vector>
 
-#include "core/positions/bias_line.h"
+#include "core/positions/offset_bias.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -21,6 +21,6 @@ std::vector<double> alibi_slopes(Index heads);
 
 /// The bias of every head as a line over j - i.
 template <class Scalar>
-BiasLine<Scalar> alibi_line(Index heads, Index queries, Index keys, AlibiForm form);
+OffsetBias<Scalar> alibi_line(Index heads, Index queries, Index keys, AlibiForm form);
 
 }  // namespace locus

@@ -27,11 +27,11 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
 namespace {
 
 /// Neighbouring offsets whose rows stand still or rise by one are one run.
-std::vector<BucketLine::Run> cut_into_runs(const std::vector<Index>& rows, Index first_offset) {
-    std::vector<BucketLine::Run> runs;
+std::vector<RelativeBuckets::Run> cut_into_runs(const std::vector<Index>& rows, Index first_offset) {
+    std::vector<RelativeBuckets::Run> runs;
     const auto count = static_cast<Index>(rows.size());
     for (Index at = 0; at < count;) {
-        BucketLine::Run run{first_offset + at, 1, rows[static_cast<std::size_t>(at)], 1};
+        RelativeBuckets::Run run{first_offset + at, 1, rows[static_cast<std::size_t>(at)], 1};
         if (at + 1 < count) {
             const Index step = rows[static_cast<std::size_t>(at + 1)] - rows[static_cast<std::size_t>(at)];
             if (step == 0 || step == 1) {
@@ -54,13 +54,13 @@ void check_lengths(const char* who, Index queries, Index keys) {
 
 }  // namespace
 
-BucketLine::BucketLine(Index queries, Index keys, Index span, std::vector<Index> rows)
+RelativeBuckets::RelativeBuckets(Index queries, Index keys, Index span, std::vector<Index> rows)
     : queries_(queries), keys_(keys), span_(span), rows_(std::move(rows)), runs_(cut_into_runs(rows_, -(keys - 1))) {
     for (std::size_t run = 0; run < runs_.size(); ++run)
         run_of_.insert(run_of_.end(), static_cast<std::size_t>(runs_[run].length), run);
 }
 
-BucketLine BucketLine::clamped(Index queries, Index keys, Index span) {
+RelativeBuckets RelativeBuckets::clamped(Index queries, Index keys, Index span) {
     check_lengths("BucketLine::clamped", queries, keys);
     LOCUS_CHECK(span >= 1, "BucketLine::clamped: span is " + std::to_string(span) + ", expected 1 or more");
     std::vector<Index> rows;
@@ -70,7 +70,8 @@ BucketLine BucketLine::clamped(Index queries, Index keys, Index span) {
     return {queries, keys, span, std::move(rows)};
 }
 
-BucketLine BucketLine::logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp) {
+RelativeBuckets RelativeBuckets::logarithmic(Index queries, Index keys, Index buckets, Index max_position,
+                                             OffsetClamp clamp) {
     check_lengths("BucketLine::logarithmic", queries, keys);
     std::vector<Index> rows;
     rows.reserve(static_cast<std::size_t>(queries + keys - 1));
@@ -80,14 +81,14 @@ BucketLine BucketLine::logarithmic(Index queries, Index keys, Index buckets, Ind
     return {queries, keys, buckets, std::move(rows)};
 }
 
-IndexTensor BucketLine::matrix() const {
+IndexTensor RelativeBuckets::matrix() const {
     IndexTensor index({queries_, keys_});
     for (Index i = 0; i < queries_; ++i)
         for (Index j = 0; j < keys_; ++j) index[i * keys_ + j] = row(i, j);
     return index;
 }
 
-BucketLine BucketLine::mirrored() const {
+RelativeBuckets RelativeBuckets::mirrored() const {
     // Offsets of this line reach from -(keys - 1) to queries - 1; turned, from -(queries - 1) to keys - 1.
     return {keys_, queries_, span_, std::vector<Index>(rows_.rbegin(), rows_.rend())};
 }

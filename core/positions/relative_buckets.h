@@ -20,7 +20,7 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
 
 /// One row number per offset i - j, for all pairs of `queries` x `keys` tokens.
 /// The whole index matrix is Toeplitz, so this line of queries + keys - 1 numbers replaces it.
-class BucketLine {
+class RelativeBuckets {
 public:
     /// A stretch of neighbouring offsets whose rows all are the same (step 0) or rise by one per offset (step 1).
     struct Run {
@@ -32,9 +32,9 @@ public:
 
     /// row = clamp(i - j + span, 0, 2 span - 1): version 1, and version 2 without buckets.
     /// Throws Error(usage) if an argument is < 1.
-    static BucketLine clamped(Index queries, Index keys, Index span);
+    static RelativeBuckets clamped(Index queries, Index keys, Index span);
     /// row = clamp(log_bucket(i - j) + buckets, 0, 2 buckets - 1): versions 2 and 3.  The span is `buckets`.
-    static BucketLine logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp);
+    static RelativeBuckets logarithmic(Index queries, Index keys, Index buckets, Index max_position, OffsetClamp clamp);
 
     Index queries() const { return queries_; }
     Index keys() const { return keys_; }
@@ -54,10 +54,10 @@ public:
     IndexTensor matrix() const;
     /// The line of the pairs (j, i): rows for `keys` queries and `queries` keys with the offset's sign turned,
     /// row'(i, j) = row of j - i.  What the paper prints for p2c.
-    BucketLine mirrored() const;
+    RelativeBuckets mirrored() const;
 
 private:
-    BucketLine(Index queries, Index keys, Index span, std::vector<Index> rows);
+    RelativeBuckets(Index queries, Index keys, Index span, std::vector<Index> rows);
 
     Index queries_ = 0;
     Index keys_ = 0;

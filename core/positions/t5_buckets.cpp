@@ -35,7 +35,7 @@ IndexTensor t5_index(Index queries, Index keys, const T5Buckets& config) {
 }
 
 template <class Scalar>
-BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config) {
+OffsetBias<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config) {
     LOCUS_CHECK(table.rows() == config.buckets,
                 "t5_bias_line: the table has " + std::to_string(table.rows()) +
                     " rows, expected one per bucket = " + std::to_string(config.buckets));
@@ -44,7 +44,7 @@ BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Ind
 }
 
 template <class Scalar>
-Matrix<Scalar> t5_bias_line_backward(const BiasLine<Scalar>& d_line, const T5Buckets& config) {
+Matrix<Scalar> t5_bias_line_backward(const OffsetBias<Scalar>& d_line, const T5Buckets& config) {
     LOCUS_CHECK(d_line.values.cols() == d_line.queries + d_line.keys - 1,
                 "t5_bias_line_backward: a line of " + std::to_string(d_line.values.cols()) + " offsets, expected " +
                     std::to_string(d_line.queries + d_line.keys - 1) + ", one per offset j - i");
@@ -54,9 +54,9 @@ Matrix<Scalar> t5_bias_line_backward(const BiasLine<Scalar>& d_line, const T5Buc
     return d_table;
 }
 
-template BiasLine<float> t5_bias_line<float>(const ConstView<float>&, Index, Index, const T5Buckets&);
-template BiasLine<double> t5_bias_line<double>(const ConstView<double>&, Index, Index, const T5Buckets&);
-template Matrix<float> t5_bias_line_backward<float>(const BiasLine<float>&, const T5Buckets&);
-template Matrix<double> t5_bias_line_backward<double>(const BiasLine<double>&, const T5Buckets&);
+template OffsetBias<float> t5_bias_line<float>(const ConstView<float>&, Index, Index, const T5Buckets&);
+template OffsetBias<double> t5_bias_line<double>(const ConstView<double>&, Index, Index, const T5Buckets&);
+template Matrix<float> t5_bias_line_backward<float>(const OffsetBias<float>&, const T5Buckets&);
+template Matrix<double> t5_bias_line_backward<double>(const OffsetBias<double>&, const T5Buckets&);
 
 }  // namespace locus

@@ -5,7 +5,7 @@
 // number per head, not a vector.
 #include <cstdint>
 
-#include "core/positions/bias_line.h"
+#include "core/positions/offset_bias.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -28,11 +28,11 @@ IndexTensor t5_index(Index queries, Index keys, const T5Buckets& config);
 /// b[h, bucket(j - i)] as a line: table [buckets,H], the layout of relative_attention_bias.weight -> H lines.
 /// Throws Error(usage) if the table does not have one row per bucket.
 template <class Scalar>
-BiasLine<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config);
+OffsetBias<Scalar> t5_bias_line(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config);
 
 /// From the gradient of the line to that of the table: d_table[bucket(o), h] = the sum of d_line[h, o] over the offsets
 /// o of that bucket; a bucket that no offset has gets exactly 0.  -> [buckets,H].
 template <class Scalar>
-Matrix<Scalar> t5_bias_line_backward(const BiasLine<Scalar>& d_line, const T5Buckets& config);
+Matrix<Scalar> t5_bias_line_backward(const OffsetBias<Scalar>& d_line, const T5Buckets& config);
 
 }  // namespace locus

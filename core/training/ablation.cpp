@@ -40,7 +40,7 @@ bool differ_clearly(const AblationRow& a, const AblationRow& b) {
 }
 
 std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std::uint64_t>& seeds,
-                                const std::filesystem::path& folder, Workers& workers,
+                                const std::filesystem::path& folder, ThreadPool& pool,
                                 const std::function<bool(const AblationMoment&)>& watch) {
     LOCUS_CHECK(!seeds.empty(), "an ablation with no seeds, expected one or more");
     LOCUS_CHECK(task.heldout > 0, "heldout is 0, expected sentences to judge the models by");
@@ -56,7 +56,7 @@ std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std:
     std::size_t number = 0;
     for (const std::uint64_t seed : seeds)
         for (AblationRow& row : rows) {
-            TrainingRun run(ablated_task(task, row.model, seed), folder, workers);
+            TrainingRun run(ablated_task(task, row.model, seed), folder, pool);
             while (run.trainer().steps() < task.plan.steps) {
                 const StepReport report = run.step();
                 if (!watch({row.model, seed, number, runs, report})) return rows;

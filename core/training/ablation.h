@@ -48,7 +48,7 @@ struct AblationMoment {
 /// Throws what TrainingRun throws, and Error(usage) for no seeds, a task without held-out sentences, and a
 /// configuration that has not both position terms and the decoder to begin with.
 std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std::uint64_t>& seeds,
-                                const std::filesystem::path& folder, Workers& workers,
+                                const std::filesystem::path& folder, ThreadPool& pool,
                                 const std::function<bool(const AblationMoment&)>& watch);
 
 }  // namespace locus

@@ -11,7 +11,7 @@ AdamW<Scalar>::AdamW(const Parameters<Scalar>& like, AdamWSettings settings)
 
 template <class Scalar>
 void AdamW<Scalar>::step(Parameters<Scalar>& values, const Parameters<Scalar>& gradients, double rate,
-                         Workers& workers) {
+                         ThreadPool& pool) {
     LOCUS_CHECK(values.size() == first_.size() && gradients.size() == first_.size(),
                 "AdamW: " + std::to_string(values.size()) + " values and " + std::to_string(gradients.size()) +
                     " gradients, expected " + std::to_string(first_.size()));
@@ -20,7 +20,7 @@ void AdamW<Scalar>::step(Parameters<Scalar>& values, const Parameters<Scalar>& g
     const auto correction1 = Scalar(1 - std::pow(settings_.beta1, static_cast<double>(steps_)));
     const auto correction2 = Scalar(1 - std::pow(settings_.beta2, static_cast<double>(steps_)));
     const auto& entries = values.entries();
-    workers.each(static_cast<Index>(entries.size()), [&](Index at, int) {
+    pool.parallel_for(static_cast<Index>(entries.size()), [&](Index at, int) {
         const auto& one = entries[static_cast<std::size_t>(at)];
         const bool decays = !one.name.ends_with("bias") && !one.name.ends_with("LayerNorm.weight");
         const auto decay = Scalar(decays ? settings_.weight_decay : 0);

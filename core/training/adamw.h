@@ -1,7 +1,7 @@
 #pragma once
 // The optimiser: Adam with decoupled weight decay, after the gradient's length has been limited.
+#include "core/fast/thread_pool.h"
 #include "core/training/parameters.h"
-#include "core/workers.h"
 
 namespace locus {
 
@@ -19,7 +19,7 @@ public:
     /// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  with both divided by 1 - b^t:
     /// value -= rate (m / (sqrt(v) + eps) + decay value).  Source: Loshchilov and Hutter 2019, algorithm 2; torch
     /// AdamW. Throws Error(usage) if the parameters are not those it was made for.
-    void step(Parameters<Scalar>& values, const Parameters<Scalar>& gradients, double rate, Workers& workers);
+    void step(Parameters<Scalar>& values, const Parameters<Scalar>& gradients, double rate, ThreadPool& pool);
 
     Index steps() const { return steps_; }
     const Parameters<Scalar>& first() const { return first_; }

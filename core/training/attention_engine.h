@@ -32,10 +32,10 @@ class AttentionEngine {
 public:
     virtual ~AttentionEngine() = default;
     /// dropout(softmax(scale (c2c + c2p + p2c))) v within each sentence.  line: of the longest one.
-    virtual PackedContext forward(const PackedHeads& heads, const BucketLine& line) = 0;
+    virtual PackedContext forward(const PackedHeads& heads, const RelativeBuckets& line) = 0;
     /// output: what forward gave for the same heads and line.
     virtual PackedGradients backward(const PackedHeads& heads, const PackedContext& output,
-                                     const Tensor<float>& d_context, const BucketLine& line) = 0;
+                                     const Tensor<float>& d_context, const RelativeBuckets& line) = 0;
 };
 
 }  // namespace locus

@@ -36,7 +36,7 @@ ClassificationTape<Scalar> classification_forward(DebertaTraining<Scalar>& model
     tape.first.resize(batch.sentences(), x.cols());
     for (Index b = 0; b < batch.sentences(); ++b) tape.first.row(b) = x.row(batch.starts[static_cast<std::size_t>(b)]);
     const auto drop_head = [&](Index place, Matrix<Scalar>& rows) {
-        drop<Scalar>(dropout.site_seed(DropoutSite::head, place), dropout.hidden, rows, model.workers());
+        drop<Scalar>(dropout.site_seed(DropoutSite::head, place), dropout.hidden, rows, model.pool());
     };
     drop_head(kBeforePooler, tape.first);
     tape.act_in = head.pass.dense(tape.first, kPooler);
@@ -59,7 +59,7 @@ Matrix<Scalar> classification_backward(DebertaTraining<Scalar>& model, const Par
         d_logits.row(b) = cross_entropy_backward<Scalar>(tape.logits.row(b), labels[static_cast<std::size_t>(b)]) /
                           Scalar(d_logits.rows());
     const auto drop_head = [&](Index place, Matrix<Scalar>& rows) {
-        drop<Scalar>(dropout.site_seed(DropoutSite::head, place), dropout.hidden, rows, model.workers());
+        drop<Scalar>(dropout.site_seed(DropoutSite::head, place), dropout.hidden, rows, model.pool());
     };
     Matrix<Scalar> d_pooled = head.pass.dense_backward(tape.pooled, kClassifier, d_logits, gradients);
     drop_head(kBehindPooler, d_pooled);

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "core/text/corpus_text.h"
+#include "core/text/corpus/corpus_text.h"
 #include "core/training/random.h"
 
 namespace locus {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "core/text/tokenizer.h"
+#include "core/text/tokenizers/tokenizer.h"
 
 namespace locus {
 

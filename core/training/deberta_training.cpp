@@ -1,8 +1,8 @@
 #include "core/training/deberta_training.h"
 
 #include "core/models/deberta_pass.h"
+#include "core/models/elementwise.h"
 #include "core/models/layers_backward.h"
-#include "core/models/small_steps.h"
 #include "core/models/word_logits_backward.h"
 #include "core/training/absolute_positions.h"
 #include "core/training/deberta_parameters.h"
@@ -48,8 +48,8 @@ std::size_t DebertaTape<Scalar>::bytes() const {
 }
 
 template <class Scalar>
-DebertaTraining<Scalar>::DebertaTraining(DebertaConfig config, TrainingSwitches switches, Workers& workers)
-    : config_(std::move(config)), switches_(switches), workers_(workers) {
+DebertaTraining<Scalar>::DebertaTraining(DebertaConfig config, TrainingSwitches switches, ThreadPool& pool)
+    : config_(std::move(config)), switches_(switches), pool_(pool) {
     masked_language_tensors(config_, switches_.decoder);  // refuses what cannot be trained
     if (switches_.decoder && (config_.position_biased_input || config_.embedding_size != config_.hidden_size ||
                               config_.num_hidden_layers < 2))
@@ -65,7 +65,7 @@ void DebertaTraining<Scalar>::prepare_lines(const PackedBatch& batch) {
         if (lines_.count(length)) continue;
         // Without relative attention nobody reads it.
         lines_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
-                                                          : BucketLine::clamped(length, length, 1));
+                                                          : RelativeBuckets::clamped(length, length, 1));
     }
 }
 
@@ -85,7 +85,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::embedding_sum(const Parameters<Scalar>& 
     Matrix<Scalar> rows = table_rows(values, batch);
     if (config_.embedding_size == config_.hidden_size) return rows;
     const Dropout none;
-    const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, workers_};
+    const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, pool_};
     return pass.dense(rows, "embeddings.embed_proj");
 }
 
@@ -95,7 +95,7 @@ void DebertaTraining<Scalar>::embedding_sum_backward(const Parameters<Scalar>& v
     Matrix<Scalar> d_rows = d_sum;
     if (config_.embedding_size != config_.hidden_size) {
         const Dropout none;
-        const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, workers_};
+        const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, pool_};
         d_rows = pass.dense_backward(table_rows(values, batch), "embeddings.embed_proj", d_sum, gradients);
     }
     if (config_.position_biased_input) add_positions_backward<Scalar>(batch, d_rows, gradients);
@@ -135,7 +135,7 @@ DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& v
                                                      Matrix<Scalar> norm_input, const Dropout& dropout) {
     prepare_lines(batch);
     if (switches_.decoder) check_positions(config_, batch);
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_, switches_.engine};
+    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, pool_, switches_.engine};
     DebertaTape<Scalar> tape;
     tape.norm_input = std::move(norm_input);
     Matrix<Scalar> embeddings = pass.norm(tape.norm_input, "embeddings.LayerNorm");
@@ -176,7 +176,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::backward(const Parameters<Scalar>& value
                                                  const DebertaTape<Scalar>& tape, const Dropout& dropout,
                                                  const ConstView<Scalar>& d_output, Parameters<Scalar>& gradients,
                                                  Trace* stages) {
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, workers_, switches_.engine};
+    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, pool_, switches_.engine};
     const Matrix<Scalar> table = relative_table(values);
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(table.rows(), table.cols());
     StageGradients<Scalar> kept{stages, "", batch.sentences(), config_.num_attention_heads};

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 
+#include "core/fast/matrix_products.h"
+#include "core/fast/thread_pool.h"
 #include "core/models/deberta_config.h"
 #include "core/trace.h"
 #include "core/training/attention_engine.h"
@@ -11,8 +13,6 @@
 #include "core/training/deberta_tape.h"
 #include "core/training/dropout.h"
 #include "core/training/parameters.h"
-#include "core/training/product_blocks.h"
-#include "core/workers.h"
 
 namespace locus {
 
@@ -32,7 +32,7 @@ class DebertaTraining {
 public:
     /// Throws Error(unsupported) for version 1 and for a decoder where positions enter with the embeddings, E is not D
     /// or there are fewer than two layers.
-    DebertaTraining(DebertaConfig config, TrainingSwitches switches, Workers& workers);
+    DebertaTraining(DebertaConfig config, TrainingSwitches switches, ThreadPool& pool);
 
     const DebertaConfig& config() const { return config_; }
     const TrainingSwitches& switches() const { return switches_; }
@@ -54,7 +54,7 @@ public:
     void embedding_sum_backward(const Parameters<Scalar>& values, const PackedBatch& batch,
                                 const ConstView<Scalar>& d_sum, Parameters<Scalar>& gradients);
 
-    Workers& workers() { return workers_; }
+    ThreadPool& pool() { return pool_; }
     ProductBuffers<Scalar>& buffers() { return buffers_; }
 
 private:
@@ -70,9 +70,9 @@ private:
 
     DebertaConfig config_;
     TrainingSwitches switches_;
-    Workers& workers_;
+    ThreadPool& pool_;
     ProductBuffers<Scalar> buffers_;
-    std::map<Index, BucketLine> lines_;
+    std::map<Index, RelativeBuckets> lines_;
 };
 
 extern template class DebertaTraining<float>;

@@ -1,7 +1,7 @@
 // Disentangled attention of one layer in training: for all sentences and heads, and back.
 #include "core/attention/disentangled.h"
+#include "core/fast/attention_head.h"
 #include "core/models/deberta_weights.h"
-#include "core/training/attention_head.h"
 #include "core/training/deberta_training_pass.h"
 
 namespace locus {
@@ -68,15 +68,16 @@ void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>&
         if (pass.config.terms.c2p) inside.k_r = pass.dense(inside.table, names.position_key);
         if (pass.config.terms.p2c) inside.q_r = pass.dense(inside.table, names.position_query);
     }
-    if (forward_elsewhere(pass, use, inside)) return;
+    if (forward_on_backend(pass, use, inside)) return;
     const Index heads = pass.heads(), all = pass.batch.sentences() * heads;
     const std::uint64_t seed = pass.dropout.site_seed(DropoutSite::probs, use.use);
     inside.probs.resize(static_cast<std::size_t>(all));
     inside.context.resize(inside.q.rows(), inside.q.cols());
     std::vector<HeadTables<Scalar>> tables(static_cast<std::size_t>(heads));
-    pass.workers.each(heads, [&](Index h, int) { tables[static_cast<std::size_t>(h)] = tables_of(pass, inside, h); });
-    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.workers.threads()));
-    pass.workers.each(all, [&](Index at, int member) {
+    pass.pool.parallel_for(heads,
+                           [&](Index h, int) { tables[static_cast<std::size_t>(h)] = tables_of(pass, inside, h); });
+    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.pool.threads()));
+    pass.pool.parallel_for(all, [&](Index at, int member) {
         const Index b = at / heads, h = at % heads;
         HeadBuffers<Scalar>& own = buffers[static_cast<std::size_t>(member)];
         Matrix<Scalar>& probs = inside.probs[static_cast<std::size_t>(at)];
@@ -107,8 +108,8 @@ OperandGradients<Scalar> operand_gradients(const TrainingPass<Scalar>& pass, con
     sum.k_r.setZero(inside.k_r.rows(), inside.k_r.cols());
     sum.q_r.setZero(inside.q_r.rows(), inside.q_r.cols());
     if (keep_scores) sum.scores.resize(inside.probs.size());
-    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.workers.threads()));
-    pass.workers.each(heads, [&](Index h, int member) {
+    std::vector<HeadBuffers<Scalar>> buffers(static_cast<std::size_t>(pass.pool.threads()));
+    pass.pool.parallel_for(heads, [&](Index h, int member) {
         const HeadTables<Scalar> tables = tables_of(pass, inside, h);
         HeadBuffers<Scalar>& own = buffers[static_cast<std::size_t>(member)];
         const bool drops = pass.dropout.attention > 0;

@@ -47,7 +47,7 @@ PackedHeads packed_heads(const TrainingPass<Scalar>& pass, const LayerUse<Scalar
 }
 
 template <class Scalar>
-const BucketLine& longest_line(const TrainingPass<Scalar>& pass) {
+const RelativeBuckets& longest_line(const TrainingPass<Scalar>& pass) {
     Index longest = 0;
     for (Index b = 0; b < pass.batch.sentences(); ++b) longest = std::max(longest, pass.batch.length(b));
     return pass.lines.at(longest);
@@ -56,7 +56,7 @@ const BucketLine& longest_line(const TrainingPass<Scalar>& pass) {
 }  // namespace
 
 template <class Scalar>
-bool forward_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside) {
+bool forward_on_backend(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside) {
     if (!pass.engine || !pass.batch.masks.empty() || !std::is_same_v<Scalar, float>) return false;
     inside.elsewhere = std::make_shared<const PackedContext>(
         pass.engine->forward(packed_heads(pass, use, inside), longest_line(pass)));
@@ -73,8 +73,8 @@ OperandGradients<Scalar> gradients_elsewhere(const TrainingPass<Scalar>& pass, c
             as_table<Scalar>(grad.k_r), as_table<Scalar>(grad.q_r), {}};
 }
 
-template bool forward_elsewhere<float>(const TrainingPass<float>&, const LayerUse<float>&, LayerInside<float>&);
-template bool forward_elsewhere<double>(const TrainingPass<double>&, const LayerUse<double>&, LayerInside<double>&);
+template bool forward_on_backend<float>(const TrainingPass<float>&, const LayerUse<float>&, LayerInside<float>&);
+template bool forward_on_backend<double>(const TrainingPass<double>&, const LayerUse<double>&, LayerInside<double>&);
 template OperandGradients<float> gradients_elsewhere<float>(const TrainingPass<float>&, const LayerUse<float>&,
                                                             const LayerInside<float>&, const ConstView<float>&);
 template OperandGradients<double> gradients_elsewhere<double>(const TrainingPass<double>&, const LayerUse<double>&,

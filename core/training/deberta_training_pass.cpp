@@ -17,9 +17,10 @@ Norm<Scalar> norm_of(const TrainingPass<Scalar>& pass, const std::string& name) 
 
 /// work(first row, rows) for pieces of [0, rows).
 template <class Work>
-void by_rows(Workers& workers, Index rows, Work work) {
-    workers.each((rows + kPieceRows - 1) / kPieceRows,
-                 [&](Index piece, int) { work(piece * kPieceRows, std::min(kPieceRows, rows - piece * kPieceRows)); });
+void by_rows(ThreadPool& pool, Index rows, Work work) {
+    pool.parallel_for((rows + kPieceRows - 1) / kPieceRows, [&](Index piece, int) {
+        work(piece * kPieceRows, std::min(kPieceRows, rows - piece * kPieceRows));
+    });
 }
 
 }  // namespace
@@ -30,9 +31,9 @@ Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std
     Matrix<Scalar> y(x.rows(), weight.rows());
     const bool biased = values.has(name + ".bias");
     if (biased)
-        by_rows(workers, x.rows(),
+        by_rows(pool, x.rows(),
                 [&](Index row, Index rows) { y.middleRows(row, rows).rowwise() = values.row(name + ".bias"); });
-    multiply_blocks<Scalar>(Product::abt, x, weight, biased, y, buffers, workers);
+    multiply_blocks<Scalar>(Product::abt, x, weight, biased, y, buffers, pool);
     return y;
 }
 
@@ -40,7 +41,7 @@ template <class Scalar>
 Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
                                                     const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
     Matrix<Scalar> d_x(x.rows(), x.cols());
-    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), false, d_x, buffers, workers);
+    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), false, d_x, buffers, pool);
     add_weight_gradients(x, name, d_y, gradients);
     return d_x;
 }
@@ -49,7 +50,7 @@ template <class Scalar>
 void TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
                                           const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients,
                                           Matrix<Scalar>& d_x) const {
-    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), true, d_x, buffers, workers);
+    multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), true, d_x, buffers, pool);
     add_weight_gradients(x, name, d_y, gradients);
 }
 
@@ -57,10 +58,10 @@ template <class Scalar>
 void TrainingPass<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, const std::string& name,
                                                 const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
     if (gradients.has(name + ".weight"))
-        multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, workers);
+        multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, pool);
     if (!gradients.has(name + ".bias")) return;
     Matrix<Scalar> sums((d_y.rows() + kPieceRows - 1) / kPieceRows, d_y.cols());
-    by_rows(workers, d_y.rows(),
+    by_rows(pool, d_y.rows(),
             [&](Index row, Index rows) { sums.row(row / kPieceRows) = d_y.middleRows(row, rows).colwise().sum(); });
     gradients.row(name + ".bias") += sums.colwise().sum();
 }
@@ -69,7 +70,7 @@ template <class Scalar>
 Matrix<Scalar> TrainingPass<Scalar>::norm(const ConstView<Scalar>& x, const std::string& name) const {
     const Norm<Scalar> parts = norm_of(*this, name);
     Matrix<Scalar> y(x.rows(), x.cols());
-    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+    by_rows(pool, x.rows(), [&](Index row, Index rows) {
         y.middleRows(row, rows) = layer_norm<Scalar>(x.middleRows(row, rows), parts, config.layer_norm_eps);
     });
     return y;
@@ -82,7 +83,7 @@ Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, c
     Matrix<Scalar> d_x(x.rows(), x.cols());
     const Index pieces = (x.rows() + kPieceRows - 1) / kPieceRows;
     Matrix<Scalar> weight(pieces, x.cols()), bias(pieces, x.cols());
-    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+    by_rows(pool, x.rows(), [&](Index row, Index rows) {
         const NormGradients<Scalar> piece = layer_norm_backward<Scalar>(
             x.middleRows(row, rows), parts, config.layer_norm_eps, d_y.middleRows(row, rows));
         d_x.middleRows(row, rows) = piece.x;
@@ -97,13 +98,13 @@ Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, c
 template <class Scalar>
 Matrix<Scalar> TrainingPass<Scalar>::activate(const ConstView<Scalar>& x, Activation activation) const {
     Matrix<Scalar> y(x.rows(), x.cols());
-    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+    by_rows(pool, x.rows(), [&](Index row, Index rows) {
         if (activation != Activation::gelu) {
             y.middleRows(row, rows) = locus::activate<Scalar>(x.middleRows(row, rows), activation);
             return;
         }
         y.middleRows(row, rows) = x.middleRows(row, rows);
-        best_lanes<Scalar>().gelu(&y(row, 0), rows * y.cols());
+        best_simd_kernels<Scalar>().gelu(&y(row, 0), rows * y.cols());
     });
     return y;
 }
@@ -111,11 +112,11 @@ Matrix<Scalar> TrainingPass<Scalar>::activate(const ConstView<Scalar>& x, Activa
 template <class Scalar>
 void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activation activation,
                                              View<Scalar> d_y) const {
-    by_rows(workers, x.rows(), [&](Index row, Index rows) {
+    by_rows(pool, x.rows(), [&](Index row, Index rows) {
         if (activation == Activation::gelu)
             for (Index r = row; r < row + rows; ++r)
-                best_lanes<Scalar>().gelu_backward(x.data() + r * x.outerStride(), x.cols(),
-                                                   d_y.data() + r * d_y.outerStride());
+                best_simd_kernels<Scalar>().gelu_backward(x.data() + r * x.outerStride(), x.cols(),
+                                                          d_y.data() + r * d_y.outerStride());
         else
             d_y.middleRows(row, rows) =
                 locus::activate_backward<Scalar>(x.middleRows(row, rows), activation, d_y.middleRows(row, rows));
@@ -124,7 +125,7 @@ void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activat
 
 template <class Scalar>
 void TrainingPass<Scalar>::drop(DropoutSite site, Index use, View<Scalar> rows) const {
-    locus::drop<Scalar>(dropout.site_seed(site, use), dropout.share(site), rows, workers);
+    locus::drop<Scalar>(dropout.site_seed(site, use), dropout.share(site), rows, pool);
 }
 
 template <class Scalar>

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/attention/disentangled.h"
+#include "core/fast/matrix_products.h"
+#include "core/fast/thread_pool.h"
 #include "core/models/deberta_config.h"
 #include "core/positions/relative_buckets.h"
 #include "core/trace.h"
@@ -12,8 +14,6 @@
 #include "core/training/deberta_training.h"
 #include "core/training/dropout.h"
 #include "core/training/parameters.h"
-#include "core/training/product_blocks.h"
-#include "core/workers.h"
 
 namespace locus {
 
@@ -24,16 +24,16 @@ struct TrainingPass {
     const Parameters<Scalar>& values;
     const PackedBatch& batch;
     const Dropout& dropout;
-    const std::map<Index, BucketLine>& lines;  // by length of sentence
+    const std::map<Index, RelativeBuckets>& lines;  // by length of sentence
     ProductBuffers<Scalar>& buffers;
-    Workers& workers;
+    ThreadPool& pool;
     AttentionEngine* engine = nullptr;  // none: attention is computed here
 
     Index heads() const { return config.num_attention_heads; }
     Index head_width() const { return config.attention_head_size; }
     /// sqrt(n d).
     Scalar divisor() const { return score_divisor<Scalar>(config.terms.count(), head_width()); }
-    const BucketLine& line(Index sentence) const { return lines.at(batch.length(sentence)); }
+    const RelativeBuckets& line(Index sentence) const { return lines.at(batch.length(sentence)); }
 
     /// x [N,in] -> [N,out]: the dense layer of this name.
     Matrix<Scalar> dense(const ConstView<Scalar>& x, const std::string& name) const;
@@ -63,9 +63,9 @@ struct TrainingPass {
 template <class Scalar>
 struct HeadPass {
     HeadPass(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch)
-        : pass{model.config(), values, batch, none, lines, model.buffers(), model.workers()} {}
+        : pass{model.config(), values, batch, none, lines, model.buffers(), model.pool()} {}
     Dropout none;
-    std::map<Index, BucketLine> lines;
+    std::map<Index, RelativeBuckets> lines;
     TrainingPass<Scalar> pass;
 };
 
@@ -108,7 +108,7 @@ struct OperandGradients {
 
 /// True if the pass has an engine and it computed the context; it takes no masks and works in float.
 template <class Scalar>
-bool forward_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside);
+bool forward_on_backend(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside);
 /// The engine's gradients of what it computed.
 template <class Scalar>
 OperandGradients<Scalar> gradients_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,

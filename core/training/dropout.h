@@ -3,9 +3,9 @@
 // draws the same.
 #include <cstdint>
 
+#include "core/fast/thread_pool.h"
 #include "core/tensor.h"
 #include "core/training/random.h"
-#include "core/workers.h"
 
 namespace locus {
 
@@ -29,6 +29,6 @@ template <class Scalar>
 void drop(std::uint64_t seed, Index part, double share, View<Scalar> rows);
 /// The same on several threads, in blocks of rows.
 template <class Scalar>
-void drop(std::uint64_t seed, double share, View<Scalar> rows, Workers& workers);
+void drop(std::uint64_t seed, double share, View<Scalar> rows, ThreadPool& pool);
 
 }  // namespace locus

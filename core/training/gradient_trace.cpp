@@ -47,8 +47,8 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
     const TensorShapes tensors = masked_language_tensors(config, decoder);
     const auto values = read_parameters<Scalar>(tensors, *weights,
                                                 [&](const std::string& name) { return stored_name(name, *weights); });
-    Workers workers(1);
-    DebertaTraining<Scalar> training(config, {decoder, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<Scalar> training(config, {decoder, false}, pool);
     Parameters<Scalar> gradients = values.zeros();
     Trace unsorted;  // everything: which stages there are is known behind the pass alone
     masked_language_step<Scalar>(training, values, packed_batch(input), Dropout{}, gradients, &unsorted);

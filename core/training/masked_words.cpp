@@ -35,9 +35,9 @@ MaskedWordsTape<Scalar> masked_words_forward(DebertaTraining<Scalar>& model, con
     tape.logits.resize(targets, model.config().vocab_size);
     tape.logits.rowwise() = values.row(kHead + "bias");
     multiply_blocks<Scalar>(Product::abt, tape.transformed, values.matrix(kWordTable), true, tape.logits,
-                            model.buffers(), model.workers());
+                            model.buffers(), model.pool());
     tape.losses.resize(tape.rows.size());
-    model.workers().each(targets, [&](Index m, int) {
+    model.pool().parallel_for(targets, [&](Index m, int) {
         const auto at = static_cast<std::size_t>(m);
         tape.losses[at] = cross_entropy<Scalar>(tape.logits.row(m), tape.labels[at]);
     });
@@ -45,10 +45,10 @@ MaskedWordsTape<Scalar> masked_words_forward(DebertaTraining<Scalar>& model, con
 }
 
 template <class Scalar>
-Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, Workers& workers, Scalar factor) {
+Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, ThreadPool& pool, Scalar factor) {
     Matrix<Scalar> d_logits(tape.logits.rows(), tape.logits.cols());
     const Scalar share = factor / Scalar(std::max<Index>(1, d_logits.rows()));
-    workers.each(d_logits.rows(), [&](Index m, int) {
+    pool.parallel_for(d_logits.rows(), [&](Index m, int) {
         d_logits.row(m) =
             share * cross_entropy_backward<Scalar>(tape.logits.row(m), tape.labels[static_cast<std::size_t>(m)]);
     });
@@ -64,10 +64,10 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
     if (tape.rows.empty()) return d_x;
     Matrix<Scalar> d_transformed(tape.transformed.rows(), tape.transformed.cols());
     multiply_blocks<Scalar>(Product::ab, d_logits, values.matrix(kWordTable), false, d_transformed, model.buffers(),
-                            model.workers());
+                            model.pool());
     if (gradients.has(kWordTable))
         multiply_blocks<Scalar>(Product::atb, d_logits, tape.transformed, true, gradients.matrix(kWordTable),
-                                model.buffers(), model.workers());
+                                model.buffers(), model.pool());
     if (gradients.has(kHead + "bias")) gradients.row(kHead + "bias") += d_logits.colwise().sum();
     Matrix<Scalar> d_act = head.pass.norm_backward(tape.norm_input, kHead + "LayerNorm", d_transformed, gradients);
     head.pass.activate_backward(tape.act_in, model.config().hidden_act, d_act);
@@ -84,7 +84,7 @@ MaskedWordsTape<Scalar> masked_language_step(DebertaTraining<Scalar>& model, con
     const DebertaTape<Scalar> tape = model.forward(values, batch, model.embedding_sum(values, batch), dropout);
     MaskedWordsTape<Scalar> head = masked_words_forward<Scalar>(model, values, batch, *tape.output);
     const Matrix<Scalar> d_output = masked_words_backward<Scalar>(
-        model, values, batch, head, mean_loss_backward<Scalar>(head, model.workers()), gradients);
+        model, values, batch, head, mean_loss_backward<Scalar>(head, model.pool()), gradients);
     const Matrix<Scalar> d_sum = model.backward(values, batch, tape, dropout, d_output, gradients, stages);
     model.embedding_sum_backward(values, batch, d_sum, gradients);
     return head;
@@ -102,8 +102,8 @@ template MaskedWordsTape<float> masked_words_forward<float>(DebertaTraining<floa
                                                             const PackedBatch&, const ConstView<float>&);
 template MaskedWordsTape<double> masked_words_forward<double>(DebertaTraining<double>&, const Parameters<double>&,
                                                               const PackedBatch&, const ConstView<double>&);
-template Matrix<float> mean_loss_backward<float>(const MaskedWordsTape<float>&, Workers&, float);
-template Matrix<double> mean_loss_backward<double>(const MaskedWordsTape<double>&, Workers&, double);
+template Matrix<float> mean_loss_backward<float>(const MaskedWordsTape<float>&, ThreadPool&, float);
+template Matrix<double> mean_loss_backward<double>(const MaskedWordsTape<double>&, ThreadPool&, double);
 template Matrix<float> masked_words_backward<float>(DebertaTraining<float>&, const Parameters<float>&,
                                                     const PackedBatch&, const MaskedWordsTape<float>&,
                                                     const ConstView<float>&, Parameters<float>&);

@@ -31,7 +31,7 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
 
 /// d_logits of factor * mean loss: factor (softmax - onehot) / M.
 template <class Scalar>
-Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, Workers& workers, Scalar factor = 1);
+Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, ThreadPool& pool, Scalar factor = 1);
 
 /// One step of masked language modelling: what the head left behind; adds the gradient of the mean loss to every
 /// parameter.  `stages` as in DebertaTraining::backward.

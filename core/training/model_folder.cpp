@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/text/text_file.h"
+#include "core/text/corpus/text_file.h"
 
 namespace locus {
 
@@ -102,7 +102,7 @@ void write_model_folder(const std::filesystem::path& folder, const ModelFolder& 
                          write_safetensors(sink, hugging_face_tensors(values, dtype), {{"format", "pt"}});
                      }});
     files.insert(files.end(), model.more.begin(), model.more.end());
-    write_whole_folder(folder, files);
+    write_atomic_folder(folder, files);
 }
 
 TokenizerBytes read_tokenizer_bytes(const std::filesystem::path& folder) {

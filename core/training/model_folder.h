@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "core/io/whole_folder.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/write_safetensors.h"
 #include "core/models/deberta_config.h"
-#include "core/text/vocabulary_training.h"
+#include "core/text/corpus/vocabulary_training.h"
 #include "core/training/parameters.h"
 
 namespace locus {
@@ -35,7 +35,7 @@ struct ModelFolder {
     std::vector<FolderFile> more;  // whatever else belongs to the same moment
 };
 
-/// Writes config.json, model.safetensors, the tokenizer's files and README.md as one: write_whole_folder() says what
+/// Writes config.json, model.safetensors, the tokenizer's files and README.md as one: write_atomic_folder() says what
 /// happens to what was there, and what is thrown.  A cut or older folder never mixes with the new one.
 void write_model_folder(const std::filesystem::path& folder, const ModelFolder& model, const Parameters<float>& values,
                         Dtype dtype = Dtype::f32);

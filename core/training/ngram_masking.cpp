@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "core/text/bert_words.h"
-#include "core/text/unicode.h"
+#include "core/text/tokenizers/bert_words.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus {
 

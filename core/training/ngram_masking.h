@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "core/text/tokenizer.h"
+#include "core/text/tokenizers/tokenizer.h"
 #include "core/training/random.h"
 
 namespace locus {

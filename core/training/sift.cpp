@@ -19,9 +19,9 @@ RowVector<Scalar> log_softmax(const Eigen::Ref<const RowVector<Scalar>>& row) {
 
 /// softmax(s) - softmax(t), row by row, times a factor.
 template <class Scalar>
-Matrix<Scalar> softmax_difference(const Matrix<Scalar>& s, const Matrix<Scalar>& t, Scalar factor, Workers& workers) {
+Matrix<Scalar> softmax_difference(const Matrix<Scalar>& s, const Matrix<Scalar>& t, Scalar factor, ThreadPool& pool) {
     Matrix<Scalar> difference(s.rows(), s.cols());
-    workers.each(s.rows(), [&](Index m, int) {
+    pool.parallel_for(s.rows(), [&](Index m, int) {
         difference.row(m) =
             factor * (log_softmax<Scalar>(s.row(m)).array().exp() - log_softmax<Scalar>(t.row(m)).array().exp());
     });
@@ -108,7 +108,7 @@ SiftTape<Scalar> sift_step(DebertaTraining<Scalar>& model, const Parameters<Scal
         tape.losses0 = symmetric_losses(tape.logits0, tape.logits_clean);
         Parameters<Scalar> frozen;
         tape.grad =
-            adversary.backward(softmax_difference<Scalar>(tape.logits0, tape.logits_clean, 1, model.workers()), frozen);
+            adversary.backward(softmax_difference<Scalar>(tape.logits0, tape.logits_clean, 1, model.pool()), frozen);
     }
     tape.skipped = !tape.grad.allFinite();
     tape.delta = tape.skipped ? tape.delta0 : sift_perturb<Scalar>(tape.delta0, tape.grad, settings.rate);
@@ -118,10 +118,10 @@ SiftTape<Scalar> sift_step(DebertaTraining<Scalar>& model, const Parameters<Scal
     tape.loss = mean_loss(symmetric_losses(tape.logits, tape.logits_clean));
     const auto targets = static_cast<double>(std::max<Index>(1, tape.logits.rows()));
     const Matrix<Scalar> d_logits =
-        softmax_difference<Scalar>(tape.logits, tape.logits_clean, Scalar(settings.weight / targets), model.workers());
+        softmax_difference<Scalar>(tape.logits, tape.logits_clean, Scalar(settings.weight / targets), model.pool());
     perturbed.backward(d_logits, gradients);
     const Matrix<Scalar> d_xhat =
-        clean.backward(mean_loss_backward<Scalar>(clean.head, model.workers(), task_weight) - d_logits, gradients);
+        clean.backward(mean_loss_backward<Scalar>(clean.head, model.pool(), task_weight) - d_logits, gradients);
     model.embedding_sum_backward(values, batch, layer_norm_backward<Scalar>(sum, Norm<Scalar>{}, kSiftEps, d_xhat).x,
                                  gradients);
     return tape;

@@ -57,20 +57,19 @@ void check_plan(const TrainingPlan& plan) {
                 "generator_layers is " + std::to_string(plan.generator_layers) + ", expected 1 or more");
 }
 
-Trainer::Trainer(const DebertaConfig& config, TrainingPlan plan, Workers& workers)
+Trainer::Trainer(const DebertaConfig& config, TrainingPlan plan, ThreadPool& pool)
     : plan_((check_plan(plan), std::move(plan))),
-      workers_(workers),
+      pool_(pool),
       words_(fresh(generator_config(config, plan_),
                    masked_language_tensors(generator_config(config, plan_), plan_.switches.decoder), plan_,
                    kFreshWords)),
-      word_model_(words_.config, plan_.switches, workers),
+      word_model_(words_.config, plan_.switches, pool),
       gradients_(words_.values.zeros()) {
     if (plan_.objective != Objective::replaced_tokens) return;
     detector_ = fresh(config, detector_tensors(config), plan_, kFreshDetector);
     // The delta starts at 0: both see one table at first.
     if (plan_.sharing != EmbeddingSharing::none) detector_->values.row(kWordTable).setZero();
-    detector_model_.emplace(config, TrainingSwitches{false, plan_.switches.checkpointing, plan_.switches.engine},
-                            workers);
+    detector_model_.emplace(config, TrainingSwitches{false, plan_.switches.checkpointing, plan_.switches.engine}, pool);
     detector_gradients_ = detector_->values.zeros();
 }
 
@@ -139,7 +138,7 @@ void Trainer::check_numbers(const StepReport& report, const PackedBatch& batch, 
 void Trainer::move(TrainedNetwork& network, Parameters<float>& gradients, double& norm) {
     norm = clip_gradients(gradients, plan_.clip);
     network.optimiser.step(network.values, gradients, learning_rate(plan_.rate, step_, plan_.warmup, plan_.steps),
-                           workers_);
+                           pool_);
 }
 
 StepReport Trainer::step(const PackedBatch& batch) {

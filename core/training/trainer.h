@@ -58,7 +58,7 @@ class Trainer {
 public:
     /// Fresh weights.  config is the whole model's; with replaced tokens that is the discriminator's, and the generator
     /// has fewer layers.  Throws Error(usage) like check_plan, Error(unsupported) like DebertaTraining.
-    Trainer(const DebertaConfig& config, TrainingPlan plan, Workers& workers);
+    Trainer(const DebertaConfig& config, TrainingPlan plan, ThreadPool& pool);
 
     /// One step on a masked batch: batch.labels hold the targets.  Throws Error(unsupported) that names the first stage
     /// or gradient that is not a number any more; the parameters are then still those of before.
@@ -87,7 +87,7 @@ private:
     void move(TrainedNetwork& network, Parameters<float>& gradients, double& norm);
 
     TrainingPlan plan_;
-    Workers& workers_;
+    ThreadPool& pool_;
     TrainedNetwork words_;
     std::optional<TrainedNetwork> detector_;
     DebertaTraining<float> word_model_;

@@ -4,7 +4,7 @@
 
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
-#include "core/text/text_file.h"
+#include "core/text/corpus/text_file.h"
 #include "core/training/model_folder.h"
 
 namespace locus {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/io/whole_file.h"
+#include "core/io/atomic_file.h"
 
 namespace locus {
 
@@ -22,10 +22,10 @@ DebertaConfig small_training_config() {
     return config;
 }
 
-TrainingRun::TrainingRun(TrainingTask task, const std::filesystem::path& folder, Workers& workers)
+TrainingRun::TrainingRun(TrainingTask task, const std::filesystem::path& folder, ThreadPool& pool)
     : task_(std::move(task)), vocabulary_(train_vocabulary(task_.corpus, {task_.pieces, true})) {
     for (const auto& [name, bytes] : vocabulary_.files)
-        write_whole_file(folder / name, [&](const ByteSink& sink) { sink(bytes.data(), bytes.size()); });
+        write_atomic_file(folder / name, [&](const ByteSink& sink) { sink(bytes.data(), bytes.size()); });
     tokenizer_ = open_tokenizer(folder);
     masking_ = masking_vocabulary(*tokenizer_, vocabulary_.pieces);
     task_.config.vocab_size = vocabulary_.pieces;
@@ -38,7 +38,7 @@ TrainingRun::TrainingRun(TrainingTask task, const std::filesystem::path& folder,
     rules.seed = task_.plan.seed;
     batches_ = std::make_unique<BatchReader>(sentences_, split_.learn, masking_, rules);
     judged_by_ = fixed_batches(sentences_, split_.heldout, masking_, rules);
-    trainer_ = std::make_unique<Trainer>(task_.config, task_.plan, workers);
+    trainer_ = std::make_unique<Trainer>(task_.config, task_.plan, pool);
 }
 
 double TrainingRun::heldout_loss() {

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/text/tokenizer.h"
-#include "core/text/vocabulary_training.h"
+#include "core/text/corpus/vocabulary_training.h"
+#include "core/text/tokenizers/tokenizer.h"
 #include "core/training/batch_reader.h"
 #include "core/training/trainer.h"
 
@@ -28,7 +28,7 @@ class TrainingRun {
 public:
     /// Reads the corpus, learns its vocabulary, makes fresh weights.  `folder` holds the tokenizer's files while they
     /// are opened; they stay there.  Throws what train_vocabulary, read_token_sentences and Trainer throw.
-    TrainingRun(TrainingTask task, const std::filesystem::path& folder, Workers& workers);
+    TrainingRun(TrainingTask task, const std::filesystem::path& folder, ThreadPool& pool);
     TrainingRun(const TrainingRun&) = delete;
     TrainingRun& operator=(const TrainingRun&) = delete;
 

@@ -1,10 +1,11 @@
 #pragma once
-// Rung 2 with bought products: what changed: the four products, two tables of them, q k^T and probabilities v, are a
-// library's; index, gathers, scale and softmax are those of rung 2, and so is the traffic of scores through memory.
-// This is what frameworks run.  The library is found when the rung is climbed, or one sentence says that it is not.
+// KernelVersion 2 with bought products: what changed: the four products, two tables of them, q k^T and probabilities v,
+// are a library's; index, gathers, scale and softmax are those of rung 2, and so is the traffic of scores through
+// memory. This is what frameworks run.  The library is found when the rung is climbed, or one sentence says that it is
+// not.
 #include <utility>
 
-#include "cuda/cublas.h"
+#include "cuda/encoder/cublas.h"
 #include "cuda/ladder/gather.h"
 
 namespace locus::cuda::ladder {

@@ -1,6 +1,6 @@
 #pragma once
-// Rung 4: what changed: the softmax runs along with the scores, so neither scores nor probabilities reach memory; the
-// two tables still do, [B,H,T,2k] each.  One thread a query, one key after the other.
+// KernelVersion 4: what changed: the softmax runs along with the scores, so neither scores nor probabilities reach
+// memory; the two tables still do, [B,H,T,2k] each.  One thread a query, one key after the other.
 #include "cuda/ladder/gather.h"
 
 namespace locus::cuda::ladder {

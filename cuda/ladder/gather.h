@@ -1,7 +1,8 @@
 #pragma once
-// Rung 2: what changed: each distinct product of a token and a table row is computed once, 2 T 2k d of them, and an
-// index matrix gathers from the two tables, pass by pass, as frameworks do.  Scores travel through memory five times.
-#include "cuda/ladder/cells.h"
+// KernelVersion 2: what changed: each distinct product of a token and a table row is computed once, 2 T 2k d of them,
+// and an index matrix gathers from the two tables, pass by pass, as frameworks do.  Scores travel through memory five
+// times.
+#include "cuda/ladder/kernels.h"
 
 namespace locus::cuda::ladder {
 

@@ -1,7 +1,7 @@
 #pragma once
-// Rung 1: every score by three dot products of its own.  3 T^2 d products of which most are computed T times over, and
-// [B,H,T,T] twice in memory; but nothing to misread.
-#include "cuda/ladder/cells.h"
+// KernelVersion 1: every score by three dot products of its own.  3 T^2 d products of which most are computed T times
+// over, and [B,H,T,T] twice in memory; but nothing to misread.
+#include "cuda/ladder/kernels.h"
 
 namespace locus::cuda::ladder {
 

@@ -1,7 +1,7 @@
 #pragma once
-// Rung 3: what changed: no index matrix and no pass of its own for any term.  The row is a function of i - j, read from
-// a line of 2 T - 1 numbers, so neighbouring threads read neighbouring places of a table row: slices.  Scores travel
-// through memory twice.
+// KernelVersion 3: what changed: no index matrix and no pass of its own for any term.  The row is a function of i - j,
+// read from a line of 2 T - 1 numbers, so neighbouring threads read neighbouring places of a table row: slices.  Scores
+// travel through memory twice.
 #include "cuda/ladder/gather.h"
 
 namespace locus::cuda::ladder {

@@ -1,9 +1,9 @@
 #pragma once
 // A rung on a place: what lies there, and the rung that runs on it.
-#include "cuda/fused.h"
+#include "cuda/fused/fused.h"
 #include "cuda/ladder/flash_table.h"
+#include "cuda/ladder/kernel_versions.h"
 #include "cuda/ladder/naive.h"
-#include "cuda/ladder/rungs.h"
 #include "cuda/ladder/slices.h"
 
 namespace locus::cuda::ladder {
@@ -18,7 +18,7 @@ inline void check_input(const FusedInput& input) {
 template <class Place>
 class Problems {
 public:
-    Problems(const Place& place, const FusedInput& input, const BucketLine& line)
+    Problems(const Place& place, const FusedInput& input, const RelativeBuckets& line)
         : q_(upload(place, input.q)),
           k_(upload(place, input.k)),
           v_(upload(place, input.v)),
@@ -53,26 +53,26 @@ private:
 
 /// use(rung): the rung's object, whose run(context) computes everything.
 template <class Place, class Use>
-void with_rung(Rung rung, const Place& place, const Problem& at, Use use) {
+void with_rung(KernelVersion rung, const Place& place, const Problem& at, Use use) {
     switch (rung) {
-        case Rung::naive:
+        case KernelVersion::naive:
             return use(Naive<Place>(place, at));
-        case Rung::gather:
+        case KernelVersion::gather:
             return use(Gather<Place>(place, at));
-        case Rung::slices:
+        case KernelVersion::slices:
             return use(Slices<Place>(place, at));
-        case Rung::flash_table:
+        case KernelVersion::flash_table:
             return use(FlashTable<Place>(place, at));
-        case Rung::cublas_gather:
+        case KernelVersion::cublas_gather:
             throw Error(Fault::usage, "the ladder's rung with bought products is given what multiplies");
-        case Rung::fused:
+        case KernelVersion::fused:
             throw Error(Fault::usage, "the ladder's last rung is the fused kernel itself");
     }
 }
 
 /// The context on the place, brought back.   run(at, context): computes everything.
 template <class Place, class Run>
-Tensor<float> climb_with(const Place& place, const FusedInput& input, const BucketLine& line, Run run) {
+Tensor<float> climb_with(const Place& place, const FusedInput& input, const RelativeBuckets& line, Run run) {
     check_input(input);
     const Problems<Place> problem(place, input, line);
     Tensor<float> result(input.q.shape());
@@ -83,7 +83,7 @@ Tensor<float> climb_with(const Place& place, const FusedInput& input, const Buck
 }
 
 template <class Place>
-Tensor<float> climb(Rung rung, const Place& place, const FusedInput& input, const BucketLine& line) {
+Tensor<float> climb(KernelVersion rung, const Place& place, const FusedInput& input, const RelativeBuckets& line) {
     return climb_with(place, input, line, [&](const Problem& at, float* context) {
         with_rung(rung, place, at, [&](auto&& steps) { steps.run(context); });
     });

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "core/attention/disentangled_blocks.h"
+#include "core/fast/disentangled_blocks.h"
 #include "tests/bench/peer.h"
 #include "tests/max_abs.h"
 #include "tests/temporary_folder.h"
@@ -21,15 +21,15 @@ constexpr Index kHeads = 12, kWidth = 64, kBuckets = 256, kFarthest = 512;
 struct Operands {
     Index tokens, span;
     bool log;
-    BucketLine line;
+    RelativeBuckets line;
     Tensor<float> q, k, v, k_r, q_r;
 
     Operands(Index of_tokens, bool of_log)
         : tokens(of_tokens),
           span(of_log ? kBuckets : kFarthest),
           log(of_log),
-          line(log ? BucketLine::logarithmic(tokens, tokens, kBuckets, kFarthest, OffsetClamp::hf)
-                   : BucketLine::clamped(tokens, tokens, span)) {
+          line(log ? RelativeBuckets::logarithmic(tokens, tokens, kBuckets, kFarthest, OffsetClamp::hf)
+                   : RelativeBuckets::clamped(tokens, tokens, span)) {
         std::mt19937 generator(static_cast<unsigned>(tokens));
         std::normal_distribution<float> normal;
         for (Tensor<float>* one : {&q, &k, &v, &k_r, &q_r}) {
@@ -72,7 +72,7 @@ double largest_difference(const Matrix<float>& found, const Matrix<double>& expe
 }
 
 /// Ours in its two forms: with the position tables laid out anew in every call, and with them kept.
-std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expected, Workers& workers,
+std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expected, ThreadPool& pool,
                           const std::vector<Mask>& masks) {
     struct Kept {
         OffsetTables<float> tables, made;
@@ -80,9 +80,9 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
         Matrix<float> context;
     };
     const auto kept = std::make_shared<Kept>();
-    kept->tables = offset_tables<float>(operands.k_r, operands.q_r, operands.line, P2cIndex::official_ij, workers);
+    kept->tables = offset_tables<float>(operands.k_r, operands.q_r, operands.line, P2cIndex::official_ij, pool);
     kept->context.resize(operands.tokens, kHeads * kWidth);
-    const auto call = [kept, &operands, &workers](const OffsetTables<float>& tables, const std::vector<Mask>* all) {
+    const auto call = [kept, &operands, &pool](const OffsetTables<float>& tables, const std::vector<Mask>* all) {
         const DisentangledBlocks<float> task{HeadsAt<float>::of(operands.q),
                                              HeadsAt<float>::of(operands.k),
                                              HeadsAt<float>::of(operands.v),
@@ -91,13 +91,13 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
                                              score_divisor<float>(3, kWidth),
                                              all};
         disentangled_blocks<float>(task, kept->context.data(), {kept->context.data(), 0, kWidth, kHeads * kWidth},
-                                   nullptr, kept->buffers, workers);
+                                   nullptr, kept->buffers, pool);
     };
     std::vector<Way> ways = {our_way("ours, tables made in the call, a mask",
-                                     [=, &operands, &workers, &masks] {
-                                         kept->made = offset_tables<float>(operands.k_r, operands.q_r, operands.line,
-                                                                           P2cIndex::official_ij, workers,
-                                                                           std::move(kept->made));
+                                     [=, &operands, &pool, &masks] {
+                                         kept->made =
+                                             offset_tables<float>(operands.k_r, operands.q_r, operands.line,
+                                                                  P2cIndex::official_ij, pool, std::move(kept->made));
                                          call(kept->made, &masks);
                                      }),
                              our_way("ours, tables kept, no mask", [=] { call(kept->tables, nullptr); })};
@@ -144,9 +144,9 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
         operands.name() + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
     const Matrix<double> expected = in_double(operands);
     if (peer) std::cerr << "locus bench: " << shape << std::endl;  // a run takes minutes
-    Workers workers(threads);
+    ThreadPool pool(threads);
     const std::vector<Mask> masks = {Mask::Ones(operands.tokens, operands.tokens)};
-    std::vector<Way> ways = our_ways(operands, expected, workers, masks);
+    std::vector<Way> ways = our_ways(operands, expected, pool, masks);
     const std::size_t own = ways.size();
     if (peer)
         for (Way& way : peer_ways(*peer, operands, expected, threads, folder, notes)) ways.push_back(std::move(way));

@@ -3,9 +3,9 @@
 #include <iostream>
 #include <random>
 
+#include "core/fast/encoder.h"
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
-#include "core/models/deberta_blocks.h"
 #include "tests/bench/make_checkpoint.h"
 #include "tests/bench/peer.h"
 #include "tests/max_abs.h"
@@ -34,15 +34,15 @@ struct Part {
     std::string name;      // the peer's, too
     double goal;           // times faster than transformers
     Tensor<double> exact;  // in float64
-    std::function<Tensor<float>(Workers&)> ours;
+    std::function<Tensor<float>(ThreadPool&)> ours;
 };
 
 void measure_part(const Part& part, int threads, Peer* peer, const fs::path& folder, std::vector<Measure>& measures) {
     const std::string shape =
         part.name + ", T 512, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-    Workers workers(threads);
-    std::vector<Way> ways = {our_way("ours", [&] { part.ours(workers); })};
-    ways[0].error = relative_difference(part.ours(workers), part.exact);
+    ThreadPool pool(threads);
+    std::vector<Way> ways = {our_way("ours", [&] { part.ours(pool); })};
+    ways[0].error = relative_difference(part.ours(pool), part.exact);
     if (peer) {
         ways.push_back(peer_way(*peer, part.name));
         ways.back().name = "Hugging Face";
@@ -78,18 +78,18 @@ void measure_encoder(Peer* peer, const fs::path& folder, std::vector<Measure>& m
     std::ofstream(folder / "x", std::ios::binary)
         .write(reinterpret_cast<const char*>(x.data()), x.size() * Index{sizeof(float)});
 
-    Workers both(2);
-    DebertaBlocks<float> blocks(config, checkpoint.weights);
+    ThreadPool both(2);
+    FastEncoder<float> blocks(config, checkpoint.weights);
     std::vector<Part> parts;
     {
-        DebertaBlocks<double> exact(config, checkpoint.weights);
+        FastEncoder<double> exact(config, checkpoint.weights);
         const Tensor<double> wide({1, kTokens, kModel}, std::vector<double>(x.values().begin(), x.values().end()));
         parts.push_back({"attention", 2.5, exact.layer_context(0, wide, nullptr, options, both),
-                         [&](Workers& workers) { return blocks.layer_context(0, x, nullptr, options, workers); }});
+                         [&](ThreadPool& pool) { return blocks.layer_context(0, x, nullptr, options, pool); }});
         parts.push_back({"layer", 0, exact.layer_output(0, wide, nullptr, options, both),
-                         [&](Workers& workers) { return blocks.layer_output(0, x, nullptr, options, workers); }});
+                         [&](ThreadPool& pool) { return blocks.layer_output(0, x, nullptr, options, pool); }});
         parts.push_back({"model", 1.5, exact.last_output(input, options, both),
-                         [&](Workers& workers) { return blocks.last_output(input, options, workers); }});
+                         [&](ThreadPool& pool) { return blocks.last_output(input, options, pool); }});
     }
     for (const int threads : {1, 2}) {
         if (peer) {

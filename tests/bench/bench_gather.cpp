@@ -1,6 +1,6 @@
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
-#include "core/attention/slices.h"
+#include "core/fast/slices.h"
 #include "tests/bench/bench.h"
 #include "tests/max_abs.h"
 
@@ -59,7 +59,7 @@ void report(std::vector<Measure>& measures, const std::string& name, Times slice
 
 /// Both terms from vectors to scores, one head after the other.  Both ways multiply with the relative table first, so
 /// the ratio is smaller than that of the step alone.
-Times whole_terms(const BucketLine& line, const IndexTensor& index, const IndexTensor& turned) {
+Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const IndexTensor& turned) {
     const Matrix<float> q = Matrix<float>::Random(kTokens, kWidth), k = Matrix<float>::Random(kTokens, kWidth),
                         q_r = Matrix<float>::Random(2 * kSpan, kWidth), k_r = Matrix<float>::Random(2 * kSpan, kWidth);
     Matrix<float> sliced = Matrix<float>::Zero(kTokens, kTokens), gathered = sliced;
@@ -80,7 +80,7 @@ Times whole_terms(const BucketLine& line, const IndexTensor& index, const IndexT
 }  // namespace
 
 std::vector<Measure> bench_gather() {
-    const BucketLine line = BucketLine::clamped(kTokens, kTokens, kSpan);
+    const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
     const IndexTensor index = line.matrix(), turned = line.mirrored().matrix();
     const Matrix<float> relative = Matrix<float>::Random(2 * kSpan, kWidth);
     std::vector<Matrix<float>> tables, reversed, sliced(kHeads, Matrix<float>::Zero(kTokens, kTokens)),

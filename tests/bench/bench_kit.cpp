@@ -6,11 +6,11 @@
 #include "core/attention/softmax.h"
 #include "core/check.h"
 #include "core/compare.h"
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "core/models/layers.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"
-#include "tests/conformance/diagnosis.h"
 #include "tests/temporary_folder.h"
 
 namespace locus::bench {
@@ -48,7 +48,7 @@ Trace attention_layer(const ModelInput& input) {
     Tensor<double> q = numbers({1, kHeads, kTokens, kWidth}, 1), k = numbers({1, kHeads, kTokens, kWidth}, 2);
     Tensor<double> v = numbers({1, kHeads, kTokens, kWidth}, 3);
     Tensor<double> k_r = numbers({kHeads, 2 * kSpan, kWidth}, 4), q_r = numbers({kHeads, 2 * kSpan, kWidth}, 5);
-    const BucketLine line = BucketLine::logarithmic(kTokens, kTokens, kSpan, kTokens, OffsetClamp::official);
+    const RelativeBuckets line = RelativeBuckets::logarithmic(kTokens, kTokens, kSpan, kTokens, OffsetClamp::official);
     Mask mask(kTokens, kTokens);
     for (Index i = 0; i < kTokens; ++i)
         for (Index j = 0; j < kTokens; ++j) mask(i, j) = input.mask[i] != 0 && input.mask[j] != 0;

@@ -49,9 +49,9 @@ double peak_megabytes() {
 
 /// What a forward pass keeps for its way back, in MB.
 double tape_megabytes(const DebertaConfig& config, bool checkpointing) {
-    Workers workers(2);
-    Trainer trainer(config, plan_of(true), workers);
-    DebertaTraining<float> model(config, {true, checkpointing}, workers);
+    ThreadPool pool(2);
+    Trainer trainer(config, plan_of(true), pool);
+    DebertaTraining<float> model(config, {true, checkpointing}, pool);
     const PackedBatch batch = random_batch(config.vocab_size);
     const Parameters<float>& values = trainer.words().values;
     return static_cast<double>(model.forward(values, batch, model.embedding_sum(values, batch), {}).bytes()) / 1e6;
@@ -77,8 +77,8 @@ void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::pa
     std::cerr << "locus bench: train, " << shape << std::endl;
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
     const PackedBatch batch = random_batch(config.vocab_size);
-    Workers workers(threads);
-    Trainer plain(config, plan_of(false), workers), decoding(config, plan_of(true), workers);
+    ThreadPool pool(threads);
+    Trainer plain(config, plan_of(false), pool), decoding(config, plan_of(true), pool);
     std::vector<Way> ways = {our_way("ours, one step", [&] { plain.step(batch); }),
                              our_way("ours, one step with the mask decoder", [&] { decoding.step(batch); })};
     if (peer) {

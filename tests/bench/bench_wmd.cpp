@@ -1,4 +1,4 @@
-#include "core/text/word_movers.h"
+#include "core/text/statistics/word_movers.h"
 #include "tests/bench/bench.h"
 
 namespace locus::bench {

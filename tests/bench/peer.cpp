@@ -10,7 +10,7 @@
 #include <iostream>
 
 #include "core/check.h"
-#include "core/lanes.h"
+#include "core/fast/simd_kernels.h"
 
 extern char** environ;
 
@@ -111,7 +111,8 @@ std::unique_ptr<Peer> open_peer(const Options& options) {
     if (options.against != "torch") return nullptr;
     auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
     if (peer->missing().empty()) {
-        std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_lanes<float>().name << std::endl;
+        std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_simd_kernels<float>().name
+                  << std::endl;
         return peer;
     }
     std::cerr << "locus bench: " << peer->missing()

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/diagnosis.h"
 #include "tests/oracle_cases.h"
 
 namespace locus::test {

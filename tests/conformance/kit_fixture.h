@@ -3,10 +3,10 @@
 #include <bit>
 #include <cmath>
 
+#include "core/conformance/kit/kit_check.h"
+#include "core/conformance/kit/kit_export.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/kit_check.h"
-#include "tests/conformance/kit_export.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
 namespace locus::test {
 
@@ -15,7 +15,7 @@ using namespace locus::conformance;
 /// A kit as users have it, written once per process.
 class KitFixture {
 public:
-    KitFixture() { export_kit(folder_ / "kit", fs::path(LOCUS_SOURCE_DIR) / "tests"); }
+    KitFixture() { export_kit(folder_ / "kit", LOCUS_SOURCE_DIR); }
     fs::path root() const { return folder_.path() / "kit"; }
 
     static const Kit& kit() {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <set>
 
-#include "tests/conformance/formulas.h"
+#include "core/conformance/formulas/formulas.h"
 #include "tests/oracle_cases.h"
 
 namespace locus::conformance {

@@ -5,12 +5,12 @@
 
 #include "core/attention/disentangled.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 #include "tests/seeded.h"
 
 namespace locus::test {
 
-inline const fs::path kShims = fs::path(LOCUS_SOURCE_DIR) / "tests/conformance/shims";
+inline const fs::path kShims = fs::path(LOCUS_SOURCE_DIR) / "core/conformance/shims";
 
 inline Outcome shell(const std::string& line) { return run_file("/bin/sh", {"-c", line}); }
 
@@ -73,7 +73,7 @@ struct TermCase {
         Tensor<double> q_r({kHeads, 2 * kSpan, kWidth}), p2c({kBatch, kHeads, kTokens, kTokens});
         for (Index n = 0; n < k.size(); ++n) k[n] = static_cast<float>(numbers.value());
         for (Index n = 0; n < q_r.size(); ++n) q_r[n] = numbers.value();
-        const BucketLine line = BucketLine::clamped(kTokens, kTokens, kSpan);
+        const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
         for (Index at = 0; at < kBatch * kHeads; ++at)
             p2c.matrix(at) = position_to_content<double>(k.matrix(at).cast<double>(), q_r.matrix(at % kHeads), line);
         reference.add("relative.index", line.matrix());

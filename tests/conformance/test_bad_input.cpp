@@ -8,9 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cuda/runtime.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus::test;
+namespace locus::test::test_bad_input {
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -341,3 +342,5 @@ TEST_CASE("bad input: an interrupted output leaves the old file and nothing else
     CHECK(read_file(out) == "what was there before");
     CHECK(listing(folder.path()) == std::vector<std::string>{"trace.safetensors"});
 }
+
+}  // namespace locus::test::test_bad_input

@@ -3,12 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/conformance/run_program.h"
 #include "tests/conformance/shim_case.h"
+#include "tests/run_program.h"
 #include "tests/temporary_folder.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_bench_cuda {
+
 using nlohmann::json;
 
 namespace {
@@ -170,3 +170,5 @@ TEST_CASE("bench cuda: the sanitizer's word is clean, not clean, or why there is
     CHECK_THAT(std::string(json::parse(skipped.out)["sanitizer"]["memcheck"]["not_available"]),
                Catch::Contains("skipped"));
 }
+
+}  // namespace locus::test::test_bench_cuda

@@ -1,12 +1,12 @@
 // Every entry of the catalogue makes numbers of its own, and a port that makes them is called by its number.
 #include <catch2/catch.hpp>
 
+#include "core/conformance/diagnosis/equivalents.h"
 #include "tests/conformance/catalogue_ports.h"
-#include "tests/conformance/equivalents.h"
 
-using namespace locus;
+namespace locus::test::test_catalogue {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
         CHECK(ties.contains({first, second}));
     }
 }
+
+}  // namespace locus::test::test_catalogue

@@ -3,11 +3,12 @@
 #include <map>
 #include <set>
 
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "core/stages.h"
-#include "tests/conformance/diagnosis.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_catalogue_encoder {
+
 using namespace locus::conformance;
 
 namespace {
@@ -211,3 +212,5 @@ TEST_CASE("catalogue: with few stages reported none of the mistakes 39 to 52 is 
         CHECK(named[which] > 0);
     }
 }
+
+}  // namespace locus::test::test_catalogue_encoder

@@ -6,12 +6,13 @@
 #include <sstream>
 
 #include "core/check.h"
+#include "core/conformance/mistakes/catalogue_list.h"
+#include "core/conformance/mistakes/mistake.h"
 #include "core/io/mistake_list.h"
-#include "tests/conformance/catalogue_list.h"
-#include "tests/conformance/mistake.h"
 #include "tests/files.h"
 
-using namespace locus;
+namespace locus::test::test_catalogue_list {
+
 using namespace locus::conformance;
 
 TEST_CASE("catalogue: assets/mistakes.json holds every mistake as the code has it", "[kit]") {
@@ -54,3 +55,5 @@ TEST_CASE("catalogue: a list that is none is refused by file and field", "[kit][
     CHECK(refusal(R"({"mistakes": [{"number": "one"}]})").find("type must be number") != std::string::npos);
     CHECK_THROWS_WITH(entry_of({}, 1), Catch::Contains("no mistake 1"));
 }
+
+}  // namespace locus::test::test_catalogue_list

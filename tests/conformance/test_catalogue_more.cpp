@@ -2,14 +2,14 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "core/conformance/diagnosis/visibility.h"
+#include "core/conformance/formulas/formulas.h"
 #include "core/models/deberta.h"
 #include "tests/conformance/catalogue_ports.h"
-#include "tests/conformance/formulas.h"
-#include "tests/conformance/visibility.h"
 
-using namespace locus;
+namespace locus::test::test_catalogue_more {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -166,7 +166,7 @@ TEST_CASE("catalogue: a table whose rows fold into the batch", "[kit]") {
 TEST_CASE("catalogue: an index built for the other length shows where lengths differ", "[kit]") {
     const Index queries = 3, keys = 6, k = 4;
     RecordedPort one{"Tq = 3, Tk = 6", {}, nullptr, {}};
-    one.reference.add(stage_of("relative.index", BucketLine::clamped(queries, keys, k).matrix()));
+    one.reference.add(stage_of("relative.index", RelativeBuckets::clamped(queries, keys, k).matrix()));
     one.reference.add(stage_of("layer.0.q", random_tensor({2, 3, queries, 4}, 4)));
     one.reference.add(stage_of("layer.0.k", random_tensor({2, 3, keys, 4}, 5)));
     one.reference.add(stage_of("layer.0.q_r", random_tensor({3, 2 * k, 4}, 6)));
@@ -187,7 +187,7 @@ TEST_CASE("catalogue: an index built for the other length shows where lengths di
 TEST_CASE("catalogue: log buckets are read off an index that nobody explains", "[kit]") {
     for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf}) {
         RecordedPort one{"buckets", {}, nullptr, {}};
-        one.reference.add(stage_of("relative.index", BucketLine::logarithmic(700, 700, 256, 512, clamp).matrix()));
+        one.reference.add(stage_of("relative.index", RelativeBuckets::logarithmic(700, 700, 256, 512, clamp).matrix()));
         for (const int number : {16, 17, 18, 19, 20, 21}) {
             const Variant& variant = mistake_of(number).variants.at(0);
             check_named(one, variant, number, {{"/relative.index"}});
@@ -212,3 +212,5 @@ TEST_CASE("catalogue: a huge score behind the mask takes the precision of the ot
         }
     }
 }
+
+}  // namespace locus::test::test_catalogue_more

@@ -4,14 +4,14 @@
 
 #include "tests/conformance/catalogue_ports.h"
 
-using namespace locus;
+namespace locus::test::test_catalogue_numbers {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
 /// relative.index of T tokens under a variant (0: right), for clamped offsets or log buckets.
-Tensor<double> index_of(const BucketLine& line, int number, std::size_t variant = 0) {
+Tensor<double> index_of(const RelativeBuckets& line, int number, std::size_t variant = 0) {
     Trace reference;
     Stage stage;
     stage.name = "relative.index";
@@ -23,9 +23,9 @@ Tensor<double> index_of(const BucketLine& line, int number, std::size_t variant 
     return Replay(evidence, "", mistake_of(number).variants.at(variant).formulas).computed("/relative.index");
 }
 
-BucketLine clamped(Index length, Index span) { return BucketLine::clamped(length, length, span); }
-BucketLine buckets(Index length, Index b, Index m) {
-    return BucketLine::logarithmic(length, length, b, m, OffsetClamp::official);
+RelativeBuckets clamped(Index length, Index span) { return RelativeBuckets::clamped(length, length, span); }
+RelativeBuckets buckets(Index length, Index b, Index m) {
+    return RelativeBuckets::logarithmic(length, length, b, m, OffsetClamp::official);
 }
 
 std::vector<double> row(const Tensor<double>& index, Index i) {
@@ -37,7 +37,7 @@ using Row = std::vector<double>;
 
 /// Distances x = 0 ... 511 whose row differs, on the side where queries follow their keys.
 std::vector<Index> differing(int number, std::size_t variant) {
-    const BucketLine line = buckets(512, 256, 512);
+    const RelativeBuckets line = buckets(512, 256, 512);
     const Tensor<double> wrong = index_of(line, number, variant);
     std::vector<Index> distances;
     for (Index x = 0; x < 512; ++x)
@@ -67,7 +67,7 @@ TEST_CASE("catalogue: right formulas give every recorded stage of a layer, masks
 }
 
 TEST_CASE("catalogue: wrong clamped indices", "[kit]") {
-    const BucketLine line = clamped(6, 3);
+    const RelativeBuckets line = clamped(6, 3);
     CHECK(row(index_of(line, 0), 0) == Row{3, 2, 1, 0, 0, 0});
     CHECK(row(index_of(line, 0), 5) == Row{5, 5, 5, 5, 4, 3});
     for (const int number : {4, 5}) CHECK(row(index_of(line, number), 0) == Row{3, 4, 5, 5, 5, 5});
@@ -94,8 +94,8 @@ TEST_CASE("catalogue: wrong clamped indices", "[kit]") {
     CHECK(row(index_of(clamped(7, 20), 13, 0), 6) == Row{6, 6, 6, 6, 5, 4, 3});
     CHECK(row(index_of(clamped(7, 20), 13, 1), 6) == Row{5, 5, 5, 5, 5, 4, 3});
     // Two queries and three keys: 4 5 6 / 3 4 5 would be right for keys; [3,2] holds 4 3 5 4 6 5.
-    CHECK(row(index_of(BucketLine::clamped(2, 3, 4), 15), 0) == Row{4, 3, 5});
-    CHECK(row(index_of(BucketLine::clamped(2, 3, 4), 15), 1) == Row{4, 6, 5});
+    CHECK(row(index_of(RelativeBuckets::clamped(2, 3, 4), 15), 0) == Row{4, 3, 5});
+    CHECK(row(index_of(RelativeBuckets::clamped(2, 3, 4), 15), 1) == Row{4, 6, 5});
 }
 
 TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[kit]") {
@@ -104,7 +104,7 @@ TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[
     CHECK(differing(17, 0).size() == 45);
     CHECK(differing(17, 0).front() == 170);
     CHECK(differing(17, 0).back() == 506);
-    const BucketLine line = buckets(512, 256, 512);
+    const RelativeBuckets line = buckets(512, 256, 512);
     const Tensor<double> right = index_of(line, 0), floored = index_of(line, 16), centred = index_of(line, 18),
                          divided = index_of(line, 20);
     for (Index x = 1; x < 512; ++x) {
@@ -129,3 +129,5 @@ TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[
     CHECK(past[511 * 512] == 512);
     CHECK(inside[510] == right[510]);
 }
+
+}  // namespace locus::test::test_catalogue_numbers

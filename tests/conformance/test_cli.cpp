@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cli {
+
 using nlohmann::json;
 
 namespace {
@@ -249,3 +249,5 @@ TEST_CASE("every program explains itself and ends with status 0", "[cli]") {
         CHECK(outcome.err.empty());
     }
 }
+
+}  // namespace locus::test::test_cli

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/conformance/run_program.h"
 #include "tests/oracle_cases.h"
+#include "tests/run_program.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cli_families {
+
 using nlohmann::json;
 
 namespace {
@@ -151,3 +151,5 @@ TEST_CASE("families: what a program cannot do is one sentence", "[cli][bad]") {
     check_refusal("locus-trace", {"--model", "tiny-txl", "--tokens", "1,2", "--dialect", "mine"}, 2,
                   "dialect is \"mine\", expected reference, official, hf or paper");
 }
+
+}  // namespace locus::test::test_cli_families

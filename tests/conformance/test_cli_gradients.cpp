@@ -3,10 +3,10 @@
 
 #include "core/io/safetensors.h"
 #include "core/trace.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cli_gradients {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -65,3 +65,5 @@ TEST_CASE("cli gradients: what does not fit together is refused by one sentence"
     refused({"--gradients", "--answer", "paris", "--stages", "layer.0.q"}, 2, "layer.0.q");
     refused({"--gradients"}, 4, "--gradients are those of a deberta, found xlnet", "tiny-xlnet");
 }
+
+}  // namespace locus::test::test_cli_gradients

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/request.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cli_tokens {
+
 using Catch::Contains;
 using Json = nlohmann::json;
 
@@ -92,3 +92,5 @@ TEST_CASE("input: texts of several lengths need a padding token", "[tokenizer]")
                    Fault::usage),
                Contains("3 and 4 tokens") && Contains("no padding token"));
 }
+
+}  // namespace locus::test::test_cli_tokens

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
-#include "tests/conformance/diagnosis.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
+namespace locus::test::test_diagnosis {
+
 using namespace locus::conformance;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("diagnosis: what stands before stages that are right is not to blame",
         CHECK(port->diagnosis.named->mistake == 1);
     }
 }
+
+}  // namespace locus::test::test_diagnosis

@@ -7,8 +7,7 @@
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_false_alarms {
 
 namespace {
 
@@ -150,3 +149,5 @@ TEST_CASE("false alarms: a layer is as deep in a segment as it is in one text", 
         before = bound;
     }
 }
+
+}  // namespace locus::test::test_false_alarms

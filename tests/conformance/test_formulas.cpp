@@ -3,7 +3,8 @@
 
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_formulas {
+
 using namespace locus::conformance;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("formulas: stage names fall into scope and stem", "[kit]") {
     CHECK(scope_and_stem("emd.1.q") == Pair("emd.1.", "q"));
     CHECK(scope_and_stem("emd.query.0") == Pair("", "/emd.query.0"));
 }
+
+}  // namespace locus::test::test_formulas

@@ -5,7 +5,8 @@
 #include "core/io/safetensors.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_formulas_deberta {
+
 using namespace locus::conformance;
 
 TEST_CASE("formulas: every stage of a recorded DeBERTa follows from the others", "[kit][oracle]") {
@@ -49,3 +50,5 @@ TEST_CASE("formulas: a stage that nobody reports is computed from those it follo
         }
     }
 }
+
+}  // namespace locus::test::test_formulas_deberta

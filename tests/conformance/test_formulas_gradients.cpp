@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/kit_content.h"
+#include "core/conformance/kit/kit_content.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_formulas_gradients {
+
 using namespace locus::conformance;
 
 namespace {
@@ -90,3 +91,5 @@ TEST_CASE("gradients: central differences of the forward formulas agree", "[kit]
         }
     }
 }
+
+}  // namespace locus::test::test_formulas_gradients

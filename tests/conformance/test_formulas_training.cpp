@@ -5,7 +5,8 @@
 #include "tests/conformance/recorded.h"
 #include "tests/conformance/training_case.h"
 
-using namespace locus;
+namespace locus::test::test_formulas_training {
+
 using namespace locus::conformance;
 
 namespace {
@@ -64,3 +65,5 @@ TEST_CASE("stages: those of SiFT are described, stand in the order of a pass, an
     CHECK_FALSE(describe_stage("sift."));
     CHECK_FALSE(describe_stage("rtd.label"));
 }
+
+}  // namespace locus::test::test_formulas_training

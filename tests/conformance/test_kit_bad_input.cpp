@@ -1,14 +1,13 @@
 // Whatever a port hands over, it gets one sentence that says what is wrong, and status 2, 3 or 4.
 #include <catch2/catch.hpp>
 
+#include "core/conformance/kit/kit_inspect.h"
+#include "core/conformance/kit/kit_sha256.h"
+#include "core/conformance/kit/kit_stream.h"
+#include "core/io/npy.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_inspect.h"
-#include "tests/conformance/kit_npy.h"
-#include "tests/conformance/kit_sha256.h"
-#include "tests/conformance/kit_stream.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_bad_input {
 
 namespace {
 
@@ -273,3 +272,5 @@ TEST_CASE("kit: the toy ports of the shims pass, and their slip is mistake 1", "
             CHECK(run_port(command, KitFixture::one(id).folder).trace.stages().empty());
     }
 }
+
+}  // namespace locus::test::test_kit_bad_input

@@ -2,14 +2,13 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
+#include "core/conformance/kit/kit_dialect.h"
+#include "core/conformance/kit/kit_first_divergence.h"
+#include "core/conformance/kit/kit_stream.h"
 #include "core/io/checkpoint.h"
-#include "tests/conformance/kit_dialect.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_narrow.h"
-#include "tests/conformance/kit_stream.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_check {
 
 namespace {
 
@@ -283,3 +282,5 @@ TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
     CHECK(refused(std::string("layer.0.q\0F8\0001\0a", 16)).find("dtype \"F8\"") != std::string::npos);
     CHECK(refused(std::string("layer.0.q\0F32\0002x2\0", 18)).find("expected sizes like") != std::string::npos);
 }
+
+}  // namespace locus::test::test_kit_check

@@ -3,14 +3,13 @@
 #include <chrono>
 #include <set>
 
-#include "tests/conformance/formulas.h"
-#include "tests/conformance/kit_content.h"
-#include "tests/conformance/kit_depends.h"
+#include "core/conformance/formulas/formulas.h"
+#include "core/conformance/kit/kit_content.h"
+#include "core/conformance/kit/kit_depends.h"
+#include "core/conformance/kit/kit_sha256.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_sha256.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_export {
 
 namespace {
 
@@ -36,7 +35,7 @@ TEST_CASE("sha256: the examples of the standard", "[kit]") {
 TEST_CASE("kit export: every level and family, small and quick, every file hashed", "[kit]") {
     const TemporaryFolder folder;
     const auto started = std::chrono::steady_clock::now();
-    const ExportSummary summary = export_kit(folder / "kit", fs::path(LOCUS_SOURCE_DIR) / "tests");
+    const ExportSummary summary = export_kit(folder / "kit", LOCUS_SOURCE_DIR);
     CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3));
     CHECK(summary.bytes <= 12'000'000);
     CHECK(folder.count() == 1);  // nothing half-written beside it
@@ -61,7 +60,7 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
 TEST_CASE("kit export: a folder that holds something stays as it is", "[kit]") {
     const TemporaryFolder folder;
     write_file(folder / "mine", "precious");
-    CHECK(refusal([&] { export_kit(folder.path(), fs::path(LOCUS_SOURCE_DIR) / "tests"); }, Fault::usage)
+    CHECK(refusal([&] { export_kit(folder.path(), LOCUS_SOURCE_DIR); }, Fault::usage)
               .find("expected a new or an empty folder") != std::string::npos);
     CHECK(read_file(folder / "mine") == "precious");
     CHECK(refusal([&] { export_kit(folder / "new", folder.path()); }).find("source tree") != std::string::npos);
@@ -233,3 +232,5 @@ TEST_CASE("kit: own terms follow from the right formulas of the diagnosis", "[ki
         for (Index i = 0; i < rows.rows(); ++i) CHECK(rows.row(i).sum() == Approx(1));
     }
 }
+
+}  // namespace locus::test::test_kit_export

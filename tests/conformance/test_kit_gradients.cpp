@@ -1,13 +1,12 @@
 // Gradients in a kit: cases that say who computed what, names that are known, and a report that names the mistake.
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/kit_depends.h"
+#include "core/conformance/kit/kit_depends.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/mutation_gradients.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_gradients {
 
 namespace {
 
@@ -97,3 +96,5 @@ TEST_CASE("kit gradients: the report names the first wrong gradient and the mist
         CHECK(report.diagnosis->named->mistake == slip.mistake);
     }
 }
+
+}  // namespace locus::test::test_kit_gradients

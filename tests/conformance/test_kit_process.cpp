@@ -5,12 +5,11 @@
 #include <chrono>
 #include <thread>
 
+#include "core/conformance/kit/kit_process.h"
+#include "core/conformance/kit/kit_stream.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_process.h"
-#include "tests/conformance/kit_stream.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_process {
 
 namespace {
 
@@ -101,3 +100,5 @@ TEST_CASE("kit check: interrupted, it takes the port with it", "[kit]") {
     CHECK(gone(folder / "shell"));
     CHECK(gone(folder / "child"));
 }
+
+}  // namespace locus::test::test_kit_process

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
+#include "core/conformance/kit/kit_check.h"
+#include "core/conformance/kit/kit_rehearse.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/kit_check.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_rehearse.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_rehearse {
 
 namespace {
 
@@ -73,3 +72,5 @@ TEST_CASE("kit rehearse: an unknown mistake and a full folder are refused, and n
     CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {1, 0}, folder.path()), Catch::Contains("a new or empty folder"));
     CHECK(folder.count() == 1);
 }
+
+}  // namespace locus::test::test_kit_rehearse

@@ -1,11 +1,12 @@
 // Replaced tokens and SiFT as a porter meets them: dumps of the kit's cases, in both precisions.
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/kit_dialect.h"
+#include "core/conformance/kit/kit_dialect.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/recorded_training.h"
 
-using namespace locus;
+namespace locus::test::test_kit_training {
+
 using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
@@ -71,3 +72,5 @@ TEST_CASE("kit: replaced tokens and SiFT are the same under every dialect, and s
     CHECK(test::KitFixture::one("L3/ms_sift").config.at("learning_rate") == 0.1);
     CHECK(test::KitFixture::one("L3/ms_rtd").config.empty());
 }
+
+}  // namespace locus::test::test_kit_training

@@ -3,8 +3,7 @@
 
 #include "tests/conformance/kit_fixture.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_kit_waivers {
 
 namespace {
 
@@ -107,3 +106,5 @@ TEST_CASE("waiver: a file that is no list of waivers is one sentence", "[kit]") 
     CHECK(today().size() == 10);
     CHECK(today() > "2026-01-01");
 }
+
+}  // namespace locus::test::test_kit_waivers

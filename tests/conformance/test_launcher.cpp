@@ -5,7 +5,7 @@
 #include "core/cli/program.h"
 #include "tests/lessons/lesson_files.h"
 
-using namespace locus::test;
+namespace locus::test::test_launcher {
 
 namespace {
 
@@ -141,3 +141,5 @@ TEST_CASE("launcher: without root and sudo the one line to run, and status 3", "
     for (const char* package : {"build-essential", "libeigen3-dev", "libsentencepiece-dev", "fonts-noto-cjk"})
         CHECK(outcome.out.find(package) != std::string::npos);
 }
+
+}  // namespace locus::test::test_launcher

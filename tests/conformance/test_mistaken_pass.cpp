@@ -6,18 +6,18 @@
 #include <set>
 
 #include "core/cli/request.h"
+#include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/diagnosis/mistaken_pass.h"
+#include "core/conformance/kit/kit_first_divergence.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/diagnosis.h"
-#include "tests/conformance/kit_narrow.h"
-#include "tests/conformance/mistaken_pass.h"
-#include "tests/conformance/run_program.h"
+#include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
-#include "tests/conformance/toy/slips.h"
 #include "tests/oracle_cases.h"
+#include "tests/run_program.h"
 
-using namespace locus;
+namespace locus::test::test_mistaken_pass {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -259,3 +259,5 @@ TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "
     refused({"7", model, "tiny-v3", text, "a", "--dialect", "french"}, 2, "dialect is \"french\"");
     refused({"7", model, "tiny-v3", text, "a", out, (folder / "no" / "x.safetensors").string()}, 3, "no");
 }
+
+}  // namespace locus::test::test_mistaken_pass

@@ -1,10 +1,11 @@
 // Every way to make mistakes 56 ... 77, 82 and 83 shows in a recorded case, and is named where it is made.
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/diagnosis.h"
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_mistakes_families {
+
 using namespace locus::conformance;
 
 namespace {
@@ -52,3 +53,5 @@ TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded st
         }
     }
 }
+
+}  // namespace locus::test::test_mistakes_families

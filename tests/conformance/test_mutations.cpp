@@ -6,15 +6,16 @@
 #include <map>
 #include <set>
 
-#include "tests/conformance/equivalents.h"
+#include "core/conformance/diagnosis/equivalents.h"
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/mutation_gradients.h"
 #include "tests/conformance/toy/mutation_table.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/conformance/toy/recorded_training.h"
-#include "tests/conformance/toy/term_slips.h"
+#include "tests/conformance/toy/term_injected_mistakes.h"
 
-using namespace locus;
+namespace locus::test::test_mutations {
+
 using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
@@ -105,7 +106,7 @@ std::vector<Finding> check_family(const KnownSlip& known, Family family) {
     return outcome.all;
 }
 
-/// Every port with a mistake of these numbers, and its row in tests/conformance/README.md.
+/// Every port with a mistake of these numbers, and its row in core/conformance/README.md.
 void check_mistakes(int first, int last) {
     for (const KnownSlip& known : slips()) {
         if (known.slip.mistake < first || known.slip.mistake > last) continue;
@@ -153,3 +154,5 @@ TEST_CASE("mutations: a right port raises no alarm, however it adds", "[kit][mut
                 CHECK(wrong(range.sharp, run_toy<double>(range.model_folder, range.segments, options)) == "");
             }
 }
+
+}  // namespace locus::test::test_mutations

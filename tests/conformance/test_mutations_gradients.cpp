@@ -8,7 +8,8 @@
 #include "tests/conformance/toy/mutation_table.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
+namespace locus::test::test_mutations_gradients {
+
 using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
@@ -68,3 +69,5 @@ TEST_CASE("gradient mutations: a right backward pass raises no alarm", "[kit][mu
         check(run_backward<float>(range, {}), "float32");
     }
 }
+
+}  // namespace locus::test::test_mutations_gradients

@@ -6,7 +6,8 @@
 #include "tests/conformance/toy/mutation_table.h"
 #include "tests/conformance/toy/recorded_training.h"
 
-using namespace locus;
+namespace locus::test::test_mutations_rtd {
+
 using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
@@ -73,3 +74,5 @@ TEST_CASE("mistakes: every way to make 54 and 55 misses a recorded stage by far 
             CHECK(farthest(case_of(cases, {number, 0}), variant) >= 100);
         }
 }
+
+}  // namespace locus::test::test_mutations_rtd

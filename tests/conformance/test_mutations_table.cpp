@@ -1,17 +1,18 @@
-// The table of tests/conformance/README.md as a whole.  What stands in a row is checked where the mistake is made:
+// The table of core/conformance/README.md as a whole.  What stands in a row is checked where the mistake is made:
 // test_mutations.cpp, test_mutations_gradients.cpp, test_mutations_rtd.cpp and test_mutations_terms.cpp.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/mutation_table.h"
-#include "tests/conformance/toy/slips.h"
-#include "tests/conformance/toy/term_slips.h"
+#include "tests/conformance/toy/term_injected_mistakes.h"
 
-using namespace locus;
+namespace locus::test::test_mutations_table {
+
 using namespace locus::conformance::toy;
 
-TEST_CASE("mutations: the table in tests/conformance/README.md has a row for every way, and adds them up right",
+TEST_CASE("mutations: the table in core/conformance/README.md has a row for every way, and adds them up right",
           "[kit][mutation]") {
     std::multiset<std::string> expected, found;
     for (const auto& list : {slips(), training_slips(), gradient_slips()})
@@ -40,3 +41,5 @@ TEST_CASE("mutations: the table in tests/conformance/README.md has a row for eve
                                      std::to_string(caught.size()) + " of 83 mistakes caught, " +
                                      std::to_string(named.size()) + " named, 0 wrong names.");
 }
+
+}  // namespace locus::test::test_mutations_table

@@ -3,10 +3,10 @@
 
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/mutation_table.h"
-#include "tests/conformance/toy/term_slips.h"
+#include "tests/conformance/toy/term_injected_mistakes.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_mutations_terms {
+
 using namespace locus::conformance::toy;
 
 namespace {
@@ -65,3 +65,5 @@ TEST_CASE("term ports: a term that nobody computes is refused by its name", "[ki
     CHECK(refusal([] { run_term<double>(KitFixture::one("L1/gelu_erf"), {}); }, Fault::usage).find("L1/gelu_erf") !=
           std::string::npos);
 }
+
+}  // namespace locus::test::test_mutations_terms

@@ -6,10 +6,11 @@
 #include <limits>
 #include <random>
 
-#include "tests/conformance/arithmetic.h"
-#include "tests/conformance/diagnosis.h"
+#include "core/conformance/diagnosis/arithmetic.h"
+#include "core/conformance/diagnosis/diagnosis.h"
 
-using namespace locus;
+namespace locus::test::test_patterns {
+
 using namespace locus::conformance;
 using Catch::Matchers::Equals;
 using Catch::Matchers::StartsWith;
@@ -258,3 +259,5 @@ TEST_CASE("pattern: an axis without a name of its own, and more heads than a lin
     for (Index n = 0; n < scores.size(); ++n) factors[n] *= static_cast<double>(2 + n / 25);
     CHECK(said("layer.0.scores", scores, factors) == "each head has a factor of its own, from 2 to 18");
 }
+
+}  // namespace locus::test::test_patterns

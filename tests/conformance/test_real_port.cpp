@@ -3,13 +3,13 @@
 #include <iostream>
 
 #include "core/cli/request.h"
-#include "tests/conformance/diagnosis.h"
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "tests/conformance/shim_case.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
+namespace locus::test::test_real_port {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("real port: Hugging Face's DeBERTa-v2 passes, and its tanh GELU is fou
         CHECK(diagnosis.named->mistake == 39);
     }
 }
+
+}  // namespace locus::test::test_real_port

@@ -2,15 +2,15 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/conformance/report/report_printers.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
-#include "tests/conformance/report_printers.h"
-#include "tests/conformance/run_program.h"
 #include "tests/oracle_cases.h"
+#include "tests/run_program.h"
 
-using namespace locus;
+namespace locus::test::test_report {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -155,3 +155,5 @@ TEST_CASE("report: a browser opens the page without a complaint", "[kit]") {
     CHECK(count_of(outcome.out, "<rect ") == 3 * 7 * 7);
     CHECK(count_of(outcome.out, "<details open=\"\">") == 1);
 }
+
+}  // namespace locus::test::test_report

@@ -2,12 +2,11 @@
 // passes, waivers aside.
 #include <catch2/catch.hpp>
 
+#include "core/conformance/kit/kit_first_divergence.h"
+#include "core/conformance/report/report_printers.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/conformance/kit_narrow.h"
-#include "tests/conformance/report_printers.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_report_first {
 
 namespace {
 
@@ -115,3 +114,5 @@ TEST_CASE("report: what passed, what failed, what is waived and what nobody repo
     CHECK(counts == nlohmann::json({{"passed", 0}, {"failed", 0}, {"waived", 1}, {"not_reported", all - 1}}));
     CHECK(holds(report_html(waived), "<p>0 passed, 0 failed, 1 waived" + rest.substr(0, rest.size() - 1) + "</p>"));
 }
+
+}  // namespace locus::test::test_report_first

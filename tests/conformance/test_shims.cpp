@@ -3,12 +3,12 @@
 #include <iostream>
 #include <limits>
 
-#include "tests/conformance/diagnosis.h"
+#include "core/conformance/diagnosis/diagnosis.h"
 #include "tests/conformance/shim_case.h"
 
-using namespace locus;
+namespace locus::test::test_shims {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -178,3 +178,5 @@ TEST_CASE("shims: the C shim turns ggml's axes round", "[kit][shims]") {
         CHECK(compare(one.reference, read_trace(dump)).pass());
     }
 }
+
+}  // namespace locus::test::test_shims

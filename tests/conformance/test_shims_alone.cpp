@@ -4,8 +4,7 @@
 #include "core/compare.h"
 #include "tests/conformance/shim_case.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_shims_alone {
 
 TEST_CASE("shims: the JavaScript shim needs nothing of node in a page", "[kit][shims]") {
     if (!installed("node")) return void(std::cout << "skipped: a page's script, there is no node on PATH" << std::endl);
@@ -63,3 +62,5 @@ for wrong in ([[1, 2], [3]], b"bytes"):
     CHECK(dump.at("layer.0.v").as<double>().values() == std::vector<double>{1, 0.5});
     CHECK(listing(one.root / "dumps/L1") == std::vector<std::string>{"p2c.safetensors"});
 }
+
+}  // namespace locus::test::test_shims_alone

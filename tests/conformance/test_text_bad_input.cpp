@@ -1,9 +1,10 @@
 // What locus text refuses: one sentence that names it, and the right status.
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus::test;
+namespace locus::test::test_text_bad_input {
+
 using Catch::Contains;
 
 namespace {
@@ -107,3 +108,5 @@ TEST_CASE("text: damaged vectors are refused by line", "[cli][text]") {
     refused("", 3, {"empty"});
     refused(std::string("\x1f\x8b\x08", 3), 4, {"gunzip"});
 }
+
+}  // namespace locus::test::test_text_bad_input

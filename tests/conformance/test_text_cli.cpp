@@ -3,9 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus::test;
+namespace locus::test::test_text_cli {
+
 using Json = nlohmann::json;
 using Catch::Contains;
 
@@ -187,3 +188,5 @@ TEST_CASE("text: an order of prediction as rows of ones and in words", "[cli][te
                                 Contains("word 4 is predicted from memory, 3 (학교), 2 (어제)"));
     CHECK(json_of({"order", "2,1", "--memory", "1"})["query"] == Json({{1, 0, 1}, {1, 0, 0}}));
 }
+
+}  // namespace locus::test::test_text_cli

@@ -2,8 +2,8 @@
 #include "tests/conformance/toy/toy_port.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_toy_ports {
+
 using namespace locus::conformance::toy;
 
 namespace {
@@ -53,3 +53,5 @@ TEST_CASE("toy ports: XLNet equals every recorded case", "[kit][toy]") {
     REQUIRE(cases.size() == 8);
     check_port(cases);
 }
+
+}  // namespace locus::test::test_toy_ports

@@ -1,12 +1,12 @@
 // What the recorded code makes of a query that sees nothing is read off its own rows, whatever stands beside them.
 #include <catch2/catch.hpp>
 
-#include "tests/conformance/evidence.h"
+#include "core/conformance/diagnosis/evidence.h"
 #include "tests/conformance/recorded.h"
 
-using namespace locus;
+namespace locus::test::test_visibility {
+
 using namespace locus::conformance;
-using namespace locus::test;
 
 namespace {
 
@@ -54,3 +54,5 @@ TEST_CASE("visibility: a hypothesis that hides other keys does not change what t
     const Tensor<double> nothing(at("visible").shape());
     CHECK(at.with({{"visible", {}, [&](const Replay&) { return nothing; }}}).masked_row() == MaskedRow::zero);
 }
+
+}  // namespace locus::test::test_visibility

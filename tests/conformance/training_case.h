@@ -1,6 +1,6 @@
 #pragma once
 // ms_rtd and ms_sift as evidence: recorded stages, the model, and beside tokens what only these two cases are given.
-#include "tests/conformance/evidence.h"
+#include "core/conformance/diagnosis/evidence.h"
 #include "tests/oracle_cases.h"
 
 namespace locus::conformance {

@@ -5,8 +5,8 @@
 
 #include "core/attention/disentangled_backward.h"
 #include "core/attention/slices_backward.h"
-#include "cuda/backward_arguments.h"
-#include "cuda/dropout.h"
+#include "cuda/fused/backward_arguments.h"
+#include "cuda/fused/dropout.h"
 #include "tests/cuda/guarded.h"
 
 namespace locus::test {
@@ -17,9 +17,9 @@ struct BackwardCase {
     float dropout = 0;
     std::vector<Index> lengths = {};  // packed samples; queries and keys are then those of the longest
 
-    BucketLine line(Index tq, Index tk) const {
-        return logarithmic ? BucketLine::logarithmic(tq, tk, span, 4 * span, OffsetClamp::official)
-                           : BucketLine::clamped(tq, tk, span);
+    RelativeBuckets line(Index tq, Index tk) const {
+        return logarithmic ? RelativeBuckets::logarithmic(tq, tk, span, 4 * span, OffsetClamp::official)
+                           : RelativeBuckets::clamped(tq, tk, span);
     }
     bool is_visible(Index sample, Index j) const {
         if (!hides) return true;
@@ -60,7 +60,7 @@ struct HeadProblem {
     DisentangledHead<double> head;
     Matrix<double> d_context, scores, context;
     Eigen::VectorXd log_sum;
-    BucketLine line;
+    RelativeBuckets line;
     double scale;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 
 namespace locus::test {
 

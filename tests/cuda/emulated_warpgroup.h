@@ -5,14 +5,15 @@
 // will end, bytes that are read on their way or overwritten while a product reads them, registers that change under a
 // product, a missing fence between ordinary stores and the copy engine or the tensor cores.
 // Source: PTX ISA 9.0, "Tensor swizzling modes", "mbarrier", "Asynchronous warpgroup level matrix shared memory
-// layout", "Matrix descriptor format", "wgmma.fence", "Async proxy".  Nothing is shared with cuda/hopper_operands.h.
+// layout", "Matrix descriptor format", "wgmma.fence", "Async proxy".  Nothing is shared with
+// cuda/hopper/hopper_operands.h.
 #include <array>
 #include <bit>
 #include <deque>
 #include <map>
 #include <unordered_map>
 
-#include "cuda/rows_map.h"
+#include "cuda/encoder/rows_map.h"
 #include "tests/cuda/emulated_block.h"
 
 namespace locus::test {

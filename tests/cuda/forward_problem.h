@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
-#include "cuda/dropout.h"
-#include "cuda/fused_arguments.h"
+#include "cuda/fused/dropout.h"
+#include "cuda/fused/fused_arguments.h"
 #include "tests/cuda/guarded.h"
 #include "tests/max_abs.h"
 
@@ -33,10 +33,10 @@ inline std::string text_of(const ForwardCase& one) {
            (one.lengths.empty() ? "" : ", packed") + (one.heads_inside ? ", heads inside" : "");
 }
 
-inline BucketLine line_of(const ForwardCase& one) {
+inline RelativeBuckets line_of(const ForwardCase& one) {
     return one.logarithmic
-               ? BucketLine::logarithmic(one.queries, one.keys, one.span, 4 * one.span, OffsetClamp::official)
-               : BucketLine::clamped(one.queries, one.keys, one.span);
+               ? RelativeBuckets::logarithmic(one.queries, one.keys, one.span, 4 * one.span, OffsetClamp::official)
+               : RelativeBuckets::clamped(one.queries, one.keys, one.span);
 }
 
 inline bool is_visible(const ForwardCase& one, Index sample, Index j) {
@@ -75,7 +75,7 @@ struct ForwardProblem {
     const ForwardCase one;
     const Index width, batch, table;
     std::mt19937 random{17};
-    const BucketLine buckets;
+    const RelativeBuckets buckets;
     const std::vector<std::uint16_t> line;
     std::vector<int> starts;
     const TokenRows of_queries, of_keys;
@@ -160,7 +160,7 @@ void check_sheet(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, do
     const Index queries = packed ? one.lengths[static_cast<std::size_t>(b)] : one.queries,
                 keys = packed ? queries : one.keys, at = b * made.kHeads + h;
     if (queries == 0) return;
-    const BucketLine buckets = packed ? line_of({queries, keys, one.span, one.logarithmic}) : made.buckets;
+    const RelativeBuckets buckets = packed ? line_of({queries, keys, one.span, one.logarithmic}) : made.buckets;
     const Matrix<double> query = made.of_queries.of(made.q.wide, b, h, queries),
                          key = made.of_keys.of(made.k.wide, b, h, keys),
                          value = made.of_keys.of(made.v.wide, b, h, keys);

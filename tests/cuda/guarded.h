@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 
 namespace locus::test {
 

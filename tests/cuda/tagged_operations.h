@@ -81,19 +81,19 @@ public:
         take("content_to_content", q, k);
         return tags("content_to_content", q.rows(), k.rows());
     }
-    Result content_to_position(In q, In k_r, const BucketLine& line) const override {
+    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
         take("content_to_position", q, k_r);
         return tags("content_to_position", q.rows(), line.keys());
     }
-    Result position_to_content(In k, In q_r, const BucketLine& line, P2cIndex) const override {
+    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex) const override {
         take("position_to_content", k, q_r);
         return tags("position_to_content", line.queries(), k.rows());
     }
-    void add_content_to_position(In q, In k_r, const BucketLine&, InOut scores) const override {
+    void add_content_to_position(In q, In k_r, const RelativeBuckets&, InOut scores) const override {
         take("add_content_to_position", q, k_r, scores);
         scores = tags("add_content_to_position", scores.rows(), scores.cols());
     }
-    void add_position_to_content(In k, In q_r, const BucketLine&, P2cIndex, InOut scores) const override {
+    void add_position_to_content(In k, In q_r, const RelativeBuckets&, P2cIndex, InOut scores) const override {
         take("add_position_to_content", k, q_r, scores);
         scores = tags("add_position_to_content", scores.rows(), scores.cols());
     }

@@ -7,12 +7,13 @@
 #include <fstream>
 #include <limits>
 
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/against_problem.h"
 #include "tests/bench/cuda/against_ratios.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_against {
+
 using namespace locus::bench;
 using nlohmann::ordered_json;
 
@@ -28,7 +29,7 @@ double dumb_context(const AgainstProblem& problem, Index b, Index h, Index i, In
     const auto q = problem.input().q.matrix(b * shape.heads + h), k = problem.input().k.matrix(b * shape.heads + h),
                v = problem.input().v.matrix(b * shape.heads + h), k_r = problem.input().k_r.matrix(h),
                q_r = problem.input().q_r.matrix(h);
-    const BucketLine line = problem.longest_line();
+    const RelativeBuckets line = problem.longest_line();
     double weighed = 0, all = 0;
     for (Index j = 0; j < shape.tokens; ++j) {
         double score = 0;
@@ -123,7 +124,7 @@ TEST_CASE("emulation: packed samples are uneven, lie one behind the other and kn
     const auto rows = [&](const Tensor<float>& tensor) {
         return Matrix<double>(tensor.matrix(1).bottomRows(last).cast<double>());
     };
-    const BucketLine line = packed.line(last);
+    const RelativeBuckets line = packed.line(last);
     Matrix<double> scores = rows(packed.input().q) * rows(packed.input().k).transpose();
     for (Index i = 0; i < last; ++i)
         for (Index j = 0; j < last; ++j)
@@ -225,3 +226,5 @@ TEST_CASE("emulation: the best peer is the fastest that is right and has positio
     CHECK(none[0]["not_measured"] == "ours were not measured");
     CHECK_FALSE(none[0].contains("value"));
 }
+
+}  // namespace locus::test::test_cuda_against

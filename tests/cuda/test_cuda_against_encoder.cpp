@@ -7,12 +7,13 @@
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
 #include "core/models/deberta_weights.h"
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 #include "tests/bench/cuda/encoder_problem.h"
 #include "tests/max_abs.h"
 #include "tests/temporary_folder.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_against_encoder {
+
 using namespace locus::bench;
 using nlohmann::ordered_json;
 
@@ -97,3 +98,5 @@ TEST_CASE("emulation: the truth about a sample is the readable pass in float64",
         CHECK(relative_error(EncoderProblem::sample_of(rounded, (sample + 1) % 3), truth) > 0.1);
     }
 }
+
+}  // namespace locus::test::test_cuda_against_encoder

@@ -6,16 +6,16 @@
 #include <random>
 
 #include "core/models/deberta.h"
-#include "cuda/deberta_blocks.h"
-#include "cuda/deberta_blocks_pass.h"
-#include "tests/cuda/emulated_place.h"
+#include "cuda/encoder/encoder.h"
+#include "cuda/encoder/encoder_pass.h"
+#include "tests/cuda/emulated_backend.h"
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/near.h"
 #include "tests/max_abs.h"
 #include "tests/random_model.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_deberta_blocks {
+
 using cuda::Bfloat16;
 using cuda::Half;
 using cuda::ProductsBy;
@@ -340,7 +340,7 @@ TEST_CASE("emulation: the device's encoder refuses what it does not compute, in 
     CHECK_THAT(model([](auto& c) { c.hidden_size = 2056; }), Contains("2056"));
     if (cuda::available()) return;
     for (const ProductsBy by : {ProductsBy::own, ProductsBy::cublas})
-        CHECK(refusal([&] { cuda::DebertaBlocks<Half>(config, one.weights, by); }).starts_with("4 CUDA: "));
+        CHECK(refusal([&] { cuda::FastEncoder<Half>(config, one.weights, by); }).starts_with("4 CUDA: "));
 }
 
 TEMPLATE_TEST_CASE("cuda: whole encoders that stay on the device give the reference's last rows", "[cuda][blocks]",
@@ -350,9 +350,9 @@ TEMPLATE_TEST_CASE("cuda: whole encoders that stay on the device give the refere
         for (const auto& models : {random_models(), recorded_models()})
             for (const GivenModel& one : models) {
                 INFO(cuda::name_of(by));
-                std::unique_ptr<cuda::DebertaBlocks<TestType>> encoder;
+                std::unique_ptr<cuda::FastEncoder<TestType>> encoder;
                 try {
-                    encoder = std::make_unique<cuda::DebertaBlocks<TestType>>(one.config, one.weights, by);
+                    encoder = std::make_unique<cuda::FastEncoder<TestType>>(one.config, one.weights, by);
                 } catch (const Error& error) {
                     if (by == ProductsBy::own) throw;
                     std::cout << "skipped: " << error.what() << std::endl;
@@ -371,3 +371,5 @@ TEMPLATE_TEST_CASE("cuda: whole encoders that stay on the device give the refere
                 check_model<TestType>(one, *encoder);
             }
 }
+
+}  // namespace locus::test::test_cuda_deberta_blocks

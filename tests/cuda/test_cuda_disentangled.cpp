@@ -5,13 +5,12 @@
 #include <limits>
 #include <vector>
 
-#include "cuda/disentangled.h"
-#include "cuda/indexing.h"
+#include "cuda/fused/indexing.h"
+#include "cuda/reference/disentangled.h"
 #include "cuda/runtime.h"
 #include "tests/max_abs.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_disentangled {
 
 namespace {
 
@@ -24,7 +23,7 @@ bool has_device() {
 /// One size of the probe: fewer and more queries than keys, rows enough and too few.
 struct Probe {
     Index queries, keys, width;
-    BucketLine line, line_ji;
+    RelativeBuckets line, line_ji;
 };
 
 std::vector<Probe> probes() {
@@ -33,10 +32,10 @@ std::vector<Probe> probes() {
         for (const auto& [queries, keys] :
              std::vector<std::pair<Index, Index>>{{1, 1}, {7, 7}, {33, 33}, {130, 130}, {5, 40}, {40, 5}})
             for (const Index span : {3, 200})
-                all.push_back({queries, keys, width, BucketLine::clamped(queries, keys, span),
-                               BucketLine::clamped(keys, queries, span)});
-    all.push_back({130, 130, 32, BucketLine::logarithmic(130, 130, 16, 64, OffsetClamp::official),
-                   BucketLine::logarithmic(130, 130, 16, 64, OffsetClamp::official)});
+                all.push_back({queries, keys, width, RelativeBuckets::clamped(queries, keys, span),
+                               RelativeBuckets::clamped(keys, queries, span)});
+    all.push_back({130, 130, 32, RelativeBuckets::logarithmic(130, 130, 16, 64, OffsetClamp::official),
+                   RelativeBuckets::logarithmic(130, 130, 16, 64, OffsetClamp::official)});
     return all;
 }
 
@@ -103,8 +102,8 @@ TEMPLATE_TEST_CASE("cuda: masked softmax and context equal the CPU's", "[cuda]",
 TEST_CASE("cuda emulation: the kernels' places are the bucket line's, for every pair", "[emulation]") {
     for (int queries = 1; queries <= 64; ++queries)
         for (const int keys : {1, 2, 17, queries, 64}) {
-            const BucketLine line = BucketLine::clamped(queries, keys, 5),
-                             line_ji = BucketLine::clamped(keys, queries, 5);
+            const RelativeBuckets line = RelativeBuckets::clamped(queries, keys, 5),
+                                  line_ji = RelativeBuckets::clamped(keys, queries, 5);
             for (long long n = 0; n < static_cast<long long>(queries) * keys; ++n) {
                 const cuda::CellIndex cell = cuda::cell_of(n, keys);
                 REQUIRE(cell.i * keys + cell.j == n);
@@ -132,3 +131,5 @@ TEST_CASE("cuda: without a device every function refuses in one sentence, status
         CHECK(std::string(error.what()).starts_with("CUDA: "));
     }
 }
+
+}  // namespace locus::test::test_cuda_disentangled

@@ -7,14 +7,14 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
-#include "cuda/dropout.h"
-#include "cuda/fused.h"
+#include "cuda/fused/dropout.h"
+#include "cuda/fused/fused.h"
+#include "cuda/fused/half_types.h"
 #include "cuda/runtime.h"
-#include "cuda/short_float.h"
 #include "tests/max_abs.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_fused {
+
 using cuda::ForwardPath;
 using cuda::FusedPrecision;
 
@@ -73,7 +73,8 @@ struct Expected {
     Matrix<double> context;
     double allowed = 0;
 };
-Expected expect(const cuda::FusedInput& input, const BucketLine& line, FusedPrecision precision, Index b, Index h) {
+Expected expect(const cuda::FusedInput& input, const RelativeBuckets& line, FusedPrecision precision, Index b,
+                Index h) {
     const Index heads = input.q.extent(1), at = b * heads + h, width = input.q.extent(3), keys = input.k.extent(2);
     const auto wide = [](const auto& view) { return Matrix<double>(view.template cast<double>()); };
     const Matrix<double> q = wide(input.q.matrix(at)), k = wide(input.k.matrix(at)), v = wide(input.v.matrix(at)),
@@ -103,7 +104,7 @@ Expected expect(const cuda::FusedInput& input, const BucketLine& line, FusedPrec
     return {probs * v, largest * (2 * roundoff(precision) + 2 * of_scores + (double(keys) + 8) * 0x1p-24)};
 }
 
-void check_against_cpu(const cuda::FusedInput& input, const BucketLine& line, FusedPrecision precision,
+void check_against_cpu(const cuda::FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
                        ForwardPath path = ForwardPath::fastest) {
     const cuda::FusedOutput found = cuda::fused_attention(input, line, precision, path);
     REQUIRE(found.context.shape() == input.q.shape());
@@ -128,9 +129,9 @@ TEST_CASE("cuda: fused attention equals the CPU's", "[cuda][fused]") {
         for (const Index width : {32, 64, 128, 40})
             for (const Index length : {1, 7, 31, 33, 63, 65, 127, 129, 300, 513, 1025}) {
                 INFO("T " << length << ", d " << width << ", precision " << static_cast<int>(precision));
-                const auto log = BucketLine::logarithmic(length, length, 32, 128, OffsetClamp::official);
+                const auto log = RelativeBuckets::logarithmic(length, length, 32, 128, OffsetClamp::official);
                 check_against_cpu(input_of(2, length, length, width, 64, precision), log, precision);
-                const auto clamped = BucketLine::clamped(length, length, 512);
+                const auto clamped = RelativeBuckets::clamped(length, length, 512);
                 check_against_cpu(input_of(2, length, length, width, 1024, precision), clamped, precision);
             }
 }
@@ -143,7 +144,7 @@ TEST_CASE("cuda: every forward kernel by name equals the CPU's", "[cuda][fused][
                 for (const Index length : {1, 7, 31, 33, 63, 65, 127, 129, 300, 513, 1025}) {
                     INFO("T " << length << ", d " << width << ", precision " << static_cast<int>(precision)
                               << ", kernel " << static_cast<int>(path));
-                    const auto line = BucketLine::logarithmic(length, length, 32, 128, OffsetClamp::official);
+                    const auto line = RelativeBuckets::logarithmic(length, length, 32, 128, OffsetClamp::official);
                     cuda::FusedInput input = input_of(2, length, length, width, 64, precision);
                     try {
                         check_against_cpu(input, line, precision, path);
@@ -166,7 +167,7 @@ TEST_CASE("cuda: fused attention with hidden keys, dropout, and other numbers of
     if (!has_device()) return;
     for (const FusedPrecision precision : kPrecisions)
         for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 300}, {300, 1}, {65, 129}}) {
-            const auto line = BucketLine::logarithmic(queries, keys, 32, 128, OffsetClamp::official);
+            const auto line = RelativeBuckets::logarithmic(queries, keys, 32, 128, OffsetClamp::official);
             cuda::FusedInput input = input_of(2, queries, keys, 64, 64, precision);
             input.dropout = 0.1f;
             input.seed = 77;
@@ -187,7 +188,7 @@ TEST_CASE("cuda: scores whose powers no float holds, and position scores beyond 
         for (const float scale : {16.0f, 4096.0f}) {
             cuda::FusedInput input = input_of(1, 600, 600, 64, 64, precision);
             input.scale = scale;
-            const auto line = BucketLine::logarithmic(600, 600, 32, 128, OffsetClamp::official);
+            const auto line = RelativeBuckets::logarithmic(600, 600, 32, 128, OffsetClamp::official);
             const cuda::FusedOutput found = cuda::fused_attention(input, line, precision);
             for (Index h = 0; h < 3; ++h) {
                 INFO("scale " << scale << ", precision " << static_cast<int>(precision) << ", head " << h);
@@ -203,7 +204,7 @@ TEST_CASE("cuda: a packed sample of no numbers does not show in its neighbours",
     for (const FusedPrecision precision : kPrecisions) {
         cuda::FusedInput packed = input_of(1, 300, 300, 64, 64, precision);
         packed.lengths = lengths;
-        const auto line = BucketLine::logarithmic(130, 130, 32, 128, OffsetClamp::official);
+        const auto line = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
         const cuda::FusedOutput clean = cuda::fused_attention(packed, line, precision);
         for (Tensor<float>* tensor : {&packed.q, &packed.k, &packed.v})
             for (Index h = 0; h < 3; ++h) tensor->matrix(h).middleRows(100, 70).setConstant(std::nanf(""));
@@ -221,7 +222,7 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
     for (const FusedPrecision precision : kPrecisions) {
         cuda::FusedInput packed = input_of(1, 200, 200, 64, 64, precision);
         packed.lengths = lengths;
-        const auto line = BucketLine::logarithmic(130, 130, 32, 128, OffsetClamp::official);
+        const auto line = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
         const cuda::FusedOutput together = cuda::fused_attention(packed, line, precision);
         Index first = 0;
         for (const Index length : lengths) {
@@ -233,7 +234,7 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
                 for (Index h = 0; h < 3; ++h) part.matrix(h) = tensor->matrix(h).middleRows(first, length);
                 *tensor = part;
             }
-            const auto own = BucketLine::logarithmic(length, length, 32, 128, OffsetClamp::official);
+            const auto own = RelativeBuckets::logarithmic(length, length, 32, 128, OffsetClamp::official);
             const cuda::FusedOutput single = cuda::fused_attention(alone, own, precision);
             // Another tile may be chosen for another length, so this is near and not the same.
             for (Index h = 0; h < 3; ++h) {
@@ -248,7 +249,7 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
 }
 
 TEST_CASE("emulation: fused attention refuses what does not fit, in one sentence that names it", "[emulation][fused]") {
-    const auto line = BucketLine::clamped(9, 9, 4);
+    const auto line = RelativeBuckets::clamped(9, 9, 4);
     const auto refusal = [&](auto change) {
         cuda::FusedInput input = input_of(2, 9, 9, 64, 8, FusedPrecision::f32);
         change(input);
@@ -282,3 +283,5 @@ TEST_CASE("emulation: fused attention refuses what does not fit, in one sentence
     CHECK_THAT(refusal([](auto& in) { in.q = Tensor<float>({9, 64}); }), Contains("four axes"));
     if (!cuda::available()) CHECK_THAT(refusal([](auto&) {}), Contains("4 CUDA: "));
 }
+
+}  // namespace locus::test::test_cuda_fused

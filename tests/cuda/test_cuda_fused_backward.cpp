@@ -1,14 +1,14 @@
 // The fused backward kernels: their very text, run lane after lane on the host, against the reference in float64.
 #include <catch2/catch.hpp>
 
-#include "cuda/fused_backward.h"
-#include "cuda/portable_backward.h"
-#include "cuda/table_gradients.h"
+#include "cuda/fused/fused_backward.h"
+#include "cuda/fused/portable_backward.h"
+#include "cuda/fused/table_gradients.h"
 #include "tests/cuda/backward_problem.h"
 #include "tests/cuda/emulated_block.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_fused_backward {
+
 using cuda::Bfloat16;
 using cuda::Half;
 
@@ -250,7 +250,7 @@ private:
     const BackwardCase one_;
     const bool packed_;
     const Index batch_;
-    const BucketLine buckets_;
+    const RelativeBuckets buckets_;
     const std::vector<std::uint16_t> rows_;
     std::vector<int> starts_;
     std::vector<std::uint8_t> visible_;
@@ -355,3 +355,5 @@ TEST_CASE("emulation: the backward kernels' tiles fit into shared memory for DeB
             }
     }
 }
+
+}  // namespace locus::test::test_cuda_fused_backward

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "cuda/fused_forward.h"
-#include "cuda/portable_forward.h"
+#include "cuda/fused/fused_forward.h"
+#include "cuda/fused/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
 #include "tests/cuda/forward_problem.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_fused_forward {
+
 using cuda::Bfloat16;
 using cuda::Half;
 
@@ -100,3 +100,5 @@ TEMPLATE_TEST_CASE("emulation: the portable forward kernel is disentangled atten
     check_portable<TestType, 16>({40, 40, 8, true, true, false});
     check_portable<TestType, 16>({40, 40, 8, true, false, false});
 }
+
+}  // namespace locus::test::test_cuda_fused_forward

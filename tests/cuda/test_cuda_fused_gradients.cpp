@@ -4,12 +4,12 @@
 
 #include <iostream>
 
-#include "cuda/fused.h"
+#include "cuda/fused/fused.h"
 #include "cuda/runtime.h"
 #include "tests/cuda/backward_problem.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_fused_gradients {
+
 using cuda::FusedPrecision;
 
 namespace {
@@ -102,7 +102,7 @@ template <class Scalar>
 void check_on_device(const BackwardCase& one, Index width) {
     INFO(one.text() << ", d " << width << ", precision " << static_cast<int>(kPrecision<Scalar>));
     const auto all = given<Scalar>(one, width);
-    const BucketLine line = one.line(one.queries, one.keys);
+    const RelativeBuckets line = one.line(one.queries, one.keys);
     const auto forward = cuda::fused_attention(all.input, line, kPrecision<Scalar>);
     const auto once = cuda::fused_attention_backward(all.input, forward, all.d_context, line, kPrecision<Scalar>),
                again = cuda::fused_attention_backward(all.input, forward, all.d_context, line, kPrecision<Scalar>);
@@ -194,3 +194,5 @@ TEST_CASE("emulation: fused attention backwards refuses what does not fit, in on
                Contains("the context has the shape [2,3,8,64]"));
     CHECK_THAT(refusal([](auto& all, auto&) { all.input.dropout = 1; }), Contains("dropout is 1.0"));
 }
+
+}  // namespace locus::test::test_cuda_fused_gradients

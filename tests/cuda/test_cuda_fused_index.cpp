@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "core/positions/relative_buckets.h"
-#include "cuda/fused_layout.h"
+#include "cuda/fused/fused_layout.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_fused_index {
+
 using namespace locus::cuda;
 
 namespace {
@@ -16,14 +17,14 @@ namespace {
 struct Line {
     std::vector<std::uint16_t> rows;
     SlotLine line;
-    explicit Line(const BucketLine& buckets)
+    explicit Line(const RelativeBuckets& buckets)
         : rows(buckets.rows().begin(), buckets.rows().end()), line{rows.data(), static_cast<int>(buckets.keys()) - 1} {}
 };
 
 constexpr int kTiles[][2] = {{16, 16}, {32, 32}, {64, 64}, {128, 64}, {64, 32}};
 
 /// True if every pair of the line is served once, by its own row, from inside the ranges its block and tile announce.
-bool serves_every_pair(const BucketLine& buckets, int tile_queries, int tile_keys) {
+bool serves_every_pair(const RelativeBuckets& buckets, int tile_queries, int tile_keys) {
     const Line line(buckets);
     const int queries = static_cast<int>(buckets.queries()), keys = static_cast<int>(buckets.keys());
     std::vector<int> served(static_cast<std::size_t>(queries) * keys, 0);
@@ -62,9 +63,10 @@ TEST_CASE("emulation: every pair finds its table row, T 1 to 300, every span and
         for (int length = 1; length <= 300; ++length)
             for (const Index span : {1, 2, 3, 4, 8, 16, 32, 64}) {
                 INFO("T " << length << ", k " << span << ", tile " << tile_queries << " x " << tile_keys);
-                if (!serves_every_pair(BucketLine::clamped(length, length, span), tile_queries, tile_keys)) FAIL();
+                if (!serves_every_pair(RelativeBuckets::clamped(length, length, span), tile_queries, tile_keys)) FAIL();
                 if (span < 4) continue;
-                const BucketLine log = BucketLine::logarithmic(length, length, span, 4 * span, OffsetClamp::official);
+                const RelativeBuckets log =
+                    RelativeBuckets::logarithmic(length, length, span, 4 * span, OffsetClamp::official);
                 if (!serves_every_pair(log, tile_queries, tile_keys)) FAIL("log buckets");
             }
 }
@@ -74,9 +76,9 @@ TEST_CASE("emulation: every pair finds its table row where queries and keys diff
         for (const int queries : {1, 2, 15, 16, 17, 63, 64, 65, 129, 200})
             for (const int keys : {1, 3, 16, 31, 33, 64, 100, 127, 128, 129, 257}) {
                 INFO(queries << " x " << keys << ", tile " << tile_queries << " x " << tile_keys);
-                if (!serves_every_pair(BucketLine::clamped(queries, keys, 24), tile_queries, tile_keys)) FAIL();
-                if (!serves_every_pair(BucketLine::logarithmic(queries, keys, 16, 64, OffsetClamp::hf), tile_queries,
-                                       tile_keys))
+                if (!serves_every_pair(RelativeBuckets::clamped(queries, keys, 24), tile_queries, tile_keys)) FAIL();
+                if (!serves_every_pair(RelativeBuckets::logarithmic(queries, keys, 16, 64, OffsetClamp::hf),
+                                       tile_queries, tile_keys))
                     FAIL("log buckets");
             }
 }
@@ -84,7 +86,7 @@ TEST_CASE("emulation: every pair finds its table row where queries and keys diff
 TEST_CASE("emulation: a tile far from the diagonal reaches one row, and only there numbers replace tables",
           "[emulation][fused]") {
     // At 8192 tokens 86 of 100 tiles of 128 x 128 with deberta-v3's buckets are such: the counted share of the design.
-    const Line line(BucketLine::logarithmic(8192, 8192, 256, 512, OffsetClamp::official));
+    const Line line(RelativeBuckets::logarithmic(8192, 8192, 256, 512, OffsetClamp::official));
     int one = 0, all = 0;
     for (int i0 = 0; i0 < 8192; i0 += 128)
         for (int j0 = 0; j0 < 8192; j0 += 128, ++all)
@@ -115,3 +117,5 @@ TEST_CASE("emulation: lanes that read tables together read different banks", "[e
         CHECK(worst([&](int g, int t) { return t * of_keys + g - t + 64; }) == 1);
     }
 }
+
+}  // namespace locus::test::test_cuda_fused_index

@@ -7,14 +7,14 @@
 
 #include "core/attention/disentangled.h"
 #include "core/attention/softmax.h"
-#include "cuda/fused_forward.h"
-#include "cuda/portable_forward.h"
+#include "cuda/fused/fused_forward.h"
+#include "cuda/fused/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
 #include "tests/cuda/guarded.h"
 #include "tests/max_abs.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_fused_packed {
+
 using cuda::Bfloat16;
 using cuda::Half;
 
@@ -44,7 +44,7 @@ struct Packed {
           context(static_cast<std::size_t>(kHeads * tokens * width)),
           log_sum(kLengths.size() * kHeads * 65) {
         for (const int length : kLengths) starts.push_back(starts.back() + length);
-        const BucketLine line = BucketLine::clamped(65, 65, kSpan);
+        const RelativeBuckets line = RelativeBuckets::clamped(65, 65, kSpan);
         rows.assign(line.rows().begin(), line.rows().end());
         const auto sheet = [&](const Scalar* data) { return cuda::Rows<const Scalar>{data, 0, tokens * width, width}; };
         args.q = sheet(q.narrow.data());
@@ -67,7 +67,7 @@ struct Packed {
     /// may make of it; as in test_cuda_fused_forward.cpp.
     double worst_of(std::size_t b) const {
         const Index length = kLengths[b], first = starts[b];
-        const BucketLine line = BucketLine::clamped(length, length, kSpan);
+        const RelativeBuckets line = RelativeBuckets::clamped(length, length, kSpan);
         double worst = 0;
         for (Index h = 0; h < kHeads; ++h) {
             const auto part = [&](const Rounded<Scalar>& all) {
@@ -148,3 +148,5 @@ TEST_CASE("emulation: packed samples know nothing of each other in the fused for
     check<float, 24>(run_portable<float, 24>);
     check<Half, 8>(run_portable<Half, 8>);
 }
+
+}  // namespace locus::test::test_cuda_fused_packed

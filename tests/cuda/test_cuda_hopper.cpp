@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "cuda/hopper_forward.h"
+#include "cuda/hopper/hopper_forward.h"
 #include "tests/cuda/emulated_warpgroup.h"
 #include "tests/cuda/forward_problem.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_hopper {
+
 using cuda::Bfloat16;
 using cuda::Half;
 
@@ -190,3 +190,5 @@ TEST_CASE("emulation: what the copy engine cannot read is left to the other kern
     CHECK((map.channels == 64 && map.rows == 40 && map.heads == 3 && map.samples == 2));
     CHECK((map.row_bytes == 128 && map.head_bytes == 40 * 128 && map.sample_bytes == 3 * 40 * 128));
 }
+
+}  // namespace locus::test::test_cuda_hopper

@@ -1,11 +1,12 @@
 // The index arithmetic of the twins, exhaustively for small sizes, against the plain meaning of each place.
 #include <catch2/catch.hpp>
 
-#include "core/positions/bias_line.h"
+#include "core/positions/offset_bias.h"
 #include "core/positions/relative_distances.h"
-#include "cuda/indexing.h"
+#include "cuda/fused/indexing.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_indexing {
+
 using namespace locus::cuda;
 
 TEST_CASE("cuda emulation: cells count a matrix row by row, beyond 2^31 too", "[emulation]") {
@@ -80,3 +81,5 @@ TEST_CASE("cuda emulation: the taps of a convolution lie around their row, their
         for (int in = 0; in < 5; ++in)
             for (int tap = 0; tap < 3; ++tap) REQUIRE(tap_place(out, in, tap, 5, 3) == next++);
 }
+
+}  // namespace locus::test::test_cuda_indexing

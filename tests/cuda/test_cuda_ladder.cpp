@@ -9,13 +9,13 @@
 #include "cuda/ladder/cublas_gather.h"
 #include "cuda/ladder/steps.h"
 #include "cuda/runtime.h"
-#include "tests/cuda/host_place.h"
+#include "tests/cuda/host_backend.h"
 #include "tests/max_abs.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_ladder {
+
 using cuda::FusedInput;
-using cuda::Rung;
+using cuda::KernelVersion;
 
 namespace {
 
@@ -38,7 +38,7 @@ FusedInput input_of(Index queries, Index keys, Index width, Index rows) {
 }
 
 /// Scores carry the error of three sums, which shares turn into twice as much; then the sum over the keys.
-void check_context(const FusedInput& input, const BucketLine& line, const Tensor<float>& found) {
+void check_context(const FusedInput& input, const RelativeBuckets& line, const Tensor<float>& found) {
     REQUIRE(found.shape() == input.q.shape());
     const Index heads = input.q.extent(1), width = input.q.extent(3), keys = input.k.extent(2);
     for (Index at = 0; at < input.q.extent(0) * heads; ++at) {
@@ -81,9 +81,9 @@ void check_rungs(Takes takes, Climb climb) {
             for (const cuda::NamedRung& named : cuda::kLadder) {
                 if (!takes(named.rung)) continue;
                 INFO("rung " << named.name << ", " << queries << " x " << keys << (logarithmic ? ", log" : ""));
-                const BucketLine line = logarithmic
-                                            ? BucketLine::logarithmic(queries, keys, 8, 32, OffsetClamp::official)
-                                            : BucketLine::clamped(queries, keys, 8);
+                const RelativeBuckets line =
+                    logarithmic ? RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official)
+                                : RelativeBuckets::clamped(queries, keys, 8);
                 const FusedInput input = input_of(queries, keys, 32, 16);
                 check_context(input, line, climb(named.rung, input, line));
             }
@@ -94,16 +94,16 @@ void check_rungs(Takes takes, Climb climb) {
 TEST_CASE("emulation: every rung of the ladder computes the same context, its cells run on the host",
           "[emulation][ladder]") {
     const test::HostPlace place;
-    check_rungs([](Rung rung) { return rung != Rung::fused && rung != Rung::cublas_gather; },
-                [&](Rung rung, const FusedInput& input, const BucketLine& line) {
+    check_rungs([](KernelVersion rung) { return rung != KernelVersion::fused && rung != KernelVersion::cublas_gather; },
+                [&](KernelVersion rung, const FusedInput& input, const RelativeBuckets& line) {
                     return cuda::ladder::climb(rung, place, input, line);
                 });
 }
 
 TEST_CASE("emulation: the rung with bought products asks for the right ones", "[emulation][ladder]") {
     const test::HostPlace place;
-    check_rungs([](Rung rung) { return rung == Rung::cublas_gather; },
-                [&](Rung, const FusedInput& input, const BucketLine& line) {
+    check_rungs([](KernelVersion rung) { return rung == KernelVersion::cublas_gather; },
+                [&](KernelVersion, const FusedInput& input, const RelativeBuckets& line) {
                     return cuda::ladder::climb_with(
                         place, input, line, [&](const cuda::ladder::Problem& at, float* context) {
                             cuda::ladder::CublasGather(place, at, multiply_sheets).run(context);
@@ -116,26 +116,26 @@ TEST_CASE("cuda: every rung of the ladder computes the same context", "[cuda][la
         std::cout << "skipped: " << cuda::why_unavailable() << std::endl;
         return;
     }
-    const auto climb = [](Rung rung, const FusedInput& input, const BucketLine& line) {
+    const auto climb = [](KernelVersion rung, const FusedInput& input, const RelativeBuckets& line) {
         return cuda::climb(rung, input, line);
     };
-    check_rungs([](Rung rung) { return rung != Rung::cublas_gather; }, climb);
+    check_rungs([](KernelVersion rung) { return rung != KernelVersion::cublas_gather; }, climb);
     try {
         cuda::Cublas cublas;
     } catch (const Error& error) {
         std::cout << "skipped: " << error.what() << std::endl;
         return;
     }
-    check_rungs([](Rung rung) { return rung == Rung::cublas_gather; }, climb);
+    check_rungs([](KernelVersion rung) { return rung == KernelVersion::cublas_gather; }, climb);
 }
 
 TEST_CASE("emulation: the ladder refuses what its first rungs do not compute", "[emulation][ladder]") {
-    const BucketLine line = BucketLine::clamped(3, 3, 2);
+    const RelativeBuckets line = RelativeBuckets::clamped(3, 3, 2);
     const auto refused = [&](auto change) {
         FusedInput input = input_of(3, 3, 32, 4);
         change(input);
         try {
-            cuda::ladder::climb(Rung::naive, test::HostPlace(), input, line);
+            cuda::ladder::climb(KernelVersion::naive, test::HostPlace(), input, line);
         } catch (const Error& error) {
             return std::string(error.what()).starts_with("the ladder computes padded samples");
         }
@@ -147,3 +147,5 @@ TEST_CASE("emulation: the ladder refuses what its first rungs do not compute", "
     CHECK(refused([](auto& input) { input.visible_keys = Matrix<std::uint8_t>::Ones(2, 3); }));
     CHECK_FALSE(refused([](auto&) {}));
 }
+
+}  // namespace locus::test::test_cuda_ladder

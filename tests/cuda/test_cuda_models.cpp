@@ -2,14 +2,13 @@
 // far as rounding allows.  The CPU in float64 is the reference; the twins run on the host and, where there is one, on
 // the device.
 #include "core/compare.h"
-#include "cuda/operations.h"
-#include "cuda/twin_operations.h"
-#include "tests/cuda/host_place.h"
+#include "cuda/reference/operations.h"
+#include "cuda/reference/reference_operations.h"
+#include "tests/cuda/host_backend.h"
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/near.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_models {
 
 namespace {
 
@@ -58,3 +57,5 @@ TEMPLATE_TEST_CASE("cuda: whole models on the device leave the CPU's stages", "[
     check_models<TestType>(cuda::device_operations<TestType>());
     check_ends<TestType>(cuda::device_operations<TestType>());
 }
+
+}  // namespace locus::test::test_cuda_models

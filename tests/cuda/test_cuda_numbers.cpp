@@ -5,10 +5,11 @@
 #include <cmath>
 #include <limits>
 
-#include "cuda/dropout.h"
-#include "cuda/short_float.h"
+#include "cuda/fused/dropout.h"
+#include "cuda/fused/half_types.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_numbers {
+
 using namespace locus::cuda;
 
 namespace {
@@ -93,3 +94,5 @@ TEST_CASE("emulation: dropout drops its share, differently in every row, head an
     CHECK(near(same_row, 0.01));
     CHECK(dropout_threshold(0) == 0);
 }
+
+}  // namespace locus::test::test_cuda_numbers

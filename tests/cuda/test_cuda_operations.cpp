@@ -1,14 +1,13 @@
 // Every operation of a pass: the twin equals the CPU, cell by cell.  The twins run twice: their cells on the host, in a
 // place of the test's own, and on the device where there is one.
-#include "core/models/small_steps.h"
-#include "cuda/operations.h"
-#include "cuda/twin_operations.h"
-#include "tests/cuda/host_place.h"
+#include "core/models/elementwise.h"
+#include "cuda/reference/operations.h"
+#include "cuda/reference/reference_operations.h"
+#include "tests/cuda/host_backend.h"
 #include "tests/cuda/near.h"
 #include "tests/max_abs.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_operations {
 
 namespace {
 
@@ -172,8 +171,9 @@ void check_disentangled(const Operations<Scalar>& twin) {
     for (const Index length : kSizes) {
         const Index keys = length, width = length < 300 ? 32 : 8;
         const Heads<Scalar> heads(length, keys, width);
-        for (const BucketLine& line : {BucketLine::clamped(length, keys, 4), BucketLine::clamped(length, keys, 512),
-                                       BucketLine::logarithmic(length, keys, 16, 64, OffsetClamp::official)}) {
+        for (const RelativeBuckets& line :
+             {RelativeBuckets::clamped(length, keys, 4), RelativeBuckets::clamped(length, keys, 512),
+              RelativeBuckets::logarithmic(length, keys, 16, 64, OffsetClamp::official)}) {
             INFO("T " << length << ", span " << line.span());
             const Matrix<Scalar> table = random<Scalar>(2 * line.span(), width);
             const Index last = length < 300 ? kBatch * kHeads : 1;
@@ -330,3 +330,5 @@ TEST_CASE("cuda: without a device whole models are refused in one sentence, stat
         CHECK(std::string(error.what()).find("--device cpu") != std::string::npos);
     }
 }
+
+}  // namespace locus::test::test_cuda_operations

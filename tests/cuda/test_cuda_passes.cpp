@@ -5,8 +5,7 @@
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/tagged_operations.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_passes {
 
 namespace {
 
@@ -146,3 +145,5 @@ TEST_CASE("cuda emulation: every value of every stage comes out of an operation"
                                 "multiply", "multiply_rows", "position_term",           "position_to_content",
                                 "rotate",   "segment_term",  "shift_by_index",          "word_logits"});
 }
+
+}  // namespace locus::test::test_cuda_passes

@@ -6,15 +6,15 @@
 #include <random>
 
 #include "core/models/layers.h"
-#include "cuda/cublas.h"
-#include "cuda/products.h"
-#include "cuda/products_cells.h"
-#include "tests/cuda/before_wall.h"
-#include "tests/cuda/emulated_place.h"
+#include "cuda/encoder/cublas.h"
+#include "cuda/reference/products.h"
+#include "cuda/reference/products_kernels.h"
+#include "tests/cuda/emulated_backend.h"
+#include "tests/cuda/guard_page.h"
 #include "tests/cuda/near.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_products {
+
 using cuda::Bfloat16;
 using cuda::FusedPrecision;
 using cuda::Half;
@@ -255,3 +255,5 @@ TEST_CASE("emulation: cuBLAS that is not there, and products that do not fit, ar
     for (const ProductsBy by : {ProductsBy::own, ProductsBy::cublas})
         CHECK(refusal([&] { cuda::product(a, fits, {}, nullptr, FusedPrecision::f16, by); }).starts_with("4 CUDA: "));
 }
+
+}  // namespace locus::test::test_cuda_products

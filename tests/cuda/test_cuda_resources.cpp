@@ -9,7 +9,8 @@
 #include "cuda/runtime.h"
 #include "tests/bench/cuda/cubin.h"
 
-using namespace locus;
+namespace locus::test::test_cuda_resources {
+
 using namespace locus::bench;
 
 TEST_CASE("emulation: every tensor core kernel is compiled for both architectures and keeps its numbers in registers",
@@ -58,3 +59,5 @@ TEST_CASE("emulation: device code that is cut short, or no program, is refused i
     CHECK_THAT(refusal(folder / "cut"), Catch::Contains("cut short"));
     std::filesystem::remove_all(folder);
 }
+
+}  // namespace locus::test::test_cuda_resources

@@ -2,26 +2,25 @@
 // attention, the four terms of Transformer-XL, embedding rows.  Each at both places, as in test_cuda_operations.cpp.
 #include "core/positions/alibi.h"
 #include "core/positions/t5_buckets.h"
-#include "cuda/biased.h"
-#include "cuda/biased_cells.h"
-#include "cuda/disentangled.h"
-#include "cuda/layers.h"
-#include "cuda/learned_absolute.h"
-#include "cuda/learned_absolute_cells.h"
-#include "cuda/linear.h"
-#include "cuda/linear_cells.h"
-#include "cuda/relative.h"
-#include "cuda/relative_cells.h"
-#include "cuda/rotary.h"
-#include "cuda/rotary_cells.h"
-#include "cuda/small_steps.h"
-#include "cuda/two_stream.h"
-#include "cuda/word_logits.h"
-#include "tests/cuda/host_place.h"
+#include "cuda/reference/biased.h"
+#include "cuda/reference/biased_kernels.h"
+#include "cuda/reference/disentangled.h"
+#include "cuda/reference/elementwise.h"
+#include "cuda/reference/layers.h"
+#include "cuda/reference/learned_absolute.h"
+#include "cuda/reference/learned_absolute_kernels.h"
+#include "cuda/reference/linear.h"
+#include "cuda/reference/linear_kernels.h"
+#include "cuda/reference/relative.h"
+#include "cuda/reference/relative_kernels.h"
+#include "cuda/reference/rotary.h"
+#include "cuda/reference/rotary_kernels.h"
+#include "cuda/reference/two_stream.h"
+#include "cuda/reference/word_logits.h"
+#include "tests/cuda/host_backend.h"
 #include "tests/cuda/near.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_terms {
 
 namespace {
 
@@ -62,13 +61,14 @@ Matrix<Scalar> some(Index rows, Index cols) {
 template <class Scalar, class At>
 void check_position_to_position(const At& at) {
     for (const Index length : kSizes)
-        for (const BucketLine& line : {BucketLine::clamped(length, length, 3), BucketLine::clamped(length, length, 200),
-                                       BucketLine::logarithmic(length, length, 16, 64, OffsetClamp::hf)}) {
+        for (const RelativeBuckets& line :
+             {RelativeBuckets::clamped(length, length, 3), RelativeBuckets::clamped(length, length, 200),
+              RelativeBuckets::logarithmic(length, length, 16, 64, OffsetClamp::hf)}) {
             INFO("T " << length << ", span " << line.span());
             const Matrix<Scalar> q_r = some<Scalar>(2 * line.span(), 8), k_r = some<Scalar>(2 * line.span(), 8);
             check_same(position_to_position<Scalar>(q_r, k_r, line), at.p2p(q_r, k_r, line));
         }
-    CHECK_THROWS_AS(at.p2p(some<Scalar>(6, 2), some<Scalar>(6, 2), BucketLine::clamped(2, 3, 3)), Error);
+    CHECK_THROWS_AS(at.p2p(some<Scalar>(6, 2), some<Scalar>(6, 2), RelativeBuckets::clamped(2, 3, 3)), Error);
 }
 
 /// As the paper prints it: the line of the pairs (j, i), with more keys than queries and fewer.
@@ -77,7 +77,7 @@ void check_position_to_content_by_key(const At& at) {
     for (const Index queries : {1, 7, 33})
         for (const Index keys : {1, 7, 40}) {
             INFO(queries << " x " << keys);
-            const auto line_ji = BucketLine::clamped(keys, queries, 5);
+            const auto line_ji = RelativeBuckets::clamped(keys, queries, 5);
             const Matrix<Scalar> k = some<Scalar>(keys, 8), q_r = some<Scalar>(10, 8);
             check_same(position_to_content<Scalar>(k, q_r, line_ji, P2cIndex::paper_ji),
                        at.p2c(k, q_r, line_ji, P2cIndex::paper_ji));
@@ -261,7 +261,7 @@ TEST_CASE("cuda: without a device every twin refuses", "[emulation]") {
     const RowVector<double> u = RowVector<double>::Ones(2);
     const auto table = rotary_table<double>({1.0}, 0, 2);
     const auto layout = RotaryLayout::interleaved;
-    const BucketLine line = BucketLine::clamped(2, 2, 1);
+    const RelativeBuckets line = RelativeBuckets::clamped(2, 2, 1);
     const auto bias = make_bias_line<double>("test", 1, 2, 2, [](Index, Index) { return 0.0; });
     Matrix<double> y = x;
     Tensor<double> heads({1, 1, 2, 2});
@@ -300,3 +300,5 @@ TEST_CASE("cuda: without a device every twin refuses", "[emulation]") {
     check_refuses("loss", [&] { cuda::cross_entropy(u, 0); });
     check_refuses("rows", [&] { cuda::learned_rows(x, ids); });
 }
+
+}  // namespace locus::test::test_cuda_terms

@@ -2,12 +2,12 @@
 // refuse.
 #include <catch2/catch.hpp>
 
-#include "cuda/hopper_forward.h"
+#include "cuda/hopper/hopper_forward.h"
 #include "tests/cuda/emulated_warpgroup.h"
 #include "tests/cuda/guarded.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_cuda_warpgroup {
+
 using cuda::Half;
 
 namespace {
@@ -240,3 +240,5 @@ TEST_CASE("emulation: the emulated Hopper refuses what a device may get wrong", 
                }),
                Contains("copies under way"));
 }
+
+}  // namespace locus::test::test_cuda_warpgroup

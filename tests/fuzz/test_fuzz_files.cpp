@@ -7,8 +7,7 @@
 #include "tests/damage.h"
 #include "tests/torch_bytes.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_fuzz_files {
 
 namespace {
 
@@ -74,3 +73,5 @@ TEST_CASE("fuzz: damaged traces open or are refused", "[fuzz][trace]") {
         return tensors;
     });
 }
+
+}  // namespace locus::test::test_fuzz_files

@@ -3,14 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/text/charsmap.h"
-#include "core/text/tokenizer.h"
-#include "core/text/utf8.h"
+#include "core/text/tokenizers/charsmap.h"
+#include "core/text/tokenizers/tokenizer.h"
+#include "core/text/tokenizers/utf8.h"
 #include "tests/damage.h"
 #include "tests/files.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_fuzz_tokenizers {
 
 namespace {
 
@@ -108,3 +107,5 @@ TEST_CASE("fuzz: a damaged table of replacements is refused or harmless", "[fuzz
     }
     CHECK(refused > 10);
 }
+
+}  // namespace locus::test::test_fuzz_tokenizers

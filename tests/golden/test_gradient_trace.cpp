@@ -5,8 +5,8 @@
 #include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_gradient_trace {
+
 using Catch::Matchers::Contains;
 
 namespace {
@@ -197,3 +197,5 @@ TEST_CASE("gradients: what cannot be differentiated is refused by one sentence",
     const RecordedModel headless("ms_rtd");
     CHECK_THROWS_WITH(headless.gradients(), Contains("no masked-word head"));
 }
+
+}  // namespace locus::test::test_gradient_trace

@@ -2,8 +2,7 @@
 #include "core/models/deberta.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_oracle_deberta {
 
 namespace {
 
@@ -56,3 +55,5 @@ TEST_CASE("oracle: the official dialect differs from Hugging Face only where it 
     }
     CHECK(hidden_rows > 0);
 }
+
+}  // namespace locus::test::test_oracle_deberta

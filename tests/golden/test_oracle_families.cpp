@@ -1,8 +1,7 @@
 // Every stage of every RoFormer, Transformer-XL and XLNet case that other people's code recorded.
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_oracle_families {
 
 TEST_CASE("oracle: every RoFormer case", "[oracle][roformer]") {
     const std::vector<Case> cases = cases_of({"hf_roformer"}, "tiny_roformer_trained", "tiny-roformer");
@@ -60,3 +59,5 @@ TEST_CASE("oracle: a query that sees nothing, RoFormer", "[oracle][roformer][dia
     }
     CHECK(hidden == uniform.extent(1));  // one query of one sample, in every head
 }
+
+}  // namespace locus::test::test_oracle_families

@@ -9,10 +9,9 @@
 #include "core/models/transformer.h"
 #include "core/positions/alibi.h"
 #include "core/positions/t5_buckets.h"
-#include "tests/dumb_loops.h"
+#include "tests/naive_reference.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_oracle_older {
 
 namespace {
 
@@ -166,7 +165,7 @@ TEST_CASE("oracle: transformers' T5Attention of encoder and decoder", "[oracle][
         const Tensor<double> q = file.tensor(side + ".q"), k = file.tensor(side + ".k"), v = file.tensor(side + ".v");
         const Tensor<double> bias = file.tensor(side + ".bias"), probs = file.tensor(side + ".probs");
         const Tensor<double> context = file.tensor(side + ".context");
-        const BiasLine<double> line = t5_bias_line<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
+        const OffsetBias<double> line = t5_bias_line<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
         REQUIRE((line.heads() == 3 && q.extent(0) == 3));
         Mask mask(14, 14);
         for (Index i = 0; i < 14; ++i)
@@ -206,3 +205,5 @@ TEST_CASE("oracle: BERT's relative_key is Shaw's key table turned round, without
         CHECK(distance(terms.context, file.tensor("context").matrix(h)) <= kExact);
     }
 }
+
+}  // namespace locus::test::test_oracle_older

@@ -7,8 +7,7 @@
 #include "core/training/sift.h"
 #include "tests/oracle_cases.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_oracle_training {
 
 namespace {
 
@@ -80,8 +79,8 @@ TEST_CASE("training: every gradient of a whole model is torch's", "[training][or
     INFO(name << ", checkpointing " << checkpointing << ", threads " << threads);
     const TrainedCase one(name);
     const double tolerance = read_json(one.folder / "case.json")["tolerance"];
-    Workers workers(threads);
-    DebertaTraining<double> model(one.config, {true, checkpointing}, workers);
+    ThreadPool pool(threads);
+    DebertaTraining<double> model(one.config, {true, checkpointing}, pool);
     Parameters<double> gradients = one.values.zeros();
     const PackedBatch batch = packed_batch(one.input);
     const double loss = mean_loss(masked_language_step<double>(model, one.values, batch, Dropout{}, gradients).losses);
@@ -96,8 +95,8 @@ TEST_CASE("training: SiFT is the official code's, pass by pass", "[training][sif
     const TrainedCase one("ms_sift", "trace_exact.safetensors");
     const nlohmann::json about = read_json(one.folder / "case.json");
     const double tolerance = about["tolerance_exact"];
-    Workers workers(2);
-    DebertaTraining<double> model(one.config, {}, workers);
+    ThreadPool pool(2);
+    DebertaTraining<double> model(one.config, {}, pool);
     Parameters<double> gradients = one.values.zeros();
     const PackedBatch batch = packed_batch(one.input);
     const Tensor<double> noise =
@@ -130,8 +129,8 @@ TEST_CASE("training: replaced-token detection is the official code's", "[trainin
     const auto values = read_parameters<double>(tensors, *checkpoint.weights);
     const PackedBatch batch =
         packed_batch(read_segments(folder / "inputs.safetensors", folder / "trace_exact.safetensors").front());
-    Workers workers(2);
-    DebertaTraining<double> model(config, {false, false}, workers);
+    ThreadPool pool(2);
+    DebertaTraining<double> model(config, {false, false}, pool);
     const DebertaTape<double> tape = model.forward(values, batch, model.embedding_sum(values, batch), Dropout{});
     check_rows(reference, "layer.1.output", *tape.output, tolerance);
     const ReplacedTokensTape<double> head = replaced_tokens_forward<double>(model, values, batch, *tape.output);
@@ -144,3 +143,5 @@ TEST_CASE("training: replaced-token detection is the official code's", "[trainin
     for (std::size_t n = 0; n < head.labels.size(); ++n)
         CHECK(head.labels[n] == static_cast<std::int64_t>(labels.at(static_cast<Index>(n))));
 }
+
+}  // namespace locus::test::test_oracle_training

@@ -7,8 +7,7 @@
 #include "tests/max_abs.h"
 #include "tests/random_model.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_deberta_laws {
 
 namespace {
 
@@ -205,3 +204,5 @@ TEST_CASE("deberta: a missing or misshapen tensor is named", "[deberta]") {
     CHECK_THROWS_WITH(Deberta<float>(small_config(), weights),
                       "memory: tensor embeddings.LayerNorm.bias has shape [13], expected [12]");
 }
+
+}  // namespace locus::test::test_deberta_laws

@@ -7,8 +7,8 @@
 #include "tests/oracle_cases.h"
 #include "tests/random_model.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_family_laws {
+
 using nlohmann::json;
 
 namespace {
@@ -224,3 +224,5 @@ TEST_CASE("families: a pass runs as far as the wanted stages need, and keeps no 
         CHECK(all.names().size() == model->stage_names({tokens_of({1, 2, 3})}, kOurs).size());
     }
 }
+
+}  // namespace locus::test::test_family_laws

@@ -1,12 +1,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/text/similarity.h"
-#include "core/text/skip_gram.h"
+#include "core/text/statistics/similarity.h"
+#include "core/text/statistics/skip_gram.h"
 #include "tests/files.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_skip_gram_laws {
+
 using Catch::Contains;
 
 namespace {
@@ -112,3 +112,5 @@ TEST_CASE("skip-gram: sizes, rates and texts it cannot learn from are refused", 
         refusal([] { negative_sampling_loss(RowVector<double>::Ones(2), Matrix<double>::Ones(2, 3)); }, Fault::usage),
         Contains("[2, 3]"));
 }
+
+}  // namespace locus::test::test_skip_gram_laws

@@ -3,14 +3,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/text/latent_semantics.h"
-#include "core/text/similarity.h"
+#include "core/text/statistics/latent_semantics.h"
+#include "core/text/statistics/similarity.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_text_laws {
+
 using Catch::Contains;
 
 TEST_CASE("cosine: within [-1, 1], 1 for one direction, untouched by length, float and double alike", "[text][law]") {
@@ -92,3 +92,5 @@ TEST_CASE("lsa: topics out of range and NaN are refused", "[text]") {
     rows(0, 0) = std::nan("");
     CHECK_THAT(refusal([&] { latent_semantics(rows, 1); }, Fault::usage), Contains("not finite"));
 }
+
+}  // namespace locus::test::test_text_laws

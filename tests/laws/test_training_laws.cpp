@@ -6,8 +6,7 @@
 #include "tests/max_abs.h"
 #include "tests/small_training.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_training_laws {
 
 namespace {
 
@@ -109,10 +108,10 @@ TEST_CASE("training: checkpointing and threads change no bit and keep less", "[t
         small.loss(batch, dropout, &other, true, checkpointing, threads);
         CHECK(same_bits(plain, other));
     }
-    Workers workers(1);
+    ThreadPool pool(1);
     std::size_t bytes[2];
     for (const bool checkpointing : {false, true}) {
-        DebertaTraining<float> model(small.config, {true, checkpointing}, workers);
+        DebertaTraining<float> model(small.config, {true, checkpointing}, pool);
         bytes[checkpointing] =
             model.forward(small.values, batch, model.embedding_sum(small.values, batch), dropout).bytes();
     }
@@ -148,8 +147,8 @@ TEST_CASE("training: table rows that no pair addresses have gradient exactly 0",
 TEST_CASE("training: every run of a layer has masks of its own, the decoder's too", "[training][law]") {
     const SmallTraining<double> small(bucketed_config(), true);
     const PackedBatch batch = uneven_batch();
-    Workers workers(1);
-    DebertaTraining<double> model(small.config, {true, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<double> model(small.config, {true, false}, pool);
     const Dropout dropout{3, 0.1, 0.1};
     const auto tape = model.forward(small.values, batch, model.embedding_sum(small.values, batch), dropout);
     std::set<std::uint64_t> seeds;
@@ -180,3 +179,5 @@ TEST_CASE("training: a sentence's gradient is the same alone and among others", 
     }
     CHECK(max_abs(together.numbers() - apart.numbers()) <= 1e-12 * max_abs(together.numbers()));
 }
+
+}  // namespace locus::test::test_training_laws

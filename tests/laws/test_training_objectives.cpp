@@ -8,8 +8,7 @@
 #include "tests/max_abs.h"
 #include "tests/small_training.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_training_objectives {
 
 namespace {
 
@@ -44,8 +43,8 @@ TEST_CASE("training: a lookup of the padding word brings it no gradient", "[trai
     auto values = with_head(config, detection_head_tensors(config), 19);  // no tied output matrix
     PackedBatch batch = uneven_batch();
     batch.tokens[1] = batch.tokens[10] = 0;
-    Workers workers(1);
-    DebertaTraining<double> model(config, {false, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<double> model(config, {false, false}, pool);
     Parameters<double> gradients = values.zeros();
     detection_step<double>(model, values, batch, {}, 1, gradients);
     CHECK(gradients.matrix(kWordTable).row(0).isZero(0));
@@ -57,8 +56,8 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
     const SmallTraining<double> generator(bucketed_config(), true);
     auto discriminator = with_head(generator.config, detection_head_tensors(generator.config), 9);
     const PackedBatch batch = uneven_batch();
-    Workers workers(1);
-    DebertaTraining<double> model(generator.config, {false, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<double> model(generator.config, {false, false}, pool);
     const auto loss = [&](const Parameters<double>& g, const Parameters<double>& d, EmbeddingSharing sharing,
                           Parameters<double>* into) {
         Parameters<double> ignored;
@@ -92,8 +91,8 @@ TEST_CASE("training: with GDES the detector's loss reaches the delta and never t
 TEST_CASE("training: the detector's gradient is the central difference of its loss", "[training][rtd][law]") {
     const DebertaConfig config = bucketed_config();
     auto values = with_head(config, detection_head_tensors(config), 13);
-    Workers workers(1);
-    DebertaTraining<double> model(config, {false, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<double> model(config, {false, false}, pool);
     const auto loss = [&](Parameters<double>& gradients) {
         return detection_step<double>(model, values, uneven_batch(), {4, 0.1, 0.1}, 50, gradients);
     };
@@ -106,8 +105,8 @@ TEST_CASE("training: the detector's gradient is the central difference of its lo
 TEST_CASE("training: a classifier's gradient is the central difference of its loss, and it learns", "[training][law]") {
     const DebertaConfig config = bucketed_config();
     auto values = with_head(config, classification_head_tensors(config, 3), 17);
-    Workers workers(2);
-    DebertaTraining<double> model(config, {false, false}, workers);
+    ThreadPool pool(2);
+    DebertaTraining<double> model(config, {false, false}, pool);
     const PackedBatch batch = uneven_batch();
     const std::vector<std::int64_t> labels = {2, 0, 1};
     const auto loss = [&](const Dropout& dropout, Parameters<double>& gradients) {
@@ -125,7 +124,7 @@ TEST_CASE("training: a classifier's gradient is the central difference of its lo
     for (int step = 0; step < 60; ++step) {
         gradients.numbers().setZero();
         loss({}, gradients);
-        optimiser.step(values, gradients, 0.01, workers);
+        optimiser.step(values, gradients, 0.01, pool);
     }
     CHECK(classify<double>(model, values, batch) == labels);
     CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0}, {}, ignored), Error);
@@ -136,8 +135,8 @@ TEST_CASE("training: a classifier's head drops before its pooler and behind it, 
           "[training][law]") {
     const DebertaConfig config = bucketed_config();
     const auto values = with_head(config, classification_head_tensors(config, 3), 29);
-    Workers workers(1);
-    DebertaTraining<double> model(config, {false, false}, workers);
+    ThreadPool pool(1);
+    DebertaTraining<double> model(config, {false, false}, pool);
     PackedBatch batch;  // as many texts as it takes for both masks to be of many numbers
     for (Index b = 0; b < 200; ++b) {
         batch.starts.push_back(b);
@@ -193,3 +192,5 @@ TEST_CASE("SiFT: one side of a token's step is the rate, and examples of the off
     t << 0.5, 1.5, 1;
     CHECK(std::abs(symmetric_cross_entropy<double>(s, t) - 2.178335) <= 5e-7);
 }
+
+}  // namespace locus::test::test_training_objectives

@@ -3,8 +3,7 @@
 #include "core/positions/sinusoidal.h"
 #include "tests/random_transformer.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_transformer_laws {
 
 namespace {
 
@@ -137,3 +136,5 @@ TEST_CASE("transformer: no logits of a model go below the smoothed minimum", "[t
     for (Index n = 0; n < 2; ++n) CHECK(losses[n] > least_smoothed_loss(23, {}));
     CHECK(std::abs(losses[1] - smoothed_loss<double>(rows.rows().row(2), 2, {})) <= 1e-14);
 }
+
+}  // namespace locus::test::test_transformer_laws

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/transport.h"
+#include "core/text/statistics/transport.h"
 #include "tests/files.h"
 #include "tests/seeded.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_transport_laws {
+
 using Catch::Contains;
 using Units = std::vector<std::int64_t>;
 
@@ -118,3 +118,5 @@ TEST_CASE("transport: amounts and costs that cannot be are refused", "[text][wmd
         CHECK_THAT(refused({1, 1}, {1, 1}, damaged), Contains("negative or not finite"));
     }
 }
+
+}  // namespace locus::test::test_transport_laws

@@ -4,13 +4,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text/word_movers.h"
+#include "core/text/statistics/word_movers.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_word_movers_laws {
+
 using Catch::Contains;
 
 namespace {
@@ -131,3 +131,5 @@ TEST_CASE("word movers: documents without words, widths apart and NaN are refuse
         CHECK_THAT(refusal([&] { call(good, damaged); }, Fault::usage), Contains("not finite"));
     }
 }
+
+}  // namespace locus::test::test_word_movers_laws

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
 namespace locus::test {
 

@@ -4,7 +4,7 @@
 
 #include "tests/lessons/lesson_files.h"
 
-using namespace locus::test;
+namespace locus::test::test_curriculum {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("curriculum: the viewer's pages name lessons that exist, under their t
         CHECK(std::find(linked.begin(), linked.end(), page) != linked.end());
     }
 }
+
+}  // namespace locus::test::test_curriculum

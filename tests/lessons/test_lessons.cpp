@@ -7,7 +7,7 @@
 #include "core/cli/program.h"
 #include "tests/lessons/lesson_files.h"
 
-using namespace locus::test;
+namespace locus::test::test_lessons {
 
 namespace {
 
@@ -185,3 +185,5 @@ TEST_CASE("lessons: the seed's printed numbers", "[lessons][golden]") {
         }
     CHECK(found);
 }
+
+}  // namespace locus::test::test_lessons

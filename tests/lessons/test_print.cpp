@@ -5,11 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
-#include "lessons/page.h"
-#include "lessons/print.h"
+#include "lessons/support/page.h"
+#include "lessons/support/print.h"
 #include "tests/lessons/lesson_files.h"
 
-using namespace locus::test;
+namespace locus::test::test_print {
+
 using locus::Matrix;
 using locus::lesson::Lesson;
 
@@ -151,3 +152,5 @@ TEST_CASE("lesson: --step turns the page after a screen, for as long as somebody
     CHECK(pages == 3);
     CHECK(say(body).out.find(prompt) == std::string::npos);
 }
+
+}  // namespace locus::test::test_print

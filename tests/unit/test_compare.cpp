@@ -4,7 +4,7 @@
 
 #include "core/compare.h"
 
-using namespace locus;
+namespace locus::test::test_compare {
 
 namespace {
 
@@ -83,3 +83,5 @@ TEST_CASE("compare: half precision in the file widens the tolerance, and says by
     CHECK_FALSE(compare(reference(), candidate).pass());
     CHECK(compare(reference(), candidate, std::nullopt, {{"layer.0.q", "F16"}}).pass());
 }
+
+}  // namespace locus::test::test_compare

@@ -5,8 +5,7 @@
 
 #include "core/tensor.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_max_abs {
 
 TEST_CASE("max_abs: a NaN is passed over nowhere, and passes no comparison", "[house]") {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -23,3 +22,5 @@ TEST_CASE("max_abs: a NaN is passed over nowhere, and passes no comparison", "[h
     CHECK_FALSE(max_abs(x) <= 1e300);
     CHECK(max_abs(Matrix<double>(0, 4)) == 0);
 }
+
+}  // namespace locus::test::test_max_abs

@@ -5,6 +5,8 @@
 
 #include "tests/bench/rounds.h"
 
+namespace locus::test::test_rounds {
+
 using namespace locus::bench;
 
 TEST_CASE("rounds: a ratio is the middle one of the rounds, whatever each round did to both", "[bench]") {
@@ -42,3 +44,5 @@ TEST_CASE("rounds: ways take turns, each is warm when it is timed, and the first
     CHECK(time_in_turn({slow}, 1, 0).median(0).wall == 2);
     CHECK(calls == 2);
 }
+
+}  // namespace locus::test::test_rounds

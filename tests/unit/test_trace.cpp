@@ -4,7 +4,7 @@
 #include "core/stages.h"
 #include "core/trace.h"
 
-using namespace locus;
+namespace locus::test::test_trace {
 
 TEST_CASE("trace: globs choose stages", "[trace]") {
     const StageFilter filter("layer.0.c2?,mlm.*");
@@ -127,3 +127,5 @@ TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {
     trace.add("layer.0.scores", Tensor<float>({1, 1, 1, 1}));
     CHECK(trace.at("layer.0.scores").formula == "q_rot_i . k_rot_j / sqrt(d)");
 }
+
+}  // namespace locus::test::test_trace

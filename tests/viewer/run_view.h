@@ -1,6 +1,6 @@
 #pragma once
 // The viewer as a program, on a display nobody sees.
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
 namespace locus::test {
 

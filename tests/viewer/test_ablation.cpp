@@ -4,11 +4,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "viewer/data/session.h"
 #include "viewer/plots/head_summary.h"
 #include "viewer/plots/selection.h"
-#include "viewer/session.h"
 
-using namespace locus;
+namespace locus::test::test_ablation {
 
 namespace {
 
@@ -254,3 +254,5 @@ TEST_CASE("selection: means and sums leave hidden pairs out", "[view][attention]
     CHECK_THROWS_AS(total_of(values, {}, {}), Error);
     CHECK_THROWS_AS(total_of(values, {}, {{2}, {}}), Error);
 }
+
+}  // namespace locus::test::test_ablation

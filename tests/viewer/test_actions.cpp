@@ -1,15 +1,15 @@
 // Keys, palette and key sheet are one list.
-#include "viewer/actions.h"
+#include "viewer/state/actions.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "viewer/commands.h"
-#include "viewer/fuzzy.h"
-#include "viewer/page_names.h"
+#include "viewer/state/commands.h"
+#include "viewer/state/page_names.h"
+#include "viewer/ui/fuzzy.h"
 
-using namespace locus;
+namespace locus::test::test_actions {
 
 namespace {
 
@@ -292,3 +292,5 @@ TEST_CASE("fuzzy: letters in order, beginnings of words before anything else", "
     CHECK(fuzzy_order(names, "c", {3}).front() == 0);  // it is shorter, hence better
     CHECK(fuzzy_order(names, "", {3}) == std::vector<std::size_t>{3, 0, 1, 2});
 }
+
+}  // namespace locus::test::test_actions

@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
-using namespace locus::test;
+namespace locus::test::test_bad_input {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("view: a display that goes away ends the program in one sentence, and 
     CHECK(std::count(sentence.begin(), sentence.end(), '\n') == 1);
     CHECK(read_file(folder / "config" / "locus" / "settings.json").find("tiny-v3") != std::string::npos);
 }
+
+}  // namespace locus::test::test_bad_input

@@ -7,17 +7,16 @@
 #include "core/io/safetensors.h"
 #include "cuda/runtime.h"
 #include "tests/files.h"
-#include "viewer/bug_zoo.h"
+#include "viewer/data/mistake_source.h"
+#include "viewer/data/session.h"
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/program.h"
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/state_fields.h"
+#include "viewer/state/state.h"
+#include "viewer/state/state_fields.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_bug_zoo {
 
 namespace {
 
@@ -170,7 +169,7 @@ TEST_CASE("bug zoo: the program is asked for what the page shows, and every word
     const std::string good =
         "{\"number\":3,\"ways\":[{\"how\":\"w\",\"state\":\"changes\",\"stage\":\"layer.0.q\","
         "\"wrong\":5,\"size\":8}]}";
-    const auto list_of = [&](const std::string& entries, const StopAsked& stop = {}) {
+    const auto list_of = [&](const std::string& entries, const CancelToken& stop = {}) {
         return list_mistakes(script(folder, note + "echo '{\"mistakes\":[" + entries + "]}'"), query(), stop);
     };
     const ZooList list = list_of(good);
@@ -334,3 +333,5 @@ TEST_CASE("changed cells: they glow once when a switch is turned, not when anoth
     CHECK(cells.count() == 1);
     CHECK_FALSE(cells.flash(right, Matrix<double>::Zero(3, 2), 0, 80));
 }
+
+}  // namespace locus::test::test_bug_zoo

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "viewer/data/session.h"
 #include "viewer/plots/matrix_view.h"
-#include "viewer/session.h"
 
-using namespace locus;
+namespace locus::test::test_cell_text {
 
 namespace {
 
@@ -39,13 +39,13 @@ float number_in(const std::string& text, const std::string& words) {
 
 TEST_CASE("table steps: they end on the row of the model's own line, for every rule", "[view][attention][law]") {
     const Index length = 700;
-    std::vector<std::pair<TableRule, BucketLine>> rules;
+    std::vector<std::pair<TableRule, RelativeBuckets>> rules;
     for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf})
         for (const auto& [buckets, farthest] : std::vector<std::pair<Index, Index>>{{32, 512}, {8, 32}, {256, 512}})
             rules.push_back({{buckets, buckets, farthest, clamp},
-                             BucketLine::logarithmic(length, length, buckets, farthest, clamp)});
+                             RelativeBuckets::logarithmic(length, length, buckets, farthest, clamp)});
     for (const Index span : {1, 4, 512})
-        rules.push_back({{0, span, span, OffsetClamp::official}, BucketLine::clamped(length, length, span)});
+        rules.push_back({{0, span, span, OffsetClamp::official}, RelativeBuckets::clamped(length, length, span)});
     for (const auto& [rule, line] : rules)
         for (Index offset = 1 - length; offset < length; ++offset) {
             const std::vector<TableStep> steps = table_steps(rule, offset);
@@ -134,7 +134,7 @@ TEST_CASE("cell text: dropped terms and hidden pairs are said to be so", "[view]
     HeadTensors<float> head{
         Matrix<float>::Random(3, 4), Matrix<float>::Random(3, 4), Matrix<float>::Random(4, 4), {}, Mask::Ones(3, 3)};
     head.mask(1, 2) = 0;
-    const BucketLine line = BucketLine::clamped(3, 3, 2);
+    const RelativeBuckets line = RelativeBuckets::clamped(3, 3, 2);
     const auto cell = explain_cell<float>(head, line, P2cIndex::official_ij, 1, 1, 2, {true, false, true});
     CellText about{"here", {"a", "b", "c"}, {1, 2, 3}, {true, true, false}, {}, true};
     const std::string text = cell_text(cell, about);
@@ -200,3 +200,5 @@ TEST_CASE("stages by name: every one that is listed can be asked for", "[view][a
     request.stage = "layer.1.nothing";
     CHECK_FALSE(answer_to(request)->shown_stage.empty());
 }
+
+}  // namespace locus::test::test_cell_text

@@ -1,16 +1,15 @@
 // A report on disk, as the Compare page reads it.
-#include "viewer/check_report.h"
+#include "viewer/data/check_report.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "tests/conformance/run_program.h"
-#include "viewer/compare_state.h"
+#include "tests/run_program.h"
+#include "viewer/state/compare_state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_check_report {
 
 namespace {
 
@@ -254,3 +253,5 @@ TEST_CASE("check report: what is no report is refused with the file and the fiel
     CHECK_THROWS_WITH(read_check_report(folder / "gone.json"), Catch::Contains("gone.json"));
     CHECK_THROWS_WITH(read_check_report(folder.path()), Catch::Contains("not a regular file"));
 }
+
+}  // namespace locus::test::test_check_report

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-using namespace locus;
+namespace locus::test::test_colour_map {
 
 namespace {
 
@@ -50,3 +50,5 @@ TEST_CASE("colour_map: an empty range puts every value in the middle", "[viewer]
     CHECK(ValueRange{3, 3}.place(3) == 0.5);
     CHECK(ValueRange{3, 3}.place(-8) == 0.5);
 }
+
+}  // namespace locus::test::test_colour_map

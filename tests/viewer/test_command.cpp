@@ -5,10 +5,10 @@
 
 #include "core/check.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/command.h"
-#include "viewer/state_fields.h"
+#include "viewer/state/command.h"
+#include "viewer/state/state_fields.h"
 
-using namespace locus;
+namespace locus::test::test_command {
 
 namespace {
 
@@ -141,3 +141,5 @@ TEST_CASE("command: a report, its case, its stage and its cell come back", "[vie
     state.compare.locked = true;
     CHECK(replayed(shell_line(command_words(state, 1280, 800)), folder) == all_fields(state));
 }
+
+}  // namespace locus::test::test_command

@@ -3,15 +3,14 @@
 #include <chrono>
 
 #include "core/io/safetensors.h"
-#include "tests/conformance/run_program.h"
 #include "tests/max_abs.h"
+#include "tests/run_program.h"
+#include "viewer/data/session.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/session.h"
-#include "viewer/state.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_compare {
 
 namespace {
 
@@ -162,3 +161,5 @@ TEST_CASE("compare: stages and layers step inside their lists", "[viewer][compar
     state.step_layer(9, 4);
     CHECK(state.stage == "layer.3.c2p");
 }
+
+}  // namespace locus::test::test_compare

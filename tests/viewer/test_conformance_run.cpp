@@ -2,10 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
-#include "viewer/conformance_run.h"
+#include "viewer/data/conformance_run.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_conformance_run {
 
 TEST_CASE("conformance: a rehearsed mistake is judged, named and its dumps can be looked at", "[view][conformance]") {
     ConformanceRuns runs;
@@ -60,3 +59,5 @@ TEST_CASE("conformance: what cannot be judged is said in one sentence", "[view][
     CHECK_THAT(trouble({"", "", 4711, "", 0}), Catch::Contains("4711"));
     CHECK_FALSE(runs.answer({"", "", 2, "", 0}, [] { return true; }));
 }
+
+}  // namespace locus::test::test_conformance_run

@@ -2,13 +2,13 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "viewer/characters.h"
-#include "viewer/model_opener.h"
+#include "viewer/data/model_opener.h"
 #include "viewer/plots/tooltip_place.h"
-#include "viewer/toasts.h"
-#include "viewer/utf8.h"
+#include "viewer/ui/characters.h"
+#include "viewer/ui/toasts.h"
+#include "viewer/ui/utf8.h"
 
-using namespace locus;
+namespace locus::test::test_desk {
 
 namespace {
 
@@ -122,7 +122,7 @@ TEST_CASE("characters: right-to-left letters stand in their order, everything el
 TEST_CASE("worker: what is cancelled is not answered, and stops when it asks", "[viewer][desk]") {
     std::atomic<int> started = 0, stopped = 0;
     Worker<int, int> worker(
-        [&](const int& request, const StopAsked& stop) -> std::shared_ptr<const int> {
+        [&](const int& request, const CancelToken& stop) -> std::shared_ptr<const int> {
             ++started;
             if (request == 1)
                 while (!stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -151,7 +151,7 @@ TEST_CASE("worker: what is cancelled is not answered, and stops when it asks", "
 TEST_CASE("worker: long work is given up for a newer request", "[viewer][desk]") {
     std::atomic<int> started = 0;
     Worker<int, int> worker(
-        [&](const int& request, const StopAsked& stop) -> std::shared_ptr<const int> {
+        [&](const int& request, const CancelToken& stop) -> std::shared_ptr<const int> {
             ++started;
             while (request == 1 && !stop()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
             return stop() ? nullptr : std::make_shared<const int>(request * 10);
@@ -252,3 +252,5 @@ TEST_CASE("text: A to Z become small, the first of a sentence large, and no othe
     CHECK(lower_ascii("AZaz@[`{") == "azaz@[`{");
     CHECK(lower_ascii("\u00c4RGER \u0416") == "\u00c4rger \u0416");
 }
+
+}  // namespace locus::test::test_desk

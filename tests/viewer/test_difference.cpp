@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-using namespace locus;
+namespace locus::test::test_difference {
 
 namespace {
 
@@ -137,3 +137,5 @@ TEST_CASE("difference: where the wrong cells are", "[viewer][compare]") {
     CHECK(where_outside(matrix(2, 3, {0, 1, 1, 1, 0, 1}), matrix(2, 3, {0, 0, 0, 0, 0, 0}), 0.5).empty());
     CHECK(where_outside(matrix(2, 3, {1, 0, 0, 0, 1, 0}), matrix(2, 3, {0, 0, 0, 0, 0, 0}), 0.5).empty());
 }
+
+}  // namespace locus::test::test_difference

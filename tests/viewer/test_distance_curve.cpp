@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-using namespace locus;
+namespace locus::test::test_distance_curve {
 
 TEST_CASE("distance_curve: the mean magnitude of every diagonal, keys at the right first", "[viewer]") {
     Matrix<float> term(3, 3);
@@ -32,3 +32,5 @@ TEST_CASE("distance_curve: a term that is not square is refused", "[viewer]") {
     CHECK_THROWS_AS(strength_by_distance(Matrix<float>::Ones(2, 3), {}), Error);
     CHECK_THROWS_AS(strength_by_distance(Matrix<float>::Ones(2, 2), Mask::Ones(3, 3)), Error);
 }
+
+}  // namespace locus::test::test_distance_curve

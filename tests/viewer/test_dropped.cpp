@@ -1,5 +1,5 @@
 // What lands on the window is looked at before it is opened; what it is not is said in one sentence.
-#include "viewer/dropped.h"
+#include "viewer/data/dropped.h"
 
 #include <sys/stat.h>
 
@@ -7,10 +7,9 @@
 
 #include "core/io/safetensors.h"
 #include "tests/files.h"
-#include "viewer/check_report.h"
+#include "viewer/data/check_report.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_dropped {
 
 namespace {
 
@@ -203,3 +202,5 @@ TEST_CASE("drop: a dump, even of one stage, is compared; a report opens where it
     REQUIRE(state.compare.report);
     CHECK(state.compare.stage == "layer.0.p2c");
 }
+
+}  // namespace locus::test::test_dropped

@@ -6,7 +6,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
 
-using namespace locus;
+namespace locus::test::test_effective_context {
 
 TEST_CASE("effective context: grows by a segment with every layer", "[viewer][transformer-xl][golden]") {
     // Segments of 3, memory 3, the last token of the fifth segment: 3 + 2, and 3 more with each layer.
@@ -49,3 +49,5 @@ TEST_CASE("effective context: a changed word shows exactly where it is within re
         }
     }
 }
+
+}  // namespace locus::test::test_effective_context

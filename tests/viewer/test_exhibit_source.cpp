@@ -1,5 +1,5 @@
 // Which model and sentence the pages of the other families show, and what stands in the way.
-#include "viewer/exhibit_source.h"
+#include "viewer/data/exhibit_source.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -8,9 +8,10 @@
 #include <fstream>
 
 #include "tests/temporary_folder.h"
-#include "viewer/exhibits.h"
+#include "viewer/data/exhibits.h"
 
-using namespace locus;
+namespace locus::test::test_exhibit_source {
+
 using locus::test::TemporaryFolder;
 
 namespace {
@@ -152,3 +153,5 @@ TEST_CASE("exhibit source: a trace holds all layers until their matrices are too
     CHECK(traced_layer(4'000'001, 9, 4) == 3);
     CHECK(traced_layer(4'000'001, -1, 4) == 0);
 }
+
+}  // namespace locus::test::test_exhibit_source

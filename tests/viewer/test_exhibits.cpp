@@ -1,13 +1,13 @@
 // What the pages of the other families open on really shows what they say.
-#include "viewer/exhibits.h"
+#include "viewer/data/exhibits.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "core/attention/rotary.h"
-#include "viewer/state.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
+namespace locus::test::test_exhibits {
 
 namespace {
 
@@ -91,3 +91,5 @@ TEST_CASE("exhibits: the vectors on the rope page, turned, give the model's atte
     const Matrix<float> found = exhibit.attention(1, 2);
     for (Index n = 0; n < found.size(); ++n) CHECK(found.data()[n] == Approx(expected.data()[n]).margin(1e-5));
 }
+
+}  // namespace locus::test::test_exhibits

@@ -1,5 +1,5 @@
 // What "copy as text" copies: every number of the cell, written so that it reads back with the same bits.
-#include "viewer/explanation_text.h"
+#include "viewer/data/explanation_text.h"
 
 #include <catch2/catch.hpp>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "core/attention/rotary.h"
 
-using namespace locus;
+namespace locus::test::test_explanation_text {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("copied text: linear attention has both sums, key by key", "[viewer][l
         CHECK(std::stof(row[5]) == key.weight);
     }
 }
+
+}  // namespace locus::test::test_explanation_text

@@ -4,10 +4,10 @@
 #include <pugixml.hpp>
 
 #include "tests/viewer/run_view.h"
-#include "viewer/command.h"
-#include "viewer/export_request.h"
-#include "viewer/picture_file.h"
-#include "viewer/state.h"
+#include "viewer/export/export_request.h"
+#include "viewer/export/picture_file.h"
+#include "viewer/state/command.h"
+#include "viewer/state/state.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -16,10 +16,10 @@
 #define STB_IMAGE_STATIC
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
-#pragma GCC diagnostic pop
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_export {
+
+#pragma GCC diagnostic pop
 
 namespace {
 
@@ -298,3 +298,5 @@ TEST_CASE("view: --set that the page cannot keep is refused, not bent", "[view][
     CHECK(outcome.err.find("positions.cell is \"3,60\"") != std::string::npos);
     CHECK(listing(folder.path()).empty());
 }
+
+}  // namespace locus::test::test_export

@@ -9,8 +9,7 @@
 #include "tests/temporary_folder.h"
 #include "tests/viewer/run_view.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_exported_figures {
 
 namespace {
 
@@ -182,3 +181,5 @@ TEST_CASE("view: options that contradict each other or leave their range are ref
     refusal({"--mistake", "7", "--dumps", "folder"}, "expected one of --dumps, --report, --mistake and --compare");
     refusal({"--window"}, "--window goes with --script only");
 }
+
+}  // namespace locus::test::test_exported_figures

@@ -4,16 +4,15 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/kit_npy.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/text_study.h"
+#include "viewer/data/session.h"
+#include "viewer/data/text_study.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_exported_numbers {
 
 namespace {
 
@@ -127,3 +126,5 @@ TEST_CASE("export: every number of a file is the trace's", "[view][export][cli]"
     }
     CHECK(i == answer->length());
 }
+
+}  // namespace locus::test::test_exported_numbers

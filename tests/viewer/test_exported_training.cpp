@@ -6,10 +6,9 @@
 #include "core/io/safetensors.h"
 #include "tests/files.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/training_look.h"
+#include "viewer/data/training_look.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_exported_training {
 
 namespace {
 
@@ -81,3 +80,5 @@ TEST_CASE("export: page Training leaves one head's terms, both curves and every 
     CHECK(snapshots(2, 0) >= losses(1, 0));
     CHECK(snapshots(1, 1) == losses(0, 1));
 }
+
+}  // namespace locus::test::test_exported_training

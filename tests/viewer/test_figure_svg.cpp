@@ -3,11 +3,11 @@
 
 #include <pugixml.hpp>
 
-#include "viewer/figure_svg.h"
-#include "viewer/picture_file.h"
-#include "viewer/svg_text.h"
+#include "viewer/export/figure_svg.h"
+#include "viewer/export/picture_file.h"
+#include "viewer/export/svg_text.h"
 
-using namespace locus;
+namespace locus::test::test_figure_svg {
 
 namespace {
 
@@ -66,7 +66,7 @@ Pixels gradient(int width, int height) {
 }  // namespace
 
 TEST_CASE("svg: the words are the words on screen, whatever they are made of", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     const std::vector<std::string> words = {"a < b && \"c\" > 'd'",
                                             " two  blanks ",
                                             "\u2212"
@@ -103,7 +103,7 @@ TEST_CASE("svg: bytes that XML cannot hold become a sign for it", "[view][export
 }
 
 TEST_CASE("svg: every cell is a rectangle of its colour where it lies", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(ImageMark{{{100, 50}, {220, 80}}, {0, 0}, {1, 1}}));
     const Pixels cells = gradient(4, 2);
     SvgSetup setup = plain();
@@ -123,7 +123,7 @@ TEST_CASE("svg: every cell is a rectangle of its colour where it lies", "[view][
 }
 
 TEST_CASE("svg: a zoomed matrix begins in the middle of a cell and stays in its box", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(ImageMark{{{100, 50}, {200, 150}}, {0.1f, 0.1f}, {0.6f, 0.6f}}));
     SvgSetup setup = plain();
     setup.cells = [&](const ImageMark&) { return CellPicture{gradient(3, 3), 0.5, 0.25, 2, 2}; };
@@ -142,7 +142,7 @@ TEST_CASE("svg: a zoomed matrix begins in the middle of a cell and stays in its 
 }
 
 TEST_CASE("svg: more cells than fit as shapes are one embedded picture with their colours", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(ImageMark{{{0, 0}, {200, 200}}, {0, 0}, {1, 1}}));
     const Pixels cells = gradient(kMostVectorCells + 1, 10);
     SvgSetup setup = plain();
@@ -165,7 +165,7 @@ TEST_CASE("svg: more cells than fit as shapes are one embedded picture with thei
 
 TEST_CASE("svg: an embedded picture that is zoomed into lies where its cells lie, cut to its box", "[view][export]") {
     const Pixels cells = gradient(10, kMostVectorCells + 1);
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(ImageMark{{{40, 50}, {140, 250}}, {0, 0}, {1, 1}}));
     SvgSetup setup = plain();
     setup.cells = [&](const ImageMark&) { return CellPicture{cells, 0.5, 0.25, 5, 10}; };
@@ -185,7 +185,7 @@ TEST_CASE("svg: an embedded picture that is zoomed into lies where its cells lie
 }
 
 TEST_CASE("svg: a figure of a part shows that part, its panels cut to it", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(text_mark("outside", 300, 40)));
     log.marks.push_back(mark(text_mark("below", 120, 295)));
     log.marks.push_back(mark(text_mark("inside", 120, 80), kScreen, IM_COL32(0x12, 0x34, 0x56, 0)));
@@ -208,7 +208,7 @@ TEST_CASE("svg: a figure of a part shows that part, its panels cut to it", "[vie
 }
 
 TEST_CASE("svg: words stand upwards, in the face and at the size that they were drawn with", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(TextMark{"up", {{20, 100}, {37, 160}}, {33, 160}, 17, Face::label, true}));
     log.marks.push_back(mark(TextMark{"12.5", {{20, 20}, {60, 40}}, {20, 35}, 17, Face::mono, false}));
     log.marks.push_back(mark(TextMark{"Title", {{20, 60}, {60, 80}}, {20, 75}, 17, Face::title, false}));
@@ -236,7 +236,7 @@ TEST_CASE("svg: base64 as RFC 4648 gives it", "[view][export]") {
 }
 
 TEST_CASE("svg: what the clip hides is not drawn, what it cuts is cut", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     const Corners clip{{50, 50}, {100, 100}};
     log.marks.push_back(mark(text_mark("hidden", 200, 200), clip));
     log.marks.push_back(mark(text_mark("half", 80, 80), clip));
@@ -257,7 +257,7 @@ TEST_CASE("svg: what the clip hides is not drawn, what it cuts is cut", "[view][
 TEST_CASE("svg: a shape that reaches out of its clip is cut, a line beside it is not drawn", "[view][export]") {
     const Corners clip{{50, 50}, {100, 100}};
     const auto clipped = [&](auto shape) {
-        FrameLog log;
+        DrawRecorder log;
         log.marks.push_back(mark(std::move(shape), clip));
         const pugi::xml_document document = parsed(svg_of(log, plain()));
         return document.select_nodes("//g[@clip-path]/*").size() == 1;
@@ -270,7 +270,7 @@ TEST_CASE("svg: a shape that reaches out of its clip is cut, a line beside it is
     CHECK(clipped(RectMark{{{40, 60}, {80, 80}}, 0, 5, 0}));  // its round corner must not move
     CHECK(clipped(CurveMark{{60, 60}, {70, 60}, {120, 70}, {80, 80}, 1}));
     const auto line = [&](ImVec2 from, ImVec2 to) {
-        FrameLog log;
+        DrawRecorder log;
         log.marks.push_back(mark(LineMark{{from, to}, 1}, clip));
         const auto picture = parsed(svg_of(log, plain()));
         const pugi::xml_node drawn = picture.select_node("//line").node();
@@ -284,13 +284,13 @@ TEST_CASE("svg: a shape that reaches out of its clip is cut, a line beside it is
     CHECK(line({75, 20}, {75, 300}) == "75.5 50.5 75.5 100.5");
     CHECK(line({60, 60}, {80, 70}) == "60.5 60.5 80.5 70.5");
     CHECK(line({40, 58}, {58, 40}) == "40.5 58.5 58.5 40.5");  // passes the corner: hidden by a clip path, not bent
-    FrameLog log;
+    DrawRecorder log;
     log.marks.push_back(mark(LineMark{{{20, 75}, {20, 75.5}}, 1}, clip));
     CHECK(parsed(svg_of(log, plain())).select_nodes("//line").empty());
 }
 
 TEST_CASE("svg: every kind of stroke is there, and opacity is kept", "[view][export]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks = {mark(LineMark{{{0, 0}, {9, 9}, {20, 0}}, 2}),
                  mark(CurveMark{{0, 0}, {10, 0}, {20, 30}, {40, 40}, 1}),
                  mark(CircleMark{{50, 60}, 10, 0}),
@@ -318,7 +318,7 @@ TEST_CASE("svg: every kind of stroke is there, and opacity is kept", "[view][exp
     // Clockwise on screen from the right through below (2 radians) to 4 radians, in two halves.
     CHECK(drawn("(//path)[2]", "d") == "M90,100L110,100A20 20 0 0 1 81.68,118.19A20 20 0 0 1 76.93,84.86Z");
     CHECK(drawn("(//path)[1]", "stroke-width") == "1");
-    FrameLog backwards;
+    DrawRecorder backwards;
     backwards.marks.push_back(mark(SectorMark{{90, 100}, 20, 0, -4}));  // the mirror image
     CHECK(std::string(parsed(svg_of(backwards, plain())).select_node("//path").node().attribute("d").value()) ==
           "M90,100L110,100A20 20 0 0 0 81.68,81.81A20 20 0 0 0 76.93,115.14Z");
@@ -346,3 +346,5 @@ TEST_CASE("svg: numbers are short and exact to a hundredth", "[view][export]") {
     CHECK(svg_number(1e6) == "1000000");
     CHECK(svg_number(0.126) == "0.13");
 }
+
+}  // namespace locus::test::test_figure_svg

@@ -1,10 +1,10 @@
 // A film plays in real time, steps frame by frame, and holds still where motion is reduced.
-#include "viewer/film.h"
+#include "viewer/ui/animation.h"
 
 #include <catch2/catch.hpp>
 #include <vector>
 
-using namespace locus;
+namespace locus::test::test_film {
 
 TEST_CASE("film: it plays at its pace and stops at its end", "[viewer][film]") {
     FilmClock clock;
@@ -78,3 +78,5 @@ TEST_CASE("film: speeds go round", "[viewer][film]") {
     }
     CHECK(seen == std::vector<double>{2, 4, 0.25, 0.5, 1});
 }
+
+}  // namespace locus::test::test_film

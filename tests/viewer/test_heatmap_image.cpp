@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-using namespace locus;
+namespace locus::test::test_heatmap_image {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("heatmap_image: pooled columns are means and use every column once", "
     CHECK(pooled(0, 1) == 7);
     CHECK(pool_columns(values, 9) == values);
 }
+
+}  // namespace locus::test::test_heatmap_image

@@ -1,9 +1,9 @@
 // Undo goes back by what somebody did, not by what moved.
-#include "viewer/history.h"
+#include "viewer/state/history.h"
 
 #include <catch2/catch.hpp>
 
-using namespace locus;
+namespace locus::test::test_history {
 
 namespace {
 
@@ -131,3 +131,5 @@ TEST_CASE("undo: keeps a bounded number of steps, and a model that was open is w
     CHECK(screen.state.wanted_model == "tiny-v3");
     CHECK(screen.state.recent.models.size() == 1);
 }
+
+}  // namespace locus::test::test_history

@@ -1,11 +1,11 @@
 // What `no_text_clipped` calls a fault, and what a script takes for one line: frames written down by hand.
-#include "viewer/layout_check.h"
+#include "viewer/automation/layout_check.h"
 
 #include <catch2/catch.hpp>
 
-#include "viewer/frame_text.h"
+#include "viewer/automation/frame_text.h"
 
-using namespace locus;
+namespace locus::test::test_layout_check {
 
 namespace {
 
@@ -18,7 +18,7 @@ Mark line(const std::string& text, float x, float y, float width, Corners clip =
 }
 
 std::vector<std::string> faults(const std::vector<Mark>& marks, const std::vector<Item>& items = {}) {
-    FrameLog log;
+    DrawRecorder log;
     log.marks = marks;
     log.items = items;
     return layout_faults(log, kWindow);
@@ -101,7 +101,7 @@ TEST_CASE("layout check: a place for the mouse outside the window is a fault, un
 }
 
 TEST_CASE("seen lines: pieces side by side are one line, what is cut away is none", "[viewer][script]") {
-    FrameLog log;
+    DrawRecorder log;
     log.marks = {line("c", 10, 10, 20),
                  line("2", 30, 6, 8),
                  line("p", 38, 10, 20),
@@ -126,7 +126,7 @@ TEST_CASE("frame log: the middle of a cell, and names inside their groups", "[vi
     const MatrixItem matrix{"c2p", {{100, 50}, {200, 150}}, 2, 0.5, 20, 10, 12, 12};
     CHECK(matrix.centre_of(2, 3).x == 130);  // (3 + 0.5 - 0.5) columns of 10
     CHECK(matrix.centre_of(2, 3).y == 60);   // (2 + 0.5 - 2) rows of 20
-    FrameLog log;
+    DrawRecorder log;
     log.groups = {"compare", "layer"};
     CHECK(log.full_id("more") == "compare/layer/more");
     log.values = {{"a", 1}, {"b", 2}};
@@ -142,3 +142,5 @@ TEST_CASE("frame log: the middle of a cell, and names inside their groups", "[vi
     CHECK_FALSE(log.above);
     CHECK(log.full_id("more") == "more");
 }
+
+}  // namespace locus::test::test_layout_check

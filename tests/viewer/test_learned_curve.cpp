@@ -6,11 +6,11 @@
 
 #include "core/check.h"
 
-using namespace locus;
+namespace locus::test::test_learned_curve {
 
 TEST_CASE("learned curve: every offset takes the row that the line gives it", "[view][training]") {
     // 4 rows for offsets clamped to -2 ... 1.
-    const BucketLine line = BucketLine::clamped(4, 4, 2);
+    const RelativeBuckets line = RelativeBuckets::clamped(4, 4, 2);
     Matrix<float> contents(2, 2), table(4, 2);
     contents << 1, 0, 2, 10;
     table << 1, 5, 2, 6, 3, 7, 4, 8;
@@ -24,7 +24,7 @@ TEST_CASE("learned curve: every offset takes the row that the line gives it", "[
 }
 
 TEST_CASE("learned curve: what does not fit is refused", "[view][training]") {
-    const BucketLine line = BucketLine::clamped(4, 4, 2);
+    const RelativeBuckets line = RelativeBuckets::clamped(4, 4, 2);
     const Matrix<float> two = Matrix<float>::Ones(3, 2), table = Matrix<float>::Ones(4, 2);
     CHECK_NOTHROW(distance_products(two, table, line, 3));
     CHECK_THROWS_AS(distance_products(two, table, line, 4), Error);
@@ -32,3 +32,5 @@ TEST_CASE("learned curve: what does not fit is refused", "[view][training]") {
     CHECK_THROWS_AS(distance_products(Matrix<float>::Ones(3, 3), table, line, 3), Error);
     CHECK_THROWS_AS(distance_products(two, Matrix<float>::Ones(5, 2), line, 3), Error);
 }
+
+}  // namespace locus::test::test_learned_curve

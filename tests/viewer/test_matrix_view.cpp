@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace locus;
+namespace locus::test::test_matrix_view {
 
 TEST_CASE("matrix_view: zooming keeps the cell under the pointer", "[viewer]") {
     MatrixView view;
@@ -75,3 +75,5 @@ TEST_CASE("matrix_view: a matrix of any shape is revealed cell by cell", "[viewe
     CHECK(wide.first_i == 19);
     CHECK(wide.first_j == 20);
 }
+
+}  // namespace locus::test::test_matrix_view

@@ -1,5 +1,5 @@
 // The Transformer-XL page: its story, anybody's text, and every cell as the microscope replays it.
-#include "viewer/memory_exhibit.h"
+#include "viewer/data/memory_exhibit.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "tests/files.h"
-#include "viewer/relative_cell_text.h"
-#include "viewer/state.h"
+#include "viewer/data/relative_cell_text.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
+namespace locus::test::test_memory_exhibit {
 
 namespace {
 
@@ -225,3 +225,5 @@ TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer
                   shift_source(24, 48, 10, 40));
     CHECK_THAT(sentence, Catch::Contains("hides this pair: it comes later") && Catch::Contains("no row of R"));
 }
+
+}  // namespace locus::test::test_memory_exhibit

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <limits>
 
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
-#include "tests/conformance/kit_npy.h"
-#include "tests/conformance/run_program.h"
-#include "viewer/number_files.h"
-#include "viewer/session.h"
+#include "tests/run_program.h"
+#include "viewer/data/session.h"
+#include "viewer/export/number_files.h"
 
-using namespace locus;
+namespace locus::test::test_number_files {
 
 namespace {
 
@@ -196,3 +196,5 @@ TEST_CASE("numbers: what cannot be written is refused and leaves nothing", "[vie
     CHECK_THROWS_WITH(write_numbers(folder / "missing" / "one.csv", two, ""), Catch::Contains("cannot be written"));
     CHECK(test::listing(folder.path()).empty());
 }
+
+}  // namespace locus::test::test_number_files

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-using namespace locus;
+namespace locus::test::test_number_format {
 
 TEST_CASE("number_format: fixed decimals with a true minus and no negative zero", "[viewer]") {
     CHECK(fixed(-12.08309, 4) == "\u221212.0831");
@@ -49,3 +49,5 @@ TEST_CASE("number_format: i - j tells on which side the key stands", "[viewer]")
     CHECK(direction(4) == "4 to the left");
     CHECK(direction(0) == "itself");
 }
+
+}  // namespace locus::test::test_number_format

@@ -1,13 +1,13 @@
 // The Permutation page: its sentence, anybody's, every cell of both streams, and who is predicted.
-#include "viewer/permutation_exhibit.h"
+#include "viewer/data/permutation_exhibit.h"
 
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
-#include "viewer/relative_cell_text.h"
-#include "viewer/state.h"
+#include "viewer/data/relative_cell_text.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
+namespace locus::test::test_permutation_exhibit {
 
 namespace {
 
@@ -168,3 +168,5 @@ TEST_CASE("permutation exhibit: what cannot be shown is said in one sentence", "
     choice.tokens = "9,120,26";
     CHECK(sentence(choice)->words() == std::vector<std::string>{"9", "120", "26"});
 }
+
+}  // namespace locus::test::test_permutation_exhibit

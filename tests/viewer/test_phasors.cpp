@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-using namespace locus;
+namespace locus::test::test_phasors {
 
 namespace {
 
@@ -111,3 +111,5 @@ TEST_CASE("phasors: dials become as large as the room allows", "[viewer][rope]")
     CHECK(dial_columns(4, 400, 200, 80) == 4);  // names take room from every row
     CHECK(dial_columns(5, 300, 200, 0) == 3);   // the last row counts, also half empty
 }
+
+}  // namespace locus::test::test_phasors

@@ -3,7 +3,7 @@
 
 #include "tests/viewer/picture_likeness.h"
 
-using namespace locus::test;
+namespace locus::test::test_picture_likeness {
 
 namespace {
 
@@ -132,3 +132,5 @@ TEST_CASE("likeness: shrinking keeps the mean and drops what is left over", "[vi
     CHECK(int(small.at(1, 0)[1]) == 100);
     CHECK(int(small.at(1, 0)[2]) == 255);
 }
+
+}  // namespace locus::test::test_picture_likeness

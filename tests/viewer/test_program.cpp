@@ -16,13 +16,14 @@
 #include "tests/temporary_folder.h"
 #include "viewer/program.h"
 
+namespace locus::test::test_program {
+
 namespace {
 
-using namespace locus;
 namespace fs = std::filesystem;
 using End = ProgramOutput::End;
 
-ProgramOutput shell(const std::string& line, const StopAsked& stop = {}, double seconds = 20) {
+ProgramOutput shell(const std::string& line, const CancelToken& stop = {}, double seconds = 20) {
     return run_program("/bin/sh", {"-c", line}, stop, seconds);
 }
 
@@ -97,7 +98,7 @@ TEST_CASE("what a program wrote just before it ended is read", "[program]") {
     const std::string told = folder / "told", go = folder / "go";
     bool held = false;
     // Between two readings: the program writes more than one of them takes, and ends.
-    const StopAsked hold = [&] {
+    const CancelToken hold = [&] {
         if (held || line_of(told).empty()) return false;
         held = true;
         const std::string process = line_of(told);
@@ -211,3 +212,5 @@ TEST_CASE("two programs at once do not wait for each other's outputs", "[program
     CHECK(quick < 1.5);
     slow.join();
 }
+
+}  // namespace locus::test::test_program

@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 
-using namespace locus;
+namespace locus::test::test_pyramid {
 
 namespace {
 
@@ -133,3 +133,5 @@ TEST_CASE("pyramid: a mask of another shape and a matrix without cells are refus
     CHECK_THROWS_AS(Pyramid(Matrix<float>(Matrix<float>::Ones(3, 3)), Mask::Ones(3, 2), Pooling::mean), Error);
     CHECK_THROWS_AS(Pyramid(Matrix<float>(0, 0), {}, Pooling::mean), Error);
 }
+
+}  // namespace locus::test::test_pyramid

@@ -15,9 +15,10 @@
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #include <stb/stb_image_write.h>
-#pragma GCC diagnostic pop
 
-using namespace locus::test;
+namespace locus::test::test_screens {
+
+#pragma GCC diagnostic pop
 
 namespace {
 
@@ -247,3 +248,5 @@ TEST_CASE("screens: random input leaves the viewer whole", "[viewer][screens][mo
             CHECK(visited.contains(all[n]));
     }
 }
+
+}  // namespace locus::test::test_screens

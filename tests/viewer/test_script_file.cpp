@@ -1,12 +1,11 @@
 // Scripts as files: what they hold, and how a wrong one is refused.
-#include "viewer/script_file.h"
+#include "viewer/automation/script_file.h"
 
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_script_file {
 
 namespace {
 
@@ -142,3 +141,5 @@ TEST_CASE("script: a missing file is unreadable", "[viewer][script]") {
         CHECK_THAT(error.what(), Catch::Contains("/nowhere/play.json"));
     }
 }
+
+}  // namespace locus::test::test_script_file

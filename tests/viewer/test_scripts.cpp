@@ -9,18 +9,17 @@
 #include "core/positions/rotary.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/exhibits.h"
-#include "viewer/memory_exhibit.h"
-#include "viewer/permutation_exhibit.h"
+#include "viewer/data/exhibits.h"
+#include "viewer/data/memory_exhibit.h"
+#include "viewer/data/permutation_exhibit.h"
+#include "viewer/data/session.h"
+#include "viewer/data/text_study.h"
+#include "viewer/data/training_look.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/token_cards.h"
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/text_study.h"
-#include "viewer/training_look.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_scripts {
 
 namespace {
 
@@ -123,7 +122,7 @@ TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[
 TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "positions.json");
-    const BucketLine line = BucketLine::logarithmic(24, 24, 16, 20, OffsetClamp::official);
+    const RelativeBuckets line = RelativeBuckets::logarithmic(24, 24, 16, 20, OffsetClamp::official);
     const std::vector<Cell> cells = {{18, 5}, {2, 20}};
     for (std::size_t n = 0; n < cells.size(); ++n) {
         const Index row = line.row(cells[n].i, cells[n].j);
@@ -343,3 +342,5 @@ TEST_CASE("scripts: the command line wins over the script, and goes without the 
     CHECK(run("locus-view", {"--script", "a.json", "--screenshot", "b.png"}).status != 0);
     CHECK(run("locus-view", {"--window"}).status == 2);
 }
+
+}  // namespace locus::test::test_scripts

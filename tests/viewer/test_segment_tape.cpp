@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace locus;
+namespace locus::test::test_segment_tape {
 
 TEST_CASE("tape: dragging the left end of the memory is the inverse of drawing it", "[viewer][transformer-xl]") {
     SegmentTape tape{100, 580, 24, 24, 24};
@@ -35,3 +35,5 @@ TEST_CASE("tape: a word keeps its place when the memory shrinks, its key does no
         CHECK(aside.word_at(aside.edge(word + 1) - 1) == word);
     }
 }
+
+}  // namespace locus::test::test_segment_tape

@@ -1,12 +1,11 @@
 // What is remembered lies in one file that is whole or not there; a damaged one is kept aside.
-#include "viewer/settings.h"
+#include "viewer/state/settings.h"
 
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_settings {
 
 namespace {
 
@@ -170,3 +169,5 @@ TEST_CASE("settings: the last opened is first, once, and the list stays short", 
     CHECK(lasting_name("tiny-v3") == "tiny-v3");
     CHECK(lasting_name(fs::temp_directory_path().string() + "/") == fs::temp_directory_path().string());
 }
+
+}  // namespace locus::test::test_settings

@@ -1,9 +1,9 @@
 // The films of both shift tricks against the index that they stand for.
-#include "viewer/plots/shift_film.h"
+#include "viewer/plots/shift_animation.h"
 
 #include <catch2/catch.hpp>
 
-using namespace locus;
+namespace locus::test::test_shift_film {
 
 TEST_CASE("film: the seed's example, three queries and six keys", "[viewer][transformer-xl][golden]") {
     const std::vector<FilmFrame> film = shift_film(3, 3);
@@ -98,3 +98,5 @@ TEST_CASE("film: xlnet's slice is right on both sides, the causal code only on t
             CHECK((leaked_cells(causal) > 0) == (queries > 2));
         }
 }
+
+}  // namespace locus::test::test_shift_film

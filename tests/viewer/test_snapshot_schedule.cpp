@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-using namespace locus;
+namespace locus::test::test_snapshot_schedule {
 
 namespace {
 
@@ -39,3 +39,5 @@ TEST_CASE("snapshot schedule: a step that crosses several parts of the time is o
     CHECK(schedule.due(4, 1.7));
     CHECK_FALSE(schedule.due(5, 1.9));
 }
+
+}  // namespace locus::test::test_snapshot_schedule

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-using namespace locus;
+namespace locus::test::test_stage_slice {
 
 namespace {
 
@@ -78,3 +78,5 @@ TEST_CASE("sheets: names of stages in other layers", "[viewer][compare]") {
     CHECK(layer_of("layer.12.q") == 12);
     CHECK(layer_of("emd.1.q") == -1);
 }
+
+}  // namespace locus::test::test_stage_slice

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "core/check.h"
-#include "viewer/state_fields.h"
+#include "viewer/state/state_fields.h"
 
-using namespace locus;
+namespace locus::test::test_state_fields {
 
 TEST_CASE("state fields: every name is there once, and what it says it can read", "[view][state]") {
     std::set<std::string> names;
@@ -94,3 +94,5 @@ TEST_CASE("state fields: a bad name or value is refused in one sentence", "[view
     refused("view=1,2", "I,J,N");
     CHECK(changed_fields(state).empty());
 }
+
+}  // namespace locus::test::test_state_fields

@@ -11,12 +11,12 @@
 
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
-#include "viewer/text_corpus.h"
-#include "viewer/text_page_state.h"
-#include "viewer/text_study.h"
+#include "viewer/data/text_corpus.h"
+#include "viewer/data/text_study.h"
+#include "viewer/state/text_page_state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_text_study {
+
 using Catch::Contains;
 
 namespace {
@@ -300,3 +300,5 @@ TEST_CASE("text page: the small corpus has no sentence of one word and says the 
     CHECK(corpus.size() > 200);
     for (const Document& sentence : corpus) CHECK(sentence.size() >= 2);
 }
+
+}  // namespace locus::test::test_text_study

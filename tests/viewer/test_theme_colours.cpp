@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-using namespace locus;
+namespace locus::test::test_theme_colours {
 
 namespace {
 
@@ -144,3 +144,5 @@ TEST_CASE("maps: what is no number is told from every value and from hidden cell
                 CHECK(distance(kNotANumber, ColourMap::of_theme(kind, name).at(n / 64.0)) > 100);
     }
 }
+
+}  // namespace locus::test::test_theme_colours

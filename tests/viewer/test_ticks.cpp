@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 
-using namespace locus;
+namespace locus::test::test_ticks {
+
 using Ticks = std::vector<double>;
 
 TEST_CASE("ticks: multiples of 1, 2 or 5 inside the range", "[viewer]") {
@@ -49,3 +50,5 @@ TEST_CASE("ticks: as many decimals as neighbours need", "[viewer]") {
     CHECK(tick_decimals({0, 0.5, 1}) == 1);
     CHECK(tick_decimals(nice_ticks(0, 0.1, 5)) == 2);
 }
+
+}  // namespace locus::test::test_ticks

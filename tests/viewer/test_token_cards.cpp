@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-using namespace locus;
+namespace locus::test::test_token_cards {
 
 namespace {
 
@@ -134,3 +134,5 @@ TEST_CASE("cards: two orders with the same words before ask for different places
     CHECK(one.query.row(3) == two.query.row(0));
     CHECK_FALSE(same_prefix(cards_of_text("4 6", 9), 0).has_value());
 }
+
+}  // namespace locus::test::test_token_cards

@@ -5,12 +5,11 @@
 #include <set>
 
 #include "tests/max_abs.h"
-#include "viewer/page_names.h"
-#include "viewer/previews.h"
-#include "viewer/state.h"
+#include "viewer/data/previews.h"
+#include "viewer/state/page_names.h"
+#include "viewer/state/state.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_tour {
 
 TEST_CASE("tour: it visits every step in order, ends, and gives the sentence back", "[view][tour]") {
     State state;
@@ -122,3 +121,5 @@ TEST_CASE("previews: every bundled model opens and has something to show", "[vie
     REQUIRE(previews.sizes.size() == bundled_models().size());
     for (const std::string& size : previews.sizes) CHECK(size.find(" MB") != std::string::npos);
 }
+
+}  // namespace locus::test::test_tour

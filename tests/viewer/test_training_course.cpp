@@ -1,13 +1,12 @@
 // A training that somebody watches, without the window: what is published, what is remembered, how it ends.
-#include "viewer/training_course.h"
+#include "viewer/data/training_course.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "tests/files.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_training_course {
 
 namespace {
 
@@ -160,3 +159,5 @@ TEST_CASE("training course: a corpus that cannot be learnt from is one sentence"
     }
     CHECK(fs::exists(corpus_that_comes_along()));
 }
+
+}  // namespace locus::test::test_training_course

@@ -1,6 +1,6 @@
 // A sentence as every snapshot of a training sees it.
 #include "tests/max_abs.h"
-#include "viewer/training_look.h"
+#include "viewer/data/training_look.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -8,8 +8,7 @@
 #include "tests/files.h"
 #include "viewer/plots/learned_curve.h"
 
-using namespace locus;
-using namespace locus::test;
+namespace locus::test::test_training_look {
 
 namespace {
 
@@ -141,3 +140,5 @@ TEST_CASE("training look: a text that cannot be shown is one sentence", "[view][
     CHECK(refused->fault == Fault::usage);
     CHECK(refused->snapshots.empty());
 }
+
+}  // namespace locus::test::test_training_look

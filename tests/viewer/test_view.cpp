@@ -7,7 +7,7 @@
 #include "tests/viewer/read_picture.h"
 #include "tests/viewer/run_view.h"
 
-using namespace locus::test;
+namespace locus::test::test_view {
 
 namespace {
 
@@ -90,9 +90,8 @@ TEST_CASE("view: every page becomes a picture, in both themes", "[viewer][cli]")
         return;
     }
     const TemporaryFolder folder;
-    for (const std::string page :
-         {"start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare",
-          "training"})
+    for (const std::string page : {"start", "positions", "attention", "decoder", "rope", "transformer-xl",
+                                   "permutation", "text", "compare", "training"})
         for (const std::string theme : {"dark", "light"}) {
             const fs::path picture = folder / (page + "_" + theme + ".png");
             const Outcome outcome =
@@ -157,3 +156,5 @@ TEST_CASE("view: a selection outside the model or the text is refused and leaves
         CHECK(listing(folder.path()).empty());
     }
 }
+
+}  // namespace locus::test::test_view

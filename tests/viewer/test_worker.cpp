@@ -1,4 +1,4 @@
-#include "viewer/worker.h"
+#include "viewer/data/worker.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-using namespace locus;
+namespace locus::test::test_worker {
 
 namespace {
 
@@ -89,7 +89,7 @@ TEST_CASE("worker: long work is told when its window closes", "[viewer]") {
     std::atomic<bool> started = false, told = false;
     {
         Worker<int, int> worker(
-            [&](const int&, const StopAsked& stop) -> std::shared_ptr<const int> {
+            [&](const int&, const CancelToken& stop) -> std::shared_ptr<const int> {
                 started = true;
                 eventually([&] { return told = stop(); });
                 return nullptr;
@@ -107,7 +107,7 @@ TEST_CASE("worker: short work is finished and shown although a newer request wai
     std::atomic<int> started = 0;
     const auto start = Clock::now();
     Worker<int, int> worker(
-        [&](const int& request, const StopAsked& stop) {
+        [&](const int& request, const CancelToken& stop) {
             ++started;
             while (!open) std::this_thread::yield();
             if (request == 1) {
@@ -157,3 +157,5 @@ TEST_CASE("worker: what waits is cancelled with what is worked on", "[viewer]") 
     worker.cancel();
     CHECK(worker.take() == nullptr);
 }
+
+}  // namespace locus::test::test_worker

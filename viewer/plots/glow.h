@@ -2,7 +2,7 @@
 // Changed cells light up over a matrix and fade.
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/matrix_view.h"
-#include "viewer/ui.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "viewer/plots/heatmap_tiles.h"
-#include "viewer/state.h"
-#include "viewer/ui.h"
-#include "viewer/window.h"
+#include "viewer/state/state.h"
+#include "viewer/ui/ui.h"
+#include "viewer/ui/window.h"
 
 namespace locus {
 

@@ -5,8 +5,8 @@
 
 #include "viewer/plots/matrix_view.h"
 #include "viewer/plots/pyramid.h"
-#include "viewer/ui.h"
-#include "viewer/window.h"
+#include "viewer/ui/ui.h"
+#include "viewer/ui/window.h"
 
 namespace locus {
 

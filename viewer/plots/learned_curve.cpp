@@ -4,8 +4,8 @@
 
 namespace locus {
 
-Matrix<float> distance_products(const ConstView<float>& contents, const ConstView<float>& table, const BucketLine& line,
-                                Index reach) {
+Matrix<float> distance_products(const ConstView<float>& contents, const ConstView<float>& table,
+                                const RelativeBuckets& line, Index reach) {
     LOCUS_CHECK(contents.cols() == table.cols(), "vectors have " + std::to_string(contents.cols()) +
                                                      " channels, the relative table " + std::to_string(table.cols()) +
                                                      ", expected the same number");

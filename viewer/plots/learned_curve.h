@@ -11,8 +11,8 @@ namespace locus {
 /// With q and k_r that is q_t . k_r[delta(d)], with k and q_r it is k_t . q_r[delta(d)]: what the pair would add to the
 /// score, whether the sentence has such a pair or not.
 /// Throws Error(usage) if the shapes or the line's offsets do not reach so far.
-Matrix<float> distance_products(const ConstView<float>& contents, const ConstView<float>& table, const BucketLine& line,
-                                Index reach);
+Matrix<float> distance_products(const ConstView<float>& contents, const ConstView<float>& table,
+                                const RelativeBuckets& line, Index reach);
 
 /// The mean over rows, in double: [cols].  NaN without rows.
 std::vector<double> mean_of_rows(const ConstView<float>& values);

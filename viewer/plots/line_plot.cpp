@@ -6,7 +6,7 @@
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/ticks.h"
 #include "viewer/plots/tooltip_place.h"
-#include "viewer/strokes.h"
+#include "viewer/ui/line_styles.h"
 
 namespace locus {
 

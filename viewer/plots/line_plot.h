@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/ui.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 

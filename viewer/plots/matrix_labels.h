@@ -2,9 +2,9 @@
 // Tokens beside the rows and over the columns of a matrix.
 #include <vector>
 
-#include "viewer/session.h"
-#include "viewer/state.h"
-#include "viewer/ui.h"
+#include "viewer/data/session.h"
+#include "viewer/state/state.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 

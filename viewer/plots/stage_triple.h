@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "viewer/check_report.h"
-#include "viewer/comparison.h"
-#include "viewer/named_matrix.h"
+#include "viewer/data/check_report.h"
+#include "viewer/data/comparison.h"
+#include "viewer/data/named_matrix.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <memory>
 
-#include "cuda/timed_problem.h"
+#include "cuda/fused/timed_problem.h"
 #include "tests/bench/cuda/against_encoder.h"
 #include "tests/bench/cuda/against_peers.h"
 #include "tests/bench/cuda/against_ratios.h"
@@ -108,7 +108,7 @@ ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision preci
         ways[0].row["how"] = ours->how();
         ways[0].call = [&] { return ours->call(); };
     } catch (const Error& error) {
-        ways[0].refuse(error.what());
+        ways[0].throw_unreadable(error.what());
     }
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
         const bool positions = kPeers[n] != kWithoutPositions;

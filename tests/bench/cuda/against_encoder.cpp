@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "core/models/deberta_blocks.h"
-#include "cuda/deberta_blocks.h"
+#include "core/fast/encoder.h"
+#include "cuda/encoder/encoder.h"
 #include "tests/bench/cuda/against_ratios.h"
 #include "tests/bench/cuda/encoder_problem.h"
 #include "tests/temporary_folder.h"
@@ -25,9 +25,9 @@ struct OurWay {
 std::vector<OurWay> ways_on_device(const EncoderProblem& problem) {
     std::vector<OurWay> ways;
     for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas}) {
-        std::shared_ptr<cuda::DebertaBlocks<cuda::Bfloat16>> encoder;
+        std::shared_ptr<cuda::FastEncoder<cuda::Bfloat16>> encoder;
         try {
-            encoder = std::make_shared<cuda::DebertaBlocks<cuda::Bfloat16>>(problem.config(), problem.weights(), by);
+            encoder = std::make_shared<cuda::FastEncoder<cuda::Bfloat16>>(problem.config(), problem.weights(), by);
         } catch (const Error&) {
             if (by == cuda::ProductsBy::own) throw;
             continue;  // the table of encoders says why
@@ -41,11 +41,11 @@ std::vector<OurWay> ways_on_device(const EncoderProblem& problem) {
 }
 
 std::vector<OurWay> ways_on_processor(const EncoderProblem& problem) {
-    const auto encoder = std::make_shared<DebertaBlocks<float>>(problem.config(), problem.weights());
+    const auto encoder = std::make_shared<FastEncoder<float>>(problem.config(), problem.weights());
     const auto rows = std::make_shared<Tensor<float>>();
     const auto call = [encoder, rows, &problem] {
         const double start = now();
-        Workers alone(1);
+        ThreadPool alone(1);
         *rows = encoder->last_output(problem.input(), EncoderProblem::options(), alone);
         return (now() - start) * 1e3;
     };
@@ -82,7 +82,7 @@ TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample,
             if (!best.call || ms < least) best = one, least = ms;
         });
     if (!best.call) {
-        way.refuse(why);
+        way.throw_unreadable(why);
         return way;
     }
     best.call();

@@ -8,7 +8,7 @@
 
 #include "core/attention/disentangled_backward.h"
 #include "core/attention/softmax.h"
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 
 namespace locus::bench {
 
@@ -70,10 +70,10 @@ AgainstProblem::AgainstProblem(const AgainstShape& shape, cuda::FusedPrecision p
     input_.scale = static_cast<float>(1 / std::sqrt(3.0 * shape.width));
 }
 
-BucketLine AgainstProblem::line(Index tokens) const {
+RelativeBuckets AgainstProblem::line(Index tokens) const {
     return shape_.max_position > 0
-               ? BucketLine::logarithmic(tokens, tokens, shape_.span, shape_.max_position, OffsetClamp::hf)
-               : BucketLine::clamped(tokens, tokens, shape_.span);
+               ? RelativeBuckets::logarithmic(tokens, tokens, shape_.span, shape_.max_position, OffsetClamp::hf)
+               : RelativeBuckets::clamped(tokens, tokens, shape_.span);
 }
 
 std::map<std::string, std::uint32_t> AgainstProblem::write(const std::filesystem::path& folder) const {
@@ -107,7 +107,7 @@ HeadRows<Scalar> AgainstProblem::head(Index h, bool positions) const {
         head.k = rows(input_.k);
         head.v = rows(input_.v);
         head.divisor = score_divisor<Scalar>(3, shape_.width);
-        const BucketLine pairs = line(length);
+        const RelativeBuckets pairs = line(length);
         Matrix<Scalar> scores = content_to_content<Scalar>(head.q, head.k);
         if (positions) {
             head.k_r = input_.k_r.matrix(h).template cast<Scalar>();

@@ -4,10 +4,10 @@
 #include <fstream>
 #include <thread>
 
+#include "core/fast/encoder.h"
 #include "core/io/write_safetensors.h"
-#include "core/models/deberta_blocks.h"
 #include "core/philox.h"
-#include "cuda/short_float.h"
+#include "cuda/fused/half_types.h"
 
 namespace locus::bench {
 
@@ -78,7 +78,7 @@ EncoderProblem::EncoderProblem(int batch, int tokens, const ordered_json& change
 
 std::map<std::string, std::uint32_t> EncoderProblem::write(const std::filesystem::path& folder) const {
     std::map<std::string, std::uint32_t> sums;
-    write_whole_file(folder / "model.safetensors", [&](const ByteSink& sink) {
+    write_atomic_file(folder / "model.safetensors", [&](const ByteSink& sink) {
         std::vector<TensorHeading> headings;
         for (const std::string& name : weights_->names()) headings.push_back({name, *weights_->shape(name)});
         write_safetensors_header(sink, headings, {});
@@ -88,7 +88,7 @@ std::map<std::string, std::uint32_t> EncoderProblem::write(const std::filesystem
             sums[tensor.name] = crc32(values.data(), tensor.bytes());
         }
     });
-    write_whole_file(folder / "ids", [&](const ByteSink& sink) {
+    write_atomic_file(folder / "ids", [&](const ByteSink& sink) {
         const auto bytes = static_cast<std::size_t>(input_.tokens.size()) * sizeof(std::int64_t);
         sink(input_.tokens.data(), bytes);
         sums["ids"] = crc32(input_.tokens.data(), bytes);
@@ -101,8 +101,8 @@ HeadRows<double> EncoderProblem::truth(Index sample) const {
     ModelInput one;
     one.tokens = IndexTensor({1, tokens});
     std::copy_n(input_.tokens.data() + sample * tokens, tokens, one.tokens.data());
-    Workers workers(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)));
-    const Tensor<double> rows = DebertaBlocks<double>(config_, weights_).last_output(one, options(), workers);
+    ThreadPool pool(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 64u)));
+    const Tensor<double> rows = FastEncoder<double>(config_, weights_).last_output(one, options(), pool);
     return {{"hidden", {rows.data(), rows.data() + rows.size()}}};
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <iostream>
 
-#include "cuda/deberta_blocks.h"
+#include "cuda/encoder/encoder.h"
 #include "tests/bench/cuda/columns.h"
 #include "tests/bench/cuda/encoder_problem.h"
 
@@ -35,7 +35,7 @@ ordered_json measure_encoder(const EncoderProblem& problem, const char* precisio
                         {"products", cuda::name_of(by)},
                         {"goal", ">= 1.5x the best peer"}};
     try {
-        cuda::DebertaBlocks<Scalar> encoder(problem.config(), problem.weights(), by);
+        cuda::FastEncoder<Scalar> encoder(problem.config(), problem.weights(), by);
         encoder.prepare(problem.input(), EncoderProblem::options());
         row["products"] = encoder.products();
         row["plain"] = measured([&] { return encoder.run(); });

@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "cuda/fused_timing.h"
-#include "cuda/roofline.h"
+#include "cuda/fused/fused_timing.h"
+#include "cuda/fused/roofline.h"
 #include "tests/bench/cuda/columns.h"
 
 namespace locus::bench {
@@ -36,10 +36,10 @@ ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, c
         row["choice"] = timed.choice;
         row["extra_bytes"] = timed.extra_bytes;
         if (knows_ceilings && precision != "f32") {
-            const BucketLine line = shape.max_position > 0
-                                        ? BucketLine::logarithmic(shape.tokens, shape.tokens, shape.buckets,
-                                                                  shape.max_position, OffsetClamp::official)
-                                        : BucketLine::clamped(shape.tokens, shape.tokens, shape.buckets);
+            const RelativeBuckets line = shape.max_position > 0
+                                             ? RelativeBuckets::logarithmic(shape.tokens, shape.tokens, shape.buckets,
+                                                                            shape.max_position, OffsetClamp::official)
+                                             : RelativeBuckets::clamped(shape.tokens, shape.tokens, shape.buckets);
             const auto work = forward ? cuda::forward_work : cuda::backward_work;
             row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
             row["share_of_floor"] = row["floor_ms"].get<double>() / timed.milliseconds;

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <random>
 
-#include "cuda/fused_timing.h"
-#include "cuda/ladder/rungs.h"
+#include "cuda/fused/fused_timing.h"
+#include "cuda/ladder/kernel_versions.h"
 #include "tests/bench/cuda/columns.h"
 
 namespace locus::bench {
@@ -17,7 +17,7 @@ namespace {
 ordered_json measure_at(int tokens) {
     constexpr Index kHeads = 12, kWidth = 64;
     std::cerr << "ladder, T " << tokens << std::endl;
-    const BucketLine line = BucketLine::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
+    const RelativeBuckets line = RelativeBuckets::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
     cuda::FusedInput input;
     std::mt19937 generator(1);  // zeros would cost less power, and so less time
     std::normal_distribution<float> normal;
@@ -33,7 +33,7 @@ ordered_json measure_at(int tokens) {
     for (const cuda::NamedRung& named : cuda::kLadder) {
         try {
             row[named.name] =
-                named.rung == cuda::Rung::fused
+                named.rung == cuda::KernelVersion::fused
                     ? cuda::time_fused_forward({1, kHeads, tokens, kWidth, 256, 512}, cuda::FusedPrecision::f32)
                           .milliseconds
                     : cuda::time_rung(named.rung, input, line);

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "core/cli/program.h"
-#include "core/io/whole_file.h"
-#include "cuda/fused_timing.h"
+#include "core/io/atomic_file.h"
+#include "cuda/fused/fused_timing.h"
 #include "cuda/runtime.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/captured.h"
@@ -136,7 +136,7 @@ int run(const Options& options) {
     const ordered_json all = report(options);
     if (!options.report.empty()) {
         const std::string text = all.dump(1) + "\n";
-        write_whole_file(options.report, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+        write_atomic_file(options.report, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
     }
     if (options.json) {
         std::cout << all.dump(1) << '\n';

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/compare.h"
-#include "tests/conformance/diagnosis.h"
-#include "tests/conformance/toy/slips.h"
+#include "core/conformance/diagnosis/diagnosis.h"
+#include "tests/conformance/toy/injected_mistakes.h"
 
 namespace locus::conformance::toy {
 

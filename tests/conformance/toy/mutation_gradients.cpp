@@ -1,6 +1,6 @@
 #include "tests/conformance/toy/mutation_gradients.h"
 
-#include "tests/conformance/kit_case.h"
+#include "core/conformance/kit/kit_case.h"
 #include "tests/conformance/toy/toy_gradients.h"
 
 namespace locus::conformance::toy {

@@ -1,6 +1,6 @@
 #pragma once
 // A slip of a backward pass, made on every recorded gradient case, compared and diagnosed.
-#include "tests/conformance/kit_content.h"
+#include "core/conformance/kit/kit_content.h"
 #include "tests/conformance/toy/mutation.h"
 
 namespace locus::conformance::toy {

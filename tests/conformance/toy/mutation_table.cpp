@@ -4,13 +4,13 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "tests/conformance/run_program.h"
+#include "tests/run_program.h"
 
 namespace locus::conformance::toy {
 
 namespace {
 
-const std::string kPage = std::string(LOCUS_SOURCE_DIR) + "/tests/conformance/README.md";
+const std::string kPage = std::string(LOCUS_SOURCE_DIR) + "/core/conformance/README.md";
 
 PrintedTable read_table() {
     const std::string text = test::read_file(kPage);

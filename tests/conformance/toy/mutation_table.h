@@ -1,5 +1,5 @@
 #pragma once
-// The table of tests/conformance/README.md: mistake, who made it, what caught it, whether it was named.
+// The table of core/conformance/README.md: mistake, who made it, what caught it, whether it was named.
 #include <string>
 #include <vector>
 

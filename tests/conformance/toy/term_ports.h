@@ -1,6 +1,6 @@
 #pragma once
 // Toy ports of single terms, in plain loops, for cases that Locus made up itself; and the mistakes they make.
-#include "tests/conformance/kit_case.h"
+#include "core/conformance/kit/kit_case.h"
 #include "tests/conformance/toy/array.h"
 #include "tests/conformance/toy/toy_port.h"
 

@@ -1,0 +1,170 @@
+// locus kit: cases for a port in any language, and the judgement of what it computed.
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "core/cli/program.h"
+#include "core/conformance/kit/kit_check.h"
+#include "core/conformance/kit/kit_export.h"
+#include "core/conformance/kit/kit_mistake.h"
+#include "core/conformance/kit/kit_rehearse.h"
+#include "core/conformance/kit/kit_stream.h"
+#include "core/conformance/report/report_printers.h"
+#include "core/io/atomic_file.h"
+
+namespace {
+
+using namespace locus;
+using namespace locus::conformance;
+namespace fs = std::filesystem;
+
+struct Arguments {
+    std::string folder, kit, dumps, mistake, command, family, dialect, waivers, junit, html;
+    double timeout = kPatience;
+    bool json = false;
+};
+
+void write_text(const std::string& file, const std::string& text) {
+    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+}
+
+int run_export(const std::string& folder) {
+    const ExportSummary summary = export_kit(folder, LOCUS_SOURCE_DIR);
+    std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
+              << " kB; README.md says what to do with them\n";
+    return 0;
+}
+
+int run_rehearsal(const Arguments& arguments) {
+    const Rehearsal done = rehearse(open_kit(arguments.kit), MistakeChoice::parse(arguments.mistake), arguments.dumps);
+    std::cout << arguments.dumps << ": mistake " << done.number << "." << done.way << " changes " << done.wrong.size()
+              << " cases" << (done.wrong.empty() ? "" : ", the first is " + done.wrong.front()) << '\n';
+    return 0;
+}
+
+DumpOf dumps_of(const Arguments& arguments) {
+    if (!arguments.command.empty())
+        return [&arguments](const KitCase& one) -> std::optional<Dump> {
+            Dump dump = run_port(arguments.command, one.folder, arguments.timeout);
+            if (dump.trace.stages().empty()) return std::nullopt;
+            return dump;
+        };
+    const fs::path dumps = arguments.dumps;
+    if (!fs::is_directory(dumps))
+        throw Error(Fault::unreadable, dumps.string() + ": no such folder, expected one with dumps");
+    return [dumps](const KitCase& one) { return read_dump(dumps, one.id); };
+}
+
+int run_check(const CLI::App& app, const Arguments& arguments) {
+    LOCUS_CHECK(arguments.dumps.empty() != arguments.command.empty(),
+                "expected either a folder with dumps or --run PROGRAM");
+    LOCUS_CHECK(arguments.timeout >= 0.001 && arguments.timeout <= 86400,
+                "--timeout is " + cli::number(arguments.timeout) + ", expected 0.001 to 86400 seconds");
+    CheckOptions options;
+    options.family = arguments.family;
+    if (!arguments.dialect.empty()) options.dialect = parse_dialect(arguments.dialect);
+    if (!arguments.waivers.empty()) options.waivers = read_waivers(arguments.waivers);
+    options.today = today();
+    options.candidate = arguments.command.empty() ? arguments.dumps : arguments.command;
+    const Kit kit = open_kit(arguments.kit);
+    CheckResult result = check_kit(kit, dumps_of(arguments), options);
+    if (!arguments.dumps.empty())
+        for (std::string& sentence : strange_dumps(arguments.dumps, kit))
+            result.report.errors.push_back(std::move(sentence));
+    if (!arguments.junit.empty()) write_text(arguments.junit, report_junit(result.report));
+    if (!arguments.html.empty()) write_text(arguments.html, report_html(result.report));
+    const char* no = std::getenv("NO_COLOR");  // counts when it holds anything
+    const bool colour = ::isatty(STDOUT_FILENO) && !(no && *no);
+    std::cout << (arguments.json ? report_json(result.report) : report_text(result.report, colour));
+    if (result.refusal) {
+        cli::say(app, result.refusal->what());
+        return result.refusal->exit_status();
+    }
+    return result.report.pass() ? 0 : 1;
+}
+
+void add_mistake(CLI::App& app, MistakeRequest& request) {
+    app.add_option("mistake", request.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+        ->check(cli::not_empty());
+    app.add_option("--model", request.input.model, "model folder, or the name of a built-in one")
+        ->check(cli::not_empty())
+        ->required();
+    app.add_option("--text", request.input.texts, "one or several texts")->allow_extra_args(false);
+    app.add_option("--tokens", request.input.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
+    app.add_option("--mask", request.input.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
+    app.add_option("--input", request.input.input_file, "a safetensors file, as in locus trace --input")
+        ->check(cli::not_empty());
+    app.add_option("--segment", request.input.segment,
+                   "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--stages", request.stages, "globs separated by commas; all stages if absent")
+        ->check(cli::not_empty());
+    app.add_option("--precision", request.precision, "of the dump: f32 or f64")->capture_default_str();
+    app.add_option("--dialect", request.dialect, "of everything but the mistake: reference, official, hf or paper")
+        ->capture_default_str();
+    app.add_option("--out", request.out, "write the dump to this safetensors file")->check(cli::not_empty());
+    app.add_flag("--list", request.list, "list what every mistake changes first with this model and input");
+    app.add_flag("--json", request.json, "print JSON");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Cases for a port of DeBERTa, RoFormer, Transformer-XL or XLNet, and the judgement of what it computed.\n"
+        "  locus kit export my-kit/\n"
+        "  locus kit check my-kit/ dumps/ --family deberta\n"
+        "  locus kit check my-kit/ --run \"python3 my_port.py\"\n"
+        "  locus kit mistake 7 --model tiny-v3 --text \"tom went to the bakery\" --out wrong.safetensors\n"
+        "A dump holds any of the stages of a case: dumps/<id>.safetensors, dumps/<id>/dump.safetensors or\n"
+        "dumps/<id>/<stage>.npy; a program writes frames name\\0dtype\\0shape\\0values.  What is not there is not "
+        "reported,\n"
+        "never wrong.\n"
+        "Exit status: 0 all right, 1 something is wrong, 2 wrong usage, 3 unreadable, 4 unsupported.",
+        "locus kit");
+    app.require_subcommand(1);
+    Arguments arguments;
+    CLI::App* exporting =
+        app.add_subcommand("export", "writes the cases, their references and a README into a new folder");
+    exporting->add_option("folder", arguments.folder, "a new or empty folder")->required()->check(cli::not_empty());
+    CLI::App* checking =
+        app.add_subcommand("check", "finds the first wrong stage of every case, and the mistake behind it");
+    checking->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
+    checking->add_option("dumps", arguments.dumps, "what the port computed")->check(cli::not_empty());
+    checking
+        ->add_option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
+        ->check(cli::not_empty());
+    checking->add_option("--timeout", arguments.timeout, "with --run: how many seconds one case may take")
+        ->type_name("SECONDS")
+        ->capture_default_str();
+    checking->add_option("--family", arguments.family, "deberta, roformer, transfo-xl or xlnet alone")
+        ->check(cli::not_empty());
+    checking
+        ->add_option("--dialect", arguments.dialect,
+                     "what the port follows: hf, official, paper or reference; as recorded if absent")
+        ->check(cli::not_empty());
+    checking->add_option("--waivers", arguments.waivers, "JSON list of {id, stage, reason, expires}")
+        ->check(cli::not_empty());
+    checking->add_option("--junit", arguments.junit, "also write this JUnit file")->check(cli::not_empty());
+    checking->add_option("--html", arguments.html, "also write this page")->check(cli::not_empty());
+    checking->add_flag("--json", arguments.json, "print JSON");
+    CLI::App* rehearsing =
+        app.add_subcommand("rehearse", "writes the dumps of a port that has everything right but one mistake");
+    rehearsing->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
+    rehearsing->add_option("dumps", arguments.dumps, "a new or empty folder")->required()->check(cli::not_empty());
+    rehearsing->add_option("--mistake", arguments.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+        ->required()
+        ->check(cli::not_empty());
+    MistakeRequest mistake;
+    CLI::App* making = app.add_subcommand("mistake", "what a port that makes a mistake of the catalogue would dump");
+    add_mistake(*making, mistake);
+    return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+        for (std::string& text : mistake.input.texts) text = cli::readable_text(app, text);
+        if (*making) std::cout << run_mistake(mistake);
+        if (*making) return 0;
+        if (*rehearsing) return run_rehearsal(arguments);
+        return *exporting ? run_export(arguments.folder) : run_check(app, arguments);
+    });
+}

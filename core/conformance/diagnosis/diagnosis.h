@@ -1,0 +1,40 @@
+#pragma once
+// Which mistake explains the first wrong stage?
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/compare.h"
+#include "core/conformance/mistakes/mistake.h"
+
+namespace locus::conformance {
+
+/// A hypothesis and what is left of the candidate when it is taken away.
+struct Explanation {
+    int mistake = 0;  // 0: the right formula
+    std::string how;
+    double residual = 0;    // max |candidate - hypothesis| over max |hypothesis|
+    double allowed = 0;     // what rounding explains of it
+    bool is_bound = false;  // it was given up early: it leaves at least that much
+    bool fits() const { return residual <= allowed; }
+};
+
+struct Diagnosis {
+    std::optional<Explanation> named;  // exactly one mistake fits, and the next is far away
+    std::vector<int> equivalent;       // other mistakes that make the very same numbers here
+    std::optional<Explanation> runner_up;
+    std::vector<Explanation> judged;  // every hypothesis that could be computed, best first
+    std::string pattern;              // what the difference looks like; one sentence, also where a name was found
+};
+
+/// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
+/// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
+/// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and
+/// 10 times what rounding allows.
+Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
+
+/// The shape of a difference: constant factor, constant per row, transposed, reversed, other heads, only far pairs,
+/// only padded rows, only single cells; "no pattern found" if none of them holds.
+std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict);
+
+}  // namespace locus::conformance

@@ -1,0 +1,257 @@
+#include "core/conformance/diagnosis/mistaken_pass.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "core/compare.h"
+#include "core/conformance/kit/kit_depends.h"
+
+namespace locus::conformance {
+
+namespace {
+
+Stage with_values(Stage stage, const Tensor<double>& values) {
+    if (std::holds_alternative<IndexTensor>(stage.values)) {
+        IndexTensor whole(values.shape());
+        for (Index n = 0; n < values.size(); ++n) whole[n] = static_cast<std::int64_t>(values[n]);
+        stage.values = std::move(whole);
+    } else {
+        stage.values = values;
+    }
+    return stage;
+}
+
+/// How many values are farther from the right ones than rounding explains; all of them where the shape is another.
+ChangedStage change_of(const Trace& right, const Stage& stage, const Tensor<double>& values) {
+    ChangedStage change{stage.name, 0, values.size()};
+    if (values.shape() != stage.shape()) {
+        change.wrong = values.size();
+        return change;
+    }
+    double size = 0;
+    for (Index n = 0; n < values.size(); ++n)
+        if (std::isfinite(stage.at(n))) size = std::max(size, std::abs(stage.at(n)));
+    const Tolerance rounding = derived_tolerance(right, stage, stage);
+    const double allowed = rounding.absolute + rounding.relative * size;
+    for (Index n = 0; n < values.size(); ++n) {
+        const bool both = std::isnan(values[n]) && std::isnan(stage.at(n));
+        change.wrong += !both && !(std::abs(values[n] - stage.at(n)) <= allowed) && values[n] != stage.at(n);
+    }
+    return change;
+}
+
+/// Formulas by which the dialect of the right pass differs from the right ones; they stand behind those of a mistake.
+std::vector<Formula> formulas_of_dialect(const RightPass& right) {
+    if (!right.model || right.model->family != Family::deberta || right.dialect != Dialect::paper) return {};
+    return mistake_of(1).variants.front().formulas;  // the paper's p2c is the code's first mistake
+}
+
+/// The stages so that each comes after all that it may be made of.  A memory that is handed on may follow from its
+/// whole segment where a mistake is made, and nobody in that segment reads it.
+std::vector<const Stage*> in_order_of_need(const Trace& trace) {
+    std::vector<const Stage*> order;
+    std::vector<const Stage*> memories;
+    std::string segment;
+    const auto hand_on = [&] {
+        order.insert(order.end(), memories.begin(), memories.end());
+        memories.clear();
+    };
+    for (const Stage& stage : trace.stages()) {
+        const std::string own = stage.name.starts_with("segment.") ? stage.name.substr(0, stage.name.find('.', 8)) : "";
+        if (own != segment) hand_on();
+        segment = own;
+        (scope_and_stem(stage.name).second == "memory" ? memories : order).push_back(&stage);
+    }
+    hand_on();
+    return order;
+}
+
+/// The stages of `made` in the order of another trace.
+Trace in_order_of(const Trace& like, const Trace& made) {
+    Trace trace;
+    for (const Stage& stage : like.stages())
+        if (const Stage* found = made.find(stage.name)) trace.add(*found);
+    return trace;
+}
+
+/// Goes through the stages of the right pass.
+class Port {
+public:
+    Port(const RightPass& right, const Variant& variant, bool keeps) : right_(right), keeps_(keeps) {
+        formulas_ = variant.formulas;
+        for (const std::string& name : names_)
+            for (const Formula& formula : variant.formulas)
+                if (scope_and_stem(name).second == formula.stem) applied_[formula.stem] = false;
+        for (Formula& formula : formulas_of_dialect(right)) formulas_.push_back(std::move(formula));
+        evidence_.model = right.model;
+        evidence_.segments = right.segments;
+        evidence_.dialect = right.dialect;
+        evidence_.family = right.family;
+        evidence_.formulas = right.formulas;
+    }
+    Port(const Port&) = delete;
+
+    void take(const Stage& stage) {
+        if (right_.given.count(stage.name)) return keep(stage);
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        Replay& replay = replay_of(scope);
+        const bool touched = replay.touches(stem);
+        if (!touched && pass.changed.empty()) return keep(stage);
+        if (follows_from_left_out(stage.name)) return pass.left_out.push_back(stage.name);
+        const auto wrong = applied_.find(stem);
+        try {
+            add(stage, touched ? replay(stem) : replay.computed(stem));
+            applied_any_ = applied_any_ || touched;
+            if (wrong != applied_.end()) wrong->second = true;
+        } catch (const NotEnough& lacking) {
+            if (why_not_.empty()) why_not_ = lacking.what;
+            go_on(stage);
+        } catch (const Error&) {  // the port stops here: shapes do not fit, or an index leaves its table
+            if (why_not_.empty()) why_not_ = "other shapes than this input has";
+            if (pass.changed.empty())
+                keep(stage);
+            else
+                pass.left_out.push_back(stage.name);
+        }
+    }
+    /// True once every wrong formula of a stage that this model has was applied somewhere.
+    bool applied_all() const {
+        return std::all_of(applied_.begin(), applied_.end(), [](const auto& each) { return each.second; });
+    }
+    /// Throws NotEnough where a wrong formula could be applied nowhere: half a mistake is another one.
+    void require_applied() const {
+        if (!applied_any_ || !applied_all())
+            throw NotEnough{why_not_.empty() ? "a stage that this model does not have" : why_not_};
+    }
+
+    MistakenPass pass;
+
+private:
+    void keep(const Stage& stage) {
+        if (keeps_) pass.trace.add(stage);
+    }
+    void add(const Stage& stage, const Tensor<double>& values) {
+        const ChangedStage change = change_of(right_.trace, stage, values);
+        if (change.wrong == 0) return keep(stage);
+        pass.changed.push_back(change);
+        pass.trace.add(with_values(stage, values));
+    }
+    /// A mistake that does not speak of this place, as one of the mask decoder in the encoder, leaves it right: what
+    /// was wrong before goes on through the right formulas.
+    void go_on(const Stage& stage) {
+        if (pass.changed.empty()) return keep(stage);
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        try {
+            return add(stage, Replay(evidence_, scope, formulas_of_dialect(right_)).computed(stem));
+        } catch (const NotEnough&) {
+        } catch (const Error&) {
+        }
+        if (depends_of(stage.name, names_).empty()) return keep(stage);  // an input, such as mlm.positions
+        pass.left_out.push_back(stage.name);
+    }
+    bool follows_from_left_out(const std::string& name) const {
+        if (pass.left_out.empty()) return false;
+        const std::vector<std::string> sources = depends_of(name, names_);
+        return std::any_of(sources.begin(), sources.end(), [&](const std::string& source) {
+            return std::find(pass.left_out.begin(), pass.left_out.end(), source) != pass.left_out.end();
+        });
+    }
+    /// One for all stages of a scope, so that nothing is computed twice.
+    Replay& replay_of(const std::string& scope) {
+        const auto known = replays_.find(scope);
+        return known != replays_.end() ? known->second
+                                       : replays_.emplace(scope, Replay(evidence_, scope, formulas_)).first->second;
+    }
+
+    const RightPass& right_;
+    const bool keeps_;  // also the stages that stay as they are
+    std::vector<Formula> formulas_;
+    std::vector<std::string> names_ = right_.trace.names();
+    Evidence evidence_{right_.trace, pass.trace, nullptr, {}};
+    std::map<std::string, Replay> replays_;
+    std::map<std::string, bool> applied_;  // wrong formulas of stages that this model has, by stem
+    bool applied_any_ = false;             // or of what leads to such a stage
+    std::string why_not_;
+};
+
+std::string families_in_words(const Mistake& mistake) {
+    std::string words;
+    for (const Family family : mistake.families) words += (words.empty() ? "" : ", ") + std::string(to_string(family));
+    return words;
+}
+
+[[noreturn]] void refuse_mistake(const std::string& title, const std::string& needs) {
+    throw Error(Fault::unsupported, title + " cannot be made with this model and input: it needs " + needs);
+}
+
+}  // namespace
+
+RightPass RightPass::of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect) {
+    RightPass right{std::move(model), std::move(segments), dialect, {}};
+    right.trace = open_model<double>(right.model->config_json, right.model->location, right.model->source)
+                      ->forward(right.segments, dialect);
+    return right;
+}
+
+MistakeChoice MistakeChoice::parse(const std::string& text) {
+    MistakeChoice choice;
+    const char* end = text.data() + text.size();
+    const auto number = std::from_chars(text.data(), end, choice.number);
+    bool good = number.ec == std::errc{} && choice.number > 0;
+    if (good && number.ptr != end) {
+        const auto way = std::from_chars(number.ptr + 1, end, choice.way);
+        good = *number.ptr == '.' && way.ec == std::errc{} && way.ptr == end && choice.way > 0;
+    }
+    LOCUS_CHECK(good,
+                "the mistake is \"" + text + "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
+    return choice;
+}
+
+MistakenPass mistaken_pass(const RightPass& right, const Variant& variant) {
+    Port port(right, variant, true);
+    for (const Stage* stage : in_order_of_need(right.trace)) port.take(*stage);
+    port.require_applied();
+    port.pass.trace = in_order_of(right.trace, port.pass.trace);
+    return std::move(port.pass);
+}
+
+std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant) {
+    Port port(right, variant, false);
+    for (const Stage* stage : in_order_of_need(right.trace)) {
+        port.take(*stage);
+        if (!port.pass.changed.empty() && port.applied_all()) break;
+    }
+    port.require_applied();
+    if (port.pass.changed.size() > 1) port.pass.changed.resize(1);
+    return port.pass.changed;
+}
+
+const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice) {
+    const Mistake& mistake = mistake_of(choice.number);
+    const auto& families = mistake.families;
+    const std::string title = "mistake " + std::to_string(mistake.number);
+    LOCUS_CHECK(
+        std::find(families.begin(), families.end(), right.model->family) != families.end(),
+        title + " is one of " + families_in_words(mistake) + ", and this model is a " + to_string(right.model->family));
+    const auto ways = static_cast<int>(mistake.variants.size());
+    LOCUS_CHECK(choice.way <= ways, title + "." + std::to_string(choice.way) + " is not in the catalogue: " + title +
+                                        " is made in " + std::to_string(ways) + (ways == 1 ? " way" : " ways"));
+    const Variant* possible = nullptr;
+    std::string needs;
+    for (int way = 1; way <= ways; ++way) {
+        if (choice.way > 0 && way != choice.way) continue;
+        const Variant& variant = mistake.variants[static_cast<std::size_t>(way - 1)];
+        try {
+            if (!first_change(right, variant).empty()) return variant;
+            if (!possible) possible = &variant;
+        } catch (const NotEnough& lacking) {
+            if (needs.empty()) needs = lacking.what;
+        }
+    }
+    if (!possible) refuse_mistake(title, needs);
+    return *possible;
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,62 @@
+#pragma once
+// A whole forward pass of a port that makes one mistake of the catalogue: what its dump would hold.
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/conformance/mistakes/mistake.h"
+
+namespace locus::conformance {
+
+/// The right pass, in double, and everything that formulas may look at.
+struct RightPass {
+    std::shared_ptr<const ModelFolder> model;
+    std::vector<ModelInput> segments;
+    Dialect dialect = Dialect::reference;
+    Trace trace;
+    // Where there is no model:
+    std::optional<Family> family = std::nullopt;
+    const std::vector<Formula>* formulas = nullptr;  // the right ones, where no family has them
+    std::set<std::string> given = {};                // stages that the port is handed, and does not compute
+
+    /// Runs the model.  Throws what Model::forward throws.
+    static RightPass of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect);
+};
+
+/// What became of one stage where a mistake was made.
+struct ChangedStage {
+    std::string name;
+    Index wrong = 0, size = 0;  // values farther from the right ones than rounding explains, of all
+};
+
+struct MistakenPass {
+    Trace trace;                        // in double, in the order of the model
+    std::vector<ChangedStage> changed;  // the first one is where the mistake begins; empty: nothing changes here
+    std::vector<std::string> left_out;  // no formula says how they follow from what is wrong now
+};
+
+/// A wanted mistake: "7", or its second way, "7.2".
+struct MistakeChoice {
+    int number = 0;
+    int way = 0;  // from 1; 0: the first that changes something
+
+    /// Throws Error(usage) that names what was expected.
+    static MistakeChoice parse(const std::string& text);
+};
+
+/// The pass of a port that puts these formulas in place of the right ones, wherever they apply; what follows from them
+/// is computed anew, everything else is the right pass's own.
+/// Throws NotEnough where the formulas need what this model or input does not have.
+MistakenPass mistaken_pass(const RightPass& right, const Variant& variant);
+
+/// As mistaken_pass, but no further than the first stage that changes: what the list of mistakes asks.
+/// Empty where nothing changes.  Throws NotEnough.
+std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant);
+
+/// The way that a choice means.  Throws Error(usage) for an unknown number or way, and for a mistake of other families;
+/// Error(unsupported) where no way of it can be made with this model and input, with the reason.
+const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice);
+
+}  // namespace locus::conformance

@@ -1,0 +1,52 @@
+#pragma once
+// The two halves of a pattern: what was done to the values, and where they are wrong.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/conformance/diagnosis/diagnosis.h"
+
+namespace locus::conformance {
+
+/// A wrong stage beside the right one.  Axes are those of the stage table, e.g. {"B","H","Tq","Tk"}.
+struct Compared {
+    const Tensor<double>& right;
+    const Tensor<double>& found;
+    double allowed = 0;
+    std::vector<std::string> axes;
+
+    /// |found - right| is outside; so is NaN.
+    bool wrong(Index flat) const;
+    /// Every value_at(flat) is within what is allowed of found, times a factor where values were multiplied.
+    template <class ValueAt>
+    bool explained_by(ValueAt value_at, double factor = 1) const {
+        const double inside = allowed * std::max(1.0, std::abs(factor));
+        for (Index n = 0; n < found.size(); ++n)
+            if (!(std::abs(found[n] - value_at(n)) <= inside)) return false;
+        return true;
+    }
+    bool has_pairs() const;  // the last two axes are queries and keys
+    bool has_heads() const;
+    Index rank() const { return right.rank(); }
+    Index last() const { return right.extent(rank() - 1); }
+    Index before_last() const { return right.extent(rank() - 2); }
+    Index matrices() const { return right.size() / (last() * before_last()); }
+};
+
+/// "every value is 1.732051 times what it should be"; nothing where no rule of values holds everywhere.
+/// Constant factor, sign, constant offset, transposed, reversed axes, heads or channels in another order, a constant
+/// per row, a factor per head.
+std::optional<std::string> pattern_of_values(const Compared& compared);
+
+/// "only pairs with |i - j| >= 4 are wrong"; nothing where wrong cells lie anywhere.
+/// NaN and infinity, single cells, padding, far pairs, one side, tiles, samples and heads.
+std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input);
+
+/// 1.5 -> "1.5", 2 -> "2": six digits at most, no zeros behind.
+std::string short_number(double value);
+/// "0, 2, 3"; longer lists end with "...".
+std::string listed(const std::vector<Index>& numbers);
+
+}  // namespace locus::conformance

@@ -1,0 +1,58 @@
+#pragma once
+// The small steps of Transformer-XL's and XLNet's formulas, right and wrong.
+// Letters: M memory, T queries of the segment, P queries of a stream, K = M + T keys, R rows of positions.
+#include <functional>
+
+#include "core/attention/two_stream.h"
+#include "core/conformance/formulas/formulas.h"
+#include "core/models/relative_heads.h"
+#include "core/positions/sinusoidal.h"
+
+namespace locus::conformance {
+
+/// Sinusoids of these distances, width D -> [R,D].
+Tensor<double> sinusoids_of(const Replay& at, const std::vector<double>& distances, SinusoidLayout layout);
+
+/// q + bias of each head, [B,H,P,d] and [H,d].
+Tensor<double> biased(const Tensor<double>& q, const Tensor<double>& bias);
+
+/// The same rows read by another column: y[b,h,p,j] = raw[b,h,p, column(token, j)]; 0 where there is no such column and
+/// in rows of no token.  column sees the token of the row and the key.
+Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
+                          const std::function<Index(Index token, Index key)>& column);
+/// Hidden cells set to 0.
+Tensor<double> without_hidden(const Replay& at, Tensor<double> values);
+/// Rows of query_tokens -1 set to 0, in every head.
+Tensor<double> without_unused(const Replay& at, Tensor<double> values);
+
+/// Distance of row 0 of positions.r: K - 1 in Transformer-XL, K in XLNet.
+Index first_distance(const Replay& at);
+/// M + T.
+Index keys_of(const Replay& at);
+/// T.
+Index queries_of(const Replay& at);
+
+/// [memory_before; x], what keys and values are made of.
+Tensor<double> behind_memory_of(const Replay& at);
+/// Which rows of [memory_before; x] a segment keeps.
+enum class Kept { newest, oldest };
+/// What a segment hands on of [memory_before; rows].
+Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept = Kept::newest);
+
+/// XLNet's segment term: row `same` of seg_embed for pairs of one segment, the other row for the rest.
+Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory, Index same);
+/// What hides a key from the queries of sample b of an XLNet.
+TwoStreamHiding hiding_of(const Replay& at, Index b);
+/// Rows of the stream's queries out of masks [T,K], one per sample; unused targets see nothing -> [B,P,K].
+Tensor<double> visible_to_stream(const Replay& at, const std::function<Mask(Index b)>& mask);
+
+/// memory_before, memory, ac, bd_raw, bd, scores, probs, context: what both families share.
+std::vector<Formula> relative_formulas();
+
+/// -log softmax(logits)[label], one per label -> the shape of the labels.
+Tensor<double> losses_of(const Replay& at, const Tensor<double>& logits);
+
+/// One tensor for all samples: [P,K] of 0 and 1 -> [B,P,K].
+Tensor<double> as_visible(const std::vector<Mask>& masks);
+
+}  // namespace locus::conformance

@@ -1,0 +1,40 @@
+#pragma once
+// The small steps that formulas of DeBERTa outside attention are written in, right and wrong.
+#include "core/conformance/formulas/formulas.h"
+
+namespace locus::conformance {
+
+/// Word rows with type rows and, if asked for, absolute rows, projected to the model's width; no norm yet -> [B*T,D].
+/// Throws NotEnough where positions are asked for and there is no absolute table.
+Matrix<double> embedding_sum(const Replay& at, bool with_positions);
+/// Rows of hidden tokens set to 0; values [B,T,...].
+void hide_tokens(const Replay& at, Tensor<double>& values);
+
+/// True in layer 0 of a model with a convolution.
+bool convolves(const Replay& at);
+/// Throws NotEnough unless convolves.
+void need_convolution(const Replay& at);
+/// x [B,T,D] through the convolution, with its bias, no mask.
+Tensor<double> convolved(const Replay& at, const Tensor<double>& x);
+/// norm(base + addend), the norm of the convolution; no mask.
+Tensor<double> merged(const Replay& at, const Tensor<double>& base, const Tensor<double>& addend);
+
+/// What the masked-word head reads in whichever model has one; throws NotEnough elsewhere.
+const Tensor<double>& head_input(const Replay& at);
+/// The parts of that head.
+struct HeadParts {
+    Dense<double> dense;
+    Norm<double> norm;
+    RowVector<double> bias;
+    Activation activation = Activation::gelu;
+    double eps = 0;
+};
+HeadParts head_parts(const Replay& at);
+/// Logits of x [..,E] against the whole word table; bias [V] or empty.
+Tensor<double> word_scores(const Replay& at, const Tensor<double>& x, const RowVector<double>& bias);
+/// Rows of values [B,T,..] that the input asks for -> [N,..].
+Tensor<double> at_positions(const Replay& at, const Tensor<double>& values);
+/// -log softmax of the logits [B,T,V] at the labels of these tokens, sample by sample -> [N].
+Tensor<double> losses(const Replay& at, const Tensor<double>& logits, bool unlabelled_too);
+
+}  // namespace locus::conformance

@@ -1,0 +1,32 @@
+#pragma once
+// The weights of the layer that a replay stands in, whichever family it is of.
+#include "core/conformance/formulas/formulas.h"
+
+namespace locus::conformance {
+
+/// Query, key or value projection [H*d,D].  part: 0 q, 1 k, 2 v.
+Dense<double> projection_of(const Replay& at, int part);
+Index heads_of(const Replay& at);
+/// Joined heads -> D.
+Dense<double> attention_dense_of(const Replay& at);
+Norm<double> attention_norm_of(const Replay& at);
+Norm<double> ffn_norm_of(const Replay& at);
+/// D -> F.
+Dense<double> ffn_dense_of(const Replay& at);
+Activation activation_of(const Replay& at);
+double norm_eps_of(const Replay& at);
+/// True where the configuration puts the norms in front: Transformer-XL with pre_lnorm.
+bool norm_first(const Replay& at);
+
+/// dense(context) + residual, before any norm, and ffn + attention.
+Tensor<double> attention_sum(const Replay& at, const Tensor<double>& residual);
+Tensor<double> output_sum(const Replay& at);
+/// What stands in place of a layer's own output: the stage `output`, or `output_before_conv` where a convolution
+/// follows (DeBERTa, in every layer: its `output` is made from it).
+std::vector<Formula> output_by(std::function<Tensor<double>(const Replay&)> compute);
+
+/// (x - mean) / divisor(variance) * weight + bias per row; the variance is the mean of the squares.  Rows [N,D].
+Matrix<double> normed_by(const Matrix<double>& x, const Norm<double>& norm,
+                         const std::function<double(double variance)>& divisor);
+
+}  // namespace locus::conformance

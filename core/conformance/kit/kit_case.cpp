@@ -1,0 +1,159 @@
+#include "core/conformance/kit/kit_case.h"
+
+#include <algorithm>
+
+#include "core/cli/request.h"
+#include "core/conformance/kit/kit_sha256.h"
+#include "core/io/json_file.h"
+#include "core/io/mapped_file.h"
+#include "core/io/safetensors.h"
+#include "core/io/unreadable.h"
+
+namespace locus::conformance {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const fs::path& file) {
+    const MappedFile mapped(file);
+    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+}
+
+/// A field that must be there and of this kind.
+const Json& field(const Json& json, const char* name, Json::value_t kind, const fs::path& file) {
+    const auto found = json.find(name);
+    if (found == json.end() || found->type() != kind)
+        throw_unreadable(file, std::string("has no \"") + name + "\" of the expected kind");
+    return *found;
+}
+
+std::string text_field(const Json& json, const char* name, const fs::path& file) {
+    return field(json, name, Json::value_t::string, file).get<std::string>();
+}
+
+void check_file(const fs::path& root, const std::string& name, const Json& expected, const fs::path& kit_file) {
+    const fs::path relative = fs::path(name).lexically_normal();
+    if (name.empty() || relative.is_absolute() || relative.begin()->string() == ".." || !expected.is_string())
+        throw_unreadable(kit_file, "names the file \"" + name + "\", expected one below the kit's folder and its hash");
+    const fs::path file = root / relative;
+    if (!fs::is_regular_file(file)) throw_unreadable(file, "is missing, but kit.json lists it; export the kit again");
+    const std::string hash = [&] {
+        const MappedFile mapped(file);
+        return sha256({reinterpret_cast<const char*>(mapped.data()), mapped.size()});
+    }();
+    if (hash != expected.get<std::string>())
+        throw_unreadable(file, "was changed since the kit was exported: its SHA-256 begins with " + hash.substr(0, 12) +
+                                   ", kit.json says " + expected.get<std::string>().substr(0, 12));
+}
+
+KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit_file) {
+    KitCase one;
+    one.id = text_field(entry, "id", kit_file);
+    one.folder = folder / "cases" / one.id;
+    const Json& files = field(entry, "files", Json::value_t::object, kit_file);
+    for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
+        if (!files.contains(needed)) throw_unreadable(kit_file, "case " + one.id + " lists no " + needed);
+    for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
+
+    const fs::path file = one.folder / "case.json";
+    const Json json = read_json_file(file);
+    one.level = text_field(json, "level", file);
+    one.family = text_field(json, "family", file);
+    one.why = text_field(json, "why", file);
+    one.dialect = parse_dialect(text_field(json, "dialect", file));
+    one.accuracy = json.value("accuracy", 0.0);
+    one.cut_from = json.value("cut_from", "");
+    one.config = json.value("config", Json::object());
+    family_named(one.family);
+    for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
+        one.stages.push_back(text_field(stage, "name", file));
+        std::vector<std::string>& depends = one.depends[one.stages.back()];
+        for (const Json& name : field(stage, "depends", Json::value_t::array, file))
+            depends.push_back(name.get<std::string>());
+    }
+    return one;
+}
+
+Kit read_kit(const fs::path& folder) {
+    const fs::path file = folder / "kit.json";
+    if (!fs::is_regular_file(file))
+        throw_unreadable(folder, "is no kit: there is no kit.json in it; locus kit export DIR writes one");
+    Kit kit;
+    kit.folder = folder;
+    const std::string text = text_of(file);
+    kit.hash = sha256(text);
+    const Json json = read_json_file(file);
+    if (json.value("format", Json()) != Json(kKitFormat))
+        throw_unreadable(file, std::string("is no kit: its format is not \"") + kKitFormat + "\"");
+    kit.version = text_field(json, "version", file);
+    if (kit.version != kKitVersion)
+        throw_unreadable(file, "is a kit of version " + kit.version + ", this program reads version " + kKitVersion,
+                         Fault::unsupported);
+    for (const auto& [name, hash] : field(json, "files", Json::value_t::object, file).items())
+        check_file(folder, name, hash, file);
+    for (const Json& entry : field(json, "cases", Json::value_t::array, file))
+        kit.cases.push_back(read_case(folder, entry, file));
+    return kit;
+}
+
+}  // namespace
+
+const KitCase* Kit::find(const std::string& id) const {
+    const auto found = std::find_if(cases.begin(), cases.end(), [&](const KitCase& one) { return one.id == id; });
+    return found == cases.end() ? nullptr : &*found;
+}
+
+Kit open_kit(const fs::path& folder) {
+    try {
+        return read_kit(folder);
+    } catch (const Json::exception&) {
+        throw_unreadable(folder / "kit.json",
+                         "or a case.json that it lists has a value of another kind than its schema says");
+    }
+}
+
+Trace reference_of(const KitCase& one) { return read_trace(one.folder / "reference.safetensors"); }
+
+Trace inputs_of(const KitCase& one) {
+    const fs::path file = one.folder / "inputs.safetensors";
+    Trace stages;
+    const Trace all = read_trace(file);
+    for (const Stage& stage : all.stages())
+        if (describe_stage(stage.name)) stages.add(stage);
+    return stages;
+}
+
+Family family_named(const std::string& name) {
+    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+        if (name == to_string(family)) return family;
+    throw Error(Fault::usage, "family is \"" + name + "\", expected deberta, roformer, transfo-xl or xlnet");
+}
+
+Scheme scheme_of(Family family) {
+    switch (family) {
+        case Family::roformer:
+            return Scheme::rotary;
+        case Family::transformer_xl:
+            return Scheme::transformer_xl;
+        case Family::xlnet:
+            return Scheme::two_stream;
+        case Family::deberta:
+            break;
+    }
+    return Scheme::disentangled;
+}
+
+std::vector<ModelInput> segments_in(const fs::path& file) {
+    const TensorFile tensors = open_safetensors(file);
+    if (!tensors.find("tokens") && !tensors.find("tokens.0")) return {};
+    cli::Request request;
+    request.input_file = file.string();
+    static const std::vector<std::string> names = {"tokens",    "mask",           "token_types", "labels",
+                                                   "perm_mask", "target_mapping", "input_mask",  "memory"};
+    // A family with memory: the others ask a tokenizer for the places of [MASK], and a case has none.
+    return cli::prepare_input(request, file.parent_path(), Family::xlnet, names).segments;
+}
+
+}  // namespace locus::conformance

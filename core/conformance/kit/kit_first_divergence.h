@@ -1,0 +1,21 @@
+#pragma once
+// Where does a mistake begin, as far as a port said anything?
+#include <string>
+#include <vector>
+
+#include "core/compare.h"
+#include "core/conformance/kit/kit_case.h"
+
+namespace locus::conformance {
+
+/// Stages of a reference and what each is made of: as much of a case as the search below needs.
+KitCase case_of(const Trace& reference);
+
+/// Failing stages of which everything reported that they follow from passes, in the order of a pass.
+std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison);
+
+/// One or two stages not reported that would narrow the mistake behind `wrong` down most: those that leave the fewest
+/// places for it on average.  Empty if everything that `wrong` is made of was reported.
+std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comparison, const std::string& wrong);
+
+}  // namespace locus::conformance

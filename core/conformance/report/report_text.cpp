@@ -1,0 +1,203 @@
+// The report on a terminal.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/cli/program.h"
+#include "core/conformance/report/report_printers.h"
+
+namespace locus::conformance {
+
+namespace {
+
+std::string painted(const std::string& text, const char* code, bool colour) {
+    return colour ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
+}
+
+/// "[b0 h2 q5 k1]" from the axes and an index.
+std::string place(const ShownStage& stage, const std::vector<Index>& index) {
+    static const std::map<std::string, std::string> letters = {{"B", "b"}, {"H", "h"},  {"Tq", "q"}, {"Tk", "k"},
+                                                               {"T", "t"}, {"2k", "r"}, {"d", "c"},  {"D", "c"}};
+    std::string text = "[";
+    for (std::size_t axis = 0; axis < index.size(); ++axis) {
+        const auto letter = axis < stage.axes.size() ? letters.find(stage.axes[axis]) : letters.end();
+        text += (axis ? " " : "") + (letter == letters.end() ? std::string() : letter->second) +
+                std::to_string(index[axis]);
+    }
+    return text + "]";
+}
+
+/// "expected 1.207, found -2.203" with as many digits as tell them apart.
+std::string both(double expected, double found) {
+    char texts[2][40];
+    for (const int digits : {6, 9, 17}) {
+        std::snprintf(texts[0], sizeof texts[0], "%.*g", digits, expected);
+        std::snprintf(texts[1], sizeof texts[1], "%.*g", digits, found);
+        if (std::string(texts[0]) != texts[1]) break;
+    }
+    return std::string("expected ") + texts[0] + ", found " + texts[1];
+}
+
+std::string named(const Diagnosis& diagnosis) {
+    const Mistake& mistake = mistake_of(diagnosis.named->mistake);
+    std::string text = "  this is mistake " + std::to_string(mistake.number) + ": " + mistake.name;
+    if (!diagnosis.named->how.empty()) text += " (" + diagnosis.named->how + ")";
+    text += "\n  what it leaves: " + cli::number(diagnosis.named->residual) +
+            " of the largest value, rounding allows " + cli::number(diagnosis.named->allowed);
+    if (diagnosis.runner_up)
+        text += "; next best: " +
+                (diagnosis.runner_up->mistake == 0 ? "the right formula"
+                                                   : "mistake " + std::to_string(diagnosis.runner_up->mistake)) +
+                (diagnosis.runner_up->is_bound ? " leaves at least " : " leaves ") +
+                cli::number(diagnosis.runner_up->residual);
+    for (const int other : diagnosis.equivalent)
+        if (other != 0) text += "\n  the same numbers here: mistake " + std::to_string(other);
+    if (!mistake.evidence.empty()) text += "\n  it has happened: " + mistake.evidence;
+    text += "\n  read: locus check --explain " + std::to_string(mistake.number);
+    if (!mistake.lesson.empty()) text += ", locus lesson " + std::to_string(std::stoi(mistake.lesson));
+    return text + "\n";
+}
+
+const char* word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return "ok";
+        case Verdict::fail:
+            return "FAIL";
+        case Verdict::waived:
+            return "waived";
+        case Verdict::not_reported:
+            break;
+    }
+    return "not reported";
+}
+
+std::string levels(const Report& report, bool colour) {
+    static const std::map<std::string, std::string> names = {
+        {"L0", "L0 index"}, {"L1", "L1 term"}, {"L2", "L2 layer"}, {"L3", "L3 model"}};
+    std::map<std::string, std::vector<const CaseReport*>> by_level;
+    for (const CaseReport& one : report.cases) by_level[one.level].push_back(&one);
+    std::string text;
+    for (const auto& [level, cases] : by_level) {
+        const auto count = [&](Verdict verdict) {
+            return std::count_if(cases.begin(), cases.end(),
+                                 [&](const CaseReport* one) { return one->verdict == verdict; });
+        };
+        const auto name = names.find(level);
+        const auto failed = count(Verdict::fail);
+        char line[80];
+        std::snprintf(line, sizeof line, "%-10s %3d of %-3d pass",
+                      name == names.end() ? level.c_str() : name->second.c_str(),
+                      static_cast<int>(count(Verdict::pass)),
+                      static_cast<int>(static_cast<std::ptrdiff_t>(cases.size()) - count(Verdict::not_reported)));
+        text += line;
+        if (count(Verdict::not_reported) > 0)
+            text += ", " + std::to_string(count(Verdict::not_reported)) + " not reported";
+        if (count(Verdict::waived) > 0) text += ", " + std::to_string(count(Verdict::waived)) + " waived";
+        if (failed > 0) text += "   " + painted("FAIL", "31", colour);
+        for (const CaseReport* one : cases)
+            if (one->verdict == Verdict::fail) text += " " + one->id.substr(one->id.find('/') + 1);
+        text += "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+const StageVerdict* CaseReport::wrong() const {
+    if (!first) return nullptr;
+    for (const StageVerdict& stage : comparison.stages)
+        if (stage.name == first->name) return &stage;
+    return nullptr;
+}
+
+std::string Counts::text() const {
+    std::string words = std::to_string(passed) + " passed, " + std::to_string(failed) + " failed";
+    if (waived > 0) words += ", " + std::to_string(waived) + " waived";
+    if (not_reported > 0) words += ", " + std::to_string(not_reported) + " not reported";
+    return words;
+}
+
+Counts counts_of(const std::vector<CaseReport>& cases) {
+    Counts counts;
+    for (const CaseReport& one : cases) {
+        counts.passed += one.verdict == Verdict::pass;
+        counts.failed += one.verdict == Verdict::fail;
+        counts.waived += one.verdict == Verdict::waived;
+        counts.not_reported += one.verdict == Verdict::not_reported;
+    }
+    return counts;
+}
+
+bool Report::pass() const {
+    return errors.empty() &&
+           std::none_of(cases.begin(), cases.end(), [](const CaseReport& one) { return one.verdict == Verdict::fail; });
+}
+
+Distance distance_of(const ShownStage& stage, double allowed) {
+    Distance distance;
+    const Tensor<double>&right = stage.expected, &found = stage.found;
+    if (right.shape() != found.shape()) return distance;
+    double dot = 0, rights = 0, founds = 0;
+    const bool square = right.rank() >= 2 && right.extent(right.rank() - 1) == right.extent(right.rank() - 2);
+    const Index side = square ? right.extent(right.rank() - 1) : 1;
+    for (Index n = 0; n < right.size(); ++n) {
+        dot += right[n] * found[n];
+        rights += right[n] * right[n];
+        founds += found[n] * found[n];
+        const auto here = static_cast<float>(std::abs(right[n]));
+        const double step = std::nextafter(here, std::numeric_limits<float>::infinity()) - here;
+        distance.largest_ulp = std::max(distance.largest_ulp, std::abs(found[n] - right[n]) / step);
+        if (square && !(std::abs(found[n] - right[n]) <= allowed))
+            ++(n / side % side == n % side ? distance.on_diagonal : distance.outside_diagonal);
+    }
+    distance.cosine = dot / std::sqrt(rights * founds);
+    return distance;
+}
+
+std::string divergence_text(const CaseReport& report) {
+    if (!report.refusal.empty()) return "  " + report.refusal + "\n";
+    const StageVerdict* first = report.wrong();
+    if (!first) return "";
+    std::string text = "first wrong stage: " + first->name + ", " + first->reason;
+    if (first->worst >= 0)
+        text += "; worst cell " + to_string(first->worst_index) + ": " + both(first->expected, first->found);
+    text += "\n";
+    if (report.first && first->worst >= 0) {
+        const Distance distance = distance_of(*report.first, first->allowed);
+        text += "  " + place(*report.first, first->worst_index) + " is off by " + cli::number(first->max_difference) +
+                ", rounding allows " + cli::number(first->allowed) + "; cosine " + cli::number(distance.cosine) +
+                ", up to " + cli::number(distance.largest_ulp) + " steps of float32\n";
+        if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
+    }
+    if (report.diagnosis && report.diagnosis->named)
+        text += named(*report.diagnosis);
+    else if (report.diagnosis)
+        text += "  no mistake of the catalogue explains it; " + report.diagnosis->pattern + "\n";
+    if (!report.would_learn.empty()) text += "  " + report.would_learn + "\n";
+    if (!report.would_narrow.empty()) {
+        text += "  report these too, they would narrow it down most:";
+        for (const std::string& stage : report.would_narrow) text += " " + stage;
+        text += "\n";
+    }
+    return text;
+}
+
+std::string report_text(const Report& report, bool colour) {
+    std::string text;
+    if (!report.kit.empty())
+        text += "locus kit " + report.kit + " (" + report.kit_hash.substr(0, 8) + ")  dumps " + report.candidate +
+                (report.dialect.empty() ? "" : "  dialect " + report.dialect) +
+                (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour);
+    for (const CaseReport& one : report.cases) {
+        if (one.verdict != Verdict::fail) continue;
+        text += "\n" + painted(one.id, "1", colour) + "  " + painted(word(one.verdict), "31", colour) +
+                (one.why.empty() ? "" : "  " + one.why) + "\n" + divergence_text(one);
+    }
+    for (const std::string& error : report.errors) text += "\n" + painted("error", "31", colour) + ": " + error + "\n";
+    return text + "\n" + (report.pass() ? "pass" : "FAIL") + ": of " + std::to_string(report.cases.size()) + " cases " +
+           counts_of(report.cases).text() + "\n";
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,244 @@
+#include "core/fast/disentangled_blocks.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace locus {
+
+namespace {
+
+constexpr Index kBlock = kSimdBlock;
+
+Index padded(Index extent) { return (extent + kBlock - 1) / kBlock * kBlock; }
+
+/// A row length whose neighbours start in other sets of the cache: an odd number of 64-byte lines.
+template <class Scalar>
+Index odd_lines(Index extent) {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(Scalar));
+    return ((extent + line - 1) / line | 1) * line;
+}
+
+/// low and high: beyond them all offsets have the row of the end.  Where the line has no flat end, its own end.
+std::pair<Index, Index> varying_offsets(const RelativeBuckets& line) {
+    Index low = 1 - line.keys(), high = line.queries() - 1;
+    while (low < high && line.row_of_offset(low + 1) == line.row_of_offset(low)) ++low;
+    while (high > low && line.row_of_offset(high - 1) == line.row_of_offset(high)) --high;
+    return {low, high};
+}
+
+template <class Scalar>
+void check_table(const char* what, const Tensor<Scalar>& table, const RelativeBuckets& line,
+                 const Tensor<Scalar>& other) {
+    if (table.empty()) return;
+    LOCUS_CHECK(
+        table.rank() == 3 && table.extent(1) == 2 * line.span() && (other.empty() || other.shape() == table.shape()),
+        std::string("offset_tables: ") + what + " is " + to_string(table.shape()) + ", expected [H, " +
+            std::to_string(2 * line.span()) + ", d] for both tables");
+}
+
+/// Row of each column of the tables; beyond the line's offsets the row of its end, so that no other row is ever read.
+std::vector<std::ptrdiff_t> rows_by_column(const RelativeBuckets& line, Index from, Index columns, bool mirrored) {
+    std::vector<std::ptrdiff_t> rows(static_cast<std::size_t>(columns));
+    for (Index x = 0; x < columns; ++x) {
+        const Index offset = std::clamp<Index>(from - x, 1 - line.keys(), line.queries() - 1);
+        rows[static_cast<std::size_t>(x)] = line.row_of_offset(mirrored ? -offset : offset);
+    }
+    return rows;
+}
+
+}  // namespace
+
+template <class Scalar>
+OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const RelativeBuckets& line,
+                                   P2cIndex index, ThreadPool& pool, OffsetTables<Scalar> spent,
+                                   const SimdKernels<Scalar>& kernels) {
+    check_table("k_r", k_r, line, q_r);
+    check_table("q_r", q_r, line, k_r);
+    LOCUS_CHECK(!k_r.empty() || !q_r.empty(), "offset_tables: neither k_r nor q_r, expected one table or both");
+    const bool mirrored = index == P2cIndex::paper_ji;
+    LOCUS_CHECK(!mirrored || line.queries() == line.keys(),
+                "offset_tables: " + std::to_string(line.queries()) + " queries and " + std::to_string(line.keys()) +
+                    " keys, expected the same number where p2c is asked as printed");
+    const Tensor<Scalar>& one = k_r.empty() ? q_r : k_r;
+    OffsetTables<Scalar> tables = std::move(spent);
+    tables.queries = line.queries(), tables.keys = line.keys();
+    tables.heads = one.extent(0), tables.width = one.extent(2);
+    std::tie(tables.low, tables.high) = varying_offsets(line);
+    if (mirrored) {  // offsets o and -o must lie on the same side of both ends
+        tables.low = std::min(tables.low, -tables.high);
+        tables.high = -tables.low;
+    }
+    // A block with an offset between the ends reaches less than two blocks beyond them, and none beyond its own rows.
+    tables.first = std::min(tables.high + 2 * kBlock, padded(tables.queries) - 1);
+    const Index last = std::max(tables.low - 2 * kBlock, 1 - padded(tables.keys));
+    const Index columns = padded(tables.first - last + 1);
+    tables.stride = odd_lines<Scalar>(columns);
+    const auto size = static_cast<std::size_t>(tables.heads * tables.width * tables.stride);
+    for (auto [laid_out, table] : {std::pair(&tables.k_r, &k_r), std::pair(&tables.q_r, &q_r)}) {
+        if (table->empty()) laid_out->clear();  // comes back as zeros
+        laid_out->resize(size);
+    }
+    tables.k_r_ends.assign(static_cast<std::size_t>(2 * tables.heads * tables.width), Scalar(0));
+    tables.q_r_ends = tables.k_r_ends;
+
+    const auto k_rows = rows_by_column(line, tables.first, columns, false),
+               q_rows = rows_by_column(line, tables.first, columns, mirrored);
+    const Index low_column = tables.first - tables.low, high_column = tables.first - tables.high;
+    pool.parallel_for(2 * tables.heads, [&](Index piece, int) {
+        const Index h = piece / 2, width = tables.width;
+        const bool keys = piece % 2 == 0;
+        const Tensor<Scalar>& table = keys ? k_r : q_r;
+        if (table.empty()) return;
+        Scalar* out = (keys ? tables.k_r : tables.q_r).data() + h * width * tables.stride;
+        kernels.transpose_rows(table.matrix(h).data(), width, (keys ? k_rows : q_rows).data(), columns, width, out,
+                               tables.stride);
+        for (Index c = 0; c < width; ++c) {
+            const Scalar low = out[c * tables.stride + low_column], high = out[c * tables.stride + high_column];
+            Scalar* ends =
+                keys ? tables.k_r_ends.data() + (h * width + c) * 2 : tables.q_r_ends.data() + 2 * h * width + c;
+            ends[0] = low;
+            ends[keys ? 1 : width] = high;
+        }
+    });
+    return tables;
+}
+
+namespace {
+
+/// One call, cut into pieces.
+template <class Scalar>
+class Blocks {
+public:
+    Blocks(const DisentangledBlocks<Scalar>& task, BlockBuffers<Scalar>& buffers, const SimdKernels<Scalar>& kernels,
+           int members)
+        : task_(task), tables_(task.tables), buffers_(buffers), lanes_(kernels), columns_(padded(tables_.keys)) {
+        const auto heads = static_cast<std::size_t>(task.batch * tables_.heads);
+        k_stride_ = odd_lines<Scalar>(columns_);
+        buffers.k.resize(heads * static_cast<std::size_t>(tables_.width * k_stride_));
+        buffers.p2c_ends.resize(heads * static_cast<std::size_t>(2 * columns_));
+        buffers.members.resize(static_cast<std::size_t>(members));
+        for (std::vector<Scalar>& own : buffers.members)
+            own.resize(static_cast<std::size_t>(kBlock * (tables_.width + k_stride_ + 2)));
+        which_.resize(static_cast<std::size_t>(columns_));
+        for (Index j = 0; j < columns_; ++j) which_[static_cast<std::size_t>(j)] = std::min(j, tables_.keys - 1);
+    }
+
+    Index heads() const { return task_.batch * tables_.heads; }
+    Index row_blocks() const { return padded(tables_.queries) / kBlock; }
+
+    /// The keys of one head by channel, and what the far ends of the query table make of them.
+    void lay_out_keys(Index head) {
+        const Index b = head / tables_.heads, h = head % tables_.heads, width = tables_.width;
+        lanes_.transpose_rows(task_.k.at(b, h), task_.k.row, which_.data(), columns_, width, keys_of(head), k_stride_);
+        lanes_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys_of(head), k_stride_, 2, columns_, width,
+                        buffers_.p2c_ends.data() + 2 * head * columns_, columns_, false);
+    }
+
+    /// 64 queries of one head from their vectors to their context.
+    void attend(Index head, Index block, int member, Scalar* context, const HeadsAt<Scalar>& context_at,
+                Tensor<Scalar>* probs) {
+        const Index b = head / tables_.heads, h = head % tables_.heads, width = tables_.width;
+        const Index i0 = block * kBlock, rows = std::min(kBlock, tables_.queries - i0);
+        Scalar* q = buffers_.members[static_cast<std::size_t>(member)].data();
+        Scalar *c2p_ends = q + kBlock * width, *scores = c2p_ends + 2 * kBlock;
+        const Scalar* source = task_.q.at(b, h) + i0 * task_.q.row;
+        for (Index i = 0; i < kBlock; ++i)  // padded with the last query, whose values are there anyway
+            std::copy_n(source + std::min(i, rows - 1) * task_.q.row, width, q + i * width);
+        lanes_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2, false);
+        for (Index j0 = 0; j0 < columns_; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
+
+        Scalar inverse[kBlock];
+        for (Index i = 0; i < rows; ++i) inverse[i] = online_softmax_step(b, i0 + i, scores + i * k_stride_);
+        Scalar* out = context + (context_at.at(b, h) - context_at.data) + i0 * context_at.row;
+        lanes_.multiply(scores, k_stride_, task_.v.at(b, h), task_.v.row, rows, width, tables_.keys, out,
+                        context_at.row, false);
+        for (Index i = 0; i < rows; ++i) {
+            for (Index c = 0; c < width; ++c) out[i * context_at.row + c] *= inverse[i];
+            if (!probs) continue;
+            Scalar* probs_i = probs->matrix(head).row(i0 + i).data();
+            for (Index j = 0; j < tables_.keys; ++j) probs_i[j] = scores[i * k_stride_ + j] * inverse[i];
+        }
+    }
+
+private:
+    Scalar* keys_of(Index head) { return buffers_.k.data() + head * tables_.width * k_stride_; }
+
+    /// Raw scores of 64 queries and 64 keys.  Where all their offsets lie beyond one end of the line, both position
+    /// terms are one number per query and one per key.
+    void score_tile(Index head, Index i0, Index j0, const Scalar* q, const Scalar* c2p_ends, Scalar* scores) {
+        const Index h = head % tables_.heads, width = tables_.width;
+        const Scalar* keys = keys_of(head) + j0;
+        const bool low = i0 + kBlock - 1 - j0 <= tables_.low, high = i0 - (j0 + kBlock - 1) >= tables_.high;
+        if (!low && !high) {
+            const Index origin = tables_.origin(h) + j0 - i0;
+            lanes_.banded_scores(q, width, keys, k_stride_, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
+                                 tables_.stride, width, scores, k_stride_);
+            return;
+        }
+        lanes_.multiply(q, width, keys, k_stride_, kBlock, kBlock, width, scores, k_stride_, false);
+        const Scalar* p2c_end = buffers_.p2c_ends.data() + (2 * head + (high ? 1 : 0)) * columns_ + j0;
+        for (Index i = 0; i < kBlock; ++i)
+            for (Index j = 0; j < kBlock; ++j)
+                scores[i * k_stride_ + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
+    }
+
+    /// Scores of one query to probabilities times a number, whose inverse is returned.
+    Scalar online_softmax_step(Index b, Index i, Scalar* scores) {
+        const Mask* mask = task_.masks ? &(*task_.masks)[static_cast<std::size_t>(b)] : nullptr;
+        const std::uint8_t* shown = mask && mask->size() > 0 ? mask->row(i).data() : nullptr;
+        if (shown && std::all_of(shown, shown + tables_.keys, [](std::uint8_t one) { return one == 0; })) {
+            const bool zero = task_.masked_row == MaskedRow::zero;
+            std::fill_n(scores, tables_.keys, zero ? Scalar(0) : Scalar(1));
+            return zero ? Scalar(0) : Scalar(1) / Scalar(tables_.keys);
+        }
+        return Scalar(1) / lanes_.exponentials(scores, tables_.keys, shown, Scalar(1) / task_.divisor);
+    }
+
+    const DisentangledBlocks<Scalar>& task_;
+    const OffsetTables<Scalar>& tables_;
+    BlockBuffers<Scalar>& buffers_;
+    const SimdKernels<Scalar>& lanes_;
+    Index columns_, k_stride_ = 0;
+    std::vector<std::ptrdiff_t> which_;
+};
+
+}  // namespace
+
+template <class Scalar>
+void disentangled_blocks(const DisentangledBlocks<Scalar>& task, Scalar* context, const HeadsAt<Scalar>& context_at,
+                         Tensor<Scalar>* probs, BlockBuffers<Scalar>& buffers, ThreadPool& pool,
+                         const SimdKernels<Scalar>& kernels) {
+    const Shape all = {task.batch, task.tables.heads, task.tables.queries, task.tables.keys};
+    LOCUS_CHECK(
+        !probs || probs->shape() == all,
+        "disentangled_blocks: probs is " + to_string(probs ? probs->shape() : all) + ", expected " + to_string(all));
+    LOCUS_CHECK(!task.masks || static_cast<Index>(task.masks->size()) == task.batch,
+                "disentangled_blocks: one mask for each of " + std::to_string(task.batch) + " samples expected");
+    if (task.masks)
+        for (const Mask& mask : *task.masks)
+            LOCUS_CHECK(mask.size() == 0 || (mask.rows() == all[2] && mask.cols() == all[3]),
+                        "disentangled_blocks: a mask of [" + std::to_string(mask.rows()) + ", " +
+                            std::to_string(mask.cols()) + "], expected [" + std::to_string(all[2]) + ", " +
+                            std::to_string(all[3]) + "]");
+    Blocks<Scalar> blocks(task, buffers, kernels, pool.threads());
+    pool.parallel_for(blocks.heads(), [&](Index head, int) { blocks.lay_out_keys(head); });
+    const Index per_head = blocks.row_blocks();
+    pool.parallel_for(blocks.heads() * per_head, [&](Index piece, int member) {
+        blocks.attend(piece / per_head, piece % per_head, member, context, context_at, probs);
+    });
+}
+
+template OffsetTables<float> offset_tables<float>(const Tensor<float>&, const Tensor<float>&, const RelativeBuckets&,
+                                                  P2cIndex, ThreadPool&, OffsetTables<float>,
+                                                  const SimdKernels<float>&);
+template OffsetTables<double> offset_tables<double>(const Tensor<double>&, const Tensor<double>&,
+                                                    const RelativeBuckets&, P2cIndex, ThreadPool&, OffsetTables<double>,
+                                                    const SimdKernels<double>&);
+template void disentangled_blocks<float>(const DisentangledBlocks<float>&, float*, const HeadsAt<float>&,
+                                         Tensor<float>*, BlockBuffers<float>&, ThreadPool&, const SimdKernels<float>&);
+template void disentangled_blocks<double>(const DisentangledBlocks<double>&, double*, const HeadsAt<double>&,
+                                          Tensor<double>*, BlockBuffers<double>&, ThreadPool&,
+                                          const SimdKernels<double>&);
+
+}  // namespace locus

@@ -1,0 +1,85 @@
+#include "core/fast/thread_pool.h"
+
+#include <chrono>
+#include <string>
+
+#include "core/check.h"
+
+namespace locus {
+
+namespace {
+
+/// Waking a thread that sleeps costs tens of microseconds, as much as a small round of work; the next round of a pass
+/// mostly comes sooner.
+template <class Ready>
+void wait_a_moment(Ready ready) {
+    constexpr auto kMoment = std::chrono::microseconds(30);
+    const auto end = std::chrono::steady_clock::now() + kMoment;
+    while (!ready() && std::chrono::steady_clock::now() < end) {
+    }
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+    LOCUS_CHECK(threads >= 1 && threads <= 1024, "pool: " + std::to_string(threads) + " threads, expected 1 to 1024");
+    for (int member = 1; member < threads; ++member) threads_.emplace_back([this, member] { serve(member); });
+}
+
+ThreadPool::~ThreadPool() {
+    {
+        const std::lock_guard lock(guard_);
+        over_ = true;
+    }
+    begins_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::take_pieces(int member) {
+    for (;;) {
+        const std::ptrdiff_t piece = next_.fetch_add(1);
+        if (piece >= count_) return;
+        try {
+            (*work_)(piece, member);
+        } catch (...) {
+            const std::lock_guard lock(guard_);
+            if (!failure_) failure_ = std::current_exception();
+            next_ = count_;
+        }
+    }
+}
+
+void ThreadPool::serve(int member) {
+    for (std::size_t seen = 0;;) {
+        wait_a_moment([&] { return over_ || round_ != seen; });
+        {
+            std::unique_lock lock(guard_);
+            begins_.wait(lock, [&] { return over_ || round_ != seen; });
+            if (over_) return;
+            seen = round_;
+        }
+        take_pieces(member);
+        const std::lock_guard lock(guard_);
+        if (--busy_ == 0) ends_.notify_one();
+    }
+}
+
+void ThreadPool::parallel_for(std::ptrdiff_t count, const std::function<void(std::ptrdiff_t, int)>& work) {
+    {
+        const std::lock_guard lock(guard_);
+        work_ = &work;
+        next_ = 0;
+        count_ = count;
+        busy_ = threads_.size();
+        failure_ = nullptr;
+        ++round_;
+    }
+    begins_.notify_all();
+    take_pieces(0);
+    wait_a_moment([&] { return busy_ == 0; });
+    std::unique_lock lock(guard_);
+    ends_.wait(lock, [&] { return busy_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+}  // namespace locus

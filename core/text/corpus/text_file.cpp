@@ -1,0 +1,41 @@
+#include "core/text/corpus/text_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/json_text.h"
+
+namespace locus {
+
+std::string read_text_file(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream || std::filesystem::is_directory(file))
+        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
+    std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+    if (stream.bad()) throw Error(Fault::unreadable, file.string() + ": cannot be read to its end");
+    return bytes;
+}
+
+std::vector<std::string> read_lines(const std::filesystem::path& file) {
+    const std::string text = read_text_file(file);
+    std::vector<std::string> lines;
+    for (std::size_t from = 0; from < text.size();) {
+        const std::size_t end = std::min(text.find('\n', from), text.size());
+        lines.push_back(text.substr(from, end - from));
+        if (lines.back().ends_with('\r')) lines.back().pop_back();
+        from = end + 1;
+    }
+    while (!lines.empty() && lines.back().empty()) lines.pop_back();
+    return lines;
+}
+
+nlohmann::json read_optional_json(const std::filesystem::path& file) {
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) return nlohmann::json::object();
+    return parse_json_object(read_text_file(file), file.string());
+}
+
+}  // namespace locus

@@ -1,0 +1,88 @@
+#include "core/text/statistics/factorisation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/text/statistics/permutation_lm.h"
+
+namespace locus {
+
+std::vector<Factor> autoregressive_factors(const std::vector<Index>& order, Index known) {
+    check_order(order);
+    const auto length = static_cast<Index>(order.size());
+    LOCUS_CHECK(known >= 0 && known <= length, "autoregressive_factors: known is " + std::to_string(known) +
+                                                   ", expected 0 to " + std::to_string(length));
+    std::vector<Factor> factors;
+    for (auto target = order.begin() + known; target != order.end(); ++target)
+        factors.push_back({*target, {order.begin(), target}});
+    return factors;
+}
+
+std::vector<Factor> autoencoding_factors(Index length, const std::vector<Index>& masked) {
+    std::vector<bool> hidden(static_cast<std::size_t>(std::max<Index>(length, 0)) + 1, false);
+    for (const Index position : masked) {
+        LOCUS_CHECK(position >= 1 && position <= length, "autoencoding_factors: masked position " +
+                                                             std::to_string(position) + ", expected 1 to " +
+                                                             std::to_string(length));
+        LOCUS_CHECK(!hidden[static_cast<std::size_t>(position)],
+                    "autoencoding_factors: position " + std::to_string(position) + " is masked twice");
+        hidden[static_cast<std::size_t>(position)] = true;
+    }
+    std::vector<Index> visible;
+    for (Index position = 1; position <= length; ++position)
+        if (!hidden[static_cast<std::size_t>(position)]) visible.push_back(position);
+    std::vector<Factor> factors;
+    for (const Index position : masked) factors.push_back({position, visible});
+    return factors;
+}
+
+std::string describe(const Factor& factor, const Document& sentence) {
+    const auto word = [&](Index position) {
+        LOCUS_CHECK(position >= 1 && position <= static_cast<Index>(sentence.size()),
+                    "describe: position " + std::to_string(position) + " of a sentence of " +
+                        std::to_string(sentence.size()) + " words");
+        return sentence[static_cast<std::size_t>(position - 1)];
+    };
+    std::string text = "p(" + word(factor.target);
+    for (std::size_t n = 0; n < factor.given.size(); ++n) text += (n == 0 ? " | " : ", ") + word(factor.given[n]);
+    return text + ")";
+}
+
+SentenceCounts::SentenceCounts(std::vector<std::pair<Document, Index>> sentences) : sentences_(std::move(sentences)) {
+    LOCUS_CHECK(!sentences_.empty(), "SentenceCounts: no sentences, expected one or more");
+    for (const auto& [words, count] : sentences_) {
+        LOCUS_CHECK(words.size() == sentences_.front().first.size(),
+                    "SentenceCounts: sentences of " + std::to_string(sentences_.front().first.size()) + " and " +
+                        std::to_string(words.size()) + " words, expected one length");
+        LOCUS_CHECK(count >= 1, "SentenceCounts: a count is " + std::to_string(count) + ", expected 1 or more");
+    }
+}
+
+double SentenceCounts::log_probability(const Factor& factor, const Document& sentence) const {
+    const std::size_t length = sentences_.front().first.size();
+    LOCUS_CHECK(sentence.size() == length, "SentenceCounts: a sentence of " + std::to_string(sentence.size()) +
+                                               " words, expected " + std::to_string(length));
+    const auto agrees = [&](const Document& words, Index position) {
+        LOCUS_CHECK(
+            position >= 1 && position <= static_cast<Index>(length),
+            "SentenceCounts: position " + std::to_string(position) + ", expected 1 to " + std::to_string(length));
+        return words[static_cast<std::size_t>(position - 1)] == sentence[static_cast<std::size_t>(position - 1)];
+    };
+    double given = 0, both = 0;
+    for (const auto& [words, count] : sentences_) {
+        if (!std::all_of(factor.given.begin(), factor.given.end(), [&](Index at) { return agrees(words, at); }))
+            continue;
+        given += static_cast<double>(count);
+        if (agrees(words, factor.target)) both += static_cast<double>(count);
+    }
+    return given == 0 ? std::numeric_limits<double>::quiet_NaN() : std::log(both / given);
+}
+
+double SentenceCounts::log_probability(const std::vector<Factor>& factors, const Document& sentence) const {
+    double sum = 0;
+    for (const Factor& factor : factors) sum += log_probability(factor, sentence);
+    return sum;
+}
+
+}  // namespace locus

@@ -1,0 +1,86 @@
+#include "core/text/tokenizers/special_tokens.h"
+
+#include <algorithm>
+namespace locus {
+
+namespace {
+
+bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
+    std::size_t behind = end;
+    return (begin > 0 && is_word_character(previous_character(text, begin))) ||
+           (end < text.size() && is_word_character(next_character(text, behind)));
+}
+
+/// Begin of the white space that ends at `end`, not before `limit`.
+std::size_t blanks_before(std::string_view text, std::size_t end, std::size_t limit, SpecialTokens::IsBlank is_blank) {
+    while (end > limit && is_blank(previous_character(text, end))) {
+        do --end;
+        while (end > limit && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
+    }
+    return end;
+}
+
+std::size_t blanks_behind(std::string_view text, std::size_t begin, SpecialTokens::IsBlank is_blank) {
+    for (std::size_t at = begin; at < text.size(); begin = at)
+        if (!is_blank(next_character(text, at))) break;
+    return begin;
+}
+
+}  // namespace
+
+void SpecialTokens::add(const SpecialToken& token) {
+    if (token.name.empty()) return;
+    const auto same =
+        std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& one) { return one.name == token.name; });
+    if (same != tokens_.end()) {
+        *same = token;
+        return;
+    }
+    tokens_.push_back(token);
+    auto& bucket = by_first_byte_[static_cast<unsigned char>(token.name.front())];
+    bucket.push_back(tokens_.size() - 1);
+    std::sort(bucket.begin(), bucket.end(),
+              [&](std::size_t a, std::size_t b) { return tokens_[a].name.size() > tokens_[b].name.size(); });
+}
+
+const SpecialToken* SpecialTokens::find(std::string_view name) const {
+    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& one) { return one.name == name; });
+    return found == tokens_.end() ? nullptr : &*found;
+}
+
+const SpecialToken* SpecialTokens::find(std::int64_t id) const {
+    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& one) { return one.id == id; });
+    return found == tokens_.end() ? nullptr : &*found;
+}
+
+const SpecialToken* SpecialTokens::at(std::string_view text, std::size_t place) const {
+    for (const std::size_t n : by_first_byte_[static_cast<unsigned char>(text[place])])
+        if (text.substr(place).starts_with(tokens_[n].name)) return &tokens_[n];
+    return nullptr;
+}
+
+std::vector<SpecialTokens::Section> SpecialTokens::cut(std::string_view text) const {
+    std::vector<Section> sections;
+    std::size_t done = 0;  // the end of the last section
+    for (std::size_t place = 0; place < text.size();) {
+        const SpecialToken* token = at(text, place);
+        if (!token) {
+            ++place;
+            continue;
+        }
+        std::size_t begin = place, end = place + token->name.size();
+        place = end;
+        if (token->single_word && touches_word(text, begin, end)) continue;
+        begin = std::max(begin, done);  // the white space of the token before may reach into this one's
+        if (token->takes_left) begin = blanks_before(text, begin, done, is_blank_);
+        if (token->takes_right) end = blanks_behind(text, end, is_blank_);
+        if (begin > done) sections.push_back({text.substr(done, begin - done), nullptr});
+        sections.push_back({text.substr(place - token->name.size(), token->name.size()), token});
+        done = end;
+        place = std::max(place, end);
+    }
+    if (done < text.size()) sections.push_back({text.substr(done), nullptr});
+    return sections;
+}
+
+}  // namespace locus

@@ -1,0 +1,50 @@
+#pragma once
+// Tokens that are cut out of a text before anything else happens to it: [MASK], </s>, added words.
+// Source: huggingface/tokenizers tokenizer/added_vocabulary.rs; transformers tokenization_utils.py.
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/text/tokenizers/unicode.h"
+
+namespace locus {
+
+struct SpecialToken {
+    std::string name;
+    std::int64_t id = 0;
+    bool takes_left = false, takes_right = false;  // white space beside it goes with it (lstrip, rstrip)
+    bool single_word = false;                      // only where no letter or digit touches it
+    bool special = true;                           // false: an ordinary word that was added
+};
+
+class SpecialTokens {
+public:
+    using IsBlank = bool (*)(char32_t);
+    /// `is_blank` says what a token takes with it: is_white_space, or is_python_space as transformers does it.
+    explicit SpecialTokens(IsBlank is_blank = is_white_space) : is_blank_(is_blank) {}
+
+    /// A token of the same name is replaced.  A name that is empty is never found.
+    void add(const SpecialToken& token);
+
+    const SpecialToken* find(std::string_view name) const;
+    const SpecialToken* find(std::int64_t id) const;
+
+    /// A stretch of a text: a token, or plain text where `token` is null.
+    struct Section {
+        std::string_view text;  // without the white space that a token takes
+        const SpecialToken* token = nullptr;
+    };
+    /// The sections of a text in order; at one place the longest token wins.  The view must outlive the sections.
+    std::vector<Section> cut(std::string_view text) const;
+
+private:
+    const SpecialToken* at(std::string_view text, std::size_t place) const;
+
+    IsBlank is_blank_;
+    std::vector<SpecialToken> tokens_;
+    std::array<std::vector<std::size_t>, 256> by_first_byte_;  // the longest name first
+};
+
+}  // namespace locus

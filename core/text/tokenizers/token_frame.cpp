@@ -1,0 +1,95 @@
+#include "core/text/tokenizers/token_frame.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace locus {
+
+namespace {
+
+const NamedToken* added_token(const TokenizerFiles& files, const std::string& name) {
+    const NamedToken* found = nullptr;
+    for (const NamedToken& one : files.added())
+        if (one.token.name == name) found = &one;  // the last one wins
+    return found;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+[[noreturn]] void throw_unreadable(const FrameDefaults& defaults, const std::string& name, const std::string& role) {
+    throw Error(Fault::unreadable, defaults.vocabulary + ": has no piece " + name + ", expected one for the " + role);
+}
+
+}  // namespace
+
+TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults,
+                      const std::function<std::optional<std::int64_t>(const std::string&)>& find) {
+    TokenFrame frame;
+    frame.specials = SpecialTokens(is_python_space);
+    // Flags and id of a token, if it has an id.
+    const auto complete = [&](const NamedToken& named) -> std::optional<SpecialToken> {
+        const NamedToken* added = added_token(files, named.token.name);
+        SpecialToken token = added && added->flagged ? added->token : named.token;
+        const auto id = added ? std::optional(added->token.id) : find(token.name);
+        if (!id) return std::nullopt;
+        token.id = *id;
+        return token;
+    };
+    const auto place = [&](const std::string& role, const SpecialToken& token) {
+        frame.specials.add(token);
+        if (role == "mask_token") frame.mask = token.id;
+        if (role == "pad_token") frame.pad = token.id;
+        if (role == "unk_token") frame.unknown = token;
+    };
+    for (const NamedToken& one : files.added()) frame.specials.add(one.token);
+    std::vector<std::pair<std::string, SpecialToken>> placed;
+    for (const FrameDefaults::Role& one : defaults.roles) {
+        const NamedToken* said = files.role(one.role);
+        NamedToken named = said ? *said : NamedToken{};
+        if (!said) named.token.name = one.name;
+        if (!named.flagged) named.token.takes_left = one.takes_left;
+        const auto token = complete(named);
+        const bool needed = contains(defaults.front, one.role) || contains(defaults.behind, one.role);
+        if (!token && (said || needed || one.role == "unk_token"))
+            throw_unreadable(defaults, named.token.name, one.role);
+        if (!token) continue;
+        place(one.role, *token);
+        placed.emplace_back(one.role, *token);
+    }
+    for (const NamedToken& one : files.more())
+        if (const auto token = complete(one))
+            frame.specials.add(*token);
+        else
+            throw_unreadable(defaults, one.token.name, "additional_special_tokens");
+    const auto around = [&](const std::vector<std::string>& roles, std::vector<SpecialToken>& tokens) {
+        for (const std::string& role : roles)
+            for (const auto& [name, token] : placed)
+                if (name == role) tokens.push_back(token);
+    };
+    around(defaults.front, frame.front);
+    around(defaults.behind, frame.behind);
+    const std::string side = files.text("padding_side").value_or(defaults.pads_left ? "left" : "right");
+    if (side != "left" && side != "right")
+        throw Error(Fault::unreadable, (files.folder() / "tokenizer_config.json").string() + ": padding_side is \"" +
+                                           side + "\", expected left or right");
+    frame.pads_left = side == "left";
+    return frame;
+}
+
+FrameDefaults bert_frame(const std::string& vocabulary) {
+    FrameDefaults defaults;
+    defaults.roles = {{"cls_token", "[CLS]"},
+                      {"sep_token", "[SEP]"},
+                      {"pad_token", "[PAD]"},
+                      {"unk_token", "[UNK]"},
+                      {"mask_token", "[MASK]"}};
+    defaults.front = {"cls_token"};
+    defaults.behind = {"sep_token"};
+    defaults.vocabulary = vocabulary;
+    return defaults;
+}
+
+}  // namespace locus

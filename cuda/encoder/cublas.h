@@ -1,0 +1,44 @@
+#pragma once
+// cuBLAS, looked up when it is asked for: programs that never do so need nothing but a driver, and those that do say in
+// one sentence that it is not there.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/encoder/product_arguments.h"
+
+namespace locus::cuda {
+
+/// The same product for neighbouring sheets; `first` is the first sheet's, without bias and activation.
+template <class Scalar>
+struct SheetProducts {
+    ProductArguments<Scalar> first;
+    int sheets = 1;
+    long long a_sheet = 0, b_sheet = 0, c_sheet = 0;  // from a sheet to the next
+    bool turned = true;                               // c = a b^T; false: c = a b, b [depth,columns]
+};
+
+class Cublas {
+public:
+    /// The names under which the library is looked for, the newest first.
+    static const std::vector<std::string>& libraries();
+
+    /// Throws Error(unsupported) if no library of these names can be loaded, or it does not start on this device.
+    explicit Cublas(const std::vector<std::string>& names = libraries());
+    ~Cublas();
+    Cublas(const Cublas&) = delete;
+    Cublas& operator=(const Cublas&) = delete;
+
+    /// "cuBLAS 13.0.2"
+    std::string name() const;
+    /// Waits for nothing.  Sums are float32, in float32 without TF32.  stream: a cudaStream_t, or nullptr; may be under
+    /// capture.  Throws Error(unsupported) if the call fails.  Scalar: float, Half, Bfloat16.
+    template <class Scalar>
+    void multiply(const SheetProducts<Scalar>& products, void* stream = nullptr);
+
+private:
+    struct Library;
+    std::unique_ptr<Library> library_;
+};
+
+}  // namespace locus::cuda

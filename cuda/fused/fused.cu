@@ -1,0 +1,47 @@
+// Host tensors onto the device and back, around the fused kernels.
+#include "cuda/fused/fused.h"
+
+#include "cuda/device.h"
+#include "cuda/fused/fused_host.h"
+
+namespace locus::cuda {
+
+namespace {
+
+template <class Scalar>
+FusedOutput run(const FusedInput& input, const RelativeBuckets& line, ForwardPath path) {
+    const DeviceInput<Scalar> device(input, line);
+    const FusedSizes& sizes = device.sizes();
+    FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
+    // Packed samples that are shorter than the longest leave places that nobody writes.
+    std::fill(output.log_sum.data(), output.log_sum.data() + output.log_sum.size(), 0.0f);
+    DeviceBuffer<Scalar> context(static_cast<std::size_t>(output.context.size()));
+    DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));
+
+    ForwardArguments<Scalar> args = device.arguments(input);
+    args.context = rows_of<Scalar>(context, input.q.shape());
+    args.log_sum = log_sum.data();
+    launch_fused_forward(args, static_cast<int>(sizes.width), nullptr, path);
+    LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
+
+    download(context, output.context);
+    log_sum.copy_to(output.log_sum.data());
+    return output;
+}
+
+}  // namespace
+
+FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+                            ForwardPath path) {
+    check_options(input, line);
+    switch (precision) {
+        case FusedPrecision::f16:
+            return run<Half>(input, line, path);
+        case FusedPrecision::bf16:
+            return run<Bfloat16>(input, line, path);
+        default:
+            return run<float>(input, line, path);
+    }
+}
+
+}  // namespace locus::cuda

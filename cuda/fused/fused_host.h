@@ -1,0 +1,153 @@
+#pragma once
+// Host tensors onto the device, for the fused kernels forward and backward; only .cu files include this.
+#include "cuda/device.h"
+
+#include "cuda/fused/fused.h"
+#include "cuda/fused/fused_launch.h"
+#include "cuda/fused/half_types.h"
+
+namespace locus::cuda {
+
+/// Of the longest sample.
+struct FusedSizes {
+    Index batch, heads, queries, keys, width, table;
+};
+
+inline std::string shape_text(const Shape& shape) {
+    std::string text = "[";
+    for (std::size_t n = 0; n < shape.size(); ++n) text += (n ? "," : "") + std::to_string(shape[n]);
+    return text + "]";
+}
+
+inline void check_shape(const char* what, const Tensor<float>& tensor, const Shape& expected) {
+    LOCUS_CHECK(tensor.shape() == expected, std::string("fused attention: ") + what + " has the shape " +
+                                                shape_text(tensor.shape()) + ", expected " + shape_text(expected));
+}
+
+inline void check_options(const FusedInput& input, const RelativeBuckets& line) {
+    LOCUS_CHECK(
+        input.dropout >= 0 && input.dropout < 1,
+        "fused attention: dropout is " + std::to_string(input.dropout) + ", expected 0 or more and less than 1");
+    LOCUS_CHECK(std::is_sorted(line.rows().begin(), line.rows().end()) && 2 * line.span() <= 65536,
+                "fused attention: the bucket line falls somewhere or has more than 65536 rows, and the kernels count "
+                "on one that does not");
+}
+
+inline FusedSizes checked(const FusedInput& input, const RelativeBuckets& line) {
+    LOCUS_CHECK(input.q.rank() == 4 && input.k.rank() == 4,
+                "fused attention: q and k need four axes, [B,H,T,d]; they have the shapes " +
+                    shape_text(input.q.shape()) + " and " + shape_text(input.k.shape()));
+    const bool packed = !input.lengths.empty();
+    const Index heads = input.q.extent(1), width = input.q.extent(3);
+    FusedSizes sizes{input.q.extent(0), heads, input.q.extent(2), input.k.extent(2), width, 2 * line.span()};
+    check_shape("k", input.k, {sizes.batch, heads, sizes.keys, width});
+    check_shape("v", input.v, input.k.shape());
+    if (input.k_r.size() > 0) check_shape("k_r", input.k_r, {heads, sizes.table, width});
+    if (input.q_r.size() > 0) check_shape("q_r", input.q_r, {heads, sizes.table, width});
+    if (packed) {
+        Index tokens = 0, longest = 0;
+        for (const Index length : input.lengths) {
+            LOCUS_CHECK(length >= 0, "fused attention: a sample has " + std::to_string(length) + " tokens");
+            tokens += length;
+            longest = std::max(longest, length);
+        }
+        LOCUS_CHECK(sizes.batch == 1 && sizes.queries == tokens && sizes.keys == tokens,
+                    "fused attention: the lengths of the packed samples add up to " + std::to_string(tokens) +
+                        ", but q has the shape " + shape_text(input.q.shape()));
+        LOCUS_CHECK(input.visible_keys.size() == 0, "fused attention: packed samples have no hidden keys");
+        sizes.batch = static_cast<Index>(input.lengths.size());
+        sizes.queries = sizes.keys = longest;
+    } else if (input.visible_keys.size() > 0) {
+        LOCUS_CHECK(input.visible_keys.rows() == sizes.batch && input.visible_keys.cols() == sizes.keys,
+                    "fused attention: visible_keys needs a row per sample and a column per key");
+    }
+    LOCUS_CHECK(line.queries() == sizes.queries && line.keys() == sizes.keys,
+                "fused attention: the bucket line is of " + std::to_string(line.queries()) + " x " +
+                    std::to_string(line.keys()) + " pairs, expected " + std::to_string(sizes.queries) + " x " +
+                    std::to_string(sizes.keys));
+    return sizes;
+}
+
+template <class Scalar>
+DeviceBuffer<Scalar> upload(const Tensor<float>& tensor) {
+    std::vector<Scalar> rounded(static_cast<std::size_t>(tensor.size()));
+    for (std::size_t n = 0; n < rounded.size(); ++n) rounded[n] = from_float<Scalar>(tensor.data()[n]);
+    return {rounded.data(), rounded.size()};
+}
+
+/// [samples or 1, H, tokens, d] as it lies.
+template <class Any, class Buffer>
+Rows<Any> rows_of(Buffer& buffer, const Shape& shape) {
+    const long long row = shape[3], head = shape[2] * row;
+    return {buffer.data(), shape[0] > 1 ? shape[1] * head : 0, head, row};
+}
+
+/// What both directions are given, on the device.
+template <class Scalar>
+class DeviceInput {
+public:
+    /// Throws Error(usage) that names what does not fit.
+    DeviceInput(const FusedInput& input, const RelativeBuckets& line)
+        : sizes_(checked(input, line)),
+          q_(upload<Scalar>(input.q)),
+          k_(upload<Scalar>(input.k)),
+          v_(upload<Scalar>(input.v)),
+          k_r_(upload<Scalar>(input.k_r)),
+          q_r_(upload<Scalar>(input.q_r)),
+          rows_(line.rows().begin(), line.rows().end()),
+          device_rows_(rows_.data(), rows_.size()),
+          visible_(input.visible_keys.data(), static_cast<std::size_t>(input.visible_keys.size())),
+          starts_(starts_of(input)),
+          device_starts_(starts_.data(), starts_.size()) {}
+
+    const FusedSizes& sizes() const { return sizes_; }
+
+    /// All but context and log_sum.
+    ForwardArguments<Scalar> arguments(const FusedInput& input) const {
+        ForwardArguments<Scalar> args;
+        args.q = rows_of<const Scalar>(q_, input.q.shape());
+        args.k = rows_of<const Scalar>(k_, input.k.shape());
+        args.v = rows_of<const Scalar>(v_, input.v.shape());
+        if (input.k_r.size() > 0) args.k_r = k_r_.data();
+        if (input.q_r.size() > 0) args.q_r = q_r_.data();
+        args.line = {device_rows_.data(), static_cast<int>(sizes_.keys) - 1};
+        args.table_rows = static_cast<int>(sizes_.table);
+        if (input.visible_keys.size() > 0) args.visible_keys = visible_.data();
+        if (!input.lengths.empty()) {
+            args.first_query = args.first_key = device_starts_.data();
+            args.all_queries = args.all_keys = starts_.back();
+        }
+        args.batch = static_cast<int>(sizes_.batch);
+        args.heads = static_cast<int>(sizes_.heads);
+        args.queries = static_cast<int>(sizes_.queries);
+        args.keys = static_cast<int>(sizes_.keys);
+        args.scale = input.scale;
+        args.dropout = input.dropout;
+        args.seed = input.seed;
+        return args;
+    }
+
+private:
+    static std::vector<int> starts_of(const FusedInput& input) {
+        std::vector<int> starts = {0};
+        for (const Index length : input.lengths) starts.push_back(starts.back() + static_cast<int>(length));
+        return starts;
+    }
+
+    FusedSizes sizes_;
+    DeviceBuffer<Scalar> q_, k_, v_, k_r_, q_r_;
+    std::vector<std::uint16_t> rows_;
+    DeviceBuffer<std::uint16_t> device_rows_;
+    DeviceBuffer<std::uint8_t> visible_;
+    std::vector<int> starts_;
+    DeviceBuffer<int> device_starts_;
+};
+
+template <class Scalar>
+void download(const DeviceBuffer<Scalar>& from, Tensor<float>& to) {
+    std::vector<Scalar> found(static_cast<std::size_t>(to.size()));
+    from.copy_to(found.data());
+    for (std::size_t n = 0; n < found.size(); ++n) to.data()[n] = to_float(found[n]);
+}
+
+}  // namespace locus::cuda

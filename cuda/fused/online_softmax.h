@@ -1,0 +1,77 @@
+#pragma once
+// The softmax of rows whose scores come tile by tile: a running maximum, and sums that shrink when it grows.
+// Source: Dao et al. 2022, "FlashAttention", algorithm 1; Milakov and Gimelshein 2018, "Online normalizer calculation".
+#include <limits>
+
+#include "cuda/fused/dropout.h"
+#include "cuda/fused/lanes.h"
+
+namespace locus::cuda {
+
+inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+/// Scores are powers of 2: log2 e is in their scale.
+inline constexpr float kLog2e = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+/// Keys that are hidden: no score at all.   visible: of the tile's keys, 0 or 1.
+template <int tile_keys, class Lane, class Block>
+constexpr void hide(Block& block, Lane& r, const std::uint8_t* visible) {
+    unrolled<tile_keys / 8>([&](auto n) {
+        unrolled<2>([&](auto column) {
+            if (!block.load(r, visible + 8 * n + 2 * r.pair() + column))
+                r.scores[n][column] = r.scores[n][2 + column] = kNothing;
+        });
+    });
+}
+
+/// Scores become exp2(score + lift - maximum); sum and context shrink to the new maximum.
+template <int width, int tile_keys, class Lane, class Block>
+constexpr void online_softmax_step(Block& block) {
+    block.each([&](Lane& r) {
+        unrolled<2>([&](auto side) {
+            r.tile_largest[side] = kNothing;
+            unrolled<tile_keys / 8>([&](auto n) {
+                // Two and two: half as long a chain.
+                const float pair = block.larger(r.scores[n][2 * side], r.scores[n][2 * side + 1]);
+                r.tile_largest[side] = block.larger(r.tile_largest[side], pair);
+            });
+        });
+    });
+    block.quad_largest([](Lane& r) -> float& { return r.tile_largest[0]; });
+    block.quad_largest([](Lane& r) -> float& { return r.tile_largest[1]; });
+    block.each([&](Lane& r) {
+        unrolled<2>([&](auto side) {
+            const float now = block.larger(r.largest[side], r.tile_largest[side] + r.lift[side]);
+            const float seen = now == kNothing ? 0.0f : now;  // no key so far
+            const float shrink = block.exp2(r.largest[side] - seen), base = seen - r.lift[side];
+            r.largest[side] = now;
+            r.sum[side] *= shrink;
+            unrolled<width / 8>([&](auto n) {
+                r.context[n][2 * side] *= shrink;
+                r.context[n][2 * side + 1] *= shrink;
+            });
+            unrolled<tile_keys / 8>([&](auto n) {
+                float &first = r.scores[n][2 * side], &second = r.scores[n][2 * side + 1];
+                first = block.exp2(first - base);
+                second = block.exp2(second - base);
+                r.sum[side] += first + second;
+            });
+        });
+    });
+}
+
+/// Dropped probabilities become 0, the others grow; the sum under the fraction stays.   i, j: of the lane's first cell.
+template <int tile_keys, class Lane>
+constexpr void drop(Lane& r, std::uint32_t key, float share, int i, int j) {
+    const std::uint32_t threshold = dropout_threshold(share);
+    const float kept = 1 / (1 - share);
+    unrolled<tile_keys / 8>([&](auto n) {
+        unrolled<2>([&](auto side) {
+            const TwoNumbers random = dropout_numbers(key, i + 8 * side, j + 8 * n);
+            r.scores[n][2 * side] *= random.first < threshold ? 0.0f : kept;
+            r.scores[n][2 * side + 1] *= random.second < threshold ? 0.0f : kept;
+        });
+    });
+}
+
+}  // namespace locus::cuda

@@ -1,0 +1,122 @@
+#pragma once
+// A block of warpgroups on a Hopper device, as hopper_forward.h uses it; only .cu files include this.
+// Source: PTX ISA 9.0, "cp.async.bulk.tensor", "mbarrier", "membar/fence", "wgmma.fence".
+#include "cuda/device.h"
+
+#include <cuda.h>
+
+#include "cuda/device_block.h"
+#include "cuda/hopper/hopper_operands.h"
+#include "cuda/hopper/hopper_products.h"
+
+namespace locus::cuda {
+
+/// c[64,64] += a[64,16] b[16,64] of a warpgroup: a and c are this lane's registers, b is described.
+struct HeldFactorsOnDevice {
+    const std::uint32_t* a;
+    std::uint64_t b;
+    float (*c)[4];
+};
+
+/// The same with a described.
+struct SharedFactorsOnDevice {
+    std::uint64_t a, b;
+    float (*c)[4];
+};
+
+template <class Lane>
+class HopperBlock : public DeviceBlock<Lane> {
+public:
+    using Map = CUtensorMap;
+    using HeldFactors = HeldFactorsOnDevice;
+    using SharedFactors = SharedFactorsOnDevice;
+
+    __device__ explicit HopperBlock(unsigned char* memory)
+        : DeviceBlock<Lane>(memory),
+          start_(static_cast<std::uint32_t>(__cvta_generic_to_shared(memory))),
+          warpgroup_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0)) {
+        if (start_ % kPatternBytes != 0) __trap();  // the exchange of chunks is a function of the address
+    }
+
+    /// The same for all lanes of a warp, and the compiler knows it: descriptors are in registers that warps share.
+    __device__ int warpgroup(const Lane&) const { return warpgroup_; }
+
+    /// What is the same for all lanes, and the compiler cannot know it.
+    __device__ bool uniform(bool value) const { return __shfl_sync(0xffffffffu, value, 0); }
+
+    /// Where a byte of the block's memory lies, as descriptors want it.
+    __device__ std::uint32_t address(int place) const { return start_ + static_cast<std::uint32_t>(place); }
+
+    template <class F>
+    __device__ void one(F f) const {
+        if (threadIdx.x == 0) f();
+    }
+
+    /// A barrier that completes a phase with one arrival and all bytes that the arrival announces.
+    __device__ void start_barrier(int barrier) const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address(barrier)) : "memory");
+    }
+    /// For the copy engine too.
+    __device__ void barriers_are_started() const {
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        fence_copies();
+    }
+    __device__ void expect(int barrier, int bytes) const {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
+                     : "memory");
+    }
+    /// A box of 64 channels and 64 rows, as hopper_operands.h has them; zeros for what lies outside of the map.
+    __device__ void copy_box(int to, const Map& map, int channel, int row, int head, int sample, int barrier) const {
+        asm volatile(
+            "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+            "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(address(to)),
+            "l"(reinterpret_cast<std::uint64_t>(&map)), "r"(channel), "r"(row), "r"(head), "r"(sample),
+            "r"(address(barrier))
+            : "memory");
+    }
+    /// Until the phase with this parity is over; what was copied in it is there for the thread that waited.
+    __device__ void wait(int barrier, std::uint32_t parity) const {
+        std::uint32_t over = 0;
+        while (!over)
+            asm volatile(
+                "{\n.reg .pred over;\n"
+                "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+                "selp.u32 %0, 1, 0, over;\n}\n"
+                : "=r"(over)
+                : "r"(address(barrier)), "r"(parity)
+                : "memory");
+    }
+    /// Between this thread's own loads and stores of shared memory and what the copy engine and the tensor cores do
+    /// there after the next barrier.
+    __device__ void fence_copies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+    /// Between what lanes do with registers and products that use them.
+    __device__ void fence_registers() const { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+    template <class Scalar, bool turned, bool adds, class F>
+    __device__ void multiply_held(F f) {
+        this->each([&](Lane& r) {
+            const HeldFactors at = f(r);
+            product_of_held<Scalar, turned, adds>(at.a, at.b, at.c);
+        });
+    }
+    template <class Scalar, int columns, bool adds, class F>
+    __device__ void multiply_shared(F f) {
+        this->each([&](Lane& r) {
+            const SharedFactors at = f(r);
+            product_of_shared<Scalar, columns, adds>(at.a, at.b, at.c);
+        });
+    }
+    /// The products since the last call are one group.
+    __device__ void commit_products() const { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+    /// Until all but the latest so many groups are done.
+    template <int groups>
+    __device__ void wait_for_products() const {
+        asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+    }
+
+private:
+    std::uint32_t start_;
+    int warpgroup_;
+};
+
+}  // namespace locus::cuda

@@ -1,0 +1,123 @@
+#pragma once
+// Position scores of the Hopper forward kernel, made by warpgroups: the row table of a block and the key table of a
+// tile.
+#include "cuda/fused/forward_steps.h"
+#include "cuda/hopper/hopper_factors.h"
+
+namespace locus::cuda {
+
+/// Lanes have scores[8][4], in which pieces of the tables are made, and constant[4].
+template <class Scalar, int width, int tile_queries, class Block>
+class HopperTables {
+public:
+    using Layout = HopperLayout;
+
+    /// capacity: table rows for which there is room.
+    constexpr HopperTables(Block& block, const ForwardArguments<Scalar>& args, const Layout& layout, int capacity)
+        : block_(block),
+          products_(block),
+          args_(args),
+          layout_(layout),
+          row_stride_(row_table_stride(round_up(capacity, 8))) {}
+
+    /// 1. Every row of the table that the block reaches.
+    template <class Lane, class Copies>
+    constexpr void fill_of_block(Copies& copies, RowRange reached) {
+        reached_ = reached;
+        const int boxes = Layout::boxes_of(reached.count);
+        for (int n = 0; n < smaller(boxes, Copies::kSlots); ++n) copies.bring_rows(reached.first, n);
+        for (int n = 0; n < boxes; ++n) {
+            copies.wait_for_slot(n);
+            block_.fence_registers();
+            products_.multiply_queries(
+                copies.slot(n), [](Lane & r) -> auto& { return r.scores; });
+            block_.template wait_for_products<0>();
+            block_.each([&](Lane& r) {
+                unrolled<8>([&](auto c) {
+                    const int column = n * Layout::kBoxRows + 8 * c;
+                    if (column < reached.count)
+                        keep_piece(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
+                                   16 * r.warp(), column);
+                });
+            });
+            block_.sync();
+            if (n + Copies::kSlots < boxes) copies.bring_rows(reached.first, n + Copies::kSlots);
+        }
+    }
+
+    /// 2. p2c of the keys of tile `number`, which reaches those rows.
+    template <class Lane, class Copies>
+    constexpr void fill_of_tile(Copies& copies, const RowRange& rows, int number) {
+        const int keys = copies.keys_of(number);
+        copies.wait_for_window();
+        if (rows.count == 1) {
+            block_.fence_registers();
+            ask_for_constants<Lane>(copies, number);
+            block_.template wait_for_products<0>();
+            keep_constants<Lane>(number);
+            return;
+        }
+        // The boxes of the window are shared out among the warpgroups.  All multiply; where there are fewer boxes some
+        // do what another does, and keep nothing.
+        const int boxes = Layout::boxes_of(rows.count);
+        for (int first = 0; first < boxes; first += kWarpgroups) {
+            block_.fence_registers();
+            products_.template multiply_keys<64>(
+                keys, copies.slot(0), [&](Lane& r) { return kBox * smaller(first + block_.warpgroup(r), boxes - 1); },
+                [](Lane & r) -> auto& { return r.scores; });
+            block_.template wait_for_products<0>();
+            block_.each([&](Lane& r) {
+                unrolled<8>([&](auto c) {
+                    const int column = Layout::kBoxRows * (first + block_.warpgroup(r)) + 8 * c;
+                    if (column < rows.count) keep_keys(r, r.scores[c], column);
+                });
+            });
+        }
+    }
+    /// Of a tile that reaches one row.  Every warpgroup multiplies 8 columns, of which the first is used.
+    template <class Lane, class Copies>
+    constexpr void ask_for_constants(Copies& copies, int number) {
+        products_.template multiply_keys<8>(
+            copies.keys_of(number), copies.slot(0), [](Lane&) { return 0; }, [](Lane& r) { return &r.constant; });
+    }
+    template <class Lane>
+    constexpr void keep_constants(int number) {
+        block_.each([&](Lane& r) {
+            if (block_.warpgroup(r) == 0) keep_keys(r, r.constant, column_of_constants(number));
+        });
+    }
+
+    /// places: the relative row of every place of tile `number`, which reaches those rows.
+    constexpr PositionScores scores(const RowRange& rows, int number, const std::uint16_t* places) const {
+        const int constants = rows.count == 1 ? column_of_constants(number) : 0;
+        return {args_.k_r ? shared(layout_.row_table) : nullptr,
+                row_stride_,
+                reached_.first,
+                args_.q_r ? shared(layout_.key_table) + constants : nullptr,
+                kKeyStride,
+                rows.first,
+                places};
+    }
+
+private:
+    static constexpr int kKeyStride = Layout::key_stride(tile_queries), kBox = Layout::box_bytes(width),
+                         kWarpgroups = tile_queries / 64;
+
+    constexpr float scale() const { return args_.scale * kLog2e; }
+    constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
+    /// They alternate between two places: somebody may still read those of the tile before.
+    static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
+    template <class Lane>
+    constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
+        keep_piece(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
+    }
+
+    Block& block_;
+    HopperFactors<Scalar, width, Block> products_;
+    const ForwardArguments<Scalar>& args_;
+    const Layout layout_;
+    int row_stride_;
+    RowRange reached_{0, 1};
+};
+
+}  // namespace locus::cuda

@@ -1,0 +1,176 @@
+#include "tests/conformance/toy/injected_mistakes.h"
+
+namespace locus::conformance::toy {
+
+namespace {
+
+const Family kD = Family::deberta, kR = Family::roformer, kT = Family::transformer_xl, kX = Family::xlnet;
+
+// The first stages behind a norm.
+const std::vector<std::string> kNormed = {"embeddings.output", "relative.table", "attention", "q", "k"};
+
+// clang-format off
+std::vector<KnownSlip> position_slips() {
+    return {
+        {{1, 0}, {kD}, "p2c reads delta(j,i)", {"p2c"}, ""},
+        {{2, 0}, {kD}, "p2c is k_i . q_r[delta(i,j)]: gathered, not transposed", {"p2c"}, ""},
+        {{3, 0}, {kD}, "p2c is k_i . q_r[delta(j,i)]: the last transpose dropped", {"p2c"}, ""},
+        {{4, 0}, {kD}, "c2p reads delta(j,i)", {"c2p"}, ""},
+        {{4, 1}, {kD}, "c2p reads delta(j,i), and the dump holds that index", {"relative.index"}, ""},
+        {{5, 0}, {kD}, "the index is delta(j,i) for both terms", {"relative.index"}, ""},
+        {{6, 0}, {kD}, "position keys and position queries exchanged", {"q_r", "k_r"}, ""},
+        {{7, 0}, {kD}, "the table's centre is k - 1", {"relative.index"}, ""},
+        {{7, 1}, {kD}, "the table's centre is k + 1", {"relative.index"}, ""},
+        {{8, 0}, {kD}, "clamped to [0, 2k]", {"relative.index"}, ""},
+        {{9, 0}, {kD}, "clamped from 1 on", {"relative.index"}, ""},
+        {{9, 1}, {kD}, "wrapped around instead of clamped", {"relative.index"}, ""},
+        {{10, 0}, {kD}, "row 0 for every i - j <= k", {"relative.index"}, ""},
+        {{11, 0}, {kD}, "first 2 span rows, index relative to the span", {"relative.index"}, ""},
+        {{11, 1}, {kD}, "slice around the middle, index relative to k", {"relative.index"}, ""},
+        {{12, 0}, {kD}, "distance i - j without its sign", {"relative.index"}, ""},
+        {{13, 0}, {kD}, "span T/2 and the first T rows", {"relative.index"}, ""},
+        {{14, 0}, {kD}, "table reshaped (-1, T, H, d): its pieces become samples", {"c2p"}, ""},
+        {{16, 0}, {kD}, "floor in the log bucket", {"relative.index"}, ""},
+        {{17, 0}, {kD}, "M instead of M - 1 in the log bucket", {"relative.index"}, ""},
+        {{18, 0}, {kD}, "buckets around M instead of b", {"relative.index"}, ""},
+        {{19, 0}, {kD}, "log of a negative offset", {"relative.index"}, ""},
+        {{19, 1}, {kD}, "sign of far offsets lost", {"relative.index"}, ""},
+        {{20, 0}, {kD}, "integer division |x| / mid", {"relative.index"}, ""},
+        {{21, 0}, {kD}, "ceil one too high at M - 1, no clamp", {"relative.index"}, ""},
+        {{22, 0}, {kD}, "in_proj read as blocks q, k, v", {"q"}, ""},
+        {{23, 0}, {kD}, "q_bias added to the keys too", {"k"}, ""},
+        {{23, 1}, {kD}, "q_bias added after the scale", {"q"}, ""},
+        {{23, 2}, {kD}, "keys with a bias nobody trained", {"k"}, ""},
+        {{24, 0}, {kD}, "position projections never loaded", {"q_r", "k_r"}, ""},
+        {{24, 1}, {kD}, "position projections without their biases", {"q_r", "k_r"}, ""},
+        {{25, 0}, {kD, kR, kT, kX}, "heads joined as [d,H]", {"context"}, ""},
+    };
+}
+
+std::vector<KnownSlip> score_slips() {
+    return {
+        {{26, 0}, {kD}, "divided by sqrt(d)", {"scores"}, ""},
+        {{27, 0}, {kD, kR}, "divided by sqrt(D)", {"scores"}, ""},
+        {{27, 1}, {kD}, "divided by sqrt(n D)", {"scores"}, ""},
+        {{28, 0}, {kD}, "only c2c scaled", {"scores"}, ""},
+        {{28, 1}, {kD}, "p2c not scaled", {"scores"}, ""},
+        {{29, 0}, {kD}, "c2p scaled twice", {"scores"}, ""},
+        {{30, 0}, {kD}, "one term too many counted", {"scores"}, ""},
+        {{30, 1}, {kD}, "one term too few counted", {"scores"}, ""},
+        {{31, 0}, {kD, kR, kT, kX}, "the mask's 0 and 1 added to the scores", {"probs"}, ""},
+        {{31, 1}, {kD, kR, kT, kX}, "visible and hidden exchanged", {"probs"}, ""},
+        {{32, 0}, {kD}, "keys masked, queries not", {"probs"}, ""},
+        {{33, 0}, {kD}, "a row that sees nothing is NaN", {"probs"}, ""},
+        {{33, 1}, {kD}, "a row that sees nothing is uniform", {"probs"}, ""},
+        {{35, 0}, {kD}, "hidden scores lose only 1e4", {"probs"}, ""},
+        {{36, 0}, {kD, kR, kT, kX}, "softmax over queries", {"probs"}, ""},
+        {{37, 0}, {kD}, "probs times 1 - p while judging", {"probs"}, ""},
+        {{37, 1}, {kD}, "the attention's dense output times 1 - p while judging", {"attention"}, ""},
+        {{39, 0}, {kD, kR, kX}, "tanh gelu", {"ffn_act", "conv_act"}, ""},
+        {{40, 0}, {kD, kR, kT, kX}, "eps 1e-12 (1e-7 where 1e-12 is right)", kNormed, "", true},
+        {{40, 1}, {kD, kR, kT, kX}, "eps 1e-5 (1e-7 where 1e-5 is right)", kNormed, "", true},
+        {{40, 2}, {kD, kR, kT, kX}, "eps 0.02", kNormed, ""},
+        {{40, 3}, {kD, kR, kT, kX}, "eps outside the root", kNormed, "", true},
+        {{40, 4}, {kD, kR, kT, kX}, "variance over D - 1", kNormed, ""},
+        {{41, 0}, {kD}, "the table's norm missing", {"relative.table"}, ""},
+        {{41, 1}, {kD}, "a norm on a table that has none", {"relative.table"}, ""},
+        {{41, 2}, {kD}, "the table normed once more in every layer", {"q_r", "k_r"}, ""},
+        {{42, 0}, {kD}, "padding not cleared after the embeddings' norm", {"embeddings.output"}, ""},
+        {{43, 0}, {kD, kR, kT}, "norm before instead of behind (or the reverse)", {"q", "k", "v", "attention"}, ""},
+    };
+}
+
+std::vector<KnownSlip> decoder_slips() {
+    return {
+        {{44, 0}, {kD}, "convolution of layer 0's output", {"conv"}, ""},
+        {{44, 1}, {kD}, "convolution added to the embeddings", {"output"}, ""},
+        {{44, 2}, {kD}, "tanh for gelu behind the convolution", {"conv_act"}, ""},
+        {{45, 0}, {kD}, "absolute positions where there are none, and the reverse", {"embeddings.output"}, ""},
+        {{46, 0}, {kD}, "decoder: keys and values from the query", {"emd.0.k"}, ""},
+        {{46, 1}, {kD}, "decoder: keys and values from the last layer's output", {"emd.0.k"}, ""},
+        {{47, 0}, {kD}, "decoder: the second pass starts over", {"emd.1.q"}, ""},
+        {{47, 1}, {kD}, "decoder: keys and values follow the query", {"emd.1.k"}, ""},
+        {{47, 2}, {kD}, "decoder: one pass", {"mlm.transform"}, ""},
+        {{48, 0}, {kD}, "decoder: residual h instead of the query", {"emd.0.attention"}, ""},
+        {{49, 0}, {kD}, "decoder: the layer is asked with h", {"emd.0.q"}, ""},
+        {{49, 1}, {kD}, "decoder: absolute positions never added", {"emd.query.0"}, ""},
+        {{50, 0}, {kD}, "decoder: absolute positions normed", {"emd.query.0"}, ""},
+        {{50, 1}, {kD}, "decoder: absolute positions masked", {"emd.query.0"}, ""},
+        {{50, 2}, {kD}, "decoder: absolute positions keep h from the call before", {"emd.query.0"}, ""},
+        {{51, 0}, {kD, kR, kT}, "hidden states counted from the embeddings", {"output"}, ""},
+        {{52, 0}, {kD, kR}, "head without dense, activation and norm", {"mlm.transform"}, ""},
+        {{52, 1}, {kD, kR}, "head without activation", {"mlm.transform"}, ""},
+        {{52, 2}, {kD, kR}, "head without norm", {"mlm.transform"}, ""},
+        {{52, 3}, {kD, kR, kT, kX}, "head without bias", {"logits"}, ""},
+        {{52, 4}, {kD}, "label 0 counts as a target", {"mlm.loss"}, ""},
+    };
+}
+
+std::vector<KnownSlip> other_family_slips() {
+    return {
+        {{56, 0}, {kR}, "halves turned instead of neighbours", {"q_rot"}, ""},
+        {{57, 0}, {kR}, "only queries turned", {"k_rot"}, ""},
+        {{57, 1}, {kR}, "only keys turned", {"q_rot"}, ""},
+        {{57, 2}, {kR}, "keys turned by halves, queries by neighbours", {"k_rot"}, ""},
+        {{58, 0}, {kR}, "turned the other way", {"q_rot"}, ""},
+        {{58, 1}, {kR}, "turned the other way, sines negated", {"rotary.sin"}, ""},
+        {{59, 0}, {kR}, "last pair -x_{d-1}, x_d", {"q_rot"}, ""},
+        {{60, 0}, {kR}, "sine and cosine exchanged", {"rotary.sin"}, ""},
+        {{61, 0}, {kR}, "angles from D", {"rotary.sin"}, ""},
+        {{61, 1}, {kR}, "angles with t over d", {"rotary.sin"}, ""},
+        {{62, 0}, {kR}, "values turned too (or not, where they should be)", {"v_rot", "context"}, ""},
+        {{62, 1}, {kR}, "turned before the heads are split", {"q_rot"}, ""},
+        {{62, 2}, {kR}, "turned before the projection", {"q_rot"}, ""},
+        {{62, 3}, {kR, kT, kX}, "no scale", {"scores"}, ""},
+        {{65, 0}, {kT, kX}, "positions ascending", {"positions.r"}, ""},
+        {{66, 0}, {kT}, "shift without mask", {"bd"}, ""},
+        {{67, 0}, {kT, kX}, "the other family's shift", {"bd"}, ""},
+        {{68, 0}, {kT, kX}, "u and v exchanged", {"ac"}, ""},
+        {{68, 1}, {kT, kX}, "u and v times sqrt(d)", {"ac"}, ""},
+        {{68, 2}, {kT, kX}, "u and v omitted", {"ac"}, ""},
+        {{68, 3}, {kT, kX}, "u and v over sqrt(d)", {"ac"}, ""},
+        {{69, 0}, {kT, kX}, "sinusoids interleaved", {"positions.r"}, ""},
+        {{70, 0}, {kT, kX}, "memory stored behind the layer", {"memory.0"}, ""},
+        {{70, 1}, {kT, kX}, "oldest rows kept", {"memory.0"}, ""},
+        {{71, 0}, {kT, kX}, "same_length off by one", {"probs", "bd"}, ""},
+        {{72, 0}, {kX}, "order taken for ranks", {"bd"}, ""},
+        {{73, 0}, {kX}, "content stream with the query stream's mask", {"layer.0.bd"}, ""},
+        {{73, 1}, {kX}, "query stream with the content stream's mask", {"layer.0.g.bd"}, ""},
+        {{74, 0}, {kX}, "query stream starts from the word", {"layer.0.g.q"}, ""},
+        {{74, 1}, {kX}, "position vector added to the query stream's start", {"layer.0.g.q"}, ""},
+        {{75, 0}, {kX}, "target_mapping read as [T,P]", {"g.q", "g.ac", "g.bd_raw"}, ""},
+        {{75, 1}, {kX}, "residual of the query stream from h", {"g.attention"}, ""},
+        {{76, 0}, {kX}, "same and different segment exchanged", {"ef"}, ""},
+        {{76, 1}, {kX}, "memory has segment 1", {"ef"}, ""},
+        {{76, 2}, {kX}, "segment bias not added to q", {"ef"}, ""},
+        {{77, 0}, {kX}, "reversed half of the batch with forward positions", {"positions.r_backward"}, ""},
+        {{82, 0}, {kD}, "W_q read by columns", {"q"}, ""},
+        {{82, 1}, {kD, kR}, "scores transposed", {"scores"}, ""},
+        {{82, 2}, {kD}, "c2c transposed", {"c2c"}, ""},
+        {{83, 0}, {kD, kR, kT, kX}, "probs v added up in float32", {"context"}, "", true},
+    };
+}
+// clang-format on
+
+}  // namespace
+
+const std::vector<KnownSlip>& slips() {
+    static const std::vector<KnownSlip> all = [] {
+        std::vector<KnownSlip> made;
+        for (const auto& part : {position_slips(), score_slips(), decoder_slips(), other_family_slips()})
+            made.insert(made.end(), part.begin(), part.end());
+        return made;
+    }();
+    return all;
+}
+
+const std::vector<Equivalent>& equivalents() {
+    static const std::vector<Equivalent> all = {
+        {27, 30, "D = H d: with H = n + 1 the wrong root is that of one term more"},
+        {30, 27, "D = H d: with H = n + 1 the wrong root is that of one term more"},
+        {26, 30, "with two terms, one term fewer leaves sqrt(d)"},
+    };
+    return all;
+}
+
+}  // namespace locus::conformance::toy

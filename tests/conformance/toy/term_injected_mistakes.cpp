@@ -1,0 +1,129 @@
+#include "tests/conformance/toy/term_injected_mistakes.h"
+
+#include "core/conformance/kit/kit_check.h"
+
+namespace locus::conformance::toy {
+
+namespace {
+
+const std::vector<std::string> kLinear = {"L1/linear_attention", "L1/linear_attention_causal",
+                                          "L1/linear_attention_small"};
+const std::vector<std::string> kTiled = {"L1/tiles_t70_k37", "L1/tiles_t70_b18"};
+const std::vector<std::string> kClamped = {"L1/tiles_t70_k37"}, kBuckets = {"L1/tiles_t70_b18"};
+
+// clang-format off
+std::vector<TermSlip> linear_slips() {
+    return {
+        {{64, 0}, kLinear, "phi(R x) in numerator and denominator", {"phi_q_rot"}},
+        {{64, 1}, kLinear, "queries and keys turned before everything else", {"phi_q"}},
+        {{64, 2}, kLinear, "phi(R x) in the numerator alone", {"phi_q_rot"}},
+        {{64, 3}, kLinear, "the denominator turned too", {"denominator"}},
+        {{64, 4}, kLinear, "the denominator turned too, without its bound", {"denominator"}},
+        {{64, 5}, kLinear, "queries over sqrt(d)", {"phi_q"}},
+        {{64, 6}, kLinear, "queries and keys over the root of sqrt(d)", {"phi_q"}},
+        {{64, 7}, kLinear, "weights over sqrt(d)", {"weights"}},
+        {{64, 8}, kLinear, "eps added to the denominator", {"denominator"}, true},
+        {{64, 9}, kLinear, "eps added to every visible product below", {"denominator"}, true},
+        {{64, 10}, kLinear, "eps added to every product below", {"denominator"}, true},
+        {{64, 11}, kLinear, "eps added to every visible feature below", {"denominator"}, true},
+        {{64, 12}, kLinear, "eps added to every feature below", {"denominator"}, true},
+        {{64, 13}, kLinear, "features of padding not set to 0", {"phi_k"}},
+        {{64, 14}, kLinear, "keys of padding set to 0 before phi", {"phi_k"}},
+        {{64, 15}, kLinear, "padding counted below", {"denominator"}},
+        {{64, 16}, kLinear, "padding counted above", {"weights"}},
+    };
+}
+
+std::vector<TermSlip> other_slips() {
+    return {
+        {{15, 0}, {"L1/terms_h5_q3_k6"}, "index built [Tk,Tq], read [Tq,Tk]", {"c2p"}},
+        {{34, 0}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too", {"probs"}},
+        {{34, 1}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in float16", {"probs"}},
+        {{34, 2}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too, in bfloat16", {"probs"}},
+        {{63, 0}, {"L1/rope_cache"}, "queries of the second step start at 0 again", {"q_rot"}},
+        {{63, 1}, {"L1/rope_cache"}, "new keys of the second step start at 0 again", {"k_rot"}},
+        {{63, 2}, {"L1/rope_cache"}, "the second step starts at 0 again", {"q_rot"}},
+        {{63, 3}, {"L1/rope_cache"}, "every token of the second step stands at 0", {"q_rot"}},
+    };
+}
+// clang-format on
+
+/// Mistakes 80 and 81, tile by tile.
+std::vector<TermSlip> tile_slips() {
+    std::vector<TermSlip> all;
+    for (int n = 0; n < 4; ++n) {
+        const std::string tiles = ", tiles of " + std::to_string(kTileOf[n]);
+        all.push_back({{80, n}, kTiled, "keys past the text have score 0" + tiles, {"probs"}});
+        all.push_back({{80, 4 + n}, n < 3 ? kTiled : kClamped, "the table's last rows not loaded" + tiles, {"c2p"}});
+        all.push_back({{81, n}, kTiled, "a tile's rows stepped, none beyond the table" + tiles, {"c2p"}});
+        all.push_back({{81, 4 + n}, kTiled, "a tile's rows stepped, then clamped" + tiles, {"c2p"}});
+        all.push_back({{81, 8 + n}, kTiled, "offset divided towards 0" + tiles, {"c2p"}});
+        // A band of 8 lies within the buckets that are single offsets.
+        if (n > 0)
+            all.push_back({{81, 12 + n}, n < 3 ? kBuckets : kTiled, "plain rows in the cached band" + tiles, {"c2p"}});
+        all.push_back(
+            {{81, 104 + n}, kTiled, "a tile's rows stepped, then clamped, in the index" + tiles, {"relative.index"}});
+        all.push_back({{81, 108 + n}, kTiled, "offset divided towards 0, in the index" + tiles, {"relative.index"}});
+    }
+    return all;
+}
+
+Finding judge(const Kit& kit, const KitCase& one, const Trace& trace, const std::string& last) {
+    Dump dump;
+    for (const Stage& stage : trace.stages())
+        if (last.empty() || stage.name == last) {
+            dump.trace.add(stage);
+            dump.stored[stage.name] = stage.dtype();
+        }
+    const CaseReport report = check_case(kit, one, dump, {});
+    Finding finding;
+    finding.dump = last.empty() ? "everything" : "the last stage";
+    if (!report.first) return finding;
+    finding.first = report.first->name;
+    if (!report.diagnosis) return finding;
+    finding.equivalent = report.diagnosis->equivalent;
+    if (!report.diagnosis->named) return finding;
+    finding.named = report.diagnosis->named->mistake;
+    finding.residual = report.diagnosis->named->residual;
+    return finding;
+}
+
+}  // namespace
+
+const std::vector<TermSlip>& term_slips() {
+    static const std::vector<TermSlip> all = [] {
+        std::vector<TermSlip> made;
+        for (const auto& part : {linear_slips(), other_slips(), tile_slips()})
+            made.insert(made.end(), part.begin(), part.end());
+        return made;
+    }();
+    return all;
+}
+
+const std::vector<std::string>& term_case_ids() {
+    static const std::vector<std::string> all = {
+        "L1/linear_attention",    "L1/linear_attention_causal", "L1/linear_attention_small",
+        "L1/rope_cache",          "L1/terms_h5_t7_k3",          "L1/terms_h5_q3_k6",
+        "L1/softmax_huge_hidden", "L1/tiles_t70_k37",           "L1/tiles_t70_b18"};
+    return all;
+}
+
+std::vector<Finding> try_term_slip(const Kit& kit, const TermSlip& known) {
+    std::vector<Finding> findings;
+    for (const std::string& id : known.cases) {
+        const KitCase* one = kit.find(id);
+        LOCUS_CHECK(one, "toy ports: the kit has no case " + id);
+        for (const bool in_float : {true, false}) {
+            const Trace trace = in_float ? run_term<float>(*one, known.slip) : run_term<double>(*one, known.slip);
+            for (const std::string& last : {std::string(), one->stages.back()}) {
+                Finding finding = judge(kit, *one, trace, last);
+                finding.where = id + (in_float ? ", float32" : ", float64");
+                finding.in_float = in_float;
+                findings.push_back(std::move(finding));
+            }
+        }
+    }
+    return findings;
+}
+
+}  // namespace locus::conformance::toy

@@ -1,0 +1,245 @@
+// Tensors and folders on disk: there as a whole, or as they were.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <set>
+
+#include "core/io/atomic_folder.h"
+#include "core/io/safetensors.h"
+#include "core/io/write_safetensors.h"
+#include "tests/files.h"
+
+namespace locus::test::test_atomic_folder {
+
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::set<std::string> names_in(const fs::path& folder) {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+    return names;
+}
+
+using Names = std::set<std::string>;
+
+const std::vector<FolderFile> kOld = {folder_file("a.txt", "old a"), folder_file("b.txt", "old b")};
+const std::vector<FolderFile> kNew = {folder_file("a.txt", "new a"), folder_file("c.txt", "new c")};
+
+/// A child process that does this and ends; its exit status.
+template <class Call>
+int status_of_child(Call call) {
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+        call();
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/// The sentence of a call whose files may not grow beyond so many bytes.
+template <class Call>
+std::string sentence_on_full_disk(rlim_t bytes, Call call) {
+    const auto previous = ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = {};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    rlimit small = limit;
+    small.rlim_cur = bytes;
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+    std::string sentence;
+    int exit_status = 0;
+    try {
+        call();
+    } catch (const Error& error) {
+        sentence = error.what();
+        exit_status = error.exit_status();
+    }
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    ::signal(SIGXFSZ, previous);
+    CHECK(exit_status == 3);
+    return sentence;
+}
+
+}  // namespace
+
+TEST_CASE("write_safetensors: what is written is read back, names, shapes, values and metadata", "[safetensors]") {
+    const TemporaryFolder folder;
+    const std::vector<float> a = {1, -2.5f, 3e-8f, std::numeric_limits<float>::infinity(), 0, 65504}, b = {0.1f};
+    write_safetensors(
+        folder / "x.safetensors",
+        {{"a", {2, 3}, a.data()}, {"half", {6}, a.data(), Dtype::f16}, {"b", {}, b.data()}, {"none", {0, 4}, a.data()}},
+        {{"format", "pt"}, {"note", "\u00fc \"x\""}});
+    const TensorFile file = open_safetensors(folder / "x.safetensors");
+    REQUIRE(file.entries.size() == 4);
+    CHECK(file.metadata ==
+          std::vector<std::pair<std::string, std::string>>{{"format", "pt"}, {"note", "\u00fc \"x\""}});
+    CHECK(file.find("a")->shape == Shape{2, 3});
+    CHECK(file.find("a")->offset % 8 == 0);
+    CHECK(read_tensor<float>(*file.find("a")).values() == a);
+    CHECK(read_tensor<float>(*file.find("b")).values() == b);
+    CHECK(file.find("none")->shape == Shape{0, 4});
+    const std::vector<float> half = {1, -2.5f, 5.9604645e-08f, std::numeric_limits<float>::infinity(), 0, 65504};
+    CHECK(file.find("half")->dtype == Dtype::f16);
+    CHECK(read_tensor<float>(*file.find("half")).values() == half);
+    CHECK(folder.count() == 1);
+}
+
+TEST_CASE("write_safetensors: values begin on a multiple of 8 behind every header", "[safetensors]") {
+    const TemporaryFolder folder;
+    const float value = 1;
+    for (std::size_t length = 1; length <= 8; ++length) {
+        write_safetensors(folder / "x.safetensors", {{std::string(length, 'n'), {1}, &value}});
+        CHECK(open_safetensors(folder / "x.safetensors").entries.front().offset % 8 == 0);
+    }
+}
+
+TEST_CASE("write_safetensors: what cannot be stored is named, and nothing is left", "[safetensors][bad]") {
+    const TemporaryFolder folder;
+    const std::vector<float> values = {1, 70000};
+    const auto sentence = [&](std::vector<TensorToWrite> tensors, Fault fault) {
+        return refusal([&] { write_safetensors(folder / "x.safetensors", tensors); }, fault);
+    };
+    CHECK(sentence({{"a", {2}, values.data()}, {"a", {1}, values.data()}}, Fault::usage) ==
+          "tensor a was to be written twice into one file");
+    CHECK(sentence({{"a", {2}, values.data(), Dtype::f16}}, Fault::unsupported) ==
+          "tensor a holds 70000.000000, too large for F16; write it as F32");
+    CHECK(sentence({{"a", {2}, values.data(), Dtype::i64}}, Fault::unsupported) ==
+          "tensor a was to be written as I64, expected F32 or F16");
+    CHECK_THAT(sentence({{"\xff", {2}, values.data()}}, Fault::usage), Contains("is not UTF-8"));
+    CHECK(folder.count() == 0);
+}
+
+TEST_CASE("whole folder: a new one, with the folders above it", "[folder]") {
+    const TemporaryFolder folder;
+    write_atomic_folder(folder / "x/y/model", kOld);
+    CHECK(names_in(folder / "x/y") == Names{"model"});
+    CHECK(names_in(folder / "x/y/model") == Names{"a.txt", "b.txt"});
+    CHECK(read_bytes(folder / "x/y/model/a.txt") == "old a");
+    write_atomic_folder(folder / "x/y/other/", kOld);
+    CHECK(names_in(folder / "x/y") == Names{"model", "other"});
+}
+
+TEST_CASE("whole folder: new files take the place of old ones, other people's stay", "[folder]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    write_atomic_folder(model, kOld);
+    fs::create_directory(model / "pictures");
+    write_bytes(model / "pictures/p.png", "picture");
+    write_bytes(model / "notes.txt", "notes");
+    fs::create_symlink("nowhere", model / "link");
+    write_atomic_folder(model, kNew);
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(names_in(model) == Names{"a.txt", "b.txt", "c.txt", "link", "notes.txt", "pictures"});
+    CHECK(read_bytes(model / "a.txt") == "new a");
+    CHECK(read_bytes(model / "c.txt") == "new c");
+    CHECK(read_bytes(model / "notes.txt") == "notes");
+    CHECK(read_bytes(model / "pictures/p.png") == "picture");
+    CHECK(fs::read_symlink(model / "link") == "nowhere");
+}
+
+TEST_CASE("whole folder: through a link, and by a relative path", "[folder]") {
+    const TemporaryFolder folder;
+    write_atomic_folder(folder / "model", kOld);
+    fs::create_directory_symlink(folder / "model", folder / "latest");
+    write_atomic_folder(folder / "latest", kNew);
+    CHECK(fs::is_symlink(folder / "latest"));
+    CHECK(read_bytes(folder / "model/a.txt") == "new a");
+    const fs::path before = fs::current_path();
+    fs::current_path(folder.path());
+    write_atomic_folder("here", kOld);
+    fs::current_path(before);
+    CHECK(names_in(folder / "here") == Names{"a.txt", "b.txt"});
+}
+
+TEST_CASE("whole folder: a full disk leaves the old one, in one sentence", "[folder][bad]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    write_atomic_folder(model, kOld);
+    const std::string sentence = sentence_on_full_disk(64, [&] {
+        write_atomic_folder(model, {folder_file("a.txt", "new a"), folder_file("c.bin", std::string(1000, 'c'))});
+    });
+    CHECK(sentence == (model / "c.bin").string() + ": cannot be written: File too large");
+    CHECK(names_in(folder.path()) == Names{"model"});
+    CHECK(names_in(model) == Names{"a.txt", "b.txt"});
+    CHECK(read_bytes(model / "a.txt") == "old a");
+}
+
+TEST_CASE("whole folder: where no folder can be made is named", "[folder][bad]") {
+    const TemporaryFolder folder;
+    const fs::path file = write_bytes(folder / "file", "x");
+    CHECK(refusal([&] { write_atomic_folder(file, kNew); }) ==
+          file.string() + ": cannot be written: there is a file of that name");
+    CHECK(refusal([&] { write_atomic_folder(file / "model", kNew); }) ==
+          (file / "model").string() + ": cannot be written: Not a directory");
+    CHECK(folder.count() == 1);
+    // Nobody may write into it, root aside; who is root asks as somebody else.
+    const fs::path locked = folder / "locked";
+    fs::create_directory(locked);
+    fs::permissions(locked,
+                    fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+    fs::permissions(folder.path(), fs::perms::all);
+    const int status = status_of_child([&] {
+        if (::getuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+        try {
+            write_atomic_folder(locked / "model", kNew);
+        } catch (const Error& error) {
+            const std::string expected = (locked / "model").string() + ": cannot be written: Permission denied";
+            ::_exit(error.what() == expected ? error.exit_status() : 2);
+        }
+    });
+    CHECK(status == 3);
+    fs::permissions(locked, fs::perms::owner_all);
+    CHECK(names_in(locked).empty());
+}
+
+TEST_CASE("whole folder: killed at any time, it is the old one or the new one", "[folder]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    write_atomic_folder(model, kOld);
+    const auto half = [](const ByteSink& sink) {
+        sink("half", 4);
+        ::_exit(7);
+    };
+    CHECK(status_of_child([&] {
+              write_atomic_folder(model, {folder_file("a.txt", "new a"), FolderFile{"c.txt", half}});
+          }) == 7);
+    CHECK(names_in(model) == Names{"a.txt", "b.txt"});
+    CHECK(read_bytes(model / "a.txt") == "old a");
+    CHECK(names_in(folder.path()).size() == 2);  // what the child could not clear away
+    fs::create_directory(folder / ".model.part-notes");
+    write_atomic_folder(model, kNew);
+    CHECK(names_in(folder.path()) == Names{"model", ".model.part-notes"});
+    CHECK(read_bytes(model / "a.txt") == "new a");
+}
+
+TEST_CASE("whole folder: a reader always finds files of one moment", "[folder]") {
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    const auto files_of = [](int n) {
+        return std::vector<FolderFile>{folder_file("a.txt", std::to_string(n)),
+                                       folder_file("b.txt", std::to_string(n))};
+    };
+    write_atomic_folder(model, files_of(0));
+    const ::pid_t writer = ::fork();
+    if (writer == 0) {
+        for (int n = 1; n < 40; ++n) write_atomic_folder(model, files_of(n));
+        ::_exit(0);
+    }
+    int missing = 0, status = 0;
+    const auto found = [&] { return ::access((model / "a.txt").c_str(), F_OK) == 0; };
+    // Twice, because the folder may change between the two halves of one look.
+    while (::waitpid(writer, &status, WNOHANG) == 0) missing += !found() && !found();
+    CHECK(missing == 0);
+    CHECK(status == 0);
+    CHECK(read_bytes(model / "a.txt") == "39");
+    CHECK(read_bytes(model / "b.txt") == "39");
+}
+
+}  // namespace locus::test::test_atomic_folder

@@ -1,0 +1,83 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "core/models/deberta_config.h"
+
+namespace locus::test::test_deberta_config {
+
+namespace {
+
+std::string config(const std::string& more, const std::string& type = "deberta-v2") {
+    return R"({"model_type": ")" + type +
+           R"(", "vocab_size": 29, "hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20)" +
+           more + "}";
+}
+
+/// The sentence and status of the refusal.
+std::pair<std::string, int> refusal(const std::string& json) {
+    try {
+        parse_deberta_config(json, "config.json");
+    } catch (const Error& error) {
+        return {error.what(), error.exit_status()};
+    }
+    return {"accepted", 0};
+}
+
+}  // namespace
+
+TEST_CASE("deberta_config: pos_att_type as string and as list", "[config]") {
+    for (const char* spelling : {R"("p2c|c2p")", R"("C2P|P2C")", R"(["p2c", "c2p"])"}) {
+        const DebertaConfig parsed = parse_deberta_config(
+            config(std::string(R"(, "relative_attention": true, "pos_att_type": )") + spelling), "config.json");
+        CHECK(parsed.terms.c2p);
+        CHECK(parsed.terms.p2c);
+        CHECK(parsed.terms.count() == 3);
+    }
+    const DebertaConfig one =
+        parse_deberta_config(config(R"(, "relative_attention": true, "pos_att_type": "c2p|c2p")"), "config.json");
+    CHECK(one.terms.count() == 2);
+    CHECK(one.listed_terms == 2);
+}
+
+TEST_CASE("deberta_config: -1 means max_position_embeddings, buckets give the span", "[config]") {
+    const DebertaConfig parsed = parse_deberta_config(
+        config(
+            R"(, "relative_attention": true, "max_relative_positions": -1, "max_position_embeddings": 32, "position_buckets": 8)"),
+        "config.json");
+    CHECK(parsed.max_relative_positions == 32);
+    CHECK(parsed.span() == 8);
+    const DebertaConfig clamped = parse_deberta_config(
+        config(R"(, "relative_attention": true, "max_relative_positions": 5, "position_buckets": -1)"), "config.json");
+    CHECK(clamped.span() == 5);
+}
+
+TEST_CASE("deberta_config: defaults are those of the code that wrote the file", "[config]") {
+    const DebertaConfig parsed = parse_deberta_config(config(""), "config.json");
+    CHECK(parsed.embedding_size == 12);
+    CHECK(parsed.attention_head_size == 4);
+    CHECK(parsed.position_biased_input);
+    CHECK(parsed.type_vocab_size == 0);
+    CHECK(parsed.layer_norm_eps == 1e-7);
+    CHECK(parsed.conv_act == Activation::tanh);
+    CHECK(parsed.hidden_act == Activation::gelu);
+}
+
+TEST_CASE("deberta_config: refusals name the field and what was expected", "[config]") {
+    CHECK(refusal("{") == std::make_pair(std::string("config.json: not valid JSON, expected one object"), 3));
+    CHECK(refusal("[]").second == 3);
+    CHECK(refusal(config("", "bert")) ==
+          std::make_pair(std::string("config.json: model_type is \"bert\", expected deberta or deberta-v2"), 4));
+    CHECK(refusal("{}").first == "config.json: model_type is missing, expected deberta or deberta-v2");
+    CHECK(refusal(R"({"model_type": "deberta-v2"})").first ==
+          "config.json: hidden_size is missing, expected a whole number of 1 or more");
+    CHECK(refusal(config(R"(, "hidden_act": "swish")")).second == 4);
+    CHECK(refusal(config(R"(, "max_position_embeddings": -3)")).second == 3);
+    CHECK(refusal(config(R"(, "max_position_embeddings": 2.5)")).second == 3);
+    CHECK(refusal(config(R"(, "layer_norm_eps": 0)")).second == 3);
+    CHECK(refusal(config(R"(, "pos_att_type": 7)")).second == 3);
+    CHECK(refusal(config(R"(, "position_buckets": 7)")).second == 3);
+    CHECK(refusal(config(R"(, "attention_head_size": 5)")).second == 4);
+    CHECK(refusal(config(R"(, "relative_attention": "yes")")).second == 3);
+}
+
+}  // namespace locus::test::test_deberta_config

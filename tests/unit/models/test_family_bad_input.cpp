@@ -1,0 +1,132 @@
+// One sentence for everything that RoFormer, Transformer-XL and XLNet cannot compute.
+#include "core/models/roformer_config.h"
+#include "core/models/transformer_xl_config.h"
+#include "core/models/xlnet_config.h"
+#include "tests/files.h"
+#include "tests/oracle_cases.h"
+
+namespace locus::test::test_family_bad_input {
+
+using nlohmann::json;
+
+namespace {
+
+json config_of(const char* name) { return read_json(kOracle / name / "model" / "config.json"); }
+
+ModelInput tokens_of(const Shape& shape) {
+    ModelInput input;
+    input.tokens = IndexTensor(shape);
+    return input;
+}
+
+/// The sentence a model refuses this input with.
+std::string refused(const char* name, const std::vector<ModelInput>& segments) {
+    const auto model = open_case_model<float>(kOracle / name / "model");
+    return refusal([&] { model->forward(segments, Dialect::reference); }, Fault::usage);
+}
+
+bool says(const std::string& sentence, const std::string& what) {
+    INFO(sentence);
+    return sentence.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("families: configurations that cannot be are refused by file and field", "[families][bad]") {
+    const auto roformer = [](const char* field, const json& value) {
+        json config = config_of("hf_roformer");
+        config[field] = value;
+        return refusal([&] { parse_roformer_config(config.dump(), "config.json"); });
+    };
+    CHECK(says(roformer("hidden_size", 21), "hidden_size is 21, expected an even width per head (3 heads)"));
+    CHECK(says(roformer("hidden_size", 25), "a multiple of num_attention_heads = 3"));
+    CHECK(says(roformer("num_hidden_layers", 0), "num_hidden_layers is 0"));
+    CHECK(says(roformer("rotary_value", "yes"), "rotary_value"));
+    const auto xl = [](const char* field, const json& value, Fault fault) {
+        json config = config_of("txl_basic");
+        config[field] = value;
+        return refusal([&] { parse_transformer_xl_config(config.dump(), "config.json"); }, fault);
+    };
+    CHECK(says(xl("d_model", 11, Fault::unreadable), "d_model is 11, expected an even number"));
+    CHECK(says(xl("attn_type", 1, Fault::unsupported), "attn_type is 1"));
+    CHECK(says(xl("div_val", 4, Fault::unsupported), "div_val is 4"));
+    CHECK(says(xl("mem_len", -3, Fault::unreadable), "mem_len is -3"));
+    CHECK(says(xl("cutoffs", 7, Fault::unreadable), "cutoffs is 7, expected a list"));
+    json config = config_of("hf_xlnet_bi");
+    config["attn_type"] = "both";
+    CHECK(says(refusal([&] { parse_xlnet_config(config.dump(), "config.json"); }), "attn_type is \"both\""));
+    CHECK(says(refusal([] { family_of("{\"model_type\": \"gpt2\"}", "config.json"); }, Fault::unsupported),
+               "model_type is \"gpt2\""));
+    CHECK(says(refusal([] { family_of("[1]", "config.json"); }), "not valid JSON"));
+}
+
+TEST_CASE("families: a missing or misshapen weight is named", "[families][bad]") {
+    for (const char* name : {"hf_roformer", "txl_basic", "hf_xlnet_bi"}) {
+        const Checkpoint checkpoint = open_checkpoint(kOracle / name / "model");
+        json config = json::parse(checkpoint.config_json);
+        config["vocab_size"] = config["vocab_size"].get<int>() + 1;
+        CHECK(
+            says(refusal([&] { open_model<float>(config.dump(), "config.json", checkpoint.weights); }), "has shape ["));
+        config = json::parse(checkpoint.config_json);
+        config[config.contains("n_layer") ? "n_layer" : "num_hidden_layers"] = 3;
+        CHECK(
+            says(refusal([&] { open_model<float>(config.dump(), "config.json", checkpoint.weights); }), "is missing"));
+    }
+}
+
+TEST_CASE("families: inputs that do not fit are refused by name", "[families][bad]") {
+    ModelInput input = tokens_of({1, 4});
+    input.tokens[2] = 999;
+    for (const char* name : {"hf_roformer", "txl_basic", "hf_xlnet_bi"})
+        CHECK(says(refused(name, {input}), "tokens holds 999"));
+    CHECK(says(refused("hf_roformer", {tokens_of({1, 4}), tokens_of({1, 4})}), "no memory"));
+    CHECK(says(refused("txl_basic", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples but the segment before had 1"));
+    CHECK(says(refused("hf_xlnet_mems", {tokens_of({1, 4}), tokens_of({2, 4})}), "2 samples"));
+    CHECK(says(refused("hf_xlnet_bi_data", {tokens_of({3, 4})}), "an even number"));
+}
+
+TEST_CASE("families: memory of the wrong width or count is refused", "[families][bad]") {
+    ModelInput input = tokens_of({1, 4});
+    input.memories.assign(3, Tensor<double>({1, 5, 10}));
+    input.memories[1] = Tensor<double>({1, 5, 12});
+    CHECK(says(refused("txl_basic", {input}), "memory.1 has shape [1, 5, 12], expected [1, 5, 10]"));
+    input.memories.resize(2);
+    CHECK(says(refused("txl_basic", {input}), "2 memories, expected 3"));
+    input.memories.assign(2, Tensor<double>({1, 6, 10}));
+    CHECK(says(refused("hf_xlnet_mems", {input}), "memory.0 has shape [1, 6, 10], expected [1, 6, 12]"));
+}
+
+TEST_CASE("families: masks and targets of XLNet that cannot be are refused", "[families][bad]") {
+    const auto with = [](auto change) {
+        ModelInput input = tokens_of({1, 4});
+        change(input);
+        return refused("hf_xlnet_bi", {input});
+    };
+    CHECK(says(with([](ModelInput& in) { in.perm_mask = IndexTensor({1, 3, 4}); }), "perm_mask has shape [1, 3, 4]"));
+    CHECK(says(with([](ModelInput& in) {
+                   in.perm_mask = IndexTensor({1, 4, 4}, std::vector<std::int64_t>(16, 2));
+               }),
+               "perm_mask holds 2"));
+    CHECK(says(with([](ModelInput& in) { in.input_mask = IndexTensor({4, 1}); }), "input_mask has shape [4, 1]"));
+    CHECK(says(with([](ModelInput& in) {
+                   in.target_mapping = IndexTensor({1, 4});
+               }),
+               "target_mapping has shape [1, 4]"));
+    CHECK(says(with([](ModelInput& in) {
+                   in.target_mapping = IndexTensor({1, 1, 4}, {1, 0, 1, 0});
+               }),
+               "row 0 has ones at 0 and 2"));
+    CHECK(says(with([](ModelInput& in) {
+                   in.mask = IndexTensor({1, 4}, {1, 1, 1, 1});
+                   in.input_mask = IndexTensor({1, 4});
+               }),
+               "both mask (1 = visible) and input_mask"));
+    CHECK(says(with([](ModelInput& in) { in.mask = IndexTensor({1, 4, 4}); }), "perm_mask"));
+    CHECK(says(with([](ModelInput& in) {
+                   in.target_mapping = IndexTensor({1, 1, 4}, {1, 0, 0, 0});
+                   in.labels = IndexTensor({1, 4});
+               }),
+               "labels has shape [1, 4], expected [1, 1]"));
+}
+
+}  // namespace locus::test::test_family_bad_input

@@ -1,0 +1,101 @@
+#include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/positions/relative_buckets.h"
+
+namespace locus::test::test_relative_buckets {
+
+TEST_CASE("relative_buckets: the seed's 7x7 matrix", "[relative_buckets][golden]") {
+    const RelativeBuckets line = RelativeBuckets::clamped(7, 7, 7);
+    for (Index i = 0; i < 7; ++i)
+        for (Index j = 0; j < 7; ++j) CHECK(line.row(i, j) == i - j + 7);
+    CHECK(line.row(0, 6) == 1);
+    CHECK(line.row(6, 0) == 13);
+}
+
+TEST_CASE("relative_buckets: with k = 3 both ends are clamped", "[relative_buckets][golden]") {
+    const int expected[7][7] = {{3, 2, 1, 0, 0, 0, 0}, {4, 3, 2, 1, 0, 0, 0}, {5, 4, 3, 2, 1, 0, 0},
+                                {5, 5, 4, 3, 2, 1, 0}, {5, 5, 5, 4, 3, 2, 1}, {5, 5, 5, 5, 4, 3, 2},
+                                {5, 5, 5, 5, 5, 4, 3}};
+    const IndexTensor matrix = RelativeBuckets::clamped(7, 7, 3).matrix();
+    for (Index n = 0; n < 49; ++n) CHECK(matrix[n] == expected[n / 7][n % 7]);
+}
+
+TEST_CASE("relative_buckets: golden log buckets of (256, 512)", "[relative_buckets][golden]") {
+    const std::vector<std::pair<int, int>> golden = {
+        {0, 0},     {1, 1},     {64, 64},   {127, 127}, {128, 128}, {129, 129}, {130, 130},
+        {131, 131}, {132, 131}, {135, 133}, {140, 137}, {150, 143}, {160, 149}, {180, 160},
+        {200, 169}, {256, 192}, {300, 207}, {400, 233}, {500, 254}, {509, 255}, {511, 255}};
+    for (const auto& [offset, bucket] : golden) {
+        CHECK(log_bucket(offset, 256, 512, OffsetClamp::official) == bucket);
+        CHECK(log_bucket(-offset, 256, 512, OffsetClamp::official) == -bucket);
+    }
+}
+
+TEST_CASE("relative_buckets: golden log buckets of small tables", "[relative_buckets][golden]") {
+    const auto buckets = [](Index b, Index m) {
+        std::vector<std::int64_t> all;
+        for (Index offset = 0; offset < m; ++offset) all.push_back(log_bucket(offset, b, m, OffsetClamp::official));
+        return all;
+    };
+    const std::vector<std::int64_t> b8 = {0, 1, 2, 3, 4, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6,
+                                          7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+    CHECK(buckets(8, 32) == b8);
+    CHECK(buckets(4, 16) == std::vector<std::int64_t>{0, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3});
+    const std::vector<std::int64_t> b16 = buckets(16, 64);
+    for (int offset = 0; offset <= 9; ++offset) CHECK(b16[static_cast<std::size_t>(offset)] == offset);
+    const std::vector<std::pair<int, int>> first_of_bucket = {{10, 9},  {11, 10}, {14, 10}, {15, 11}, {19, 11},
+                                                              {20, 12}, {26, 12}, {27, 13}, {34, 13}, {35, 14},
+                                                              {46, 14}, {47, 15}, {63, 15}};
+    for (const auto& [offset, bucket] : first_of_bucket) CHECK(b16[static_cast<std::size_t>(offset)] == bucket);
+}
+
+TEST_CASE("relative_buckets: beyond max_position the two codes part", "[relative_buckets][golden]") {
+    CHECK(log_bucket(512, 256, 512, OffsetClamp::hf) == 256);
+    CHECK(log_bucket(1024, 256, 512, OffsetClamp::hf) == 319);
+    CHECK(log_bucket(1024, 256, 512, OffsetClamp::official) == 255);
+    const RelativeBuckets official = RelativeBuckets::logarithmic(1, 513, 256, 512, OffsetClamp::official);
+    const RelativeBuckets hf = RelativeBuckets::logarithmic(1, 513, 256, 512, OffsetClamp::hf);
+    CHECK(official.row(0, 512) == 1);
+    CHECK(hf.row(0, 512) == 0);
+    CHECK(RelativeBuckets::logarithmic(1025, 1, 256, 512, OffsetClamp::hf).row(1024, 0) == 511);
+    CHECK(RelativeBuckets::logarithmic(1025, 1, 256, 512, OffsetClamp::official).row(1024, 0) == 511);
+}
+
+TEST_CASE("relative_buckets: inside the window delta(j,i) = 2k - delta(i,j)", "[relative_buckets][law]") {
+    const RelativeBuckets line = RelativeBuckets::clamped(9, 9, 9);
+    const RelativeBuckets mirrored = line.mirrored();
+    for (Index i = 0; i < 9; ++i)
+        for (Index j = 0; j < 9; ++j) {
+            CHECK(line.row(j, i) == 18 - line.row(i, j));
+            CHECK(mirrored.row(i, j) == line.row(j, i));
+        }
+}
+
+TEST_CASE("relative_buckets: runs cover the line once, in order", "[relative_buckets][law]") {
+    for (Index queries : {1, 2, 7, 40})
+        for (Index keys : {1, 3, 40, 90})
+            for (const RelativeBuckets& line :
+                 {RelativeBuckets::clamped(queries, keys, 3), RelativeBuckets::clamped(queries, keys, 50),
+                  RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official),
+                  RelativeBuckets::logarithmic(queries, keys, 20, 16, OffsetClamp::hf)}) {
+                Index offset = -(keys - 1);
+                for (const RelativeBuckets::Run& run : line.runs()) {
+                    REQUIRE(run.first_offset == offset);
+                    REQUIRE(run.length >= 1);
+                    for (Index n = 0; n < run.length; ++n, ++offset)
+                        REQUIRE(line.row_of_offset(offset) == run.first_row + n * run.step);
+                }
+                CHECK(offset == queries);
+            }
+}
+
+TEST_CASE("relative_buckets: impossible sizes are refused", "[relative_buckets]") {
+    CHECK_THROWS_AS(RelativeBuckets::clamped(0, 3, 4), Error);
+    CHECK_THROWS_AS(RelativeBuckets::clamped(3, 3, 0), Error);
+    CHECK_THROWS_AS(log_bucket(3, 7, 32, OffsetClamp::official), Error);
+    CHECK_THROWS_AS(log_bucket(3, 8, 5, OffsetClamp::official), Error);
+}
+
+}  // namespace locus::test::test_relative_buckets

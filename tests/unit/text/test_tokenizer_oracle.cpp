@@ -1,0 +1,95 @@
+// Every line that the foreign tokenizers were recorded on, for every kind of tokenizer.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/text/tokenizers/tokenizer.h"
+#include "tests/files.h"
+
+namespace locus::test::test_tokenizer_oracle {
+
+using Json = nlohmann::json;
+using Ids = std::vector<std::int64_t>;
+using Pieces = std::vector<std::string>;
+
+namespace {
+
+const fs::path kTokenizers = fs::path(LOCUS_SOURCE_DIR) / "tests/oracle/tokenizers";
+
+/// The Rust library shows the blanks that an added token took with it; Locus shows its name.
+std::string without_blanks(std::string piece) {
+    while (piece.size() > 1 && piece.ends_with(' ')) piece.pop_back();
+    while (piece.size() > 1 && piece.starts_with(' ')) piece.erase(0, 1);
+    return piece;
+}
+
+/// `framed`: the recorded pieces hold the special tokens around the text.
+void check_lines(const Tokenizer& tokenizer, const Json& cases, std::size_t expected, bool framed) {
+    REQUIRE(cases.size() == expected);
+    const auto [front, behind] = tokenizer.frame();
+    for (const Json& line : cases) {
+        INFO(line["text"]);
+        const Tokens tokens = tokenizer.encode(line["text"]);
+        CHECK(tokens.ids == line["ids"].get<Ids>());
+        REQUIRE(tokens.pieces.size() == tokens.ids.size());
+        REQUIRE(tokens.special.size() == tokens.ids.size());
+        const auto recorded = line["pieces"].get<Pieces>();
+        const std::size_t skipped = framed ? 0 : front;
+        REQUIRE(recorded.size() + (framed ? 0 : front + behind) == tokens.pieces.size());
+        for (std::size_t n = 0; n < recorded.size(); ++n) {
+            const std::size_t at = n + skipped;
+            CHECK(tokens.pieces[at] == (tokens.special[at] ? without_blanks(recorded[n]) : recorded[n]));
+        }
+    }
+}
+
+void check_folder(const std::string& name, std::size_t expected, bool framed = false) {
+    const fs::path folder = kTokenizers / name;
+    check_lines(*open_tokenizer(folder), Json::parse(read_bytes(folder / "cases.json")), expected, framed);
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer: every line of the SentencePiece oracle", "[tokenizer][oracle]") { check_folder("spm", 64); }
+
+TEST_CASE("tokenizer: every line of SentencePiece as tokenizer.json", "[tokenizer][oracle]") {
+    check_folder("spm_fast", 64);
+}
+
+TEST_CASE("tokenizer: every line of byte-level BPE", "[tokenizer][oracle]") { check_folder("bpe", 64); }
+
+TEST_CASE("tokenizer: every line of byte-level BPE under RoBERTa's names", "[tokenizer][oracle]") {
+    check_folder("roberta", 70);
+}
+
+TEST_CASE("tokenizer: every line of byte-level BPE as tokenizer.json", "[tokenizer][oracle]") {
+    check_folder("bpe_fast", 70);
+}
+
+TEST_CASE("tokenizer: every line of WordPiece", "[tokenizer][oracle]") { check_folder("wordpiece", 64); }
+
+TEST_CASE("tokenizer: every line of WordPiece as tokenizer.json", "[tokenizer][oracle]") {
+    check_folder("wordpiece_fast", 70);
+}
+
+TEST_CASE("tokenizer: every line of XLNet's SentencePiece", "[tokenizer][oracle]") { check_folder("xlnet", 70); }
+
+TEST_CASE("tokenizer: the sentences of the trained RoFormer", "[tokenizer][oracle]") {
+    check_folder("roformer", 3, /*framed=*/true);
+}
+
+TEST_CASE("tokenizer: the story of the trained Transformer-XL", "[tokenizer][oracle]") {
+    check_folder("txl", 1, /*framed=*/true);
+}
+
+TEST_CASE("tokenizer: tokenizer.json part by part", "[tokenizer][oracle]") {
+    const Json parts = Json::parse(read_bytes(kTokenizers / "json_parts/parts.json"));
+    REQUIRE(parts.size() == 23);
+    const TemporaryFolder folder;
+    for (const Json& part : parts) {
+        INFO(part["name"]);
+        write_bytes(folder / "tokenizer.json", part["tokenizer"].dump());
+        check_lines(*open_tokenizer(folder.path()), part["cases"], 24, /*framed=*/true);
+    }
+}
+
+}  // namespace locus::test::test_tokenizer_oracle

@@ -1,0 +1,280 @@
+// From a text file to batches.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/training/batch_reader.h"
+#include "tests/files.h"
+
+namespace locus::test::test_corpus_reader {
+
+namespace {
+
+const Tokenizer& tiny() {
+    static const auto tokenizer = open_tokenizer(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3");
+    return *tokenizer;
+}
+
+std::vector<std::int64_t> ids_of(const TokenSentences& sentences, Index n) {
+    const auto ids = sentences.at(n);
+    return {ids.begin(), ids.end()};
+}
+
+/// 400 sentences of 3 to 40 tokens, of which the second says which it is.
+const TokenSentences& toy_sentences() {
+    static const TokenSentences sentences = [] {
+        TokenSentences made;
+        for (std::int64_t n = 0; n < 400; ++n) {
+            std::vector<std::int64_t> ids = {1, 10 + n};
+            ids.resize(static_cast<std::size_t>(2 + 1 + n * 7 % 38), 5);
+            ids.back() = 2;
+            made.add(ids);
+        }
+        return made;
+    }();
+    return sentences;
+}
+
+MaskingVocabulary toy_vocabulary() {
+    MaskingVocabulary vocabulary;
+    vocabulary.mask = 499;
+    for (std::int64_t id = 0; id < 500; ++id) {
+        vocabulary.special.push_back(id < 4 || id == 499);
+        vocabulary.continues.push_back(0);
+        if (id >= 4 && id < 499) vocabulary.ordinary.push_back(id);
+    }
+    return vocabulary;
+}
+
+std::vector<Index> all_places(Index count) {
+    std::vector<Index> places(static_cast<std::size_t>(count));
+    std::iota(places.begin(), places.end(), Index{0});
+    return places;
+}
+
+/// The tokens as they were before they were masked.
+std::vector<std::int64_t> unmasked(const PackedBatch& batch) {
+    std::vector<std::int64_t> tokens = batch.tokens;
+    for (std::size_t n = 0; n < tokens.size(); ++n)
+        if (batch.labels[n] != 0) tokens[n] = batch.labels[n];
+    return tokens;
+}
+
+/// Which toy sentences a batch holds, in order.
+std::vector<std::int64_t> names_of(const PackedBatch& batch) {
+    std::vector<std::int64_t> names;
+    const auto tokens = unmasked(batch);
+    for (Index b = 0; b < batch.sentences(); ++b)
+        names.push_back(tokens[static_cast<std::size_t>(batch.starts[static_cast<std::size_t>(b)]) + 1] - 10);
+    return names;
+}
+
+struct Setting {
+    std::vector<Index> places = all_places(400);
+    MaskingVocabulary vocabulary = toy_vocabulary();
+    BatchRules rules{200, 64, {}, 7};
+    BatchReader reader() const { return {toy_sentences(), places, vocabulary, rules}; }
+};
+
+bool equal(const PackedBatch& a, const PackedBatch& b) {
+    return a.tokens == b.tokens && a.labels == b.labels && a.starts == b.starts;
+}
+
+}  // namespace
+
+TEST_CASE("corpus reader: a line is a sentence between its special pieces", "[corpus]") {
+    const TemporaryFolder folder;
+    const fs::path corpus = write_bytes(folder / "corpus.txt", "a new store opened\n\n  the old mall.\r\n");
+    const TokenSentences sentences = read_token_sentences(corpus, tiny(), 64);
+    REQUIRE(sentences.count() == 2);
+    CHECK(ids_of(sentences, 0) == tiny().encode("a new store opened").ids);
+    CHECK(ids_of(sentences, 1) == tiny().encode("the old mall.").ids);
+    CHECK(sentences.length(0) == static_cast<Index>(sentences.at(0).size()));
+}
+
+TEST_CASE("corpus reader: a long line is cut behind sentences, or else in front of words", "[corpus]") {
+    const TemporaryFolder folder;
+    const fs::path corpus = write_bytes(folder / "corpus.txt", "the store is new. the mall is old. the bank is big.");
+    const auto texts = [&](Index max_length) {
+        const TokenSentences sentences = read_token_sentences(corpus, tiny(), max_length);
+        std::vector<std::string> found;
+        for (Index n = 0; n < sentences.count(); ++n) {
+            const auto ids = ids_of(sentences, n);
+            CHECK(static_cast<Index>(ids.size()) <= max_length);
+            CHECK(ids.front() == 1);
+            CHECK(ids.back() == 2);
+            found.emplace_back();
+            for (std::size_t t = 1; t + 1 < ids.size(); ++t) found.back() += display_piece(tiny().piece(ids[t])) + " ";
+        }
+        return found;
+    };
+    using Texts = std::vector<std::string>;
+    CHECK(texts(17) == Texts{"the store is new . the mall is old . the bank is big . "});
+    CHECK(texts(16) == Texts{"the store is new . the mall is old . ", "the bank is big . "});
+    CHECK(texts(7) == Texts{"the store is new . ", "the mall is old . ", "the bank is big . "});
+    CHECK(texts(6) == Texts{"the store is ", "new . ", "the mall is ", "old . ", "the bank is ", "big . "});
+    CHECK(texts(3).size() == 15);
+    CHECK(refusal([&] { read_token_sentences(corpus, tiny(), 2); }, Fault::usage) ==
+          "sentences of at most 2 tokens were asked for, expected more than the 2 special ones around a sentence");
+}
+
+TEST_CASE("corpus reader: nothing of a line of 10 MB is lost", "[corpus][bad]") {
+    const TemporaryFolder folder;
+    std::string line;
+    Index words = 0;
+    for (; line.size() < 10'000'000; words += 5) line += "the store opened near the ";
+    const TokenSentences sentences = read_token_sentences(write_bytes(folder / "corpus.txt", line), tiny(), 66);
+    Index pieces = 0;
+    for (Index n = 0; n < sentences.count(); ++n) pieces += sentences.length(n) - 2;
+    CHECK(pieces == words);
+    CHECK(sentences.count() < words / 64 + 200);
+}
+
+TEST_CASE("corpus reader: a corpus without a known word is named", "[corpus][bad]") {
+    const TemporaryFolder folder;
+    const fs::path corpus = write_bytes(folder / "corpus.txt", "\u16a0\u16a0\nthe \u16a1 store\n");
+    CHECK(read_token_sentences(corpus, tiny(), 9).count() == 1);
+    write_bytes(corpus, "\u16a0\u16a1 \u16a2\u16a3\n");
+    CHECK(refusal([&] { read_token_sentences(corpus, tiny(), 9); }) ==
+          corpus.string() + ": holds no piece of the tokenizer's vocabulary");
+}
+
+TEST_CASE("corpus split: the held-out share, nobody twice, the same for the same seed", "[corpus]") {
+    const CorpusSplit split = split_corpus(1000, 0.05, 3);
+    CHECK(split.heldout.size() == 50);
+    CHECK(split.learn.size() == 950);
+    std::set<Index> all(split.learn.begin(), split.learn.end());
+    all.insert(split.heldout.begin(), split.heldout.end());
+    CHECK(all.size() == 1000);
+    CHECK(*all.rbegin() == 999);
+    CHECK(std::is_sorted(split.learn.begin(), split.learn.end()));
+    CHECK(split_corpus(1000, 0.05, 3).heldout == split.heldout);
+    CHECK(split_corpus(1000, 0.05, 4).heldout != split.heldout);
+    CHECK(split_corpus(3, 0.99, 1).learn.size() == 1);
+    CHECK(split_corpus(1, 0.5, 1).learn.size() == 1);
+    CHECK(split_corpus(10, 0, 1).heldout.empty());
+    CHECK_THROWS_AS(split_corpus(10, 1, 1), Error);
+    CHECK_THROWS_AS(split_corpus(10, -0.1, 1), Error);
+}
+
+TEST_CASE("batches: every sentence once an epoch, in another order and masked anew", "[batches]") {
+    const Setting setting;
+    BatchReader reader = setting.reader();
+    std::vector<std::vector<std::int64_t>> orders;
+    std::map<std::int64_t, std::vector<std::int64_t>> labels;  // of the first epoch
+    int same = 0;
+    for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+        orders.emplace_back();
+        while (reader.place().epoch == epoch) {
+            const PackedBatch batch = reader.next();
+            check_batch(batch, 500);
+            CHECK((batch.rows() <= 200 || batch.sentences() == 1));
+            const auto tokens = unmasked(batch);
+            const auto names = names_of(batch);
+            orders.back().insert(orders.back().end(), names.begin(), names.end());
+            for (Index b = 0; b < batch.sentences(); ++b) {
+                const auto from = batch.starts[static_cast<std::size_t>(b)], to = from + batch.length(b);
+                const std::int64_t name = names[static_cast<std::size_t>(b)];
+                if (std::vector<std::int64_t>(tokens.begin() + from, tokens.begin() + to) !=
+                    ids_of(toy_sentences(), name))
+                    FAIL("sentence " << name << " came out as another one");
+                const std::vector<std::int64_t> now(batch.labels.begin() + from, batch.labels.begin() + to);
+                if (std::all_of(now.begin(), now.end(), [](auto label) { return label == 0; }))
+                    FAIL("sentence " << name << " has no target");
+                if (epoch == 0)
+                    labels[name] = now;
+                else
+                    same += now == labels[name] && now.size() > 8;
+            }
+        }
+        std::vector<std::int64_t> sorted = orders.back();
+        std::sort(sorted.begin(), sorted.end());
+        REQUIRE(sorted.size() == 400);
+        for (std::int64_t n = 0; n < 400; ++n) CHECK(sorted[static_cast<std::size_t>(n)] == n);
+    }
+    CHECK(orders[0] != orders[1]);
+    CHECK(same < 60);
+}
+
+TEST_CASE("batches: the sentences of a batch have similar lengths, batches of all lengths are mixed", "[batches]") {
+    const Setting setting;
+    BatchReader reader = setting.reader();
+    std::vector<Index> longest;
+    double spread = 0;
+    const Index count = reader.batches_in_epoch();
+    for (Index n = 0; n < count; ++n) {
+        const PackedBatch batch = reader.next();
+        Index low = 1000, high = 0;
+        for (Index b = 0; b < batch.sentences(); ++b) {
+            low = std::min(low, batch.length(b));
+            high = std::max(high, batch.length(b));
+        }
+        spread += static_cast<double>(high - low) / static_cast<double>(count);
+        longest.push_back(high);
+    }
+    CHECK(spread < 8);  // of lengths from 3 to 40
+    int rises = 0;
+    for (std::size_t n = 1; n < longest.size(); ++n) rises += longest[n] > longest[n - 1];
+    CHECK(rises > count / 4);
+    CHECK(rises < count * 3 / 4);
+}
+
+TEST_CASE("batches: a training that resumes goes on with the very next batch", "[batches]") {
+    const Setting setting;
+    BatchReader whole = setting.reader(), resumed = setting.reader();
+    const Index count = whole.batches_in_epoch();
+    for (Index n = 0; n < 2 * count + 3; ++n) {
+        const BatchPlace place = whole.place();
+        const PackedBatch expected = whole.next();
+        resumed.resume(place);
+        CHECK(equal(resumed.next(), expected));
+        CHECK(resumed.place() == whole.place());
+    }
+    CHECK(whole.place().epoch >= 1);
+    CHECK(refusal(
+              [&] {
+                  resumed.resume({1, 4000});
+              },
+              Fault::usage)
+              .starts_with("batches: the training was at batch 4000 of epoch 1, which has "));
+}
+
+TEST_CASE("batches: another seed draws another order and other masks", "[batches]") {
+    Setting setting;
+    BatchReader first = setting.reader();
+    setting.rules.seed = 8;
+    BatchReader other = setting.reader();
+    CHECK(names_of(first.next()) != names_of(other.next()));
+}
+
+TEST_CASE("batches: those to judge by are masked the same every time", "[batches]") {
+    const Setting setting;
+    const std::vector<Index> places = {5, 17, 300, 2};
+    const auto batches = fixed_batches(toy_sentences(), places, setting.vocabulary, setting.rules);
+    const auto again = fixed_batches(toy_sentences(), places, setting.vocabulary, setting.rules);
+    REQUIRE(batches.size() == again.size());
+    std::vector<std::int64_t> names;
+    for (std::size_t n = 0; n < batches.size(); ++n) {
+        CHECK(equal(batches[n], again[n]));
+        const auto more = names_of(batches[n]);
+        names.insert(names.end(), more.begin(), more.end());
+    }
+    std::sort(names.begin(), names.end());
+    CHECK(names == std::vector<std::int64_t>{2, 5, 17, 300});
+    CHECK(fixed_batches(toy_sentences(), {}, setting.vocabulary, setting.rules).empty());
+}
+
+TEST_CASE("batches: rules that make no sense are named", "[batches][bad]") {
+    Setting setting;
+    setting.rules.batch_tokens = 0;
+    CHECK(refusal([&] { setting.reader(); }, Fault::usage) == "batches: batch_tokens is 0, expected at least 1");
+    setting.rules.batch_tokens = 1;
+    BatchReader one = setting.reader();
+    CHECK(one.batches_in_epoch() == 400);
+    setting.places.clear();
+    CHECK(refusal([&] { setting.reader(); }, Fault::usage) == "batches: there is no sentence to learn from");
+}
+
+}  // namespace locus::test::test_corpus_reader

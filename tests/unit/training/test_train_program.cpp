@@ -1,0 +1,273 @@
+// locus train, as a user runs it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/text/corpus/position_grammar.h"
+#include "core/training/training_folder.h"
+#include "tests/run_program.h"
+
+namespace locus::test::test_train_program {
+
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr const char* kTiny = R"({"model_type": "deberta-v2", "hidden_size": 16, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 64, "relative_attention": true,
+    "position_buckets": 8, "norm_rel_ebd": "layer_norm", "share_att_key": true, "pos_att_type": "p2c|c2p",
+    "position_biased_input": false, "type_vocab_size": 0, "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1})";
+
+struct Place {
+    TemporaryFolder folder;
+    fs::path corpus, config, out = folder / "model";
+    Place() {
+        std::string text;
+        for (const std::string& sentence : position_sentences(21, 80)) text += sentence + "\n";
+        corpus = write_bytes(folder / "corpus.txt", text);
+        config = write_bytes(folder / "config.json", kTiny);
+    }
+    /// The tiny shape unless `more` says --config.
+    std::vector<std::string> arguments(const std::vector<std::string>& more) const {
+        std::vector<std::string> all = {"--corpus",       corpus.string(), "--out",     out.string(),
+                                        "--batch-tokens", "128",           "--threads", "1"};
+        if (std::find(more.begin(), more.end(), "--config") == more.end())
+            all.insert(all.end(), {"--config", config.string()});
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    Outcome train(const std::vector<std::string>& more, const std::string& before = "") const {
+        return run("locus-train", arguments(more), before);
+    }
+    std::string weights() const { return read_bytes(out / "model.safetensors"); }
+};
+
+/// Starts a training, presses Ctrl+C as soon as it says that steps are being made, and returns how it ended.
+int interrupt_early(const Place& place, std::vector<std::string> more) {
+    const fs::path log = place.folder / "log";
+    more.push_back("--json");
+    std::vector<std::string> words = place.arguments(more);
+    words.insert(words.begin(), (fs::path(LOCUS_BINARY_DIR) / "bin/locus-train").string());
+    std::vector<char*> raw;
+    for (std::string& word : words) raw.push_back(word.data());
+    raw.push_back(nullptr);
+    const ::pid_t child = ::fork();
+    if (child == 0) {
+        if (!std::freopen(log.c_str(), "w", stdout)) ::_exit(9);
+        ::execv(raw[0], raw.data());
+        ::_exit(9);
+    }
+    for (int n = 0; n < 6000 && (!fs::exists(log) || fs::file_size(log) == 0); ++n)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ::kill(child, SIGINT);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("train: a text file becomes a folder that the other verbs open", "[cli][train]") {
+    const Place place;
+    const Outcome outcome = place.train({"--steps", "20", "--dropout", "0"});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(outcome.err.empty());
+    CHECK_THAT(outcome.out, Contains("80 sentences of up to ") && Contains("step 20/20  loss ") &&
+                                Contains(" tokens/s  ") && Contains("done after 20 steps in ") &&
+                                Contains("masked-word loss on sentences never seen: ") &&
+                                Contains("the model is in " + place.out.string()));
+    CHECK(listing(place.out) == std::vector<std::string>{"README.md", "added_tokens.json", "config.json",
+                                                         "model.safetensors", "spm.model", "tokenizer_config.json",
+                                                         "training_state.safetensors"});
+    CHECK(place.folder.count() == 3);
+    const Place again;
+    CHECK(again.train({"--steps", "1", "--config", (place.out / "config.json").string()}).status == 0);
+    CHECK(run("locus-fill", {"--model", place.out.string(), "tom gave the [MASK] to lucy."}).status == 0);
+    CHECK(run("locus-trace", {"--model", place.out.string(), "--text", "tom gave"}).status == 0);
+}
+
+TEST_CASE("train: Ctrl+C saves, and --resume goes on to the same end, to the last bit", "[cli][train]") {
+    for (const std::vector<std::string>& kind :
+         {std::vector<std::string>{"--steps", "300", "--sift"}, {"--steps", "300", "--objective", "rtd"}}) {
+        const Place whole, broken;
+        REQUIRE(whole.train(kind).status == 0);
+        REQUIRE(interrupt_early(broken, kind) == 0);
+        CHECK(holds_training(broken.out));
+        CHECK((whole.weights() != broken.weights()));
+        std::vector<std::string> resume = kind;
+        resume.push_back("--resume");
+        const Outcome resumed = broken.train(resume);
+        INFO(resumed.err);
+        CHECK(resumed.status == 0);
+        CHECK((whole.weights() == broken.weights()));
+    }
+}
+
+TEST_CASE("train: the time that is given is kept", "[cli][train]") {
+    const Place place;
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = place.train({"--minutes", "0.02", "--json"});
+    CHECK(outcome.status == 0);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    const std::string last = outcome.out.substr(outcome.out.rfind('\n', outcome.out.size() - 2) + 1);
+    const auto json = nlohmann::json::parse(last);
+    CHECK(json["seconds"].get<double>() >= 1.2);
+    CHECK(json["step"].get<int>() > 3);
+    CHECK(json["stopped"] == false);
+}
+
+TEST_CASE("train: what cannot be done is one sentence, and nothing is left behind", "[cli][train][bad]") {
+    const Place place;
+    const auto sentence = [&](const std::vector<std::string>& more, int status, const std::string& before = "") {
+        const Outcome outcome = place.train(more, before);
+        CHECK(outcome.status == status);
+        CHECK(outcome.sentences() == 1);
+        return outcome.err;
+    };
+    CHECK(sentence({"--objective", "rtd", "--sift", "--steps", "2"}, 2) ==
+          "locus train: SiFT goes with the masked-word objective alone\n");
+    CHECK_THAT(sentence({"--steps", "2", "--minutes", "1"}, 2), Contains("--minutes"));
+    CHECK(sentence({"--resume"}, 3) == "locus train: " + place.out.string() +
+                                           ": holds no training to go on with, expected training_state.safetensors\n");
+    CHECK_THAT(sentence({"--vocab", "100000"}, 2),
+               Contains("a vocabulary of 100000 pieces was asked for, ") && Contains(" gives at most "));
+    CHECK_THAT(sentence({"--steps", "2", "--rate", "nan"}, 2), Contains("rate is nan"));
+    std::string dropped = kTiny;
+    dropped.replace(dropped.find("\"hidden_dropout_prob\": 0.1"), 26, "\"hidden_dropout_prob\": 1.0");
+    const fs::path config = write_bytes(place.folder / "dropped.json", dropped);
+    CHECK(sentence({"--config", config.string()}, 3) ==
+          "locus train: " + config.string() + ": hidden_dropout_prob is 1.0, expected a number from 0 to below 1\n");
+    fs::remove(config);
+    CHECK(place.folder.count() == 2);
+    CHECK_FALSE(fs::exists(place.out));
+
+    REQUIRE(place.train({"--steps", "2"}).status == 0);
+    const std::string before = place.weights();
+    CHECK_THAT(sentence({"--steps", "2"}, 2), Contains("holds a training already; --resume goes on with it"));
+    CHECK_THAT(sentence({"--resume", "--steps", "4", "--seed", "5"}, 2), Contains("has seed 1, this one 5"));
+    CHECK((place.weights() == before));
+    write_bytes(place.out / kTrainingState, read_bytes(place.out / kTrainingState).substr(0, 5000));
+    CHECK_THAT(sentence({"--resume", "--steps", "4"}, 3), Contains((place.out / kTrainingState).string()));
+}
+
+TEST_CASE("train: a full disk is one sentence, and the last good model stays", "[cli][train][bad]") {
+    const Place place;
+    std::string wide = kTiny;  // its files are larger than the vocabulary
+    wide.replace(wide.find("\"hidden_size\": 16"), 17, "\"hidden_size\": 256");
+    write_bytes(place.config, wide);
+    const std::string full = "ulimit -f 800; ",
+                      expected = "locus train: " + (place.out / "model.safetensors").string() +
+                                 ": cannot be written: File too large\n";
+    const Outcome fresh = place.train({"--steps", "2"}, full);
+    CHECK(fresh.status == 3);
+    CHECK(fresh.err == expected);
+    CHECK(place.folder.count() == 2);
+    REQUIRE(place.train({"--steps", "2"}).status == 0);
+    const std::string before = place.weights();
+    const Outcome resumed = place.train({"--steps", "4", "--resume"}, full);
+    CHECK(resumed.status == 3);
+    CHECK(resumed.err == expected);
+    CHECK((place.weights() == before));
+    CHECK(place.folder.count() == 3);
+}
+
+TEST_CASE("train: a folder of other things is not touched", "[cli][train][bad]") {
+    const Place place;
+    fs::create_directory(place.out);
+    CHECK(place.train({"--steps", "1"}).status == 0);
+    const Place other;
+    fs::create_directory(other.out);
+    write_bytes(other.out / "notes.txt", "notes");
+    const Outcome outcome = other.train({"--steps", "1"});
+    CHECK(outcome.status == 2);
+    CHECK_THAT(outcome.err, Contains("is there and not an empty folder, expected a new one"));
+    CHECK(listing(other.out) == std::vector<std::string>{"notes.txt"});
+}
+
+TEST_CASE("train: a loss that is no number stops, names the stage and keeps the last good model", "[cli][train][bad]") {
+    const Place place;
+    const Outcome outcome = place.train({"--steps", "200", "--warmup", "0", "--rate", "1e30", "--save-every", "1"});
+    CHECK(outcome.status == 4);
+    CHECK(outcome.sentences() == 1);
+    CHECK_THAT(outcome.err, Contains("is not a number"));
+    CHECK(holds_training(place.out));
+    CHECK(place.folder.count() == 3);
+}
+
+TEST_CASE("train: a corpus that cannot be learnt from is one sentence, a line of 10 MB is cut and said so",
+          "[cli][train][bad]") {
+    const Place place;
+    const auto refused = [&](const std::string& text, const std::string& named) {
+        write_bytes(place.corpus, text);
+        const Outcome outcome = place.train({"--steps", "1"});
+        INFO(outcome.err);
+        CHECK(outcome.status != 0);
+        CHECK(outcome.sentences() == 1);
+        CHECK_THAT(outcome.err, Contains(place.corpus.string()) && Contains(named));
+        CHECK_FALSE(fs::exists(place.out));
+    };
+    refused("", "holds no word");
+    refused("word\n", "word");
+    refused(std::string("a\0b", 3) + "\n", "NUL");
+    fs::remove(place.corpus);
+    CHECK_THAT(place.train({"--steps", "1"}).err, Contains(place.corpus.string()));
+
+    std::string line;
+    while (line.size() < 10'000'000) line += "tom gave the letter to lucy, and lucy gave it to ben. ";
+    write_bytes(place.corpus, line + "\n");
+    const Outcome outcome = place.train({"--steps", "1"});
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out,
+               Contains("long lines were cut ") && Contains(" times, into sentences of at most 64 tokens"));
+}
+
+TEST_CASE("train: --ablate prints five models with their losses, and keeps none", "[cli][train]") {
+    const Place place;
+    const std::vector<std::string> tiny = {"--corpus",
+                                           place.corpus.string(),
+                                           "--config",
+                                           place.config.string(),
+                                           "--batch-tokens",
+                                           "128",
+                                           "--threads",
+                                           "1",
+                                           "--heldout",
+                                           "0.2",
+                                           "--ablate",
+                                           "--steps",
+                                           "2",
+                                           "--seeds",
+                                           "2"};
+    const Outcome table = run("locus-train", tiny);
+    INFO(table.err);
+    REQUIRE(table.status == 0);
+    CHECK_THAT(table.out, Contains("all terms") && Contains("without the mask decoder") && Contains("without c2p ") &&
+                              Contains("without p2c ") && Contains("without c2p and p2c") && Contains("\u00b1 ") &&
+                              Contains("2 steps of 128 tokens") && Contains("It does not show"));
+    std::vector<std::string> more = tiny;
+    more.push_back("--json");
+    const auto json = nlohmann::json::parse(run("locus-train", more).out);
+    REQUIRE(json["models"].size() == 5);
+    for (const auto& model : json["models"]) {
+        REQUIRE(model["losses"].size() == 2);
+        const double mean = (model["losses"][0].get<double>() + model["losses"][1].get<double>()) / 2;
+        CHECK(std::abs(model["mean"].get<double>() - mean) <= 1e-12);
+    }
+    more.back() = "--resume";
+    CHECK(run("locus-train", more).status == 2);
+    CHECK(run("locus-train", {"--steps", "2"}).err ==
+          "locus train: --out is missing, expected a folder for the model (or --ablate)\n");
+    CHECK(place.folder.count() == 2);
+}
+
+}  // namespace locus::test::test_train_program

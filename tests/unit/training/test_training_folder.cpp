@@ -1,0 +1,167 @@
+// A training on disk, and how it goes on.
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/io/checkpoint.h"
+#include "core/io/safetensors.h"
+#include "core/text/corpus/position_grammar.h"
+#include "core/training/deberta_parameters.h"
+#include "core/training/training_folder.h"
+#include "tests/files.h"
+
+namespace locus::test::test_training_folder {
+
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A training so small that a step takes milliseconds.
+struct Small {
+    TemporaryFolder folder;
+    TrainingTask task;
+    ThreadPool pool{1};
+
+    explicit Small(Objective objective = Objective::masked_words) {
+        std::string text;
+        for (const std::string& sentence : position_sentences(11, 60)) text += sentence + "\n";
+        task.corpus = write_bytes(folder / "corpus.txt", text);
+        task.config = small_training_config();
+        task.config.hidden_size = task.config.embedding_size = 16;
+        task.config.num_attention_heads = 2;
+        task.config.attention_head_size = 8;
+        task.config.num_hidden_layers = 2;
+        task.config.intermediate_size = 24;
+        task.batch_tokens = 128;
+        task.plan.objective = objective;
+        task.plan.steps = 40;
+        task.plan.warmup = 5;
+        if (objective == Objective::masked_words) task.plan.sift = SiftSettings{};
+        fs::create_directory(folder / "words");
+    }
+    std::unique_ptr<TrainingRun> run() { return std::make_unique<TrainingRun>(task, folder / "words", pool); }
+    fs::path out() const { return folder / "model"; }
+};
+
+void steps(TrainingRun& run, int count) {
+    for (int n = 0; n < count; ++n) run.step();
+}
+
+bool same(const Parameters<float>& a, const Parameters<float>& b) {
+    return a.size() == b.size() && (a.numbers().array() == b.numbers().array()).all();
+}
+
+bool same(const TrainedNetwork& a, const TrainedNetwork& b) {
+    return same(a.values, b.values) && same(a.optimiser.first(), b.optimiser.first()) &&
+           same(a.optimiser.second(), b.optimiser.second()) && a.optimiser.steps() == b.optimiser.steps();
+}
+
+}  // namespace
+
+TEST_CASE("training folder: a training that goes on makes the numbers of one that never stopped", "[training_folder]") {
+    for (const Objective objective : {Objective::masked_words, Objective::replaced_tokens}) {
+        Small small(objective);
+        const auto whole = small.run(), first = small.run(), second = small.run();
+        steps(*whole, 25);
+        steps(*first, 13);
+        TrainingFolder(small.out(), *first).save("# A model\n");
+        CHECK(holds_training(small.out()));
+        TrainingFolder(small.out(), *second).resume();
+        CHECK(second->trainer().steps() == 13);
+        steps(*second, 12);
+        CHECK(second->batches().place() == whole->batches().place());
+        CHECK(same(second->trainer().words(), whole->trainer().words()));
+        REQUIRE(second->trainer().detector().has_value() == (objective == Objective::replaced_tokens));
+        if (second->trainer().detector()) CHECK(same(*second->trainer().detector(), *whole->trainer().detector()));
+    }
+}
+
+TEST_CASE("training folder: the model in it is the one that was trained", "[training_folder]") {
+    Small small;
+    const auto run = small.run();
+    steps(*run, 3);
+    TrainingFolder(small.out(), *run).save("# A model\n");
+    const Checkpoint checkpoint = open_checkpoint(small.out());
+    const DebertaConfig config = parse_deberta_config(checkpoint.config_json, "config.json");
+    CHECK(same(read_parameters<float>(masked_language_tensors(config, true), *checkpoint.weights),
+               run->trainer().words().values));
+    CHECK(open_tokenizer(small.out())->mask_id() == config.vocab_size - 1);
+    CHECK(small.folder.count() == 3);  // corpus, words, model
+}
+
+TEST_CASE("training folder: of replaced tokens, both networks can be opened", "[training_folder]") {
+    Small small(Objective::replaced_tokens);
+    const auto run = small.run();
+    steps(*run, 3);
+    for (int n = 0; n < 2; ++n) TrainingFolder(small.out(), *run).save("");
+    const Checkpoint detector = open_checkpoint(small.out()), generator = open_checkpoint(small.out() / "generator");
+    const auto values = run->trainer().detector_values();
+    CHECK(same(read_parameters<float>({{kWordTable, values.entry(kWordTable).shape}}, *detector.weights),
+               read_parameters<float>({{kWordTable, values.entry(kWordTable).shape}},
+                                      *weights_of(std::make_shared<const Parameters<float>>(values), "run"))));
+    const DebertaConfig config = parse_deberta_config(generator.config_json, "config.json");
+    CHECK(same(read_parameters<float>(masked_language_tensors(config, true), *generator.weights),
+               run->trainer().words().values));
+    CHECK_THAT(detector.config_json, Contains("\"DebertaV2Model\""));
+}
+
+TEST_CASE("training folder: a training with other settings is not gone on with", "[training_folder][bad]") {
+    Small small;
+    const auto run = small.run();
+    steps(*run, 2);
+    TrainingFolder(small.out(), *run).save("");
+    const auto sentence = [&](auto change) {
+        const TrainingTask kept = small.task;
+        change(small.task);
+        const auto other = small.run();
+        small.task = kept;
+        return refusal([&] { TrainingFolder(small.out(), *other).resume(); }, Fault::usage);
+    };
+    const std::string begin = small.out().string() + ": the training there has ",
+                      end = "; go on with the same settings, or write to another folder";
+    CHECK(sentence([](TrainingTask& task) { task.config.num_hidden_layers = 3; }) ==
+          begin + "num_hidden_layers 2, this one 3" + end);
+    CHECK(sentence([](TrainingTask& task) { task.plan.rate = 0.5; }) == begin + "rate 0.001, this one 0.5" + end);
+    CHECK(sentence([](TrainingTask& task) { task.plan.seed = 2; }) == begin + "seed 1, this one 2" + end);
+    CHECK(sentence([](TrainingTask& task) { task.plan.sift.reset(); }) == begin + "sift true, this one false" + end);
+    CHECK_THAT(sentence([&](TrainingTask& task) {
+                   task.corpus = write_bytes(small.folder / "other.txt", read_bytes(task.corpus) + "tom met tom\n");
+               }),
+               Contains("has corpus \""));
+}
+
+TEST_CASE("training folder: a state that is missing, cut or none is named, and the run stays as it was",
+          "[training_folder][bad]") {
+    Small small;
+    const auto run = small.run();
+    steps(*run, 2);
+    TrainingFolder training(small.out(), *run);
+    CHECK(refusal([&] { training.resume(); }) ==
+          small.out().string() + ": holds no training to go on with, expected training_state.safetensors");
+    training.save("");
+    const fs::path state = small.out() / kTrainingState;
+    const std::string bytes = read_bytes(state);
+    steps(*run, 1);
+    const Parameters<float> before = run->trainer().words().values;
+    const auto sentence = [&](const std::string& damaged) {
+        write_bytes(state, damaged);
+        return refusal([&] { training.resume(); });
+    };
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{5}, std::size_t{300}, bytes.size() / 2, bytes.size() - 1})
+        CHECK_THAT(sentence(bytes.substr(0, size)), Contains(state.string()));
+    std::string other = bytes;
+    other.replace(other.find("locus-training-1"), 16, "locus-training-9");
+    CHECK(sentence(other) ==
+          state.string() + ": says nothing of a training in its metadata, expected locus-training-1");
+    other = bytes;
+    other.replace(other.find("words.second"), 12, "words.sekond");
+    CHECK(sentence(other) == state.string() + ": has no tensor words.second of " + std::to_string(before.size()) +
+                                 " numbers in F32, the state of a training");
+    CHECK(same(run->trainer().words().values, before));
+    CHECK(run->trainer().steps() == 3);
+    write_bytes(state, bytes);
+    training.resume();
+    CHECK(run->trainer().steps() == 2);
+}
+
+}  // namespace locus::test::test_training_folder

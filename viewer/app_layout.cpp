@@ -1,0 +1,146 @@
+// The picture of one frame: the rooms, the page in the middle of them, and what lies above.
+#include <imgui_internal.h>  // windows that an error left open
+#include <algorithm>
+
+#include "viewer/app.h"
+
+namespace locus {
+
+namespace {
+
+/// The window that is being drawn, as it is now: an error may leave windows, styles and clips open above it.
+class ImGuiStackGuard {
+public:
+    ImGuiStackGuard() : window_(ImGui::GetCurrentWindow()), clips_(window_->DrawList->_ClipRectStack.Size) {}
+    void restore() const {
+        while (ImGui::GetCurrentWindow() != window_) {
+            unwind();
+            ImGui::End();
+        }
+        unwind();
+        while (window_->DrawList->_ClipRectStack.Size > clips_) window_->DrawList->PopClipRect();
+    }
+
+private:
+    /// What the current window pushed and did not pop; ImGui's own recovery knows everything but fonts.
+    static void unwind() {
+        const ImGuiContext& context = *ImGui::GetCurrentContext();
+        const int fonts = context.CurrentWindowStack.back().StackSizesOnBegin.SizeOfFontStack;
+        while (context.FontStack.Size > fonts) ImGui::PopFont();
+        ImGui::ErrorCheckEndWindowRecover(nullptr);
+    }
+
+    ImGuiWindow* window_;
+    int clips_;
+};
+
+}  // namespace
+
+bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
+    const Ui& ui = scene.ui;
+    const bool opens = shown.ready();
+    const bool edits = opens && !shown.shows_tokens() && !shown.edits_itself() && state_.editing;
+    draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), at.top);
+    draw_rail(scene, at.rail, pages_);
+    // The box that edits a sentence takes the place of a page's own controls.
+    const float free = opens && !edits ? shown.draw_bar(scene, at.sentence) : at.sentence.x1;
+    if (edits || (opens && shown.shows_tokens()))
+        sentence_bar_.draw(scene, at.sentence, free);
+    else
+        sentence_bar_.rest();
+    const bool readable = opens && (scene.answer || !shown.needs_answer());
+    if (readable) {
+        shown.draw(scene, at.room);
+        ui.draw().push_clip(at.side.min(), at.side.max());
+        shown.draw_side(scene, at.side);
+        ui.draw().pop_clip();
+        if (state_.tour.step < 0) shown.draw_formula(scene, at.formula);
+    }
+    return readable;
+}
+
+void App::draw_rooms(Scene& scene, Page& shown) {
+    const Ui& ui = scene.ui;
+    const ImVec2 size = ImGui::GetIO().DisplaySize;
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize(size);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
+    ImGui::Begin("Locus", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoNav);
+    ImGui::PopStyleVar();
+    const Rect screen{0, 0, size.x, size.y};
+    const Rect top{0, 0, size.x, ui.px(44)};
+    const Rect rail{0, top.y1, ui.px(148), size.y};
+    const Rect sentence{rail.x1, top.y1, size.x, top.y1 + ui.px(52)};
+    const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
+    const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
+    const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
+    room_ = room;
+    panels_.clear();
+    for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
+
+    page_error_ = shown.trouble();
+    page_fault_ = shown.fault();
+    bool readable = false;
+    const ImGuiStackGuard before;
+    try {
+        readable = draw_page(scene, shown, {top, rail, sentence, formula, side, room});
+    } catch (const Error& error) {
+        // A page should have said so itself; what was on screen, and the way back to it, is worth more than the reason.
+        before.restore();
+        page_error_ = escaped_ = error.what();
+        page_fault_ = error.fault();
+    }
+    if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
+    if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
+                     page_error_.empty() ? error_ : page_error_);
+    else if (!readable && stopped_)
+        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "Stopped",
+                     "There is no picture yet: any change computes again.");
+    ui.hairline_across(0, size.x, top.y1 - ui.px(1));
+    ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
+    ui.hairline_across(rail.x1, size.x, sentence.y1 - ui.px(1));
+    ui.hairline_across(rail.x1, size.x, formula.y0);
+    ui.hairline_down(side.x0, sentence.y1, formula.y0);
+    ImGui::End();
+    draw_toasts(scene, {room.x0, room.y0, room.x1, room.y1}, toasts_, progress(), now());
+    draw_overlays(scene, screen);
+}
+
+void App::draw_overlays(Scene& scene, const Rect& screen) {
+    if (!state_.palette) palette_.close(state_);
+    if (!state_.exports.open) export_sheet_.close();
+    if (!state_.palette && !state_.key_sheet && !state_.exports.open) return;
+    // A window of its own, above: the rooms below no longer feel the mouse.
+    ImGui::SetNextWindowPos({0, 0});
+    ImGui::SetNextWindowSize({screen.width(), screen.height()});
+    ImGui::SetNextWindowFocus();
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});  // the dimming reaches the edges
+    ImGui::Begin("Above", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
+    ImGui::PopStyleVar();
+    std::optional<Command> chosen;
+    if (state_.palette) chosen = palette_.draw(scene, screen);
+    if (state_.exports.open) export_sheet_.draw(scene, page(), screen);
+    if (state_.key_sheet) {
+        draw_key_sheet(scene, page(), screen);
+        if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;
+    }
+    ImGui::End();
+    if (chosen) perform(*chosen);
+}
+
+void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& title, const std::string& sentence) const {
+    // What was there before stays, but pale: it does not belong to the sentence above it.
+    ui.fill(rooms, faded(ui.theme->background, 0.88f));
+    const float x = rooms.x0 + ui.px(16), width = std::min(rooms.width() - ui.px(32), ui.px(640));
+    ui.fill({x, rooms.y0 + ui.px(18), x + ui.px(2), rooms.y0 + ui.px(58)}, ui.theme->fault);
+    ui.text(x + ui.px(14), rooms.y0 + ui.px(26), title, ui.theme->fault, Face::title);
+    ui.paragraph(x + ui.px(14), rooms.y0 + ui.px(38), width, sentence, ui.theme->text);
+}
+
+}  // namespace locus

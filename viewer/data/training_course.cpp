@@ -1,0 +1,180 @@
+#include "viewer/data/training_course.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/text/corpus/corpus_text.h"
+#include "core/training/heap.h"
+#include "core/training/training_run.h"
+#include "viewer/plots/snapshot_schedule.h"
+
+namespace locus {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kBetweenNews = 0.1;  // seconds
+constexpr Index kFirstGuess = 1000;   // steps in a run by time, until its pace is known
+constexpr Index kPaceKnown = 10;      // steps
+constexpr std::size_t kMeanSteps = 10, kOpening = 12;
+
+/// More than this makes the small model no faster.
+int team_size() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)); }
+
+TrainingTask task_of(const CourseQuery& query) {
+    TrainingTask task;
+    task.corpus = query.corpus.empty() ? corpus_that_comes_along() : std::filesystem::path(query.corpus);
+    task.config = small_training_config();
+    task.plan.steps = query.steps > 0 ? query.steps : kFirstGuess;
+    task.plan.warmup = std::min<Index>(60, task.plan.steps / 8);
+    task.plan.rate = 2e-3;
+    task.batch_tokens = 512;  // in a minute many small steps reach further than few large ones
+    task.plan.seed = query.seed;
+    return task;
+}
+
+std::shared_ptr<const CourseSubject> subject_of(TrainingRun& run, std::shared_ptr<const ScratchFolder> folder) {
+    auto subject = std::make_shared<CourseSubject>();
+    subject->config = run.task().config;
+    // One of its own: the run keeps using its tokenizer on another thread.
+    subject->tokenizer = open_tokenizer(folder->path());
+    subject->folder = std::move(folder);
+    subject->sentences = run.sentences();
+    subject->pieces = run.vocabulary().pieces;
+    subject->weights = run.trainer().words().values.size();
+    const std::string text = read_corpus_text(run.task().corpus);
+    for (const std::string_view line : short_lines(text, 400)) {
+        if (subject->opening.size() == kOpening) break;
+        subject->opening.emplace_back(line);
+    }
+    return subject;
+}
+
+double mean_of_last(const std::vector<CourseStep>& steps) {
+    const std::size_t count = std::min(kMeanSteps, steps.size());
+    double sum = 0;
+    for (std::size_t n = steps.size() - count; n < steps.size(); ++n) sum += steps[n].loss;
+    return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+std::filesystem::path corpus_that_comes_along() { return std::filesystem::path(LOCUS_ASSETS) / "corpus/positions.txt"; }
+
+double Course::seconds_left() const {
+    if (done) return 0;
+    if (query.steps == 0) return std::max(0.0, query.seconds - seconds());
+    return share > 0 ? seconds() * (1 - share) / share : 0;
+}
+
+void CourseBoard::publish(const Course& course) {
+    auto copy = std::make_shared<const Course>(course);
+    {
+        const std::lock_guard lock(mutex_);
+        newest_ = std::move(copy);
+    }
+    if (published_) published_();
+}
+
+std::shared_ptr<const Course> CourseBoard::newest() const {
+    const std::lock_guard lock(mutex_);
+    return newest_;
+}
+
+Courses::Courses() : pool_(team_size()) {}
+Courses::~Courses() = default;
+
+std::shared_ptr<const Course> Courses::run(const CourseQuery& query, CourseBoard& board, const CancelToken& stop) {
+    for (const auto& known : remembered_)
+        if (known->query == query) {
+            board.publish(*known);
+            return known;
+        }
+    Course course;
+    course.query = query;
+    try {
+        prepare(query, course);
+        if (query.train) train(course, board, stop);
+    } catch (const Error& error) {
+        course.trouble = error.what();
+        course.fault = error.fault();
+    } catch (const std::bad_alloc&) {
+        course.trouble = "this training needs more memory than there is, expected a smaller corpus";
+        course.fault = Fault::unsupported;
+    }
+    course.done = true;
+    board.publish(course);
+    auto finished = std::make_shared<const Course>(std::move(course));
+    if (query.train && finished->subject && !(stop && stop())) {
+        remembered_.push_front(finished);
+        if (remembered_.size() > kRemembered) remembered_.pop_back();
+    }
+    return finished;
+}
+
+void Courses::prepare(const CourseQuery& query, Course& course) {
+    CourseQuery fresh = query;
+    fresh.train = false;
+    if (!run_ || prepared_for_ != fresh || run_->trainer().steps() > 0) {
+        run_.reset();
+        auto folder = std::make_shared<const ScratchFolder>("view");
+        run_ = std::make_unique<TrainingRun>(task_of(query), folder->path(), pool_);
+        subject_ = subject_of(*run_, std::move(folder));
+        prepared_for_ = fresh;
+    }
+    course.subject = subject_;
+    photograph(course);
+}
+
+void Courses::photograph(Course& course) {
+    CourseSnapshot snapshot;
+    snapshot.step = run_->trainer().steps();
+    snapshot.seconds = course.seconds();
+    snapshot.loss = mean_of_last(course.steps);
+    snapshot.heldout = run_->heldout_loss();
+    snapshot.values = std::make_shared<const Parameters<float>>(run_->trainer().words().values);
+    course.snapshots.push_back(std::move(snapshot));
+}
+
+void Courses::train(Course& course, CourseBoard& board, const CancelToken& stop) {
+    const CourseQuery& query = course.query;
+    keep_freed_memory();
+    SnapshotSchedule schedule;
+    schedule.due(0, 0);  // prepare() took it
+    board.publish(course);
+    const auto start = Clock::now();
+    auto told = start;
+    const auto since = [](Clock::time_point from) {
+        return std::chrono::duration<double>(Clock::now() - from).count();
+    };
+    Index tokens = 0;
+    while (course.share < 1) {
+        if (board.stop_asked() || (stop && stop())) {
+            course.stopped = true;
+            break;
+        }
+        const StepReport report = run_->step();
+        tokens += report.tokens;
+        course.steps.push_back({report.step, since(start), report.loss});
+        course.tokens_per_second = static_cast<double>(tokens) / std::max(1e-9, course.seconds());
+        course.share =
+            std::min(1.0, query.steps > 0 ? static_cast<double>(report.step) / static_cast<double>(query.steps)
+                                          : course.seconds() / query.seconds);
+        // The learning rate falls to 0 where the time is likely to end.
+        if (query.steps == 0 && report.step >= kPaceKnown && course.share < 1)
+            run_->trainer().set_steps(std::max(
+                report.step + 1, static_cast<Index>(std::llround(static_cast<double>(report.step) / course.share))));
+        const bool due = schedule.due(report.step, course.share);
+        if (due) photograph(course);
+        if (!due && since(told) < kBetweenNews) continue;
+        told = Clock::now();
+        board.publish(course);
+    }
+    if (course.snapshots.back().step != run_->trainer().steps()) photograph(course);
+}
+
+}  // namespace locus

@@ -1,0 +1,186 @@
+#include "viewer/data/training_look.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/cli/request.h"
+#include "core/models/deberta.h"
+#include "viewer/plots/chances.h"
+#include "viewer/plots/learned_curve.h"
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kStages = "layer.*.q,layer.*.k,layer.*.q_r,layer.*.k_r,layer.*.c2c,layer.*.c2p,layer.*.p2c";
+
+constexpr std::size_t kBeyond = 40;  // one in so many values of single tokens, at either end, may leave a plot
+
+struct HiddenSentence {
+    ModelInput input;
+    std::vector<Index> masks, hidden;
+};
+
+/// The tokens with [MASK] in place of those that are hidden.
+HiddenSentence hide(ModelInput input, const std::vector<Index>& masked, std::int64_t mask_id) {
+    HiddenSentence all{std::move(input), {}, {}};
+    std::vector<std::int64_t> places;
+    for (Index t = 0; t < all.input.length(); ++t) {
+        const std::int64_t id = all.input.tokens[t];
+        const bool chosen = std::binary_search(masked.begin(), masked.end(), t);
+        if (id != mask_id && !chosen) continue;
+        all.masks.push_back(t);
+        all.hidden.push_back(id == mask_id ? -1 : static_cast<Index>(id));
+        all.input.tokens[t] = mask_id;
+        places.insert(places.end(), {0, t});
+    }
+    all.input.mask_positions = {};
+    if (!places.empty()) {
+        const auto count = static_cast<Index>(places.size() / 2);
+        all.input.mask_positions = IndexTensor({count, 2}, std::move(places));
+    }
+    return all;
+}
+
+std::string shown(const std::string& piece) {
+    const std::string read = display_piece(piece);
+    return read.empty() ? piece : read;
+}
+
+void name_tokens(TrainingLook& look, const Tokens& tokens, const std::string& mask) {
+    Answer& sentence = look.sentence;
+    for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
+        const std::string& piece = tokens.pieces[t];
+        const auto at = std::find(look.masks.begin(), look.masks.end(), static_cast<Index>(t));
+        const bool stands_in =
+            at != look.masks.end() && look.hidden[static_cast<std::size_t>(at - look.masks.begin())] >= 0;
+        sentence.labels.push_back(stands_in ? mask : shown(piece));
+        sentence.behind.push_back(stands_in ? shown(piece) : std::string());
+        sentence.continues.push_back(t > 0 && !tokens.special[t] && !tokens.special[t - 1] && shown(piece) == piece);
+        sentence.special.push_back(stands_in || tokens.special[t]);
+    }
+}
+
+std::shared_ptr<const SnapshotLook> look_at(const CourseSubject& subject,
+                                            const std::shared_ptr<const Parameters<float>>& values,
+                                            const ModelInput& input) {
+    const Deberta<float> model(subject.config, weights_of<float>(values, "the snapshot"));
+    const bool hides = !input.mask_positions.empty();
+    auto look = std::make_shared<SnapshotLook>();
+    Trace trace = model.forward(input, DebertaOptions::of(Dialect::official),
+                                StageFilter(std::string(kStages) + (hides ? ",mlm.logits_at_positions" : "")));
+    if (hides) {
+        const auto& logits = trace.at("mlm.logits_at_positions").as<float>();
+        for (Index n = 0; n < logits.rows().rows(); ++n) look->chances.push_back(chances_of(logits, n));
+    }
+    look->trace = std::move(trace);
+    return look;
+}
+
+Matrix<float> head_of(const SnapshotLook& look, Index layer, const char* stem, Index head) {
+    return look.trace.at("layer." + std::to_string(layer) + "." + stem).as<float>().matrix(head);
+}
+
+void add_curves(CurveFilm& film, const ConstView<float>& contents, const ConstView<float>& table,
+                const RelativeBuckets& line) {
+    Matrix<float> tokens = distance_products(contents, table, line, kCurveReach);
+    film.means.push_back(mean_of_rows(tokens));
+    std::vector<double> seen = film.means.back();
+    std::vector<float> values(tokens.data(), tokens.data() + tokens.size());
+    std::sort(values.begin(), values.end());
+    const std::size_t beyond = values.size() / kBeyond;
+    seen.insert(seen.end(), {values[beyond], values[values.size() - 1 - beyond]});
+    film.low = std::min(film.low, *std::min_element(seen.begin(), seen.end()));
+    film.high = std::max(film.high, *std::max_element(seen.begin(), seen.end()));
+    film.tokens.push_back(std::move(tokens));
+}
+
+}  // namespace
+
+std::string TrainingLook::word(Index id) const { return shown(query.subject->tokenizer->piece(id)); }
+
+std::vector<Word> TrainingLook::words(std::size_t snapshot, std::size_t mask, std::size_t count) const {
+    const std::vector<double>& all = snapshots.at(snapshot)->chances.at(mask);
+    std::vector<Word> best;
+    for (const std::int64_t id : likeliest(all, count))
+        best.push_back({word(id), all[static_cast<std::size_t>(id)], 0});
+    return best;
+}
+
+std::vector<double> TrainingLook::chances(std::size_t mask, Index id) const {
+    std::vector<double> all;
+    for (const auto& look : snapshots) all.push_back(look->chances.at(mask).at(static_cast<std::size_t>(id)));
+    return all;
+}
+
+Index TrainingLook::followed(std::size_t mask) const {
+    if (hidden.at(mask) >= 0) return hidden[mask];
+    return static_cast<Index>(likeliest(snapshots.back()->chances.at(mask), 1).front());
+}
+
+std::shared_ptr<const TrainingLook> TrainingLooks::answer(const LookQuery& query, const CancelToken& stop) {
+    auto look = std::make_shared<TrainingLook>();
+    look->query = query;
+    look->serial = ++serial_;
+    try {
+        fill(*look, stop);
+        kept_ = look;
+    } catch (const Error& error) {
+        look->error = error.what();
+        look->fault = error.fault();
+    } catch (const Cancelled&) {
+        return nullptr;
+    } catch (const std::bad_alloc&) {
+        look->error = "this text needs more memory than there is, expected a shorter one";
+        look->fault = Fault::unsupported;
+    }
+    return look;
+}
+
+void TrainingLooks::fill(TrainingLook& look, const CancelToken& stop) {
+    const LookQuery& query = look.query;
+    const CourseSubject& subject = *query.subject;
+    const Tokenizer& tokenizer = *subject.tokenizer;
+    const std::int64_t mask_id = subject.config.vocab_size - 1;
+    ModelInput input = cli::input_of_texts({query.text}, tokenizer, Family::deberta);
+    LOCUS_CHECK(input.length() <= subject.config.max_position_embeddings,
+                "the sentence has " + std::to_string(input.length()) + " tokens, expected at most " +
+                    std::to_string(subject.config.max_position_embeddings));
+    const HiddenSentence sentence = hide(std::move(input), query.masked, tokenizer.mask_id().value_or(mask_id));
+    look.masks = sentence.masks;
+    look.hidden = sentence.hidden;
+    name_tokens(look, tokenizer.encode(query.text), tokenizer.piece(mask_id));
+    look.line = RelativeBuckets::logarithmic(kCurveReach + 1, kCurveReach + 1, subject.config.position_buckets,
+                                             subject.config.max_relative_positions, OffsetClamp::official);
+    const bool same = kept_ && kept_->query.subject == query.subject && kept_->query.text == query.text &&
+                      kept_->query.masked == query.masked;
+    for (const auto& values : query.snapshots) {
+        std::shared_ptr<const SnapshotLook> known;
+        for (std::size_t n = 0; same && n < kept_->snapshots.size(); ++n)
+            if (kept_->query.snapshots[n] == values) known = kept_->snapshots[n];
+        if (!known) {
+            throw_if_cancelled(stop);
+            known = look_at(subject, values, sentence.input);
+        }
+        look.snapshots.push_back(std::move(known));
+    }
+}
+
+Index peak_of(const std::vector<double>& curve) {
+    return static_cast<Index>(std::max_element(curve.begin(), curve.end()) - curve.begin()) - kCurveReach;
+}
+
+HeadFilm head_film(const TrainingLook& look, Index layer, Index head) {
+    HeadFilm film;
+    constexpr std::array<const char*, 3> kTerms = {"c2c", "c2p", "p2c"};
+    for (const auto& one : look.snapshots) {
+        for (std::size_t n = 0; n < kTerms.size(); ++n)
+            film.widest[n] = std::max(film.widest[n],
+                                      static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
+        add_curves(film.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.line);
+        add_curves(film.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.line);
+    }
+    return film;
+}
+
+}  // namespace locus

@@ -1,0 +1,115 @@
+#pragma once
+// Work away from the window: the latest request wins, the window never waits.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "core/cancel.h"
+
+namespace locus {
+
+/// One thread that turns requests into answers.  `make` must not throw; it runs on the thread.
+template <class Request, class Answer>
+class Worker {
+public:
+    /// Work that took less than this is finished although a newer request waits: there is something to see meanwhile.
+    static constexpr double kPatience = 0.3;  // seconds
+
+    /// `make` takes a request, and where it likes to know when to give up, a CancelToken.  What it returns after that
+    /// is thrown away; it may then be nullptr.
+    template <class Make>
+    Worker(Make make, std::function<void()> answered) : answered_(std::move(answered)) {
+        if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&>)
+            make_ = std::move(make);
+        else
+            make_ = [make = std::move(make)](const Request& request, const CancelToken&) { return make(request); };
+        thread_ = std::thread([this] { work(); });
+    }
+    ~Worker() {
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = dropped_ = true;
+        }
+        changed_.notify_one();
+        thread_.join();
+    }
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    /// Takes the place of a request that is still waiting; one that is worked on for long is given up for it.
+    void submit(Request request) {
+        {
+            const std::lock_guard lock(mutex_);
+            next_ = std::move(request);
+            superseded_ = working_;
+        }
+        changed_.notify_one();
+    }
+    /// Gives up what waits and what is worked on: neither is answered.
+    void cancel() {
+        const std::lock_guard lock(mutex_);
+        next_.reset();
+        answer_.reset();
+        dropped_ = working_;
+    }
+    /// The newest answer, once.
+    std::shared_ptr<const Answer> take() {
+        const std::lock_guard lock(mutex_);
+        return std::exchange(answer_, nullptr);
+    }
+    /// True while a request waits or is worked on, or an answer has not been taken; not for work that was given up.
+    bool busy() const {
+        const std::lock_guard lock(mutex_);
+        return next_ || (working_ && !dropped_) || answer_;
+    }
+    /// How long what is worked on has taken so far; 0 where that is nothing, or was given up.
+    double seconds() const {
+        const std::lock_guard lock(mutex_);
+        return working_ && !dropped_ ? since_start() : 0;
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    double since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+    bool asked_to_stop() const { return dropped_ || (superseded_ && since_start() > kPatience); }
+
+    void work() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            changed_.wait(lock, [this] { return stop_ || next_; });
+            if (stop_) return;
+            const Request request = std::move(*next_);
+            next_.reset();
+            working_ = true;
+            superseded_ = dropped_ = false;
+            start_ = Clock::now();
+            lock.unlock();
+            std::shared_ptr<const Answer> answer = make_(request, [this] { return asked_to_stop(); });
+            lock.lock();
+            working_ = false;
+            if (!dropped_ && answer) answer_ = std::move(answer);
+            answered_();
+        }
+    }
+
+    std::function<std::shared_ptr<const Answer>(const Request&, const CancelToken&)> make_;
+    std::function<void()> answered_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::optional<Request> next_;
+    std::shared_ptr<const Answer> answer_;
+    Clock::time_point start_;  // of what is worked on
+    bool working_ = false, stop_ = false;
+    std::atomic<bool> superseded_ = false, dropped_ = false;  // read while it works
+    std::thread thread_;                                      // last: it starts with everything above in place
+};
+
+}  // namespace locus

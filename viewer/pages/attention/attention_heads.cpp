@@ -1,0 +1,137 @@
+// Every head of every layer: its probabilities in the colour of the term that moves them most.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/pages/attention/attention.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr const char* kMeasure =
+    "Colour: the term that moves a head's attention most. A number added to a whole row changes nothing in the "
+    "softmax, "
+    "so what counts is how far a term strays from its own row mean; the bar below each head divides that among the "
+    "terms. Each picture runs from 0 to its own largest probability.";
+
+MapKind map_of(const TermShares& shares) {
+    const auto term = dominant_term(shares);
+    return term ? static_cast<MapKind>(static_cast<int>(MapKind::c2c) + static_cast<int>(*term)) : MapKind::sequential;
+}
+
+std::string percent(double share) { return fixed(100 * share, 0) + " %"; }
+
+}  // namespace
+
+void AttentionPage::refresh_heads(const Scene& scene) {
+    const auto& overview = scene.answer->overview;
+    if (overview_ == overview && overview_theme_ == scene.state.theme) return;
+    overview_ = overview;
+    overview_theme_ = scene.state.theme;
+    ++overview_revision_;
+    heads_.resize(overview->all.size());
+    for (std::size_t n = 0; n < heads_.size(); ++n) {
+        const HeadSummary& head = overview->all[n];
+        const float largest = head.picture.maxCoeff();
+        heads_[n].show({overview_revision_, static_cast<Index>(n), scene.state.theme}, head.picture, head.visible,
+                       map_of(head.shares), ValueRange{0, largest > 0 ? static_cast<double>(largest) : 1.0},
+                       Pooling::largest);
+    }
+}
+
+void AttentionPage::draw_heads(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const float y = inside.y0 + ui.px(8);
+    const DebertaConfig& config = scene.session.config();
+    ui.text(inside.x0, y,
+            std::to_string(config.num_hidden_layers) + " layers \u00d7 " + std::to_string(config.num_attention_heads) +
+                " heads",
+            theme.text, Face::title);
+    float x = inside.x1;
+    for (const int term : {2, 1, 0}) {
+        x -= ui.text(x, y, kAttentionPanels[static_cast<std::size_t>(term)].title, theme.muted, Face::label,
+                     Align::right) +
+             ui.px(6);
+        ui.fill({x - ui.px(9), y - ui.px(4), x, y + ui.px(4)}, term_colour(theme, term), 2);
+        x -= ui.px(24);
+    }
+    if (!scene.answer->overview) {
+        ui.text(inside.x0, y + ui.px(34), "computing every head \u2026", theme.muted);
+        return;
+    }
+    refresh_heads(scene);
+    const Overview& all = *scene.answer->overview;
+    const float words = ui.px(52), labels = ui.px(34), head_row = ui.px(18);
+    const Rect grid{inside.x0 + labels, y + ui.px(16) + head_row, inside.x1, inside.y1 - words};
+    const float across = grid.width() / static_cast<float>(all.heads);
+    const float down = grid.height() / static_cast<float>(all.layers);
+    const float side = std::floor(std::max(ui.px(8), std::min(across - ui.px(6), down - ui.px(12))));
+    // Beside each picture where a column is wider than it, else nowhere.
+    const bool numbers = across - side >= ui.px(42);
+    for (Index layer = 0; layer < all.layers; ++layer)
+        for (Index head = 0; head < all.heads; ++head) {
+            const float left = std::floor(grid.x0 + across * static_cast<float>(head));
+            const float top = std::floor(grid.y0 + down * static_cast<float>(layer));
+            if (layer == 0 && across >= ui.px(18))
+                ui.text(left + side / 2, grid.y0 - ui.px(11), std::to_string(head),
+                        head == scene.state.head ? theme.text : theme.muted, Face::mono_small, Align::centre);
+            if (head == 0)
+                ui.text(grid.x0 - ui.px(10), top + side / 2, std::to_string(layer),
+                        layer == scene.state.layer ? theme.text : theme.muted, Face::mono_small, Align::right);
+            draw_one_head(scene, {left, top, left + side, top + side}, layer, head, numbers);
+        }
+    ui.text(grid.x0 - ui.px(10), grid.y0 - ui.px(11), "layer", theme.muted, Face::tiny, Align::right);
+    ui.paragraph(inside.x0, inside.y1 - words + ui.px(8), inside.width(), kMeasure, theme.muted, Face::label);
+}
+
+void AttentionPage::draw_one_head(Scene& scene, const Rect& picture, Index layer, Index head, bool numbers) {
+    const Ui& ui = scene.ui;
+    State& state = scene.state;
+    const HeadSummary& summary = overview_->at(layer, head);
+    const Ui::Group group(ui, ("layer " + std::to_string(layer)).c_str());
+    const Rect box{picture.x0, picture.y0, picture.x1, picture.y1 + ui.px(6)};
+    const Touch mouse = ui.touch(("head " + std::to_string(head)).c_str(), box);
+    heads_[static_cast<std::size_t>(layer * overview_->heads + head)].draw(ui, picture);
+    float x = picture.x0;
+    const auto dominant = dominant_term(summary.shares);
+    for (std::size_t term = 0; dominant && term < 3; ++term) {
+        const float wide = picture.width() * static_cast<float>(summary.shares[term]);
+        ui.fill({x, picture.y1 + ui.px(2), x + wide, picture.y1 + ui.px(5)},
+                term_colour(*ui.theme, static_cast<int>(term)));
+        x += wide;
+    }
+    if (numbers && dominant)
+        ui.text(picture.x1 + ui.px(6), picture.y0 + ui.px(7), percent(summary.shares[*dominant]),
+                term_colour(*ui.theme, static_cast<int>(*dominant)), Face::mono_small);
+    const bool current = layer == state.layer && head == state.head;
+    if (current || mouse.hovered)
+        ui.outline(picture.inset(-ui.px(2), -ui.px(2)), current ? ui.theme->text : ui.theme->muted, 2, 2);
+    if (mouse.hovered) describe_head(scene, layer, head);
+    if (!mouse.clicked) return;
+    state.layer = layer;
+    state.head = head;
+    state.attention.picture = AttentionPicture::head;
+}
+
+void AttentionPage::describe_head(const Scene& scene, Index layer, Index head) const {
+    const Theme& theme = *scene.ui.theme;
+    const HeadSummary& summary = overview_->at(layer, head);
+    std::vector<std::vector<Span>> lines = {
+        {{"layer " + std::to_string(layer) + ", head " + std::to_string(head), theme.text}}};
+    if (!dominant_term(summary.shares))
+        lines.push_back({{"nothing moves this head: every row has one key", theme.muted}});
+    else
+        for (std::size_t term = 0; term < 3; ++term)
+            lines.push_back({{kAttentionPanels[term].title, term_colour(theme, static_cast<int>(term))},
+                             {"  " + percent(summary.shares[term]), theme.text, Face::mono}});
+    lines.push_back({{"largest probability  ", theme.muted},
+                     {fixed(static_cast<double>(summary.picture.maxCoeff()), 3), theme.text, Face::mono}});
+    lines.push_back({{"click opens this head", theme.muted, Face::label}});
+    draw_tooltip(scene.ui, lines);
+}
+
+}  // namespace locus

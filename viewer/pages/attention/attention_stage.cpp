@@ -1,0 +1,206 @@
+// Any stage of the trace by name, with its values.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/pages/attention/attention.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+constexpr Index kWidest = 4096;                       // columns of a picture; beyond, neighbours share one
+constexpr float kStageNames = 152, kStagePitch = 21;  // design pixels
+
+/// "layer.2.p2c" -> "layer 2" and "p2c"; "emd.query.0" -> "emd" and "query.0".
+std::pair<std::string, std::string> parted(const std::string& name) {
+    std::size_t at = name.find('.');
+    if (at == std::string::npos) return {"", name};
+    std::string group = name.substr(0, at);
+    const std::size_t next = name.find('.', at + 1);
+    if (next != std::string::npos && name.find_first_not_of("0123456789", at + 1) == next) {
+        group += " " + name.substr(at + 1, next - at - 1);
+        at = next;
+    }
+    return {group, name.substr(at + 1)};
+}
+
+bool is_probability(const std::string& name) { return name.ends_with(".probs"); }
+
+}  // namespace
+
+void AttentionPage::step_stage(State& state, const Answer& answer, Index by) const {
+    state.attention.picture = AttentionPicture::stage;
+    const std::string shown = answer.shown_stage.empty() ? state.attention.stage : answer.shown_stage;
+    const auto found = std::find(answer.stages.begin(), answer.stages.end(), shown);
+    if (found == answer.stages.end()) return;
+    const auto at = static_cast<Index>(found - answer.stages.begin());
+    const Index next = std::clamp<Index>(at + by, 0, static_cast<Index>(answer.stages.size()) - 1);
+    state.attention.stage = answer.stages[static_cast<std::size_t>(next)];
+    if (layer_of(state.attention.stage) >= 0) state.layer = layer_of(state.attention.stage);
+}
+
+void AttentionPage::draw_stage(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const float names = ui.px(kStageNames);
+    draw_stage_names(scene, {inside.x0, inside.y0, inside.x0 + names, inside.y1});
+    draw_stage_matrix(scene, {inside.x0 + names + ui.px(18), inside.y0, inside.x1, inside.y1});
+}
+
+void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    State& state = scene.state;
+    const std::string chosen = at_layer(state.attention.stage, state.layer);
+    const float pitch = ui.px(kStagePitch);
+    if (room.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+        names_scroll_ -= ImGui::GetIO().MouseWheel * 3 * pitch;
+    names_scroll_ = std::clamp(names_scroll_, 0.0f, std::max(0.0f, names_height_ - room.height()));
+    ui.draw().push_clip(room.min(), room.max());
+    const Ui::Group group_of_ids(ui, "stages");
+    std::string group;
+    float y = 0, chosen_y = -1;
+    for (const std::string& name : scene.answer->stages) {
+        const auto [own, stem] = parted(name);
+        if (own != group || y == 0) {
+            if (y > 0) y += ui.px(6);
+            const float middle = room.y0 + y - names_scroll_ + pitch / 2;
+            if (middle > room.y0 && middle < room.y1) ui.text(room.x0, middle, own, ui.theme->muted, Face::label);
+            y += pitch;
+            group = own;
+        }
+        if (name == chosen) chosen_y = y;
+        const float top = room.y0 + y - names_scroll_;
+        y += pitch;
+        const Rect line{room.x0, top, room.x1, top + pitch};
+        if (line.y0 < room.y0 - pitch / 2 || line.y1 > room.y1 + pitch / 2) continue;
+        const Touch mouse = ui.touch(name.c_str(), line);
+        if (name == chosen || mouse.hovered) ui.fill(line, ui.theme->chip, 5);
+        ui.text_within(line.x0 + ui.px(12), line.middle_y(), line.width() - ui.px(16), stem,
+                       name == chosen ? ui.theme->text : ui.theme->muted, Face::mono_small);
+        if (!mouse.clicked) continue;
+        state.attention.stage = name;
+        followed_ = name;  // it is in sight
+        if (layer_of(name) >= 0) state.layer = layer_of(name);
+    }
+    ui.draw().pop_clip();
+    names_height_ = y;
+    if (followed_ != chosen && chosen_y >= 0) {
+        followed_ = chosen;
+        const bool in_sight = chosen_y > names_scroll_ && chosen_y + 2 * pitch < names_scroll_ + room.height();
+        if (!in_sight) names_scroll_ = std::max(0.0f, chosen_y - room.height() / 2);
+    }
+}
+
+void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
+    const Answer& answer = *scene.answer;
+    const ShownStage wanted{answer.serial, answer.shown_stage, scene.state.head, scene.state.theme};
+    if (shown_stage_ == wanted) return;
+    shown_stage_ = wanted;
+    sheets_ = sheets_of(stage);
+    const Index head = std::clamp<Index>(scene.state.head, 0, sheets_.heads - 1);
+    pooled_ = (sheets_.cols + kWidest - 1) / kWidest;
+    Matrix<float> sheet = pool_columns(sheet_of(stage, 0, head).cast<float>(), kWidest);
+    const bool pairs = sheets_.rows == answer.length() && sheet.cols() == answer.length() &&
+                       counts_tokens(sheets_.row_axis) && counts_tokens(sheets_.col_axis);
+    const bool probability = is_probability(stage.name);
+    stage_.show({++revision_, head, scene.state.theme}, std::move(sheet), pairs ? answer.visible : Mask(),
+                probability ? MapKind::sequential : MapKind::diverging,
+                probability ? std::optional(ValueRange{0, 1}) : std::nullopt);
+}
+
+void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Answer& answer = *scene.answer;
+    State& state = scene.state;
+    const Stage* stage = answer.shown_stage.empty() ? nullptr : answer.trace.find(answer.shown_stage);
+    const float y = room.y0 + ui.px(8);
+    if (!stage || stage->size() == 0) {
+        ui.text(room.x0, y, at_layer(state.attention.stage, state.layer), ui.theme->text, Face::title);
+        if (stage) ui.text(room.x0, y + ui.px(28), "this stage holds no values", ui.theme->muted);
+        return;
+    }
+    refresh_stage(scene, *stage);
+    const Index rows = stage_.values().rows(), cols = stage_.values().cols();
+    const Index head = std::clamp<Index>(state.head, 0, sheets_.heads - 1);
+    const std::string title = stage->name + (sheets_.heads > 1 ? ", head " + std::to_string(head) : "");
+    const float end = room.x0 + ui.text(room.x0, y, title, ui.theme->text, Face::title);
+    ui.text_within(room.x1, y, room.x1 - end - ui.px(20), stage->formula, ui.theme->muted, Face::mono_small,
+                   Align::right);
+    const float labels = ui.px(92);
+    Rect cells{room.x0 + labels, room.y0 + ui.px(28 + 24), room.x1, room.y1 - ui.px(26)};
+    if (sheets_.rows == sheets_.cols) cells.x1 = cells.x0 + std::min(cells.width(), cells.height());
+    if (sheets_.rows == sheets_.cols) cells.y1 = cells.y0 + cells.width();
+    // Few rows stay as low as they can be read, many share the height.
+    cells.y1 = std::min(cells.y1, cells.y0 + std::max(static_cast<float>(sheets_.rows) * ui.px(48), ui.px(48)));
+    MatrixView whole;
+    bool clicked = false;
+    const auto cell = explore(ui, "stage", cells, rows, cols, whole, clicked);
+    if (cell && (!state.locked || clicked)) state.attention.stage_cell = *cell;
+    if (cell && clicked) state.locked = true;
+    state.attention.stage_cell = {std::min(state.attention.stage_cell.i, rows - 1),
+                                  std::min(state.attention.stage_cell.j, cols - 1)};
+    stage_.draw(ui, cells);
+    stage_.draw_crosshair(ui, cells, {}, state.attention.stage_cell);
+    draw_stage_labels(scene, cells);
+    stage_.draw_legend(ui, cells.x0, cells.y1 + ui.px(13));
+    const Cell at = state.attention.stage_cell;
+    ui.text(cells.x1, cells.y1 + ui.px(13),
+            "(" + std::to_string(at.i) + ", " + std::to_string(at.j * pooled_) +
+                ") = " + fixed(static_cast<double>(stage_.values()(at.i, at.j)), 6),
+            ui.theme->text, Face::mono, Align::right);
+    if (cell) describe_stage(scene, *cell);
+}
+
+void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) const {
+    const Ui& ui = scene.ui;
+    const Answer& answer = *scene.answer;
+    const Cell chosen = scene.state.attention.stage_cell;
+    const auto is_token = [&](const std::string& axis, Index count) {
+        return counts_tokens(axis) && count == answer.length();
+    };
+    const bool row_tokens = is_token(sheets_.row_axis, sheets_.rows);
+    const bool col_tokens = is_token(sheets_.col_axis, sheets_.cols);
+    const Index rows = stage_.values().rows(), cols = stage_.values().cols();
+    const float high = cells.height() / static_cast<float>(rows), wide = cells.width() / static_cast<float>(cols);
+    const auto ink = [&](bool is_chosen) { return is_chosen ? ui.theme->text : ui.theme->muted; };
+    const auto every = [&](float pitch, float needed) {
+        return std::max<Index>(1, static_cast<Index>(std::ceil(needed / pitch)));
+    };
+    const Index step_i = every(high, ui.px(14)), step_j = every(wide, ui.px(34));
+    for (Index i = 0; i < rows; ++i) {
+        if (i != chosen.i && (i % step_i != 0 || std::abs(i - chosen.i) < step_i)) continue;
+        const float y = whole_cell_rect(cells, rows, cols, {i, 0}).middle_y();
+        const std::string label = row_tokens ? answer.labels[static_cast<std::size_t>(i)] : std::to_string(i);
+        ui.text_within(cells.x0 - ui.px(6), y, ui.px(84), label, ink(i == chosen.i), Face::label, Align::right);
+    }
+    for (Index j = 0; j < cols; ++j) {
+        if (j != chosen.j && (j % step_j != 0 || std::abs(j - chosen.j) < step_j)) continue;
+        const float x = whole_cell_rect(cells, rows, cols, {0, j}).middle_x();
+        const std::string label = col_tokens ? answer.labels[static_cast<std::size_t>(j)] : std::to_string(j * pooled_);
+        ui.text_within(x, cells.y0 - ui.px(9), std::max(ui.px(32), wide - ui.px(2)), label, ink(j == chosen.j),
+                       col_tokens ? Face::tiny : Face::mono_small, Align::centre);
+    }
+    std::string axes = axis_in_words(sheets_.row_axis) + " \u2193   " + axis_in_words(sheets_.col_axis) + " \u2192";
+    if (pooled_ > 1) axes += "   means of " + std::to_string(pooled_) + " columns";
+    ui.text(cells.x0, cells.y0 - ui.px(26), axes, ui.theme->muted, Face::label);
+}
+
+void AttentionPage::describe_stage(const Scene& scene, Cell cell) const {
+    const Theme& theme = *scene.ui.theme;
+    const auto place = [&](const std::string& axis, Index count, Index at) {
+        std::string words = axis_in_words(axis) + " " + std::to_string(at);
+        if (counts_tokens(axis) && count == scene.answer->length())
+            words += "  " + scene.answer->labels[static_cast<std::size_t>(at)];
+        return words;
+    };
+    const std::string value = stage_.hidden(cell.i, cell.j)
+                                  ? "hidden by the mask"
+                                  : fixed(static_cast<double>(stage_.values()(cell.i, cell.j)), 6);
+    draw_tooltip(scene.ui, {{{place(sheets_.row_axis, sheets_.rows, cell.i), theme.text}},
+                            {{place(sheets_.col_axis, sheets_.cols, cell.j * pooled_), theme.text}},
+                            {{value, theme.text, Face::mono}}});
+}
+
+}  // namespace locus

@@ -1,0 +1,136 @@
+#pragma once
+// Compare: one stage of two sources, their difference, and what a report says of it.
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "viewer/data/mistake_source.h"
+#include "viewer/data/worker.h"
+#include "viewer/page.h"
+#include "viewer/plots/changed_cells.h"
+#include "viewer/plots/difference.h"
+#include "viewer/plots/heatmap.h"
+#include "viewer/plots/stage_slice.h"
+#include "viewer/ui/side_column.h"
+#include "viewer/ui/stage_list.h"
+
+namespace locus {
+
+/// Asks in the background which mistakes change what; a program that still works is ended with it.
+class MistakeAsker {
+public:
+    MistakeAsker();
+
+    /// nullptr until the answer is there.
+    const ZooList* list_for(const ZooQuery& query);
+    bool busy() const { return worker_.busy(); }
+
+private:
+    std::optional<ZooQuery> asked_;
+    std::shared_ptr<const ZooList> list_;
+    Worker<ZooQuery, ZooList> worker_;  // last: its thread ends before what it reads
+};
+
+class ComparePage : public Page {
+public:
+    const char* name() const override { return "compare"; }
+    const char* title() const override { return "Compare"; }
+    char key() const override { return '8'; }
+    bool shows_tokens() const override { return shows_tokens_; }
+    bool has_dialects() const override { return false; }
+    float draw_bar(Scene& scene, const Rect& bar) override;
+    void draw(Scene& scene, const Rect& room) override;
+    void draw_side(Scene& scene, const Rect& room) override;
+    void draw_formula(Scene& scene, const Rect& bar) override;
+    bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    bool settled(const State& state) const override;
+
+private:
+    /// Where everything goes, decided once a frame.
+    struct Layout {
+        float left = 0, wide = 0, high = 0, gap = 0;                      // of the three matrices
+        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the room
+        Rect panel(std::size_t n) const {
+            const float x = left + static_cast<float>(n) * (wide + gap);
+            return {x, cells, x + wide, cells + high};
+        }
+    };
+    void refresh(Scene& scene);
+    void measure(const Scene& scene, Index head, Index other);
+    void show_matrices(const Scene& scene, const PictureVersion& version);
+    void choose_place(Scene& scene);
+    void jump(Scene& scene);
+    void name_axes(const Scene& scene);
+    bool ready(const Scene& scene) const;
+    bool shares_cursor(const State& state) const;
+    Cell& cursor(State& state) const;
+    void share_row(Scene& scene);
+    bool& locked(State& state) const;
+    Cell kept_inside(Cell cell) const;
+
+    float draw_stage_picker(Scene& scene, float right, float y);
+    float draw_case_picker(Scene& scene, const Rect& bar, float right);
+
+    Layout arrange(const Scene& scene, const Rect& room) const;
+    void draw_headline(const Scene& scene, const Rect& room) const;
+    void draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side);
+    float draw_sides(Scene& scene, const Rect& room);
+    void draw_side_line(Scene& scene, const Rect& room, float y, std::size_t side);
+    void draw_model_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    void draw_sentence_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    void draw_formula_picker(Scene& scene, float x, float y, float width, std::size_t side);
+    void draw_number_picker(Scene& scene, float x, float y, float width, CompareSide& source);
+    float draw_place(Scene& scene, float right, float y, std::size_t side);
+    void draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const;
+    void draw_panel(Scene& scene, const Layout& layout, std::size_t n, std::optional<Cell>& pointed);
+    void draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const;
+    void draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const;
+    void describe(Scene& scene, Cell cell) const;
+    void draw_profile(Scene& scene, const Rect& room) const;
+    void draw_stage_list(Scene& scene, const Rect& room);
+
+    const ZooList* zoo_list(const Scene& scene);
+    void draw_zoo(Scene& scene, const Rect& room);
+    void draw_zoo_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups, const ZooList* list);
+    void draw_zoo_card(Scene& scene, const Rect& room, const ZooList* list);
+    void choose_mistake(Scene& scene, int number, const ZooList* list);
+    void glow(Scene& scene);
+
+    void draw_report_words(Scene& scene, SideColumn& column) const;
+    void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
+    void draw_cell_words(Scene& scene, SideColumn& column) const;
+    void draw_statistics(Scene& scene, SideColumn& column) const;
+
+    /// Six digits, for values of any size; rows of tables and masks as they are.
+    std::string value_text(double value) const;
+    std::string column_axis() const;
+    std::string row_name(Index i) const;
+    std::string column_name(Index j) const;
+    /// "[MASK] looks at beside, 2 to the right" or "token 3, channel 7".
+    std::string place_in_words(Cell cell) const;
+
+    std::array<Heatmap, 3> heatmaps_;
+    Matrix<double> a_, b_;  // the sheets on screen
+    StageSheets sheets_;
+    Difference here_, whole_;
+    double allowed_ = 0;
+    std::string where_;
+    std::vector<std::string> row_words_, column_words_;  // empty: numbers
+    std::vector<std::string> stages_;
+    std::string placed_for_, made_for_;
+    bool whole_numbers_ = false;  // an index tensor
+    bool outdated_ = false;       // the files are not those that the report judged
+    bool shows_tokens_ = true;
+    Index row_seen_ = -1;                // State::cell.i when it was last looked at
+    std::array<ChangedCells, 2> glows_;  // of A and B
+    std::string glowed_for_;             // the mistake that B last lit up for
+    std::unique_ptr<MistakeAsker> asker_;
+    std::string typed_;  // in an open popup
+    int hovered_mistake_ = 0, followed_mistake_ = 0;
+    float zoo_scroll_ = 0, side_scroll_ = 0;
+    StageList list_;
+};
+
+}  // namespace locus

@@ -1,0 +1,214 @@
+// The bug zoo in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
+#include <algorithm>
+#include <cctype>
+
+#include "viewer/pages/compare/compare.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/program.h"
+#include "viewer/ui/formula_bar.h"
+#include "viewer/ui/lesson_links.h"
+#include "viewer/ui/utf8.h"
+
+#include <imgui_stdlib.h>  // after imgui.h, which it does not include
+
+namespace locus {
+
+namespace {
+
+constexpr float kRow = 22;    // design pixels
+constexpr float kCard = 268;  // room for the words of the chosen one
+
+const std::vector<MistakeEntry>& entries() {
+    static const std::vector<MistakeEntry> all = read_mistake_list(mistake_list_file());
+    return all;
+}
+
+const MistakeEntry* find_entry(int number) {
+    const auto found =
+        std::find_if(entries().begin(), entries().end(), [&](const MistakeEntry& one) { return one.number == number; });
+    return found == entries().end() ? nullptr : &*found;
+}
+
+/// A sentence; "p2c reads ..." begins with a name and stays as it is.
+std::string capital_unless_named(std::string sentence) {
+    const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
+    return name ? sentence : capital(std::move(sentence));
+}
+
+/// What the list says at the right end of a row.
+const char* mark_of(ZooEffect effect) {
+    return effect == ZooEffect::nothing ? "=" : effect == ZooEffect::impossible ? "\u2013" : "";
+}
+
+}  // namespace
+
+MistakeAsker::MistakeAsker()
+    : worker_(
+          [](const ZooQuery& query, const CancelToken& stop) {
+              auto list = std::make_shared<ZooList>();
+              try {
+                  *list = list_mistakes(sibling_program("locus-kit"), query, stop);
+              } catch (const Error& error) {
+                  list->query = query;
+                  list->trouble = error.what();
+              }
+              return std::shared_ptr<const ZooList>(std::move(list));
+          },
+          Window::wake) {}
+
+const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
+    if (asked_ != query) {
+        asked_ = query;
+        worker_.submit(query);
+    }
+    if (auto newest = worker_.take()) list_ = std::move(newest);
+    return list_ && list_->query == query ? list_.get() : nullptr;
+}
+
+bool ComparePage::settled(const State&) const { return !asker_ || !asker_->busy(); }
+
+const ZooList* ComparePage::zoo_list(const Scene& scene) {
+    if (!asker_) asker_ = std::make_unique<MistakeAsker>();
+    const State& state = scene.state;
+    const CompareSide& side = state.compare.b;
+    ZooQuery query{side.model.empty() ? scene.session.opened_as() : side.model, state.text, state.tokens, state.mask,
+                   side.dialect};
+    if (!side.text.empty()) query = {query.model, side.text, "", "", side.dialect};
+    return asker_->list_for(query);
+}
+
+void ComparePage::draw_zoo(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const ZooList* list = zoo_list(scene);
+    const float left = room.x0 + ui.px(16), right = room.x1 - ui.px(16);
+    ImGui::PushFont(ui.fonts->font(Face::ui));
+    ImGui::SetCursorScreenPos({left, room.y0 + ui.px(2)});
+    ImGui::SetNextItemWidth(right - left);
+    ui.fonts->require(state.zoo_typed);
+    ImGui::InputTextWithHint("##zoo", "search 83 mistakes: mask, 16, log", &state.zoo_typed);
+    ImGui::PopFont();
+    const auto groups = zoo_groups(entries(), "deberta", state.zoo_typed);
+    const float card = std::min(ui.px(kCard), room.height() * 0.5f);
+    const Rect rows{left, room.y0 + ui.px(36), right, room.y1 - card - ui.px(26)};
+    draw_zoo_rows(scene, rows, groups, list);
+    const std::string legend = !list                    ? "asking what each of them changes here \u2026"
+                               : !list->trouble.empty() ? "what each changes here is not known"
+                                                        : "= no change   \u2013 cannot be made here";
+    ui.text_within(left, rows.y1 + ui.px(13), right - left, legend, ui.theme->muted, Face::mono_small);
+    ui.hairline_across(left, right, rows.y1 + ui.px(25));
+    draw_zoo_card(scene, {room.x0, rows.y1 + ui.px(26), room.x1, room.y1}, list);
+}
+
+void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups,
+                                const ZooList* list) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const auto chosen = parse_mistake(state.b.mistake);
+    float height = 0;
+    for (const ZooGroup& group : groups) height += ui.px(kRow) * static_cast<float>(group.entries.size() + 1);
+    const Touch area = ui.touch("mistakes", rows);
+    if (rows.holds(ImGui::GetIO().MousePos)) zoo_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(3 * kRow);
+    zoo_scroll_ = std::clamp(zoo_scroll_, 0.0f, std::max(0.0f, height - rows.height()));
+    ui.draw().push_clip(rows.min(), rows.max());
+    float y = rows.y0 - zoo_scroll_;
+    hovered_mistake_ = 0;
+    int pressed = 0;
+    const auto is_seen = [&](float top) { return top >= rows.y0 - 1 && top + ui.px(kRow) <= rows.y1 + 1; };
+    for (const ZooGroup& group : groups) {
+        if (is_seen(y)) ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
+        y += ui.px(kRow);
+        for (const MistakeEntry* entry : group.entries) {
+            const Rect row{rows.x0, y, rows.x1, y + ui.px(kRow)};
+            y += ui.px(kRow);
+            const bool own = chosen && chosen->first == entry->number;
+            if (own && followed_mistake_ != entry->number) {
+                zoo_scroll_ += row.y1 > rows.y1 ? row.y1 - rows.y1 : row.y0 < rows.y0 ? row.y0 - rows.y0 : 0;
+                followed_mistake_ = entry->number;
+            }
+            if (!is_seen(row.y0)) continue;  // whole rows alone
+            const bool under = area.hovered && row.holds(area.at);
+            if (under) hovered_mistake_ = entry->number;
+            if (under && area.clicked) pressed = entry->number;
+            const ZooMistake* known = list ? list->find(entry->number) : nullptr;
+            const bool foreign = group.title.starts_with("of ");
+            const ZooEffect effect = foreign ? ZooEffect::impossible : known ? known->effect() : ZooEffect::changes;
+            const ImU32 ink = effect == ZooEffect::changes ? ui.theme->text : ui.theme->muted;
+            if (own || under) ui.fill(row, ui.theme->chip, 4);
+            ui.text(row.x0 + ui.px(20), row.middle_y(), std::to_string(entry->number), ui.theme->muted,
+                    Face::mono_small, Align::right);
+            ui.text_within(row.x0 + ui.px(28), row.middle_y(), row.width() - ui.px(46), entry->name, ink, Face::label);
+            ui.text(row.x1 - ui.px(4), row.middle_y(), mark_of(effect), ui.theme->muted, Face::mono_small,
+                    Align::right);
+        }
+    }
+    ui.draw().pop_clip();
+    if (groups.empty()) ui.text(rows.x0, rows.y0 + ui.px(16), "No mistake says these words.", ui.theme->muted);
+    if (pressed > 0) choose_mistake(scene, pressed, list);
+}
+
+void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) {
+    CompareState& state = scene.state.compare;
+    const ZooMistake* known = list ? list->find(number) : nullptr;
+    const std::string title = "mistake " + std::to_string(number);
+    if (list && list->trouble.empty() && !known) {
+        scene.state.refusal = title + " is one of other families than this model's";
+        return;
+    }
+    if (known && known->effect() == ZooEffect::impossible) {
+        scene.state.refusal = title + " cannot be made here: it needs " + known->ways[known->best_way()].needs;
+        return;
+    }
+    const std::size_t way = known ? known->best_way() : 0;
+    followed_mistake_ = number;
+    state.make_mistake(std::to_string(number) + (known ? "." + std::to_string(way + 1) : ""));
+}
+
+void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* list) {
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    const auto chosen = parse_mistake(state.b.mistake);
+    const int number = hovered_mistake_ > 0 ? hovered_mistake_ : chosen ? chosen->first : 0;
+    const MistakeEntry* entry = find_entry(number);
+    ui.draw().push_clip(room.min(), room.max());
+    SideColumn column(ui, {room.x0, room.y0 - ui.px(4), room.x1, room.y1});
+    if (!entry) {
+        column.heading("What would a mistake look like?");
+        column.sentence(list && !list->trouble.empty()
+                            ? capital_unless_named(list->trouble) + "."
+                            : "Choose one: B becomes a port that makes it, and the first stage that comes out wrong "
+                              "opens beside the right one.");
+    } else {
+        const bool own = chosen && chosen->first == number;
+        const ZooMistake* known = list ? list->find(number) : nullptr;
+        const auto& made = scene.answer->compare.mistake_b;
+        const Index way = own && made && made->number == number ? made->way
+                          : known                               ? static_cast<Index>(known->best_way()) + 1
+                                                                : 1;
+        const auto ways = static_cast<Index>(entry->ways.size());
+        if (own && ways > 1) {
+            Index turned = way;
+            ui.stepper("way", column.right(), column.y(), std::to_string(way) + " of " + std::to_string(ways), turned,
+                       1, ways);
+            if (turned != way) state.make_mistake(std::to_string(number) + "." + std::to_string(turned));
+        }
+        column.heading("Mistake " + std::to_string(number));
+        column.sentence(capital_unless_named(entry->name) + ".", false);
+        if (ways > 1) column.sentence(capital_unless_named(entry->ways[static_cast<std::size_t>(way - 1)]) + ".");
+        if (own && made && made->number == number && made->first.empty())
+            column.sentence("With this model and sentence it changes nothing.", false);
+        else if (own && made && made->number == number)
+            column.sentence("It begins at " + made->first + ": " + grouped(made->wrong) + " of " + grouped(made->size) +
+                            " cells; " + grouped(made->stages) + " stages differ in all.");
+        column.sentence("To see: " + entry->symptom + ".");
+        column.sentence("What betrays it: " + entry->betrays + ".");
+        if (!entry->lesson.empty() && column.y() + ui.px(12) < room.y1 && column.link("Lesson " + entry->lesson)) {
+            const std::string command = "./locus lesson " + std::to_string(std::stoi(entry->lesson));
+            ImGui::SetClipboardText(command.c_str());
+            scene.state.notice = "copied: " + command;
+        }
+    }
+    ui.draw().pop_clip();
+}
+
+}  // namespace locus

@@ -1,0 +1,128 @@
+// The two masks that follow from the order, as strong as the attention that goes through them.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/pages/permutation/permutation.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/ui/line_styles.h"
+
+namespace locus {
+
+namespace {
+
+void draw_hidden(const Ui& ui, const Rect& cell) {
+    ui.fill(cell, to_colour(ui.theme->hidden));
+    for (float s = ui.px(4); s < cell.width() + cell.height(); s += ui.px(6)) {
+        const float from = std::max(0.0f, s - cell.width()), to = std::min(cell.height(), s);
+        if (from < to)
+            ui.draw().line({cell.x0 + s - from, cell.y0 + from}, {cell.x0 + s - to, cell.y0 + to},
+                           faded(ui.theme->muted, 0.4f), 1);
+    }
+}
+
+/// A cell of a mask: hatched where it is closed, else as strong as the attention that goes there.
+void draw_open_cell(const Ui& ui, const Rect& box, bool visible, std::optional<float> weight, ImU32 colour) {
+    const Rect inner{box.x0, box.y0, box.x1 - ui.px(1), box.y1 - ui.px(1)};
+    if (!visible) return draw_hidden(ui, inner);
+    const ImU32 open = mixed(ui.theme->background, colour, weight ? 0.2f : 0.75f);
+    ui.fill(inner, mixed(open, colour, weight.value_or(0)));
+    if (!weight || *weight < 0.095f || box.width() < ui.px(22)) return;
+    const std::string number = fixed(static_cast<double>(*weight), 2);
+    ui.text(box.middle_x(), box.middle_y(), number.substr(number.front() == '0' ? 1 : 0),
+            *weight > 0.6f ? ui.theme->background : ui.theme->text, Face::mono_tiny, Align::centre);
+}
+
+}  // namespace
+
+void PermutationPage::choose_cell(PermutationState& state, bool query, Cell cell) const {
+    const std::size_t stream = query ? 1 : 0;
+    state.locked = !(state.locked && state.cell == cell && state.stream == stream && state.side > 0);
+    state.cell = cell;
+    state.stream = stream;
+    state.row = cell.i;
+    if (runs_model(state) && state.side == 0) state.side = 1;
+}
+
+void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, bool labels) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    PermutationState& state = scene.state.permutation;
+    const Visibility& visible = query ? visible_.query : visible_.content;
+    const Index length = visible.rows(), chosen = shown_row(state);
+    const float title_y = cells.y0 - ui.px(58) - ui.px(13);
+    const char* note = query ? "sees who came before" : "and itself";
+    const char* name = query ? "query stream g" : "content stream h";
+    const float wide = ui.text(cells.x0, title_y, name, query ? theme.c2p : theme.c2c, Face::title);
+    if (cells.width() - wide > ui.text_width(note, Face::mono_small) + ui.px(8))
+        ui.text(cells.x1, title_y, note, theme.muted, Face::mono_small, Align::right);
+    const Touch mouse = ui.touch(query ? "g" : "h", cells);
+    const bool small = cells.width() < ui.px(11) * static_cast<float>(length);
+    if (small)
+        draw_mask_texture(scene, cells, query);
+    else
+        draw_mask_cells(scene, cells, query, labels);
+    const Rect row = whole_cell_rect(cells, length, length, {chosen, 0});
+    ui.outline({cells.x0 - ui.px(2), row.y0 - ui.px(2), cells.x1 + ui.px(1), row.y1 + ui.px(1)}, theme.accent, 2, 3);
+    if (runs_model(state) && state.side > 0 && (state.stream == 1) == query)
+        ui.outline(whole_cell_rect(cells, length, length, state.cell).inset(-ui.px(1), -ui.px(1)), theme.text, 2, 2);
+    if (!mouse.hovered) return;
+    const auto at = [&](float share) {
+        return std::clamp<Index>(static_cast<Index>(share * static_cast<float>(length)), 0, length - 1);
+    };
+    const Cell under{at((mouse.at.y - cells.y0) / cells.height()), at((mouse.at.x - cells.x0) / cells.width())};
+    if (mouse.clicked) choose_cell(state, query, under);
+    const bool sees = visible(under.i, under.j) != 0;
+    std::vector<std::vector<Span>> lines = {{{word(state, under.i), theme.text},
+                                             {sees ? " sees " : " does not see ", theme.muted},
+                                             {word(state, under.j), theme.text}}};
+    if (const auto weight = attention(state, query, under.i, under.j); weight && sees)
+        lines.push_back(
+            {{"probability  ", theme.muted}, {fixed(static_cast<double>(*weight), 4), theme.text, Face::mono}});
+    lines.push_back({{sees_in_words(cards(state), under.i), theme.muted, Face::label}});
+    lines.push_back(
+        {{runs_model(state) ? "click takes it apart" : "click explains this row", theme.muted, Face::label}});
+    draw_tooltip(ui, lines);
+}
+
+void PermutationPage::draw_mask_texture(Scene& scene, const Rect& cells, bool query) {
+    const Ui& ui = scene.ui;
+    const PermutationState& state = scene.state.permutation;
+    masks_[query ? 1 : 0].draw(ui, cells);
+    masks_[query ? 1 : 0].draw_legend(ui, cells.x0, cells.y0 - ui.px(30));
+    if (!query)
+        ui.text_within(
+            cells.x0 - ui.px(6),
+            whole_cell_rect(cells, visible_.query.rows(), visible_.query.rows(), {shown_row(state), 0}).middle_y(),
+            ui.px(54), word(state, shown_row(state)), ui.theme->text, Face::label, Align::right);
+}
+
+void PermutationPage::draw_mask_cells(const Scene& scene, const Rect& cells, bool query, bool labels) const {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const PermutationState& state = scene.state.permutation;
+    const Visibility& visible = query ? visible_.query : visible_.content;
+    const Index length = visible.rows(), chosen = shown_row(state);
+    const ImU32 colour = query ? theme.c2p : theme.c2c;
+    const std::vector<Index> given = given_of(cards(state));
+    for (Index i = 0; i < length; ++i) {
+        const bool none = query && std::find(given.begin(), given.end(), i) != given.end();
+        for (Index j = 0; j < length && !none; ++j)
+            draw_open_cell(ui, whole_cell_rect(cells, length, length, {i, j}), visible(i, j) != 0,
+                           attention(state, query, i, j), colour);
+        const Rect row = whole_cell_rect(cells, length, length, {i, 0});
+        if (none && row.height() >= ui.px(14))
+            ui.text_within(cells.x0 + ui.px(6), row.middle_y(), cells.width() - ui.px(8), "given: nothing to predict",
+                           faded(theme.muted, 0.8f), Face::label);
+        if (labels)
+            ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(54), word(state, i),
+                           i == chosen ? theme.text : theme.muted, Face::label, Align::right);
+    }
+    for (Index j = 0; j < length; ++j) {
+        const Rect column = whole_cell_rect(cells, length, length, {0, j});
+        ui.text_upwards(column.middle_x(), cells.y0 - ui.px(5), ui.cut(word(state, j), ui.px(52), Face::label),
+                        theme.muted, Face::label);
+    }
+}
+
+}  // namespace locus

@@ -1,0 +1,164 @@
+// One dial per plane: the grey hand before the turn, the coloured one after it; and the walk of their products.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "viewer/pages/rope/rope.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/plots/ticks.h"
+#include "viewer/ui/line_styles.h"
+
+namespace locus {
+
+namespace {
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+double length(Point p) { return std::hypot(p.x, p.y); }
+
+/// The direction of a hand with the root of its length: slow planes are often a hundred times shorter than fast ones.
+Point drawn(Point p) {
+    const double root = std::sqrt(length(p));
+    return root > 0 ? Point{p.x / root, p.y / root} : Point{};
+}
+
+double longest(const std::vector<Point>& hands) {
+    double most = 1e-12;
+    for (const Point& hand : hands) most = std::max(most, length(drawn(hand)));
+    return most;
+}
+
+/// ".56", "1.00", "3e−4": three or four characters under a dial.
+std::string angle_label(double theta) {
+    if (theta >= 0.9995) return fixed(theta, 2);
+    if (theta >= 0.0095) return fixed(theta, 2).substr(1);
+    const int power = static_cast<int>(std::floor(std::log10(theta) + 1e-9));
+    return fixed(theta / std::pow(10.0, power), 0) + "e" + fixed(power, 0);
+}
+
+}  // namespace
+
+void RopePage::draw_dials(Scene& scene, const Rect& room, bool query) {
+    const Ui& ui = scene.ui;
+    const RopeState& state = scene.state.rope;
+    const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
+    const double at = static_cast<double>(query ? state.m : state.n) + state.shift.at;
+    const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
+    ui.text(room.x0, room.y0 + ui.px(8), (query ? "query, turned by " : "key, turned by ") + position + "\u00b7\u03b8",
+            colour, Face::title);
+    ui.text(room.x1, room.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
+            Align::right);
+    const std::size_t count = numbers_.q_before.size();
+    const float top = room.y0 + ui.px(24);
+    const std::size_t columns = dial_columns(count, room.width(), room.y1 - top, ui.px(20));
+    const std::size_t rows = (count + columns - 1) / columns;
+    const float wide = room.width() / static_cast<float>(columns), high = (room.y1 - top) / static_cast<float>(rows);
+    for (std::size_t n = 0; n < count; ++n) {
+        const float x = room.x0 + static_cast<float>(n % columns) * wide;
+        const float y = top + static_cast<float>(n / columns) * high;
+        draw_dial(scene, {x, y, x + wide, y + high}, n, query);
+    }
+}
+
+void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool query) {
+    const Ui& ui = scene.ui;
+    RopeState& state = scene.state.rope;
+    const auto& before = query ? numbers_.q_before : numbers_.k_before;
+    const auto& after = query ? numbers_.q_after : numbers_.k_after;
+    const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
+    const double theta = numbers_.frequencies.theta[plane];
+    const float radius = std::floor(std::min(box.width() / 2 - ui.px(2), (box.height() - ui.px(20)) / 2));
+    const ImVec2 centre{std::floor(box.middle_x()),
+                        box.y0 + std::max(radius + ui.px(1), (box.height() - ui.px(16)) / 2)};
+    const Rect face{centre.x - radius, centre.y - radius, centre.x + radius, centre.y + radius};
+    const std::string id = (query ? "q" : "k") + std::to_string(plane);
+    const Touch mouse = ui.touch(id.c_str(), face);
+    if (mouse.hovered || mouse.held) next_plane_ = static_cast<int>(plane);
+    if (mouse.held && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 1)) {
+        const double pointed = std::atan2(centre.y - mouse.at.y, mouse.at.x - centre.x);
+        Index& position = query ? state.m : state.n;
+        position = position_at_angle(std::atan2(before[plane].y, before[plane].x) + state.shift.at * theta, pointed,
+                                     theta, position, last_position());
+    }
+    const bool marked = plane_ == static_cast<int>(plane);
+    const double scale = radius * 0.94 / longest(before);
+    const double from = std::atan2(before[plane].y, before[plane].x);
+    const double turn = (static_cast<double>(query ? state.m : state.n) + state.shift.at) * theta;
+    const auto reach = static_cast<float>(length(drawn(before[plane])) * scale);
+    if (turn >= kTurn)
+        ui.draw().disc(centre, reach, faded(colour, 0.16f));
+    else if (turn > 0) {
+        ui.draw().sector(centre, reach, static_cast<float>(-from - turn), static_cast<float>(-from),
+                         faded(colour, 0.16f));
+    }
+    ui.draw().circle(centre, radius, marked ? ui.theme->text : ui.theme->line, ui.px(1));
+    const auto hand = [&](Point exact, ImU32 ink, float width) {
+        const Point to = drawn(exact);
+        ui.draw().line(centre,
+                       {centre.x + static_cast<float>(to.x * scale), centre.y - static_cast<float>(to.y * scale)}, ink,
+                       width);
+    };
+    const double shrink = 1 / numbers_.frequencies.attention_factor;  // the dial keeps its scale under YaRN
+    hand(before[plane], faded(ui.theme->muted, 0.8f), ui.px(1.25f));
+    hand({after[plane].x * shrink, after[plane].y * shrink}, colour, ui.px(2.25f));
+    ui.text(centre.x, centre.y + radius + ui.px(11), angle_label(theta), marked ? ui.theme->text : ui.theme->muted,
+            Face::mono_tiny, Align::centre);
+    if (!mouse.hovered) return;
+    draw_tooltip(ui, {{{"plane " + std::to_string(plane), ui.theme->text}},
+                      {{"\u03b8 = " + brief(theta) + " rad per position", ui.theme->muted, Face::mono_small}},
+                      {{"turned by ", ui.theme->muted}, {fixed(turn, 3) + " rad", ui.theme->text, Face::mono}},
+                      {{"length ", ui.theme->muted},
+                       {fixed(length(before[plane]), 3), ui.theme->text, Face::mono},
+                       {", the same after", ui.theme->muted}},
+                      {{"drag the hand to move ", ui.theme->muted, Face::label},
+                       {query ? "m" : "n", ui.theme->muted, Face::label}}});
+}
+
+void RopePage::draw_walk(Scene& scene, const Rect& room) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const Rect area{room.x0 + ui.px(26), room.y0, room.x1, room.y1 - ui.px(16)};
+    // One unit is as long across as upwards.
+    const Frame frame =
+        frame_around(numbers_.corners, static_cast<double>(area.width()) / static_cast<double>(area.height()), 0.12);
+    const double unit = static_cast<double>(area.height()) / (frame.y1 - frame.y0);
+    const auto place = [&](Point p) {
+        return ImVec2{area.x0 + static_cast<float>((p.x - frame.x0) * unit),
+                      area.y1 - static_cast<float>((p.y - frame.y0) * unit)};
+    };
+    ui.outline(area, theme.line);
+    const auto fit = [&](float pixels) { return std::max(2, static_cast<int>(pixels / ui.px(48))); };
+    const std::vector<double> across = nice_ticks(frame.x0, frame.x1, fit(area.width()));
+    for (const double tick : across) {
+        const float x = std::floor(place({tick, 0}).x);
+        ui.fill({x, area.y0, x + ui.px(1), area.y1}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
+        ui.text(x, area.y1 + ui.px(10), fixed(tick, tick_decimals(across)), theme.muted, Face::mono_small,
+                Align::centre);
+    }
+    const std::vector<double> upwards = nice_ticks(frame.y0, frame.y1, fit(area.height()));
+    for (const double tick : upwards) {
+        const float y = std::floor(place({0, tick}).y);
+        ui.fill({area.x0, y, area.x1, y + ui.px(1)}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
+        ui.text(area.x0 - ui.px(5), y, fixed(tick, tick_decimals(upwards)), theme.muted, Face::mono_small,
+                Align::right);
+    }
+    const auto last = static_cast<float>(numbers_.steps.size() - 1);
+    for (std::size_t n = 0; n < numbers_.steps.size(); ++n) {
+        const bool marked = plane_ == static_cast<int>(n);
+        const ImU32 ink = marked ? theme.text
+                                 : mixed(mixed(theme.background, theme.c2c, 0.4f), theme.c2c,
+                                         last > 0 ? static_cast<float>(n) / last : 1);
+        ui.draw().line(place(numbers_.corners[n]), place(numbers_.corners[n + 1]), ink, ui.px(marked ? 3 : 2.5f));
+    }
+    const ImVec2 end = place(numbers_.corners.back()), foot = place({numbers_.score, 0});
+    draw_dashed(ui, {end, foot}, theme.p2c, ui.px(1.75f), 4);
+    ui.draw().line(place({0, 0}), foot, theme.p2c, ui.px(2));
+    ui.draw().disc(end, ui.px(4), theme.text);
+    const float above = end.y >= foot.y ? foot.y - ui.px(11) : foot.y + ui.px(12);
+    const std::string label = "q\u00b7k " + fixed(numbers_.score, 2);
+    const float half = ui.text_width(label) / 2 + ui.px(4);
+    ui.text(std::clamp(foot.x, area.x0 + half, area.x1 - half), above, label, theme.p2c, Face::ui, Align::centre);
+}
+
+}  // namespace locus

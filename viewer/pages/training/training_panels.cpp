@@ -1,0 +1,197 @@
+// The lower half: the sentence with its hidden word, the three terms, what the head has learnt of distance.
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/pages/training/training.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+#include "viewer/ui/line_styles.h"
+#include "viewer/ui/microscope.h"
+
+namespace locus {
+
+const std::array<TrainingPanel, 3> kTrainingPanels = {
+    {{"c2c", "content \u2192 content"}, {"c2p", "content \u2192 position"}, {"p2c", "position \u2192 content"}}};
+
+void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    TrainingPageState& state = scene.state.training;
+    const Answer& sentence = look_->sentence;
+    const float y = line.middle_y();
+    const float wide = ui.text_width("next") + ui.px(20);
+    const Rect next{line.x1 - wide, y - ui.px(11), line.x1, y + ui.px(11)};
+    if (ui.button("next sentence", next, "next")) next_sentence(state);
+    const float end = next.x0 - ui.px(20);
+    float x = line.x0;
+    for (Index t = 0; t < look_->length(); ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        const auto mask = std::find(look_->masks.begin(), look_->masks.end(), t);
+        const bool hidden = mask != look_->masks.end();
+        std::string word = sentence.labels[at];
+        float share = 0, widest = ui.text_width(word);
+        if (hidden) {
+            widest = 0;
+            const auto n = static_cast<std::size_t>(mask - look_->masks.begin());
+            const Word best = look_->words(shown_snapshot(state), n, 1).front();
+            word = best.piece;
+            share = static_cast<float>(best.probability);
+            // As wide as the widest guess: the sentence stands still while the film runs.
+            for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
+                widest = std::max(widest, ui.text_width(look_->words(s, n, 1).front().piece));
+        }
+        if (t > 0 && !sentence.continues[at]) x += ui.px(1);
+        const float pad = hidden ? ui.px(7) : ui.px(sentence.continues[at] ? 1.0f : 2.0f), width = widest + 2 * pad;
+        const Rect box{x, y - ui.px(11), x + width, y + ui.px(11)};
+        if (box.x1 > end) {
+            ui.text(x + ui.px(4), y, "\u2026", theme.muted);
+            break;
+        }
+        x = box.x1;
+        const Touch mouse = ui.touch(("word " + std::to_string(t)).c_str(), box);
+        if (mouse.double_clicked) {
+            hide(state, t);
+        } else if (mouse.clicked) {
+            (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = t;
+            state.locked = true;
+        }
+        if (hidden) ui.fill(box, mixed(theme.chip, theme.accent, 0.65f * share), 5);
+        if (t == state.cell.i)
+            ui.outline(box, theme.accent, 2, 5);
+        else if (t == state.cell.j)
+            ui.outline(box, theme.c2p, 2, 5);
+        else if (mouse.hovered)
+            ui.outline(box, theme.line, 1, 5);
+        ui.text(box.middle_x(), y, word, sentence.special[at] && !hidden ? theme.muted : theme.text, Face::ui,
+                Align::centre);
+        if (!mouse.hovered) continue;
+        if (hidden)
+            draw_tooltip(
+                ui, {{{"hidden here", theme.muted},
+                      {sentence.behind[at].empty() ? "" : ": " + sentence.behind[at], theme.text}},
+                     {{"guessed: ", theme.muted}, {word + "  ", theme.text}, {fixed(share, 3), theme.text, Face::mono}},
+                     {{"double click brings the word back", theme.muted, Face::label}}});
+        else if (!sentence.special[at])
+            draw_tooltip(ui, {{{"click: this query, with Shift this key", theme.text}},
+                              {{"double click hides the word", theme.muted, Face::label}}});
+    }
+}
+
+void TrainingPage::draw_labels(const Scene& scene, const Rect& cells) const {
+    const Ui& ui = scene.ui;
+    const TrainingPageState& state = scene.state.training;
+    const Index length = look_->length();
+    const float pitch = cells.height() / static_cast<float>(state.view.shown(length));
+    const Face face = pitch >= ui.px(12) ? Face::label : Face::tiny;
+    for (Index i = 0; i < length; ++i) {
+        const Rect row = cell_rect(cells, state.view, length, {i, 0});
+        const bool chosen = i == state.cell.i;
+        if ((pitch < ui.px(9) && !chosen) || row.middle_y() < cells.y0 || row.middle_y() > cells.y1) continue;
+        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(54),
+                       look_->sentence.labels[static_cast<std::size_t>(i)], chosen ? ui.theme->text : ui.theme->muted,
+                       face, Align::right);
+    }
+}
+
+void TrainingPage::draw_panels(Scene& scene, const Rect& first, float gap) {
+    const Ui& ui = scene.ui;
+    TrainingPageState& state = scene.state.training;
+    std::optional<Cell> pointed;
+    for (std::size_t n = 0; n < panels_.size(); ++n) {
+        const Rect cells = first.moved(static_cast<float>(n) * (first.width() + gap), 0);
+        const float y = cells.y0 - ui.px(12);
+        ui.text(cells.x0, y, kTrainingPanels[n].title, term_colour(*ui.theme, static_cast<int>(n)), Face::title);
+        ui.text(cells.x1, y, kTrainingPanels[n].stem, ui.theme->muted, Face::mono_small, Align::right);
+        bool clicked = false;
+        const std::optional<Cell> cell =
+            explore(ui, kTrainingPanels[n].stem, cells, look_->length(), state.view, clicked);
+        if (cell && clicked) {
+            state.locked = !(state.locked && state.cell == *cell);
+            state.cell = *cell;
+        }
+        if (cell) pointed = cell;
+        panels_[n].draw(ui, cells, state.view);
+        panels_[n].draw_crosshair(ui, cells, state.view, state.cell);
+        panels_[n].draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
+        if (n == 0) draw_labels(scene, cells);
+        if (n == 2 && look_->snapshots.size() > 1) {
+            const std::string words = state.own_scale ? "own scale" : "one scale";
+            const float width = ui.text_width(words, Face::mono_small);
+            const Rect box{cells.x1 - width, cells.y1 + ui.px(2), cells.x1, cells.y1 + ui.px(18)};
+            const Touch mouse = ui.touch("scale", box);
+            if (mouse.clicked) state.own_scale = !state.own_scale;
+            ui.text(cells.x1, cells.y1 + ui.px(10), words, mouse.hovered ? ui.theme->text : ui.theme->muted,
+                    Face::mono_small, Align::right);
+            if (mouse.hovered)
+                draw_tooltip(ui, {{{state.own_scale ? "colours as wide as this snapshot's values"
+                                                    : "the same colours mean the same in every snapshot",
+                                    ui.theme->text}},
+                                  {{"click: the other way", ui.theme->muted, Face::label}}});
+        }
+        if (cell) describe(scene, *cell, n);
+    }
+    if (pointed && !state.locked) state.cell = *pointed;
+}
+
+void TrainingPage::describe(const Scene& scene, Cell cell, std::size_t n) const {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const auto token = [&](Index t) { return look_->sentence.labels[static_cast<std::size_t>(t)]; };
+    const TrainingPageState& state = scene.state.training;
+    draw_tooltip(ui,
+                 {{{token(cell.i), theme.text}, {" looks at ", theme.muted}, {token(cell.j), theme.text}},
+                  {{"i " + std::to_string(cell.i) + "  j " + std::to_string(cell.j) + "  " + direction(cell.i - cell.j),
+                    theme.muted, Face::mono_small}},
+                  {{std::string(kTrainingPanels[n].title) + "  ", theme.muted},
+                   {fixed(panels_[n].values()(cell.i, cell.j), 3), theme.text, Face::mono}},
+                  {{state.locked ? "click moves the lock here, Esc unlocks" : "click locks this cell", theme.muted,
+                    Face::label}}});
+}
+
+void TrainingPage::draw_curves(Scene& scene, const Rect& room, float gap) {
+    const float half = std::floor((room.width() - gap) / 2);
+    draw_curve(scene, {room.x0, room.y0, room.x0 + half, room.y1}, false);
+    draw_curve(scene, {room.x1 - half, room.y0, room.x1, room.y1}, true);
+}
+
+void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
+    const Ui& ui = scene.ui;
+    const Theme& theme = *ui.theme;
+    const TrainingPageState& state = scene.state.training;
+    const CurveFilm& film = keys ? head_.p2c : head_.c2p;
+    const std::size_t shown = shown_snapshot(state);
+    const ImU32 colour = term_colour(theme, keys ? 2 : 1);
+    const float y = room.y0 + ui.px(8);
+    const char* letters[] = {keys ? "k\u00b7q" : "q\u00b7k", "r"};
+    const float after =
+        room.x0 +
+        ui.spans(room.x0, y,
+                 {{letters[0], colour, Face::title},
+                  {letters[1], colour, Face::tiny, 5},
+                  {keys ? "  to the place of the query" : "  to the place of the key", theme.text, Face::title}});
+    ui.text_within(room.x1, y, room.x1 - after - ui.px(10), "mean over words, by i - j", theme.muted, Face::mono_small,
+                   Align::right);
+    LinePlot plot;
+    plot.first_x = -static_cast<double>(kCurveReach);
+    plot.x_name = "i \u2212 j";
+    plot.decimals = 3;
+    plot.zero_line = true;
+    const double spare = std::max(1e-6, (film.high - film.low) * 0.06);
+    plot.low = film.low - spare;
+    plot.high = film.high + spare;
+    const Matrix<float>& tokens = film.tokens[shown];
+    for (Index t = 0; t < tokens.rows(); ++t) {
+        Curve own;
+        for (Index c = 0; c < tokens.cols(); ++c) own.values.push_back(static_cast<double>(tokens(t, c)));
+        own.colour = faded(colour, 0.14f);
+        plot.curves.push_back(std::move(own));
+    }
+    if (shown > 0) plot.curves.push_back({film.means.front(), theme.muted, "fresh weights", true});
+    plot.curves.push_back({film.means[shown], colour, shown > 0 ? "now" : "fresh weights"});
+    const Index distance = state.cell.i - state.cell.j;
+    if (std::abs(distance) <= kCurveReach) plot.marked_x = static_cast<double>(distance);
+    draw_line_plot(ui, keys ? "curve p2c" : "curve c2p", {room.x0, room.y0 + ui.px(20), room.x1, room.y1}, plot);
+    ui.note(keys ? "training/p2c/peak" : "training/c2p/peak", static_cast<double>(peak_of(film.means[shown])));
+}
+
+}  // namespace locus

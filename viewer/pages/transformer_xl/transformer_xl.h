@@ -1,0 +1,88 @@
+#pragma once
+// Transformer-XL: a segment on a tape behind its memory, the four terms of a score, the shift as a film, and how far
+// back every layer knows.
+#include <array>
+#include <optional>
+#include <string>
+
+#include "core/attention/relative.h"
+#include "viewer/data/answer_source.h"
+#include "viewer/data/memory_exhibit.h"
+#include "viewer/page.h"
+#include "viewer/plots/heatmap.h"
+#include "viewer/plots/segment_tape.h"
+#include "viewer/plots/shift_animation.h"
+#include "viewer/ui/relative_microscope.h"
+
+namespace locus {
+
+class TransformerXlPage : public Page {
+public:
+    const char* name() const override { return "transformer-xl"; }
+    const char* title() const override { return "Transformer-XL"; }
+    char key() const override { return '5'; }
+    bool shows_tokens() const override { return false; }
+    bool needs_answer() const override { return false; }
+    bool has_dialects() const override { return false; }
+    void follow(const State& state) override;
+    std::string trouble() override;
+    Fault fault() const override { return source_.trouble().empty() ? Fault::unsupported : source_.fault(); }
+    bool ready() override { return answers_.shown() != nullptr; }
+    bool settled(const State& state) const override;
+    ModelCard card(const Scene& scene) override;
+    float draw_bar(Scene& scene, const Rect& bar) override;
+    void draw(Scene& scene, const Rect& room) override;
+    void draw_side(Scene& scene, const Rect& room) override;
+    void draw_formula(Scene& scene, const Rect& bar) override;
+    bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
+
+private:
+    struct NextWords {
+        std::uint64_t serial = 0;
+        Index query = -1;
+        std::vector<WordGuess> with, without;
+    };
+
+    const MemoryAnswer& answer() const { return *answers_.shown(); }
+    const MemoryExhibit& exhibit() const { return *answer().request.exhibit; }
+    /// Keeps every number of the state inside what there is to show.
+    void fit(MemoryState& state) const;
+    void refresh(Scene& scene);
+    void show_panels(const Scene& scene);
+    const RelativeCellExplanation<float>* explain(const MemoryState& state);
+    CellNames cell_names(const MemoryState& state);
+    std::string copied_text(const MemoryState& state);
+    CellColumn column_of(MemoryState& state) const { return {state.side, state.term, state.first_channel}; }
+    SegmentTape tape_of(const Rect& room) const;
+    const std::string& word(Index on_tape) const;
+    const std::string& query_word(const MemoryState& state) const;
+    /// Column of the chosen key, negative where it is forgotten.
+    Index chosen_key(const MemoryState& state) const;
+    void draw_tape(Scene& scene, const Rect& room);
+    void draw_tape_word(const Scene& scene, const SegmentTape& tape, const Rect& column, Index on_tape);
+    void draw_panel(Scene& scene, const Rect& cells, std::size_t panel);
+    void describe(Scene& scene, std::size_t panel, Cell under, Index on_tape);
+    void draw_strip(Scene& scene, const Rect& room);
+    void draw_film(Scene& scene, const Rect& room);
+    void draw_frame(const Scene& scene, const FilmFrame& frame, ImVec2 corner, float side, bool pale) const;
+    void draw_flight(const Scene& scene, const Rect& room, const std::vector<ImVec2>& corners, float side) const;
+    void draw_film_cell(const Ui& ui, const FilmCell& cell, ImVec2 corner, float side, bool pale) const;
+    void draw_reach(Scene& scene, const Rect& room);
+    void draw_next_word(Scene& scene, SideColumn& column);
+    void draw_cell(Scene& scene, SideColumn& column, const Rect& room);
+    double last_frame() const { return static_cast<double>(film_.size()) - 1; }
+
+    ExhibitSource<MemoryExhibit> source_{Window::wake};
+    AnswerSource<MemoryRequest, MemoryAnswer> answers_{Window::wake};
+    std::optional<PictureVersion> shown_;
+    std::array<Heatmap, 6> panels_;
+    RelativeHeadTensors<float> tensors_;  // of the shown head
+    std::optional<RelativeCellExplanation<float>> cell_;
+    NextWords next_words_;
+    std::vector<FilmFrame> film_;
+    std::array<Index, 3> film_of_{-1, -1, -1};  // trick, queries, memory
+    FilmClock clock_;
+};
+
+}  // namespace locus

@@ -1,0 +1,132 @@
+// The four terms of one head, their sum and the probabilities as matrices.
+#include <algorithm>
+
+#include "viewer/pages/transformer_xl/transformer_xl.h"
+#include "viewer/plots/line_plot.h"
+#include "viewer/plots/number_format.h"
+
+namespace locus {
+
+namespace {
+
+struct Panel {
+    const char* title;
+    const char* note;
+};
+
+constexpr std::array<Panel, 6> kPanels = {{{"a  content \u2192 content", "q\u00b7k"},
+                                           {"b  content \u2192 distance", "q\u00b7r"},
+                                           {"scores", "sum / \u221ad"},
+                                           {"c  which key, for all queries", "u\u00b7k"},
+                                           {"d  which distance, for all", "v\u00b7r"},
+                                           {"probabilities", "softmax over j"}}};
+// Where a, b, c, d stand among the panels.
+constexpr std::array<std::size_t, 4> kTerms = {0, 1, 3, 4};
+
+}  // namespace
+
+void TransformerXlPage::show_panels(const Scene& scene) {
+    const MemoryState& state = scene.state.memory;
+    const PictureVersion wanted{answers_.serial(), state.layer * exhibit().sizes().heads + state.head,
+                                scene.state.theme};
+    if (shown_ == wanted) return;
+    const Matrix<float> scores = answer().stage(state.layer, "scores", state.head);
+    if (scores.size() == 0) return;  // this layer's numbers are on their way
+    shown_ = wanted;
+    cell_.reset();
+    tensors_ = answer().head(state.layer, state.head);
+    const Matrix<float> probabilities = answer().stage(state.layer, "probs", state.head);
+    const RelativeTerms<float> terms =
+        relative_terms<float>(tensors_.q, tensors_.k, tensors_.r_k, tensors_.u, tensors_.v, tensors_.first);
+    const std::array<const Matrix<float>*, 6> shown = {&terms.a, &terms.b, &scores, &terms.c, &terms.d, &probabilities};
+    for (std::size_t n = 0; n < shown.size(); ++n)
+        panels_[n].show(*shown_, *shown[n], tensors_.mask, n == 5 ? MapKind::sequential : MapKind::diverging,
+                        n == 5 ? std::optional(ValueRange{0, 1}) : std::nullopt);
+}
+
+void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t n) {
+    const Ui& ui = scene.ui;
+    MemoryState& state = scene.state.memory;
+    const Heatmap& panel = panels_[n];
+    if (panel.empty()) return;
+    const Index rows = panel.values().rows(), keys = panel.values().cols();
+    const auto term = std::find(kTerms.begin(), kTerms.end(), n);
+    const ImU32 colour = term == kTerms.end() ? ui.theme->text
+                                              : named_term_colour(*ui.theme, RelativeScheme::transformer_xl,
+                                                                  static_cast<std::size_t>(term - kTerms.begin()));
+    const float note = ui.text_width(kPanels[n].note, Face::mono_small) + ui.px(8);
+    ui.text_within(cells.x0, cells.y0 - ui.px(13), cells.width() - note, kPanels[n].title, colour, Face::title);
+    ui.text(cells.x1, cells.y0 - ui.px(13), kPanels[n].note, ui.theme->muted, Face::mono_small, Align::right);
+    panel.draw(ui, cells);
+    // Left of the line: remembered; right of it: the segment itself.
+    const Index memory = keys - rows;
+    if (memory > 0) {
+        const float x = whole_cell_rect(cells, rows, keys, {0, memory}).x0;
+        ui.fill({x - ui.px(1), cells.y0, x, cells.y1}, faded(ui.theme->text, 0.6f));
+    }
+    const Index key = chosen_key(state);
+    if (key >= 0 && key < keys && state.cell.i < rows) panel.draw_crosshair(ui, cells, {}, {state.cell.i, key});
+    panel.draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
+    if (n == 5 && memory > 0)
+        ui.text(cells.x1, cells.y1 + ui.px(10), "memory | now", ui.theme->muted, Face::mono_small, Align::right);
+    if (n % 3 == 0) {
+        const Rect row = whole_cell_rect(cells, rows, keys, {std::min(state.cell.i, rows - 1), 0});
+        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(56), query_word(state), ui.theme->text, Face::label,
+                       Align::right);
+    }
+    const Touch mouse = ui.touch(kPanels[n].title, cells);
+    if (!mouse.hovered) return;
+    const auto at = [](float share, Index count) {
+        return std::clamp<Index>(static_cast<Index>(share * static_cast<float>(count)), 0, count - 1);
+    };
+    const Cell under{at((mouse.at.y - cells.y0) / cells.height(), rows),
+                     at((mouse.at.x - cells.x0) / cells.width(), keys)};
+    const Cell on_tape{under.i, under.j + answer().longest - answer().memory};
+    if (mouse.clicked) {
+        state.locked = !(state.locked && state.cell == on_tape);
+        if (state.side == 0) state.side = 1;
+    }
+    if (mouse.clicked || !state.locked) state.cell = on_tape;
+    fit(state);
+    describe(scene, n, under, on_tape.j);
+}
+
+void TransformerXlPage::describe(Scene& scene, std::size_t n, Cell under, Index on_tape) {
+    const Ui& ui = scene.ui;
+    const Heatmap& panel = panels_[n];
+    const std::string number = panel.hidden(under.i, under.j)
+                                   ? "hidden by the mask"
+                                   : fixed(static_cast<double>(panel.values()(under.i, under.j)), 4);
+    const Index memory = panel.values().cols() - panel.values().rows(), distance = memory + under.i - under.j;
+    draw_tooltip(
+        ui, {{{word(answer().longest + under.i), ui.theme->text},
+              {" looks at ", ui.theme->muted},
+              {word(std::min(on_tape, answer().longest + answer().length - 1)), ui.theme->text}},
+             {{direction(distance) + (under.j < memory ? ", in the memory" : ""), ui.theme->muted, Face::mono_small}},
+             {{std::string(kPanels[n].title) + "  ", ui.theme->muted}, {number, ui.theme->text, Face::mono}},
+             {{"click takes it apart", ui.theme->muted, Face::label}}});
+}
+
+std::vector<NamedMatrix> TransformerXlPage::numbers(const Scene& scene) {
+    std::vector<NamedMatrix> matrices;
+    if (!ready() || panels_[0].empty()) return matrices;
+    const MemoryState& state = scene.state.memory;
+    const std::string layer = "layer." + std::to_string(state.layer) + ".";
+    constexpr std::array<const char*, 6> kIds = {"a", "b", "scores", "c", "d", "probs"};
+    for (std::size_t n = 0; n < kIds.size(); ++n) {
+        const Stage* stage = answer().trace.find(layer + kIds[n]);
+        NamedMatrix matrix = stage ? named_sheet(kIds[n], kPanels[n].title, *stage, 0, state.head)
+                                   : named_matrix(kIds[n], kPanels[n].title, layer + "term." + kIds[n],
+                                                  panels_[n].values(), Scheme::transformer_xl);
+        if (!stage) matrix.part = "head " + std::to_string(state.head);
+        matrix.visible = tensors_.mask;
+        for (Index i = 0; i < matrix.height(); ++i) matrix.rows.push_back(word(answer().longest + i));
+        for (Index j = 0; j < matrix.width(); ++j) matrix.cols.push_back(word(answer().longest - answer().memory + j));
+        matrix.map = panels_[n].map();
+        matrix.range = panels_[n].range();
+        matrices.push_back(std::move(matrix));
+    }
+    return matrices;
+}
+
+}  // namespace locus

@@ -1,0 +1,71 @@
+#pragma once
+// The typefaces, at the sizes of the design; characters are added to the atlas when they are first shown.
+#include <imgui.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/mapped_file.h"
+#include "viewer/ui/faces.h"
+
+namespace locus {
+
+class Fonts {
+public:
+    /// Looks for Inter, JetBrains Mono and Noto Sans CJK where systems keep fonts; a missing one is replaced by another
+    /// of them, in the end by the font inside Dear ImGui.
+    Fonts();
+
+    /// Makes sure that every character of a UTF-8 text is there after the next update().
+    void require(std::string_view text);
+    /// Rebuilds the atlas if characters are missing or the scale changed; true if it did.  Not during a frame.
+    bool update(float scale);
+
+    /// True if update() would rebuild for missing characters.
+    bool stale() const { return stale_; }
+
+    /// Width of a line, in window units.  A character that no font has is as wide as its box.
+    float width(Face face, std::string_view text) const;
+    /// One line from its upper left corner.  A character that no font has, or that has no shape, is a small box with
+    /// its number; letters of a right-to-left script stand in their order.
+    void draw(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, std::string_view text) const;
+
+    ImFont* font(Face face) const { return fonts_[static_cast<std::size_t>(face)]; }
+    /// Height that Dear ImGui calls the size of the font, in window units.
+    float size(Face face) const;
+    /// From the top of a line to its baseline, in window units.
+    float ascent(Face face) const;
+    /// Height of a capital letter, in window units.
+    float cap_height(Face face) const;
+
+private:
+    struct File {
+        std::unique_ptr<MappedFile> bytes;
+        int number = 0;        // of the face inside a collection
+        float ascent = 0.97f;  // per em
+        float line = 1.21f;    // ascent + descent per em: what Dear ImGui scales to the size
+        bool missing() const { return !bytes; }
+    };
+    void add(ImFontAtlas& atlas, const File& file, float em, bool merge);
+    const File& file_of(Face face) const;
+    bool has(Face face, char32_t character) const;
+    bool has_all(Face face, std::string_view text) const;
+    float box_width(Face face, char32_t character) const;
+    void draw_box(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, char32_t character) const;
+    /// What can be drawn as it is goes to `plain`, characters without a glyph to `box`.
+    template <class Plain, class Boxed>
+    void split(Face face, std::string_view text, Plain plain, Boxed box) const;
+
+    File inter_, semibold_, mono_, mono_strong_, cjk_, others_;
+    std::set<ImWchar> characters_;
+    ImVector<ImWchar> ranges_;
+    std::vector<ImFont*> fonts_;
+    float scale_ = 0;
+    bool stale_ = true;
+};
+
+}  // namespace locus
