@@ -3,7 +3,7 @@
 #include <charconv>
 #include <regex>
 
-#include "core/conformance/kit/kit_values.h"
+#include "core/io/stage_bytes.h"
 #include "core/io/unreadable.h"
 
 namespace locus::conformance {

@@ -4,8 +4,8 @@
 
 #include "core/cli/program.h"
 #include "core/conformance/kit/kit_process.h"
-#include "core/conformance/kit/kit_values.h"
 #include "core/io/printable.h"
+#include "core/io/stage_bytes.h"
 #include "core/io/unreadable.h"
 
 namespace locus::conformance {

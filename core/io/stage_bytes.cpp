@@ -1,4 +1,4 @@
-#include "core/conformance/kit/kit_values.h"
+#include "core/io/stage_bytes.h"
 #include "core/io/unreadable.h"
 
 #include <bit>
