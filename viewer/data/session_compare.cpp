@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cli/request.h"
 #include "core/compare.h"
+#include "core/io/model_request.h"
 #include "core/io/printable.h"
 #include "cuda/reference/operations.h"
 #include "viewer/data/session.h"
@@ -107,13 +107,11 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !side.gpu && !session.exact_)
-        session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
+    if (side.exact && !side.gpu && !session.exact_) session.exact_.emplace(open_deberta<double>(session.checkpoint_));
     if (side.exact && side.gpu && !session.exact_on_device_)
-        session.exact_on_device_.emplace(
-            cli::open_deberta<double>(session.checkpoint_, cuda::device_operations<double>()));
+        session.exact_on_device_.emplace(open_deberta<double>(session.checkpoint_, cuda::device_operations<double>()));
     if (!side.exact && side.gpu && !session.on_device_)
-        session.on_device_.emplace(cli::open_deberta<float>(session.checkpoint_, cuda::device_operations<float>()));
+        session.on_device_.emplace(open_deberta<float>(session.checkpoint_, cuda::device_operations<float>()));
     if (side.exact)
         own = (side.gpu ? session.exact_on_device_ : session.exact_)->forward(pass->input, options, wanted, stop_);
     else

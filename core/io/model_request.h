@@ -10,17 +10,10 @@
 #include "core/models/model.h"
 #include "core/text/tokenizers/tokenizer.h"
 
-namespace CLI {
-class App;
-}
+namespace locus {
 
-namespace locus::cli {
-
-/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
-std::string readable_text(const CLI::App& app, const std::string& text);
-
-/// What the user asked for.
-struct Request {
+/// What the user asked for, as the options spell it.
+struct ModelRequest {
     std::string model = "tiny-v3";
     std::vector<std::string> texts;
     std::string tokens, mask, labels;  // "1,2,3"
@@ -42,11 +35,21 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
 /// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is
 /// not one of whole numbers, the text is empty, or several segments are asked of a family without memory;
 /// Error(unreadable) for a damaged input file.
-PreparedInput prepare_input(const Request& request, const std::filesystem::path& folder, Family family,
+PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
                             const std::vector<std::string>& input_names);
 
 /// Cuts one sample into segments of `length` tokens.  Throws Error(usage) for a batch, or targets, or a mask.
 std::vector<ModelInput> cut_segments(const ModelInput& input, Index length);
+
+/// Every place of mask_positions becomes a target, hidden from all tokens: perm_mask [B,T,T], target_mapping [B,P,T].
+void predict_masks(ModelInput& input);
+
+/// The tokens of these words become targets in this order: each sees all other tokens and the targets before it; tokens
+/// that are no targets see none.  One sample.
+/// Throws Error(usage) for a word that the text does not hold, or that is named twice.
+/// Returns the targets' positions.
+std::vector<Index> predict_in_order(ModelInput& input, const std::vector<std::string>& words,
+                                    const Tokenizer& tokenizer);
 
 /// Opens the model of a folder, whichever family it is; `compute` does the arithmetic of its passes.
 template <class Scalar>
@@ -63,4 +66,4 @@ Deberta<Scalar> open_deberta(const Checkpoint& checkpoint,
                            checkpoint.weights, compute);
 }
 
-}  // namespace locus::cli
+}  // namespace locus

@@ -1,13 +1,13 @@
-// Columns for people; a file of its own, because programs that are carried elsewhere do without its library.
+#include "core/text/text_table.h"
+
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 
-#include "core/cli/program.h"
-
-namespace locus::cli {
+namespace locus {
 
 std::size_t display_width(const std::string& text) {
     std::size_t width = 0;
@@ -22,7 +22,7 @@ std::size_t display_width(const std::string& text) {
     return width;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers) {
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers) {
     std::vector<std::size_t> widths(numbers.size());
     for (const auto& row : rows)
         for (std::size_t column = 0; column < row.size(); ++column)
@@ -40,4 +40,10 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
     return text;
 }
 
-}  // namespace locus::cli
+std::string format_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+}
+
+}  // namespace locus
