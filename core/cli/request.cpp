@@ -7,7 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/targets.h"
 #include "core/io/safetensors.h"
-#include "core/text/tokenizers/utf8.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus::cli {
 
