@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "core/text/tokenizers/bert_words.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus {
