@@ -8,7 +8,7 @@
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
 #include "core/training/gradient_trace.h"
-#include "cuda/reference/operations.h"
+#include "cuda/library.h"
 
 namespace {
 
@@ -141,7 +141,7 @@ template <class Scalar>
 Result forward(const CLI::App& app, const Options& options) {
     // A missing device is told before the model is read.
     const Operations<Scalar>& compute =
-        options.device == "cuda" ? cuda::device_operations<Scalar>() : cpu_operations<Scalar>();
+        options.device == "cuda" ? cuda::library().operations<Scalar>() : cpu_operations<Scalar>();
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
     const auto model = cli::open_model_of<Scalar>(checkpoint, compute);
     const cli::PreparedInput prepared =
