@@ -3,7 +3,7 @@
 // serves a place, the sum of the three scores, and the way out.
 #include <cmath>
 
-#include "cuda/fused/fused_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/online_softmax.h"
 #include "cuda/fused/position_scores.h"

@@ -44,4 +44,43 @@ FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& line
     }
 }
 
+// Host tensors onto the device and back, around the fused backward kernels.
+
+namespace {
+
+template <class Scalar>
+FusedGradients run(const FusedInput& input, const FusedOutput& output, const Tensor<float>& d_context,
+                   const RelativeBuckets& line) {
+    const FusedSizes sizes = checked(input, line);
+    check_shape("the context", output.context, input.q.shape());
+    check_shape("log_sum", output.log_sum, {sizes.batch, sizes.heads, sizes.queries});
+    check_shape("the gradient of the context", d_context, input.q.shape());
+    const DeviceInput<Scalar> device(input, line);
+    auto context = upload<Scalar>(output.context);
+    DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));
+    ForwardArguments<Scalar> forward = device.arguments(input);
+    forward.context = rows_of<Scalar>(context, input.q.shape());
+    forward.log_sum = log_sum.data();
+    const DeviceBackward<Scalar> backward(input, sizes, forward, line, d_context);
+    launch_fused_backward(backward.arguments(), static_cast<int>(sizes.width));
+    LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
+    return backward.gradients();
+}
+
+}  // namespace
+
+FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
+                                        const Tensor<float>& d_context, const RelativeBuckets& line,
+                                        FusedPrecision precision) {
+    check_options(input, line);
+    switch (precision) {
+        case FusedPrecision::f16:
+            return run<Half>(input, output, d_context, line);
+        case FusedPrecision::bf16:
+            return run<Bfloat16>(input, output, d_context, line);
+        default:
+            return run<float>(input, output, d_context, line);
+    }
+}
+
 }  // namespace locus::cuda

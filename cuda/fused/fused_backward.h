@@ -15,11 +15,10 @@
 //
 // No atomics; every sum has one order.  The text runs on the device and in tests, see fused_forward.h.
 // Source: Dao et al. 2022, "FlashAttention", algorithm 4, cut in two so that every output has one writer.
-#include "cuda/fused/backward_arguments.h"
-#include "cuda/fused/backward_layout.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/backward_steps.h"
-#include "cuda/fused/half_sums.h"
 #include "cuda/fused/half_types.h"
+#include "cuda/fused/layout.h"
 #include "cuda/fused/operand_rows.h"
 #include "cuda/fused/position_scores.h"
 #include "cuda/fused/row_sums.h"
@@ -28,7 +27,7 @@ namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width, int tile_inner, bool around_keys>
-struct BackwardLane : LanePlace {
+struct BackwardLane : LaneBase {
     std::uint32_t a[width / 16][4] = {};  // 16 tokens as left factors, or 16 rows of dS or P
     std::uint32_t b[4] = {};
     float scores[tile_inner / 16][4] = {};  // of half a tile; then probabilities, as dropout left them

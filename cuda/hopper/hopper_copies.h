@@ -1,9 +1,9 @@
 #pragma once
 // What the Hopper forward kernel lets the copy engine bring, and how its threads wait for it: boxes of 64 rows with all
 // their channels, each completing a barrier of its own.  All threads come by everywhere, one of them asks.
-#include "cuda/encoder/rows_map.h"
 #include "cuda/fused/forward_steps.h"
 #include "cuda/hopper/hopper_layout.h"
+#include "cuda/hopper/rows_map.h"
 
 namespace locus::cuda {
 

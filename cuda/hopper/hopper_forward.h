@@ -32,7 +32,7 @@ namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width>
-struct HopperLane : LanePlace {
+struct HopperLane : LaneBase {
     std::uint32_t q[width / 16][4] = {};  // 64 queries of the warpgroup as left factors
     std::uint32_t p[4][4] = {};           // their probabilities of a tile
     float asked[8][4] = {};               // q k^T of the tile, then already of the next one

@@ -1,5 +1,5 @@
 #pragma once
-// The host as a place for passes that stay on the device (cuda/encoder/encoder_pass.h): the same steps and the very
+// The host as a backend for passes that stay on the device (cuda/encoder/encoder_pass.h): the same steps and the very
 // text of every kernel, lane after lane, between guards of NaN.
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/encoder/encoder_kernels.h"
-#include "cuda/encoder/plain_product.h"
+#include "cuda/encoder/product_kernels.h"
 #include "cuda/fused/fused_forward.h"
 #include "cuda/fused/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
@@ -99,10 +99,10 @@ private:
     Value* data_;
 };
 
-class EmulatedPlace {
+class EmulatedBackend {
 public:
     template <class Value>
-    EmulatedBuffer<Value> room(std::size_t count) const {
+    EmulatedBuffer<Value> allocate(std::size_t count) const {
         return {count, guards_held_};
     }
     template <class Value>
@@ -115,14 +115,14 @@ public:
         std::copy_n(host, count, to.data());
     }
     /// Last to first: a cell that reads what another one writes shows.
-    template <class Cell>
-    void each(long long count, const Cell& cell) const {
-        for (long long n = count - 1; n >= 0; --n) cell(n);
+    template <class Kernel>
+    void parallel_for(long long count, const Kernel& kernel) const {
+        for (long long n = count - 1; n >= 0; --n) kernel(n);
     }
     template <class Scalar>
     void multiply(const cuda::ProductArguments<Scalar>& args) const {
         if constexpr (sizeof(Scalar) == 2)
-            if (cuda::in_pieces_of_eight(args)) return run_tensor_product<64>(args);
+            if (cuda::fits_tensor_cores(args)) return run_tensor_product<64>(args);
         run_plain_product(args);
     }
     template <class Scalar, class Source>

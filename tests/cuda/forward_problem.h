@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
-#include "cuda/fused/fused_arguments.h"
 #include "tests/cuda/guarded.h"
 #include "tests/max_abs.h"
 

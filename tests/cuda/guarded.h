@@ -18,8 +18,8 @@ public:
     explicit Guarded(std::size_t count) : storage_(count + 2 * kGuard + 16), count_(count) {
         for (Scalar& x : storage_) x = cuda::from_float<Scalar>(std::nanf(""));
         void* first = storage_.data() + kGuard;
-        std::size_t room = (count + 16) * sizeof(Scalar);
-        data_ = static_cast<Scalar*>(std::align(16, 1, first, room));
+        std::size_t left = (count + 16) * sizeof(Scalar);
+        data_ = static_cast<Scalar*>(std::align(16, 1, first, left));
     }
     Scalar* data() { return data_; }
     const Scalar* data() const { return data_; }

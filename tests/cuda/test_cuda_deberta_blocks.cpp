@@ -125,8 +125,8 @@ template <class Scalar>
 class OnHost {
 public:
     explicit OnHost(const GivenModel& one)
-        : pass_(std::make_unique<cuda::DebertaBlocksPass<Scalar, EmulatedPlace>>(
-              place_, DebertaWeights<float>(one.config, one.weights))) {}
+        : pass_(std::make_unique<cuda::DebertaBlocksPass<Scalar, EmulatedBackend>>(
+              backend_, DebertaWeights<float>(one.config, one.weights))) {}
     Tensor<float> last_output(const ModelInput& input, const DebertaOptions& options, SampleRows rows) {
         pass_->prepare(input, options, rows);
         pass_->run();
@@ -136,12 +136,12 @@ public:
     }
     bool guards_held() {
         pass_.reset();
-        return place_.guards_held();
+        return backend_.guards_held();
     }
 
 private:
-    EmulatedPlace place_;
-    std::unique_ptr<cuda::DebertaBlocksPass<Scalar, EmulatedPlace>> pass_;
+    EmulatedBackend backend_;
+    std::unique_ptr<cuda::DebertaBlocksPass<Scalar, EmulatedBackend>> pass_;
 };
 
 /// Does a sample show a token again after it hid one?

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "cuda/fused/indexing.h"
 #include "cuda/reference/disentangled.h"
+#include "cuda/reference/indexing.h"
 #include "cuda/runtime.h"
 #include "tests/max_abs.h"
 
@@ -108,9 +108,9 @@ TEST_CASE("cuda emulation: the kernels' places are the bucket line's, for every 
                 const cuda::CellIndex cell = cuda::cell_of(n, keys);
                 REQUIRE(cell.i * keys + cell.j == n);
                 REQUIRE((cell.i < queries && cell.j < keys));
-                REQUIRE(line.rows()[static_cast<std::size_t>(cuda::line_place(cell.i, cell.j, keys))] ==
+                REQUIRE(line.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.i, cell.j, keys))] ==
                         line.row(cell.i, cell.j));
-                REQUIRE(line_ji.rows()[static_cast<std::size_t>(cuda::line_place(cell.j, cell.i, queries))] ==
+                REQUIRE(line_ji.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.j, cell.i, queries))] ==
                         line_ji.row(cell.j, cell.i));
             }
         }

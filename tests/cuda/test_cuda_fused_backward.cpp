@@ -47,7 +47,7 @@ void run_portable_side(const cuda::BackwardArguments<Scalar>& args, int width) {
 
 template <class Scalar, bool around_keys>
 void run_portable_tables(const cuda::BackwardArguments<Scalar>& args, int width) {
-    using Block = EmulatedBlock<cuda::LanePlace>;
+    using Block = EmulatedBlock<cuda::LaneBase>;
     using Kernel = cuda::PortableTables<Scalar, around_keys, Block>;
     for (int h = 0; h < args.forward.heads; ++h)
         for (int n = 0; n * Kernel::kThreads < args.reached.count * width; ++n) {

@@ -1,4 +1,4 @@
-// Every rung of the ladder is disentangled attention; no rung is timed before it is right.
+// Every version of the ladder is disentangled attention; no version is timed before it is right.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
-#include "cuda/ladder/cublas_gather.h"
 #include "cuda/ladder/steps.h"
+#include "cuda/ladder/versions.h"
 #include "cuda/runtime.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/max_abs.h"
@@ -60,82 +60,85 @@ void check_context(const FusedInput& input, const RelativeBuckets& line, const T
 }
 
 /// What the library does, as a loop.
-void multiply_sheets(const cuda::SheetProducts<float>& all) {
+void multiply_batched(const cuda::BatchedProducts<float>& all) {
     const auto& at = all.first;
-    for (int sheet = 0; sheet < all.sheets; ++sheet)
+    for (int batch_head = 0; batch_head < all.count; ++batch_head)
         for (int i = 0; i < at.rows; ++i)
             for (int j = 0; j < at.columns; ++j) {
                 float sum = 0;
                 for (int c = 0; c < at.depth; ++c)
-                    sum += at.a[sheet * all.a_sheet + i * at.a_row + c] *
-                           at.b[sheet * all.b_sheet + (all.turned ? j * at.b_row + c : c * at.b_row + j)];
-                at.c[sheet * all.c_sheet + i * at.c_row + j] = sum;
+                    sum += at.a[batch_head * all.a_stride + i * at.a_row + c] *
+                           at.b[batch_head * all.b_stride + (all.b_transposed ? j * at.b_row + c : c * at.b_row + j)];
+                at.c[batch_head * all.c_stride + i * at.c_row + j] = sum;
             }
 }
 
-/// climb(rung, input, line) -> context, for every rung of which takes(rung) is true.
-template <class Takes, class Climb>
-void check_rungs(Takes takes, Climb climb) {
+/// launch(version, input, line) -> context, for every version of which takes(version) is true.
+template <class Takes, class Launch>
+void check_versions(Takes takes, Launch launch) {
     for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 1}, {33, 33}, {7, 40}, {40, 7}})
         for (const bool logarithmic : {false, true})
-            for (const cuda::NamedRung& named : cuda::kLadder) {
-                if (!takes(named.rung)) continue;
-                INFO("rung " << named.name << ", " << queries << " x " << keys << (logarithmic ? ", log" : ""));
+            for (const cuda::NamedVersion& named : cuda::kKernelVersions) {
+                if (!takes(named.version)) continue;
+                INFO("version " << named.name << ", " << queries << " x " << keys << (logarithmic ? ", log" : ""));
                 const RelativeBuckets line =
                     logarithmic ? RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official)
                                 : RelativeBuckets::clamped(queries, keys, 8);
                 const FusedInput input = input_of(queries, keys, 32, 16);
-                check_context(input, line, climb(named.rung, input, line));
+                check_context(input, line, launch(named.version, input, line));
             }
 }
 
 }  // namespace
 
-TEST_CASE("emulation: every rung of the ladder computes the same context, its cells run on the host",
+TEST_CASE("emulation: every version of the ladder computes the same context, its cells run on the host",
           "[emulation][ladder]") {
-    const test::HostPlace place;
-    check_rungs([](KernelVersion rung) { return rung != KernelVersion::fused && rung != KernelVersion::cublas_gather; },
-                [&](KernelVersion rung, const FusedInput& input, const RelativeBuckets& line) {
-                    return cuda::ladder::climb(rung, place, input, line);
-                });
+    const test::HostBackend backend;
+    check_versions(
+        [](KernelVersion version) {
+            return version != KernelVersion::fused && version != KernelVersion::cublas_gather;
+        },
+        [&](KernelVersion version, const FusedInput& input, const RelativeBuckets& line) {
+            return cuda::ladder::launch(version, backend, input, line);
+        });
 }
 
-TEST_CASE("emulation: the rung with bought products asks for the right ones", "[emulation][ladder]") {
-    const test::HostPlace place;
-    check_rungs([](KernelVersion rung) { return rung == KernelVersion::cublas_gather; },
-                [&](KernelVersion, const FusedInput& input, const RelativeBuckets& line) {
-                    return cuda::ladder::climb_with(
-                        place, input, line, [&](const cuda::ladder::Problem& at, float* context) {
-                            cuda::ladder::CublasGather(place, at, multiply_sheets).run(context);
-                        });
-                });
+TEST_CASE("emulation: the version with bought products asks for the right ones", "[emulation][ladder]") {
+    const test::HostBackend backend;
+    check_versions([](KernelVersion version) { return version == KernelVersion::cublas_gather; },
+                   [&](KernelVersion, const FusedInput& input, const RelativeBuckets& line) {
+                       return cuda::ladder::launch_with(
+                           backend, input, line, [&](const cuda::ladder::Problem& at, float* context) {
+                               cuda::ladder::CublasGather(backend, at, multiply_batched).run(context);
+                           });
+                   });
 }
 
-TEST_CASE("cuda: every rung of the ladder computes the same context", "[cuda][ladder]") {
+TEST_CASE("cuda: every version of the ladder computes the same context", "[cuda][ladder]") {
     if (!cuda::available()) {
         std::cout << "skipped: " << cuda::why_unavailable() << std::endl;
         return;
     }
-    const auto climb = [](KernelVersion rung, const FusedInput& input, const RelativeBuckets& line) {
-        return cuda::climb(rung, input, line);
+    const auto launch = [](KernelVersion version, const FusedInput& input, const RelativeBuckets& line) {
+        return cuda::launch(version, input, line);
     };
-    check_rungs([](KernelVersion rung) { return rung != KernelVersion::cublas_gather; }, climb);
+    check_versions([](KernelVersion version) { return version != KernelVersion::cublas_gather; }, launch);
     try {
         cuda::Cublas cublas;
     } catch (const Error& error) {
         std::cout << "skipped: " << error.what() << std::endl;
         return;
     }
-    check_rungs([](KernelVersion rung) { return rung == KernelVersion::cublas_gather; }, climb);
+    check_versions([](KernelVersion version) { return version == KernelVersion::cublas_gather; }, launch);
 }
 
-TEST_CASE("emulation: the ladder refuses what its first rungs do not compute", "[emulation][ladder]") {
+TEST_CASE("emulation: the ladder refuses what its first versions do not compute", "[emulation][ladder]") {
     const RelativeBuckets line = RelativeBuckets::clamped(3, 3, 2);
     const auto refused = [&](auto change) {
         FusedInput input = input_of(3, 3, 32, 4);
         change(input);
         try {
-            cuda::ladder::climb(KernelVersion::naive, test::HostPlace(), input, line);
+            cuda::ladder::launch(KernelVersion::naive, test::HostBackend(), input, line);
         } catch (const Error& error) {
             return std::string(error.what()).starts_with("the ladder computes padded samples");
         }

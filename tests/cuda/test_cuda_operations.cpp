@@ -1,5 +1,5 @@
 // Every operation of a pass: the twin equals the CPU, cell by cell.  The twins run twice: their cells on the host, in a
-// place of the test's own, and on the device where there is one.
+// backend of the test's own, and on the device where there is one.
 #include "core/models/elementwise.h"
 #include "cuda/reference/operations.h"
 #include "cuda/reference/reference_operations.h"
@@ -15,7 +15,7 @@ constexpr Index kBatch = 2, kHeads = 3;
 
 template <class Scalar>
 const Operations<Scalar>& emulated() {
-    static const cuda::TwinOperations<Scalar, HostPlace> operations;
+    static const cuda::ReferenceOperations<Scalar, HostBackend> operations;
     return operations;
 }
 
@@ -30,7 +30,7 @@ RowVector<Scalar> random_row(Index size) {
 }
 
 template <class Scalar>
-void check_dense(const Operations<Scalar>& twin) {
+void check_dense(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index rows : kSizes)
         for (const Index width : {1, 20, 65}) {
@@ -41,16 +41,16 @@ void check_dense(const Operations<Scalar>& twin) {
                 if (biased) layer.bias = random_row<Scalar>(33);
                 Matrix<double> allowed = sums_of_products(x, layer.weight);
                 allowed.array() += biased ? 2 * epsilon<Scalar>() : 0;  // the bias and its sum
-                check_within(cpu.dense(x, layer), twin.dense(x, layer), allowed);
+                check_within(cpu.dense(x, layer), gpu.dense(x, layer), allowed);
             }
             const WordBlock<Scalar> none = [](Index, Index) { return Matrix<Scalar>(); };
-            CHECK(twin.word_logits(x, none, 0, {}).size() == 0);
+            CHECK(gpu.word_logits(x, none, 0, {}).size() == 0);
         }
-    CHECK_THROWS_AS(twin.dense(random<Scalar>(2, 3), {random<Scalar>(4, 5), {}}), Error);
+    CHECK_THROWS_AS(gpu.dense(random<Scalar>(2, 3), {random<Scalar>(4, 5), {}}), Error);
 }
 
 template <class Scalar>
-void check_layer_norm(const Operations<Scalar>& twin) {
+void check_layer_norm(const Operations<Scalar>& gpu) {
     for (const Index width : kSizes)
         for (const double eps : {1e-12, 1e-3}) {
             INFO("D " << width << ", eps " << eps);
@@ -71,15 +71,15 @@ void check_layer_norm(const Operations<Scalar>& twin) {
                                     4 * epsilon<Scalar>() * (std::abs(double(expected(i, c))) + 1);
                 }
             }
-            check_within(expected, twin.layer_norm(x, norm, eps), allowed);
-            check_within(cpu_operations<Scalar>().layer_norm(x, plain, eps), twin.layer_norm(x, plain, eps),
+            check_within(expected, gpu.layer_norm(x, norm, eps), allowed);
+            check_within(cpu_operations<Scalar>().layer_norm(x, plain, eps), gpu.layer_norm(x, plain, eps),
                          allowed_plain);
         }
 }
 
-/// erf, tanh and exp are right to 2 units in the last place on the device; their argument carries 3 roundings.
+/// erf, tanh and exp are right to 2 units in the last backend on the device; their argument carries 3 roundings.
 template <class Scalar>
-void check_activations(const Operations<Scalar>& twin) {
+void check_activations(const Operations<Scalar>& gpu) {
     Matrix<Scalar> x = random<Scalar>(7, 129) * 9;
     x.row(3) *= Scalar(1e-3);
     x(0, 0) = 0;
@@ -87,16 +87,16 @@ void check_activations(const Operations<Scalar>& twin) {
     x(0, 2) = Scalar(40);
     const Matrix<double> allowed = 8 * epsilon<Scalar>() * x.template cast<double>().cwiseAbs();
     for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::tanh})
-        check_within(cpu_operations<Scalar>().activate(x, activation), twin.activate(x, activation),
+        check_within(cpu_operations<Scalar>().activate(x, activation), gpu.activate(x, activation),
                      activation == Activation::relu ? Matrix<double>(allowed * 0) : allowed);
     Matrix<Scalar> bad(1, 1);
     bad(0, 0) = std::numeric_limits<Scalar>::quiet_NaN();
     for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::tanh})
-        CHECK(std::isnan(twin.activate(bad, activation)(0, 0)));
+        CHECK(std::isnan(gpu.activate(bad, activation)(0, 0)));
 }
 
 template <class Scalar>
-void check_convolution(const Operations<Scalar>& twin) {
+void check_convolution(const Operations<Scalar>& gpu) {
     for (const Index rows : kSizes)
         for (const Index kernel : {1, 3, 4, 7})
             for (const Index groups : {1, 2, 6}) {
@@ -106,7 +106,7 @@ void check_convolution(const Operations<Scalar>& twin) {
                                                 kernel, groups};
                 // All factors are at most 1.
                 const double terms = double(12 / groups * kernel);
-                check_within(cpu_operations<Scalar>().convolve(x, layer), twin.convolve(x, layer),
+                check_within(cpu_operations<Scalar>().convolve(x, layer), gpu.convolve(x, layer),
                              Matrix<double>(Matrix<double>::Constant(
                                  rows, 18, (terms + kernel + 2) * (terms + 1) * epsilon<Scalar>())));
             }
@@ -114,7 +114,7 @@ void check_convolution(const Operations<Scalar>& twin) {
 
 /// Each of these rounds every step once and in one order, so the bits are the same.
 template <class Scalar>
-void check_small_steps(const Operations<Scalar>& twin) {
+void check_small_steps(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index rows : kSizes)
         for (const Index width : {1, 8, 33}) {
@@ -127,7 +127,7 @@ void check_small_steps(const Operations<Scalar>& twin) {
             const auto both = [&](auto change) {
                 Matrix<Scalar> expected = x, found = x;
                 change(cpu, expected);
-                change(twin, found);
+                change(gpu, found);
                 check_same(expected, found);
             };
             both([&](const Operations<Scalar>& at, Matrix<Scalar>& z) { at.add(y, z); });
@@ -137,19 +137,19 @@ void check_small_steps(const Operations<Scalar>& twin) {
             both([&](const Operations<Scalar>& at, Matrix<Scalar>& z) { at.multiply_rows(factors, z); });
         }
     Matrix<Scalar> z = random<Scalar>(2, 2);
-    CHECK_THROWS_AS(twin.add(random<Scalar>(2, 3), z), Error);
-    CHECK_THROWS_AS(twin.add_rows(random<Scalar>(2, 2), {0, 2}, z), Error);
-    CHECK_THROWS_AS(twin.multiply_rows(random_row<Scalar>(3), z), Error);
+    CHECK_THROWS_AS(gpu.add(random<Scalar>(2, 3), z), Error);
+    CHECK_THROWS_AS(gpu.add_rows(random<Scalar>(2, 2), {0, 2}, z), Error);
+    CHECK_THROWS_AS(gpu.multiply_rows(random_row<Scalar>(3), z), Error);
 }
 
 template <class Scalar>
-void check_mixed_heads(const Operations<Scalar>& twin) {
+void check_mixed_heads(const Operations<Scalar>& gpu) {
     for (const Index keys : {1, 7, 33, 65}) {
         Tensor<Scalar> scores({kBatch, kHeads, 5, keys});
         scores.rows() = random<Scalar>(kBatch * kHeads * 5, keys);
         const Matrix<Scalar> weight = random<Scalar>(kHeads, kHeads);
         const Tensor<Scalar> expected = cpu_operations<Scalar>().mix_heads(scores, weight);
-        const Tensor<Scalar> found = twin.mix_heads(scores, weight);
+        const Tensor<Scalar> found = gpu.mix_heads(scores, weight);
         REQUIRE(found.shape() == expected.shape());
         check_same(Matrix<Scalar>(expected.rows()), Matrix<Scalar>(found.rows()));
     }
@@ -166,7 +166,7 @@ struct Heads {
 };
 
 template <class Scalar>
-void check_disentangled(const Operations<Scalar>& twin) {
+void check_disentangled(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index length : kSizes) {
         const Index keys = length, width = length < 300 ? 32 : 8;
@@ -179,26 +179,26 @@ void check_disentangled(const Operations<Scalar>& twin) {
             const Index last = length < 300 ? kBatch * kHeads : 1;
             for (Index at = 0; at < last; ++at) {
                 const auto q = heads.q.matrix(at), k = heads.k.matrix(at);
-                check_same(cpu.content_to_content(q, k), twin.content_to_content(q, k));
-                check_same(cpu.content_to_position(q, table, line), twin.content_to_position(q, table, line));
+                check_same(cpu.content_to_content(q, k), gpu.content_to_content(q, k));
+                check_same(cpu.content_to_position(q, table, line), gpu.content_to_position(q, table, line));
                 for (const P2cIndex index : {P2cIndex::official_ij, P2cIndex::paper_ji}) {
                     check_same(cpu.position_to_content(k, table, line, index),
-                               twin.position_to_content(k, table, line, index));
+                               gpu.position_to_content(k, table, line, index));
                     Matrix<Scalar> expected = cpu.content_to_content(q, k), found = expected;
                     cpu.add_content_to_position(q, table, line, expected);
                     cpu.add_position_to_content(k, table, line, index, expected);
-                    twin.add_content_to_position(q, table, line, found);
-                    twin.add_position_to_content(k, table, line, index, found);
+                    gpu.add_content_to_position(q, table, line, found);
+                    gpu.add_position_to_content(k, table, line, index, found);
                     check_same(expected, found);
                 }
             }
         }
     }
-    CHECK_THROWS_AS(twin.content_to_content(random<Scalar>(2, 3), random<Scalar>(2, 4)), Error);
+    CHECK_THROWS_AS(gpu.content_to_content(random<Scalar>(2, 3), random<Scalar>(2, 4)), Error);
 }
 
 template <class Scalar>
-void check_softmax(const Operations<Scalar>& twin) {
+void check_softmax(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index keys : kSizes)
         for (const Index queries : {Index(1), Index(5), keys > 300 ? Index(5) : keys})
@@ -208,28 +208,28 @@ void check_softmax(const Operations<Scalar>& twin) {
                     const Matrix<Scalar> scores = random<Scalar>(queries, keys) * 20;
                     const Mask mask = masked ? mask_with_hidden_rows(queries, keys) : Mask();
                     const Matrix<Scalar> probs = cpu.masked_softmax(scores, mask, masked_row);
-                    const Matrix<Scalar> found = twin.masked_softmax(scores, mask, masked_row);
+                    const Matrix<Scalar> found = gpu.masked_softmax(scores, mask, masked_row);
                     check_within(probs, found, softmax_rounding(probs));
                     for (Index n = 0; n < mask.size(); ++n)
                         if (!mask.data()[n] && (masked_row == MaskedRow::zero || probs.data()[n] == 0))
                             REQUIRE(found.data()[n] == 0);
                     const Matrix<Scalar> v = random<Scalar>(keys, 9);
                     const Matrix<double> allowed = sums_of_products(probs, Matrix<Scalar>(v.transpose()));
-                    check_within(cpu.context(probs, v), twin.context(probs, v), allowed);
+                    check_within(cpu.context(probs, v), gpu.context(probs, v), allowed);
                     Matrix<Scalar> expected(queries, 9), placed(queries, 9);
                     cpu.context(probs, v, expected);
-                    twin.context(probs, v, placed);
+                    gpu.context(probs, v, placed);
                     check_within(expected, placed, allowed);
                 }
     Matrix<Scalar> bad = random<Scalar>(2, 3);
     bad(1, 1) = std::numeric_limits<Scalar>::quiet_NaN();
-    const Matrix<Scalar> probs = twin.masked_softmax(bad, {}, MaskedRow::zero);
+    const Matrix<Scalar> probs = gpu.masked_softmax(bad, {}, MaskedRow::zero);
     for (Index j = 0; j < 3; ++j) CHECK((std::isnan(probs(1, j)) && !std::isnan(probs(0, j))));
-    CHECK_THROWS_AS(twin.masked_softmax(bad, Mask::Ones(3, 2), MaskedRow::zero), Error);
+    CHECK_THROWS_AS(gpu.masked_softmax(bad, Mask::Ones(3, 2), MaskedRow::zero), Error);
 }
 
 template <class Scalar>
-void check_rotation(const Operations<Scalar>& twin) {
+void check_rotation(const Operations<Scalar>& gpu) {
     for (const Index length : kSizes)
         for (const Index width : {2, 8, 34})
             for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split})
@@ -237,12 +237,12 @@ void check_rotation(const Operations<Scalar>& twin) {
                     INFO(length << " x " << width << " + " << passing);
                     const auto table = rotary_table<Scalar>(inverse_frequencies(width), 3, length);
                     const Matrix<Scalar> x = random<Scalar>(length, width + passing);
-                    check_same(cpu_operations<Scalar>().rotate(x, table, layout), twin.rotate(x, table, layout));
+                    check_same(cpu_operations<Scalar>().rotate(x, table, layout), gpu.rotate(x, table, layout));
                 }
 }
 
 template <class Scalar>
-void check_relative(const Operations<Scalar>& twin) {
+void check_relative(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index length : kSizes)
         for (const Index memory : {0, 1, 40}) {
@@ -250,7 +250,7 @@ void check_relative(const Operations<Scalar>& twin) {
             INFO("T " << length << ", M " << memory);
             const Matrix<Scalar> q = random<Scalar>(length, width), k = random<Scalar>(keys, width);
             const RowVector<Scalar> u = random_row<Scalar>(width);
-            check_same(cpu.content_term(q, u, k), twin.content_term(q, u, k));
+            check_same(cpu.content_term(q, u, k), gpu.content_term(q, u, k));
             std::vector<Index> positions;
             std::vector<std::int64_t> query_ids, key_ids;
             for (Index i = 0; i < length; ++i) positions.push_back(i % 6 == 5 ? -1 : (i * 3) % length);
@@ -262,18 +262,18 @@ void check_relative(const Operations<Scalar>& twin) {
                 const Matrix<Scalar> bd_raw = cpu.position_term(q, u, random<Scalar>(rows, width));
                 REQUIRE(bd_raw.cols() == rows);
                 check_same(cpu.shift_by_index(bd_raw, keys, first, memory, positions),
-                           twin.shift_by_index(bd_raw, keys, first, memory, positions));
+                           gpu.shift_by_index(bd_raw, keys, first, memory, positions));
             }
-            check_same(cpu.position_term(q, u, k), twin.position_term(q, u, k));
+            check_same(cpu.position_term(q, u, k), gpu.position_term(q, u, k));
             const Matrix<Scalar> segments = random<Scalar>(2, width);
             check_same(cpu.segment_term(q, u, segments, query_ids, key_ids),
-                       twin.segment_term(q, u, segments, query_ids, key_ids));
+                       gpu.segment_term(q, u, segments, query_ids, key_ids));
         }
 }
 
 /// The loss is a difference of two logarithms: absolute rounding.
 template <class Scalar>
-void check_words(const Operations<Scalar>& twin) {
+void check_words(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index words : {Index(1), Index(33), Index(1025), kWordsAtOnce + 1}) {
         const Matrix<Scalar> x = random<Scalar>(7, 20), table = random<Scalar>(words, 20);
@@ -283,29 +283,29 @@ void check_words(const Operations<Scalar>& twin) {
             Matrix<double> allowed = sums_of_products(x, table);
             allowed.array() += biased ? 2 * epsilon<Scalar>() : 0;
             const Matrix<Scalar> logits = cpu.word_logits(x, block, words, bias);
-            check_within(logits, twin.word_logits(x, block, words, bias), allowed);
+            check_within(logits, gpu.word_logits(x, block, words, bias), allowed);
             const double expected = cpu.cross_entropy(logits.row(2), words / 2);
-            CHECK(std::abs(expected - twin.cross_entropy(logits.row(2), words / 2)) <=
+            CHECK(std::abs(expected - gpu.cross_entropy(logits.row(2), words / 2)) <=
                   double(words + 16) * epsilon<Scalar>() * (1 + std::abs(expected)));
         }
     }
-    CHECK_THROWS_AS(twin.cross_entropy(random_row<Scalar>(3), 3), Error);
-    CHECK_THROWS_AS(twin.cross_entropy(random_row<Scalar>(3), -1), Error);
+    CHECK_THROWS_AS(gpu.cross_entropy(random_row<Scalar>(3), 3), Error);
+    CHECK_THROWS_AS(gpu.cross_entropy(random_row<Scalar>(3), -1), Error);
 }
 
 template <class Scalar>
-void check_all(const Operations<Scalar>& twin) {
-    SECTION("dense") { check_dense(twin); }
-    SECTION("layer norm") { check_layer_norm(twin); }
-    SECTION("activations") { check_activations(twin); }
-    SECTION("convolution") { check_convolution(twin); }
-    SECTION("small steps") { check_small_steps(twin); }
-    SECTION("mixed heads") { check_mixed_heads(twin); }
-    SECTION("disentangled") { check_disentangled(twin); }
-    SECTION("softmax and context") { check_softmax(twin); }
-    SECTION("rotation") { check_rotation(twin); }
-    SECTION("relative") { check_relative(twin); }
-    SECTION("words") { check_words(twin); }
+void check_all(const Operations<Scalar>& gpu) {
+    SECTION("dense") { check_dense(gpu); }
+    SECTION("layer norm") { check_layer_norm(gpu); }
+    SECTION("activations") { check_activations(gpu); }
+    SECTION("convolution") { check_convolution(gpu); }
+    SECTION("small steps") { check_small_steps(gpu); }
+    SECTION("mixed heads") { check_mixed_heads(gpu); }
+    SECTION("disentangled") { check_disentangled(gpu); }
+    SECTION("softmax and context") { check_softmax(gpu); }
+    SECTION("rotation") { check_rotation(gpu); }
+    SECTION("relative") { check_relative(gpu); }
+    SECTION("words") { check_words(gpu); }
 }
 
 }  // namespace

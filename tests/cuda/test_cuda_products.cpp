@@ -7,8 +7,8 @@
 
 #include "core/models/layers.h"
 #include "cuda/encoder/cublas.h"
-#include "cuda/reference/products.h"
-#include "cuda/reference/products_kernels.h"
+#include "cuda/encoder/product_kernels.h"
+#include "cuda/encoder/products.h"
 #include "tests/cuda/emulated_backend.h"
 #include "tests/cuda/guard_page.h"
 #include "tests/cuda/near.h"
@@ -119,10 +119,10 @@ TEMPLATE_TEST_CASE("emulation: products read and write nothing behind their matr
                    Bfloat16) {
     for (const auto& [rows, columns, depth] :
          std::vector<std::array<int, 3>>{{1, 8, 8}, {65, 8, 72}, {9, 66, 200}, {130, 72, 64}}) {
-        BeforeWall<TestType> a(static_cast<std::size_t>(rows * depth)), b(static_cast<std::size_t>(columns * depth)),
-            c(static_cast<std::size_t>(rows * columns));
+        BeforeGuardPage<TestType> a(static_cast<std::size_t>(rows * depth)),
+            b(static_cast<std::size_t>(columns * depth)), c(static_cast<std::size_t>(rows * columns));
         const auto args = cuda::ProductArguments<TestType>::whole(a.data(), b.data(), c.data(), rows, columns, depth);
-        REQUIRE(cuda::in_pieces_of_eight(args));
+        REQUIRE(cuda::fits_tensor_cores(args));
         run_tensor_product<64>(args);
         run_tensor_product<128>(args);
         run_plain_product(args);
@@ -137,13 +137,13 @@ TEMPLATE_TEST_CASE("emulation: bias and activation after a product are those wit
         bare.bias = nullptr;
         bare.activates = false;
         run_plain_product(bare);
-        const EmulatedPlace place;
-        const cuda::FinishCell<TestType, true> pieces{args};
-        const cuda::FinishCell<TestType, false> single{args};
-        if (pieces.fits(args))
-            place.each(pieces.cells(), pieces);
+        const EmulatedBackend backend;
+        const cuda::FinishKernel<TestType, true> vectorised{args};
+        const cuda::FinishKernel<TestType, false> single{args};
+        if (vectorised.fits(args))
+            backend.parallel_for(vectorised.elements(), vectorised);
         else
-            place.each(single.cells(), single);
+            backend.parallel_for(single.elements(), single);
     };
     check_product<TestType>({33, 40, 24, 8}, true, &kGelu, bare_then_finished, true);
     check_product<TestType>({33, 41, 24, 3}, true, nullptr, bare_then_finished, true);
@@ -154,11 +154,11 @@ TEST_CASE("emulation: rows that do not come in eights are not for tensor cores",
     const Guarded<Half> numbers(4096);
     Guarded<Half> c(4096);
     const auto whole = cuda::ProductArguments<Half>::whole(numbers.data(), numbers.data(), c.data(), 8, 8, 64);
-    CHECK(cuda::in_pieces_of_eight(whole));
+    CHECK(cuda::fits_tensor_cores(whole));
     const auto refused = [&](auto change) {
         auto args = whole;
         change(args);
-        return !cuda::in_pieces_of_eight(args);
+        return !cuda::fits_tensor_cores(args);
     };
     CHECK(refused([](auto& args) { args.depth = 60; }));
     CHECK(refused([](auto& args) { args.columns = 7; }));
@@ -170,7 +170,7 @@ TEST_CASE("emulation: rows that do not come in eights are not for tensor cores",
     CHECK(refused([](auto& args) { args.c += 1; }));
     const cuda::ProductArguments<float> single =
         cuda::ProductArguments<float>::whole(nullptr, nullptr, nullptr, 8, 8, 64);
-    CHECK_FALSE(cuda::in_pieces_of_eight(single));
+    CHECK_FALSE(cuda::fits_tensor_cores(single));
 }
 
 namespace {

@@ -6,11 +6,10 @@
 #include "cuda/reference/biased_kernels.h"
 #include "cuda/reference/disentangled.h"
 #include "cuda/reference/elementwise.h"
+#include "cuda/reference/elementwise_kernels.h"
 #include "cuda/reference/layers.h"
 #include "cuda/reference/learned_absolute.h"
-#include "cuda/reference/learned_absolute_kernels.h"
 #include "cuda/reference/linear.h"
-#include "cuda/reference/linear_kernels.h"
 #include "cuda/reference/relative.h"
 #include "cuda/reference/relative_kernels.h"
 #include "cuda/reference/rotary.h"
@@ -26,17 +25,17 @@ namespace {
 
 /// The two places, one list of names.
 struct OnHost {
-    auto p2p(const auto&... all) const { return cuda::twin::position_to_position(HostPlace(), all...); }
-    auto p2c(const auto&... all) const { return cuda::twin::position_to_content(HostPlace(), all...); }
-    auto biased(const auto&... all) const { return cuda::twin::biased_attention(HostPlace(), all...); }
-    auto rotate_back(const auto&... all) const { return cuda::twin::rotate_back(HostPlace(), all...); }
-    auto rotary_scores(const auto&... all) const { return cuda::twin::rotary_scores(HostPlace(), all...); }
-    auto rotary(const auto&... all) const { return cuda::twin::rotary_attention(HostPlace(), all...); }
-    auto weights(const auto&... all) const { return cuda::twin::linear_attention_weights(HostPlace(), all...); }
-    auto linear(const auto&... all) const { return cuda::twin::linear_attention(HostPlace(), all...); }
-    auto causal(const auto&... all) const { return cuda::twin::causal_linear_attention(HostPlace(), all...); }
-    auto terms(const auto&... all) const { return cuda::twin::relative_terms(HostPlace(), all...); }
-    auto rows(const auto&... all) const { return cuda::twin::learned_rows(HostPlace(), all...); }
+    auto p2p(const auto&... all) const { return cuda::reference::position_to_position(HostBackend(), all...); }
+    auto p2c(const auto&... all) const { return cuda::reference::position_to_content(HostBackend(), all...); }
+    auto biased(const auto&... all) const { return cuda::reference::biased_attention(HostBackend(), all...); }
+    auto rotate_back(const auto&... all) const { return cuda::reference::rotate_back(HostBackend(), all...); }
+    auto rotary_scores(const auto&... all) const { return cuda::reference::rotary_scores(HostBackend(), all...); }
+    auto rotary(const auto&... all) const { return cuda::reference::rotary_attention(HostBackend(), all...); }
+    auto weights(const auto&... all) const { return cuda::reference::linear_attention_weights(HostBackend(), all...); }
+    auto linear(const auto&... all) const { return cuda::reference::linear_attention(HostBackend(), all...); }
+    auto causal(const auto&... all) const { return cuda::reference::causal_linear_attention(HostBackend(), all...); }
+    auto terms(const auto&... all) const { return cuda::reference::relative_terms(HostBackend(), all...); }
+    auto rows(const auto&... all) const { return cuda::reference::learned_rows(HostBackend(), all...); }
 };
 
 struct OnDevice {
@@ -139,8 +138,8 @@ template <class Scalar>
 Matrix<double> linear_rounding(const Matrix<Scalar>& q, const Matrix<Scalar>& k, const RotaryTable<Scalar>& table,
                                RotaryLayout layout, LinearForm form, const std::vector<bool>& visible, bool causal) {
     const auto features = [&](const Matrix<Scalar>& x) {
-        const Matrix<Scalar> turned = form == LinearForm::paper ? x : rotate<Scalar>(x, table, layout);
-        return Matrix<double>(positive_features<Scalar>(turned).template cast<double>());
+        const Matrix<Scalar> rotated = form == LinearForm::paper ? x : rotate<Scalar>(x, table, layout);
+        return Matrix<double>(positive_features<Scalar>(transposed).template cast<double>());
     };
     const Matrix<double> f_q = features(q), f_k = features(k);
     Matrix<double> allowed = Matrix<double>::Zero(q.rows(), k.rows());

@@ -2,9 +2,9 @@
 
 #include <iostream>
 
-#include "cuda/fused/fused_timing.h"
-#include "cuda/fused/roofline.h"
 #include "tests/bench/cuda/columns.h"
+#include "tests/bench/cuda/fused_timing.h"
+#include "tests/bench/cuda/roofline.h"
 
 namespace locus::bench {
 

@@ -1,12 +1,12 @@
 #pragma once
-// locus bench cuda: the rungs of cuda/ladder.
+// locus bench cuda: the versions of cuda/ladder.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace locus::bench {
 
-/// Milliseconds of every rung in float32 at three lengths, or its sentence why not; the tests have compared them
+/// Milliseconds of every version in float32 at three lengths, or its sentence why not; the tests have compared them
 /// before.
 nlohmann::ordered_json measure_ladder();
 
