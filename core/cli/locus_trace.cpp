@@ -7,7 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/request.h"
 #include "core/io/safetensors.h"
-#include "core/training/gradient_trace.h"
+#include "core/training/masked_words.h"
 #include "cuda/reference/operations.h"
 
 namespace {

@@ -10,8 +10,8 @@
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
 #include "core/io/scratch_folder.h"
-#include "core/training/heap.h"
-#include "core/training/training_folder.h"
+#include "core/training/trainer.h"
+#include "core/training/training_run.h"
 #include "cuda/fused/training_attention.h"
 #include "cuda/runtime.h"
 

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "core/attention/disentangled_backward.h"
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
 #include "cuda/fused/training_attention.h"
 #include "cuda/runtime.h"
