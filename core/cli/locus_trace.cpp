@@ -9,8 +9,9 @@
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
 #include "core/text/text_table.h"
-#include "core/training/gradient_trace.h"
+#include "core/training/masked_words.h"
 #include "cuda/library.h"
+#include "cuda/reference/operations.h"
 
 namespace {
 

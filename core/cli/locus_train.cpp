@@ -10,9 +10,10 @@
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
 #include "core/io/scratch_folder.h"
-#include "core/training/heap.h"
-#include "core/training/training_folder.h"
+#include "core/training/trainer.h"
+#include "core/training/training_run.h"
 #include "cuda/library.h"
+#include "cuda/runtime.h"
 
 namespace {
 

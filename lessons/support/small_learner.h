@@ -1,7 +1,7 @@
 #pragma once
 // A model small enough to be trained while somebody reads: weights, optimiser, and a step.
 #include "core/training/adamw.h"
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
 
 namespace locus::lesson {

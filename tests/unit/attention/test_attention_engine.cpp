@@ -3,7 +3,7 @@
 #include <random>
 
 #include "core/attention/disentangled_backward.h"
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
 #include "cuda/library.h"
 #include "tests/max_abs.h"

@@ -1,5 +1,6 @@
 #pragma once
-// The steps of DebertaTraining; deberta_training.cpp walks through them.  Not for other rooms of the house.
+// What every step of a training pass needs, and the small steps themselves: dense layers, norms, activations, dropout
+// and absolute positions, each with its backward pass.  For core/training alone.
 #include <map>
 #include <string>
 
@@ -10,21 +11,20 @@
 #include "core/positions/relative_buckets.h"
 #include "core/trace.h"
 #include "core/training/batch.h"
-#include "core/training/deberta_tape.h"
 #include "core/training/deberta_training.h"
-#include "core/training/dropout.h"
 #include "core/training/parameters.h"
+#include "core/training/random.h"
 
 namespace locus {
 
 /// What stays the same from the first embedding to the last gradient of one training step.
 template <class Scalar>
-struct TrainingPass {
+struct TrainingContext {
     const DebertaConfig& config;
     const Parameters<Scalar>& values;
     const PackedBatch& batch;
     const Dropout& dropout;
-    const std::map<Index, RelativeBuckets>& lines;  // by length of sentence
+    const std::map<Index, RelativeBuckets>& buckets;  // by length of sentence
     ProductBuffers<Scalar>& buffers;
     ThreadPool& pool;
     AttentionEngine* engine = nullptr;  // none: attention is computed here
@@ -33,7 +33,7 @@ struct TrainingPass {
     Index head_width() const { return config.attention_head_size; }
     /// sqrt(n d).
     Scalar divisor() const { return score_divisor<Scalar>(config.terms.count(), head_width()); }
-    const RelativeBuckets& line(Index sentence) const { return lines.at(batch.length(sentence)); }
+    const RelativeBuckets& buckets_of(Index sentence) const { return buckets.at(batch.length(sentence)); }
 
     /// x [N,in] -> [N,out]: the dense layer of this name.
     Matrix<Scalar> dense(const ConstView<Scalar>& x, const std::string& name) const;
@@ -61,12 +61,12 @@ struct TrainingPass {
 
 /// The parts above, for a head that stands on the model.
 template <class Scalar>
-struct HeadPass {
-    HeadPass(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch)
-        : pass{model.config(), values, batch, none, lines, model.buffers(), model.pool()} {}
+struct HeadContext {
+    HeadContext(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values, const PackedBatch& batch)
+        : pass{model.config(), values, batch, none, buckets, model.buffers(), model.pool()} {}
     Dropout none;
-    std::map<Index, RelativeBuckets> lines;
-    TrainingPass<Scalar> pass;
+    std::map<Index, RelativeBuckets> buckets;
+    TrainingContext<Scalar> pass;
 };
 
 /// Gradients of stages for a trace: all sentences of one length, so that rows are [B,T,D].
@@ -86,53 +86,16 @@ struct StageGradients {
     void keep_table(const char* stage, const ConstView<Scalar>& table) const;
 };
 
-/// Fills q, k, v, table, k_r, q_r, probs and context.  relative_table [2k,D] behind its norm; empty without relative
-/// attention.
-template <class Scalar>
-void attention_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
-                       const Matrix<Scalar>& relative_table, LayerInside<Scalar>& inside);
+/// Absolute positions join the embeddings, or the first query of the mask decoder.
+/// Throws Error(unsupported) where a sentence is longer than the absolute table.
+void check_positions(const DebertaConfig& config, const PackedBatch& batch);
 
-/// Adds to d_kv, d_query [N,D], d_relative_table [2k,D] and the gradients of the projections.
+/// rows[t] += table[t] in every sentence.  rows [N,E].
 template <class Scalar>
-void attention_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
-                        const LayerInside<Scalar>& inside, const ConstView<Scalar>& d_context, Matrix<Scalar>& d_kv,
-                        Matrix<Scalar>& d_query, Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
-                        const StageGradients<Scalar>& stages);
+void add_positions(const Parameters<Scalar>& values, const PackedBatch& batch, Matrix<Scalar>& rows);
 
-/// Gradients of one layer's operands, heads side by side, and of the raw sum of terms where somebody wants it.
+/// d_table[t] += d_rows[t] of every sentence, unless the table is frozen.
 template <class Scalar>
-struct OperandGradients {
-    Matrix<Scalar> q, k, v, k_r, q_r;
-    std::vector<Matrix<Scalar>> scores;
-};
-
-/// True if the pass has an engine and it computed the context; it takes no masks and works in float.
-template <class Scalar>
-bool forward_on_backend(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, LayerInside<Scalar>& inside);
-/// The engine's gradients of what it computed.
-template <class Scalar>
-OperandGradients<Scalar> gradients_elsewhere(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
-                                             const LayerInside<Scalar>& inside, const ConstView<Scalar>& d_context);
-
-/// One post-norm layer (spec 3.2) with dropout: fills inside, returns its output [N,D].
-template <class Scalar>
-Matrix<Scalar> layer_forward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use,
-                             const Matrix<Scalar>& relative_table, LayerInside<Scalar>& inside);
-/// Adds to d_kv and d_query, which may be one and the same matrix, and to the rest as above.
-template <class Scalar>
-void layer_backward(const TrainingPass<Scalar>& pass, const LayerUse<Scalar>& use, const LayerInside<Scalar>& inside,
-                    const ConstView<Scalar>& d_output, Matrix<Scalar>& d_kv, Matrix<Scalar>& d_query,
-                    Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
-                    const StageGradients<Scalar>& stages);
-
-/// The convolution of the embeddings, merged into the output of layer 0 (spec 3.4).
-template <class Scalar>
-Matrix<Scalar> convolution_forward(const TrainingPass<Scalar>& pass, const Matrix<Scalar>& embeddings,
-                                   const Matrix<Scalar>& layer_output, ConvolutionTape<Scalar>& tape);
-/// Returns the gradient of layer_output and adds to that of the embeddings.
-template <class Scalar>
-Matrix<Scalar> convolution_backward(const TrainingPass<Scalar>& pass, const Matrix<Scalar>& embeddings,
-                                    const ConvolutionTape<Scalar>& tape, const ConstView<Scalar>& d_output,
-                                    Matrix<Scalar>& d_embeddings, Parameters<Scalar>& gradients);
+void add_positions_backward(const PackedBatch& batch, const ConstView<Scalar>& d_rows, Parameters<Scalar>& gradients);
 
 }  // namespace locus

@@ -1,8 +1,9 @@
-#include "core/training/deberta_training_pass.h"
+#include "core/training/training_context.h"
 
 #include <algorithm>
 
 #include "core/models/layers_backward.h"
+#include "core/training/parameters.h"
 
 namespace locus {
 
@@ -11,7 +12,7 @@ namespace {
 constexpr Index kPieceRows = 64;  // per piece; sums over rows are made piece by piece, so that threads change no bit
 
 template <class Scalar>
-Norm<Scalar> norm_of(const TrainingPass<Scalar>& pass, const std::string& name) {
+Norm<Scalar> norm_of(const TrainingContext<Scalar>& pass, const std::string& name) {
     return {pass.values.row(name + ".weight"), pass.values.row(name + ".bias")};
 }
 
@@ -26,7 +27,7 @@ void by_rows(ThreadPool& pool, Index rows, Work work) {
 }  // namespace
 
 template <class Scalar>
-Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std::string& name) const {
+Matrix<Scalar> TrainingContext<Scalar>::dense(const ConstView<Scalar>& x, const std::string& name) const {
     const auto weight = values.matrix(name + ".weight");
     Matrix<Scalar> y(x.rows(), weight.rows());
     const bool biased = values.has(name + ".bias");
@@ -38,8 +39,9 @@ Matrix<Scalar> TrainingPass<Scalar>::dense(const ConstView<Scalar>& x, const std
 }
 
 template <class Scalar>
-Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
-                                                    const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
+Matrix<Scalar> TrainingContext<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
+                                                       const ConstView<Scalar>& d_y,
+                                                       Parameters<Scalar>& gradients) const {
     Matrix<Scalar> d_x(x.rows(), x.cols());
     multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), false, d_x, buffers, pool);
     add_weight_gradients(x, name, d_y, gradients);
@@ -47,16 +49,16 @@ Matrix<Scalar> TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, 
 }
 
 template <class Scalar>
-void TrainingPass<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
-                                          const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients,
-                                          Matrix<Scalar>& d_x) const {
+void TrainingContext<Scalar>::dense_backward(const ConstView<Scalar>& x, const std::string& name,
+                                             const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients,
+                                             Matrix<Scalar>& d_x) const {
     multiply_blocks<Scalar>(Product::ab, d_y, values.matrix(name + ".weight"), true, d_x, buffers, pool);
     add_weight_gradients(x, name, d_y, gradients);
 }
 
 template <class Scalar>
-void TrainingPass<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, const std::string& name,
-                                                const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
+void TrainingContext<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, const std::string& name,
+                                                   const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
     if (gradients.has(name + ".weight"))
         multiply_blocks<Scalar>(Product::atb, d_y, x, true, gradients.matrix(name + ".weight"), buffers, pool);
     if (!gradients.has(name + ".bias")) return;
@@ -67,7 +69,7 @@ void TrainingPass<Scalar>::add_weight_gradients(const ConstView<Scalar>& x, cons
 }
 
 template <class Scalar>
-Matrix<Scalar> TrainingPass<Scalar>::norm(const ConstView<Scalar>& x, const std::string& name) const {
+Matrix<Scalar> TrainingContext<Scalar>::norm(const ConstView<Scalar>& x, const std::string& name) const {
     const Norm<Scalar> parts = norm_of(*this, name);
     Matrix<Scalar> y(x.rows(), x.cols());
     by_rows(pool, x.rows(), [&](Index row, Index rows) {
@@ -77,8 +79,9 @@ Matrix<Scalar> TrainingPass<Scalar>::norm(const ConstView<Scalar>& x, const std:
 }
 
 template <class Scalar>
-Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, const std::string& name,
-                                                   const ConstView<Scalar>& d_y, Parameters<Scalar>& gradients) const {
+Matrix<Scalar> TrainingContext<Scalar>::norm_backward(const ConstView<Scalar>& x, const std::string& name,
+                                                      const ConstView<Scalar>& d_y,
+                                                      Parameters<Scalar>& gradients) const {
     const Norm<Scalar> parts = norm_of(*this, name);
     Matrix<Scalar> d_x(x.rows(), x.cols());
     const Index pieces = (x.rows() + kPieceRows - 1) / kPieceRows;
@@ -96,7 +99,7 @@ Matrix<Scalar> TrainingPass<Scalar>::norm_backward(const ConstView<Scalar>& x, c
 }
 
 template <class Scalar>
-Matrix<Scalar> TrainingPass<Scalar>::activate(const ConstView<Scalar>& x, Activation activation) const {
+Matrix<Scalar> TrainingContext<Scalar>::activate(const ConstView<Scalar>& x, Activation activation) const {
     Matrix<Scalar> y(x.rows(), x.cols());
     by_rows(pool, x.rows(), [&](Index row, Index rows) {
         if (activation != Activation::gelu) {
@@ -110,8 +113,8 @@ Matrix<Scalar> TrainingPass<Scalar>::activate(const ConstView<Scalar>& x, Activa
 }
 
 template <class Scalar>
-void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activation activation,
-                                             View<Scalar> d_y) const {
+void TrainingContext<Scalar>::activate_backward(const ConstView<Scalar>& x, Activation activation,
+                                                View<Scalar> d_y) const {
     by_rows(pool, x.rows(), [&](Index row, Index rows) {
         if (activation == Activation::gelu)
             for (Index r = row; r < row + rows; ++r)
@@ -124,12 +127,12 @@ void TrainingPass<Scalar>::activate_backward(const ConstView<Scalar>& x, Activat
 }
 
 template <class Scalar>
-void TrainingPass<Scalar>::drop(DropoutSite site, Index use, View<Scalar> rows) const {
+void TrainingContext<Scalar>::drop(DropoutSite site, Index use, View<Scalar> rows) const {
     locus::drop<Scalar>(dropout.site_seed(site, use), dropout.share(site), rows, pool);
 }
 
 template <class Scalar>
-void TrainingPass<Scalar>::hide(View<Scalar> rows) const {
+void TrainingContext<Scalar>::hide(View<Scalar> rows) const {
     for (Index n = 0; n < static_cast<Index>(batch.visible.size()); ++n)
         if (!batch.visible[static_cast<std::size_t>(n)]) rows.row(n).setZero();
 }
@@ -168,9 +171,37 @@ void StageGradients<Scalar>::keep_table(const char* stage, const ConstView<Scala
                Tensor<Scalar>({split.extent(1), split.extent(2), split.extent(3)}, split.values()));
 }
 
-template struct TrainingPass<float>;
-template struct TrainingPass<double>;
+template struct TrainingContext<float>;
+template struct TrainingContext<double>;
 template struct StageGradients<float>;
 template struct StageGradients<double>;
+
+void check_positions(const DebertaConfig& config, const PackedBatch& batch) {
+    for (Index b = 0; b < batch.sentences(); ++b)
+        if (batch.length(b) > config.max_position_embeddings)
+            throw Error(Fault::unsupported, "a sentence has " + std::to_string(batch.length(b)) + " tokens but " +
+                                                kAbsoluteTable + " has " +
+                                                std::to_string(config.max_position_embeddings) + " rows");
+}
+
+template <class Scalar>
+void add_positions(const Parameters<Scalar>& values, const PackedBatch& batch, Matrix<Scalar>& rows) {
+    const auto table = values.matrix(kAbsoluteTable);
+    for (Index b = 0; b < batch.sentences(); ++b)
+        rows.middleRows(batch.starts[static_cast<std::size_t>(b)], batch.length(b)) += table.topRows(batch.length(b));
+}
+
+template <class Scalar>
+void add_positions_backward(const PackedBatch& batch, const ConstView<Scalar>& d_rows, Parameters<Scalar>& gradients) {
+    if (!gradients.has(kAbsoluteTable)) return;
+    auto table = gradients.matrix(kAbsoluteTable);
+    for (Index b = 0; b < batch.sentences(); ++b)
+        table.topRows(batch.length(b)) += d_rows.middleRows(batch.starts[static_cast<std::size_t>(b)], batch.length(b));
+}
+
+template void add_positions<float>(const Parameters<float>&, const PackedBatch&, Matrix<float>&);
+template void add_positions_backward<float>(const PackedBatch&, const ConstView<float>&, Parameters<float>&);
+template void add_positions<double>(const Parameters<double>&, const PackedBatch&, Matrix<double>&);
+template void add_positions_backward<double>(const PackedBatch&, const ConstView<double>&, Parameters<double>&);
 
 }  // namespace locus
