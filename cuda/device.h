@@ -1,5 +1,6 @@
 #pragma once
-// What every .cu file needs: checked calls and memory that frees itself.
+// What every .cu file needs: checked calls, memory that frees itself, limits of the device, and times as the device
+// counts them.
 #include <cuda_runtime.h>
 #include <algorithm>
 #include <string>
@@ -48,8 +49,6 @@ private:
 
 namespace locus::cuda {
 
-// What the starts of all fused kernels share; only .cu files include this.
-
 /// Of shared memory, that one block can have on this device.
 inline int most_shared_bytes() {
     int device = 0, bytes = 0;
@@ -84,8 +83,7 @@ inline dim3 grid(int queries, int tile, int heads, int batch) {
             static_cast<unsigned>(batch)};
 }
 
-// Time as the device counts it; only .cu files include this.
-
+/// A moment on a stream.
 class Event {
 public:
     Event() { LOCUS_CUDA_CHECK(cudaEventCreate(&event_)); }

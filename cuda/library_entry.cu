@@ -1,4 +1,4 @@
-// The side of cuda/library.h that lies in liblocus_cuda.so.
+// The implementation of cuda/library.h: liblocus_cuda.so.
 #include "cuda/fused/fused.h"
 #include "cuda/library.h"
 #include "cuda/reference/operations.h"

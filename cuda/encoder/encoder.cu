@@ -40,7 +40,7 @@ private:
 };
 
 const DebertaConfig& checked_model(const DebertaConfig& config) {
-    check_blocks_model(config);
+    check_encoder_model(config);
     return config;
 }
 
@@ -52,7 +52,7 @@ struct FastEncoder<Scalar>::Parts {
         : backend(by), pass(backend, DebertaWeights<float>(config, std::move(weights))) {}
 
     StreamBackend backend;
-    DebertaBlocksPass<Scalar, StreamBackend> pass;
+    EncoderPass<Scalar, StreamBackend> pass;
     std::optional<Graph> recorded;
 };
 

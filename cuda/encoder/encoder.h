@@ -1,6 +1,6 @@
 #pragma once
-// The tokens of a call as the encoder's kernels read them: rows one below the other, all of every sample or only those
-// that are visible.
+// A DeBERTa encoder that stays on the device, and the tokens of a call as its kernels read them: rows one below the
+// other, all of every sample or only those that are visible.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ namespace locus::cuda {
 enum class SampleRows { padded, packed };
 
 /// One entry per row, but for `starts`.
-struct BlocksBatch {
+struct EncoderBatch {
     std::vector<int> ids, types, places, sample;
     std::vector<std::uint8_t> visible;  // padded: 0 for a hidden token; empty: all are visible
     std::vector<int> starts;            // packed: where each sample begins, [B+1]; empty: padded
@@ -47,8 +47,8 @@ inline std::pair<Index, Index> visible_run(const ModelInput& input, Index b) {
 
 /// Throws Error(usage) for bad input like core's check_input, Error(unsupported) for a mask of pairs, and for the
 /// uniform rows of a dialect where padded rows are hidden.
-inline BlocksBatch blocks_batch(const DebertaConfig& config, const ModelInput& input, const DebertaOptions& options,
-                                SampleRows rows) {
+inline EncoderBatch encoder_batch(const DebertaConfig& config, const ModelInput& input, const DebertaOptions& options,
+                                  SampleRows rows) {
     check_input(input, config.vocab_size, config.type_vocab_size);
     if (!input.mask.empty() && input.mask.rank() == 3)
         throw Error(Fault::unsupported,
@@ -59,7 +59,7 @@ inline BlocksBatch blocks_batch(const DebertaConfig& config, const ModelInput& i
         throw Error(Fault::unsupported,
                     "CUDA: the encoder on the device leaves rows of hidden tokens without context, and this dialect "
                     "spreads them evenly; packed rows have no such rows");
-    BlocksBatch made;
+    EncoderBatch made;
     made.batch = input.batch();
     made.length = input.length();
     if (packed) made.starts.push_back(0);
@@ -80,7 +80,7 @@ inline BlocksBatch blocks_batch(const DebertaConfig& config, const ModelInput& i
     return made;
 }
 
-// A DeBERTa encoder that stays on the device: the GPU counterpart of core/fast/encoder.h.  Weights are uploaded once,
+// The encoder: the GPU counterpart of core/fast/encoder.h.  Weights are uploaded once,
 // with the position keys and queries of every layer; a call brings token ids there and the last rows back, and between
 // them runs kernels alone: fused attention, products (cuda/encoder/products.h), sums and norms in one
 // (cuda/encoder/encoder_kernels.h).
@@ -101,7 +101,7 @@ public:
     /// mask of pairs, the paper's p2c index, and Hugging Face's masked rows among padded ones.
     Tensor<float> last_output(const ModelInput& input, const DebertaOptions& options,
                               SampleRows rows = SampleRows::padded);
-    /// The same in steps, for whoever takes the time: `prepare` brings the tokens to the device and throws what
+    /// The same in steps, to be timed: `prepare` brings the tokens to the device and throws what
     /// last_output throws; `run` and `replay` compute and leave the rows there, kernel by kernel or all by one call
     /// that the first replay records, and give the milliseconds between two events; `output` brings the rows of the
     /// last pass.

@@ -1,6 +1,7 @@
 #pragma once
-// Layer norm of rows that are sums: what is added up comes from a `Source`, so that the sum never lies in memory.  A
-// warp has a row, all of it in registers; sums are float32.  core/models/layers.h has the formula.
+// The small kernels of the encoder.  Layer norm of rows that are sums: what is added up comes from a `Source`, so that
+// the sum is never written to memory. A warp has a row, all of it in registers; sums are float32.  core/models/layers.h
+// has the formula.
 #include <cmath>
 
 #include "cuda/fused/half_types.h"
@@ -18,7 +19,7 @@ struct NormRowsArguments {
     Source source;
     const float *weight = nullptr, *bias = nullptr;  // [channels]
     const std::uint8_t* visible = nullptr;           // [rows], 0: the row becomes zeros; nullptr: all are visible
-    Scalar* out = nullptr;                           // [rows,row], zeros behind the channels; may be the source's
+    Scalar* out = nullptr;                           // [rows,row], zeros after the channels; may be the source's
     int rows = 0, channels = 0;
     int row = 0;  // from a row to the next, a multiple of kRowStep
     float eps = 0;
@@ -106,8 +107,8 @@ private:
     int row0_;
 };
 
-// The small kernels of an encoder that stays on the device: rows that a norm adds up, and the neighbours that a
-// convolution reads.  Rows are a multiple of kRowStep apart, with zeros behind the channels.
+// Sources of such sums, and the neighbours that a convolution reads.  Rows are a multiple of kRowStep apart, with zeros
+// after the channels.
 
 /// x += the vector, if there is one.
 template <class Scalar>

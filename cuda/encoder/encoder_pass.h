@@ -1,8 +1,8 @@
 #pragma once
-// The steps of an encoder that stays where its weights lie: core/fast/encoder.cpp, kernel by kernel, written
-// over a backend, so that tests run the same steps on the host.  A backend here offers what cuda/reference/backend.h
+// The forward pass of core/fast/encoder.cpp, kernel by kernel, with weights and activations in the memory of a backend,
+// so that tests run the same steps on the host.  A backend here offers what cuda/reference/backend.h
 // lists, and
-//     void write(Buffer<Value>& to, const Value* host, std::size_t count)    over what lies there
+//     void write(Buffer<Value>& to, const Value* host, std::size_t count)    overwrites
 //     void multiply(const ProductArguments<Scalar>& args)
 //     void norm(const NormRowsArguments<Scalar, Source>& args)
 //     void attend(const ForwardArguments<Scalar>& args, int width)
@@ -19,7 +19,7 @@
 namespace locus::cuda {
 
 /// One sentence for a model that these steps do not compute.  Throws Error(unsupported).
-inline void check_blocks_model(const DebertaConfig& config) {
+inline void check_encoder_model(const DebertaConfig& config) {
     const auto refuse = [](const std::string& why) {
         throw Error(Fault::unsupported,
                     "CUDA: the encoder on the device " + why + "; the CPU computes the same with --device cpu");
@@ -34,12 +34,12 @@ inline void check_blocks_model(const DebertaConfig& config) {
 }
 
 template <class Scalar, class Backend>
-class DebertaBlocksPass {
+class EncoderPass {
 public:
-    DebertaBlocksPass(const Backend& backend, const DebertaWeights<float>& weights)
+    EncoderPass(const Backend& backend, const DebertaWeights<float>& weights)
         : backend_(backend), config_(weights.config()), weights_(backend, weights), sizes_(weights_.sizes) {}
 
-    /// Brings a call's tokens to the backend and makes room; what `run` computes until the next call.
+    /// Copies a call's tokens to the backend and allocates; `run` computes them until the next call.
     void prepare(const ModelInput& input, const DebertaOptions& options, SampleRows rows) {
         if (config_.terms.p2c && options.p2c_index != P2cIndex::official_ij)
             throw Error(Fault::unsupported,
@@ -49,7 +49,7 @@ public:
             throw Error(Fault::unsupported, "CUDA: the text has " + std::to_string(input.length()) +
                                                 " tokens but the table of absolute positions has " +
                                                 std::to_string(config_.max_position_embeddings) + " rows");
-        batch_ = blocks_batch(config_, input, options, rows);
+        batch_ = encoder_batch(config_, input, options, rows);
         const RelativeBuckets line = deberta_line(config_, std::max(1, batch_.longest), options.offset_clamp);
         grow(batch_.rows(), line.rows().size(), batch_.starts.size());
         backend_.write(buffers_->ids, batch_.ids.data(), batch_.ids.size());
@@ -76,13 +76,13 @@ public:
         }
     }
 
-    const BlocksBatch& batch() const { return batch_; }
-    const BlocksSizes& sizes() const { return sizes_; }
+    const EncoderBatch& batch() const { return batch_; }
+    const EncoderSizes& sizes() const { return sizes_; }
     /// The rows of the last layer, sizes().hidden_row apart.
     const auto& hidden() const { return buffers_->hidden; }
 
 private:
-    using Weights = BlocksWeights<Scalar, Backend>;
+    using Weights = EncoderWeights<Scalar, Backend>;
     template <class Value>
     using Buffer = typename Weights::template Buffer<Value>;
 
@@ -180,7 +180,7 @@ private:
         backend_.multiply(qkv);
         attend(layer);
         backend_.multiply(product(buffers_->context, layer.out, buffers_->product));
-        // A hidden token looks at nobody: no context, whatever attention left in its row.
+        // A hidden token attends to nothing: its context counts as 0, whatever its row holds.
         norm(summed(buffers_->product, layer.out.bias.data(), buffers_->hidden.data(), visible()), layer.attention_norm,
              buffers_->attention, nullptr);
         ProductArguments<Scalar> up = product(buffers_->attention, layer.up, buffers_->inner);
@@ -210,7 +210,10 @@ private:
         args.line = {buffers_->line.data(), batch_.longest - 1};
         args.table_rows = sizes_.table_rows;
         args.visible_keys = visible();
-        if (packed) args.first_query = args.first_key = buffers_->starts.data();
+        if (packed) {
+            args.first_query = args.first_key = buffers_->starts.data();
+            args.all_queries = args.all_keys = batch_.rows();  // without them the Hopper kernel cannot serve
+        }
         args.batch = static_cast<int>(batch_.batch);
         args.heads = sizes_.heads;
         args.queries = args.keys = batch_.longest;
@@ -221,15 +224,15 @@ private:
     const Backend& backend_;
     const DebertaConfig config_;
     const Weights weights_;
-    const BlocksSizes sizes_;
-    BlocksBatch batch_;
+    const EncoderSizes sizes_;
+    EncoderBatch batch_;
     float scale_ = 1;
     std::unique_ptr<Buffers> buffers_;
 };
 
 /// The rows that came back -> [B,T,D] float32; a token without a row is zeros.
 template <class Scalar>
-Tensor<float> spread_rows(const std::vector<Scalar>& rows, const BlocksBatch& batch, const BlocksSizes& sizes) {
+Tensor<float> spread_rows(const std::vector<Scalar>& rows, const EncoderBatch& batch, const EncoderSizes& sizes) {
     Tensor<float> output({batch.batch, batch.length, sizes.hidden});
     std::fill(output.data(), output.data() + output.size(), 0.0f);
     for (std::size_t n = 0; n < batch.cells.size(); ++n)

@@ -1,5 +1,5 @@
 #pragma once
-// The parameters of an encoder at a backend (deberta_blocks_pass.h), uploaded once: matrices rounded to Scalar with
+// The parameters of an encoder at a backend (encoder_pass.h), uploaded once: matrices rounded to Scalar with
 // their sides rounded up to kRowStep by zeros, biases and norms as float32, k_r and q_r of every layer computed before.
 #include <memory>
 #include <vector>
@@ -14,8 +14,8 @@ namespace locus::cuda {
 inline int padded_to_step(Index size) { return round_up(narrow(size), kRowStep); }
 
 /// Sizes of an encoder, as the kernels see them.
-struct BlocksSizes {
-    explicit BlocksSizes(const DebertaConfig& config)
+struct EncoderSizes {
+    explicit EncoderSizes(const DebertaConfig& config)
         : hidden(narrow(config.hidden_size)),
           hidden_row(padded_to_step(config.hidden_size)),
           embedding_row(padded_to_step(config.embedding_size)),
@@ -62,7 +62,7 @@ private:
 };
 
 template <class Scalar, class Backend>
-class BlocksWeights {
+class EncoderWeights {
 public:
     template <class Value>
     using Buffer = decltype(std::declval<const Backend&>().template allocate<Value>(0));
@@ -82,7 +82,7 @@ public:
         Buffer<Scalar> k_r, q_r;  // [H,2k,d]; empty: the term is off
     };
 
-    BlocksWeights(const Backend& backend, const DebertaWeights<float>& weights)
+    EncoderWeights(const Backend& backend, const DebertaWeights<float>& weights)
         : sizes(weights.config()),
           words(rows_at(backend, weights.word_block(0, weights.config().vocab_size))),
           types(rows_at(backend, types_of(weights))),
@@ -99,7 +99,7 @@ public:
         convolution_norm = own([&] { return norm_at(backend, weights.norm("encoder.conv.LayerNorm")); });
     }
 
-    const BlocksSizes sizes;
+    const EncoderSizes sizes;
     const Buffer<Scalar> words, types, positions;  // the last two empty where the model has none
     const NormAt embedding_norm;
     std::unique_ptr<Product> projection;  // E != D

@@ -2,7 +2,7 @@
 // Products of matrices on tensor cores: a block of warps has a tile of c, and takes 64 channels of a and b at a time
 // into shared memory while it multiplies the 64 before.
 //
-// The text is written for whatever `Block` is, as fused_forward.h is: tests run it lane after lane on the host.
+// `Block` is a parameter, as in fused_forward.h: tests run the kernels lane after lane on the host.
 #include "cuda/encoder/product_arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/lanes.h"
@@ -47,7 +47,7 @@ public:
         });
         prefetch(0, 0);
         for (int first = 0, buffer = 0; first < args_.depth; first += kDepth, buffer = 1 - buffer) {
-            block_.arrive();  // this step is there, and nobody reads the one before any more
+            block_.arrive();  // this step is there, and no thread reads the one before any more
             if (first + kDepth < args_.depth) prefetch(first + kDepth, 1 - buffer);
             multiply(rows_of(buffer), columns_of(buffer));
         }
@@ -223,9 +223,8 @@ private:
     int row0_, column0_;
 };
 
-// Bias and activation after a product that takes neither along.
-
-/// Changes c where it lies, so many numbers a thread; c rounded to Scalar before and after.
+/// Bias and activation after a product that has neither, as those of cuBLAS.
+/// Changes c in place, kCount numbers a thread; c rounded to Scalar before and after.
 template <class Scalar, bool vectorised>
 struct FinishKernel {
     static constexpr int kCount = vectorised ? kVectorSize<Scalar> : 1;

@@ -1,7 +1,7 @@
 #pragma once
-// c = a b^T + bias on the device, and the activation of it: by the kernels of this house (tensor_product.h,
-// plain_product.h) or by cuBLAS where it is installed.  on the CPU: dense() of core/models/layers.h; the readable
-// one here stays that of cuda/reference/layers.h, one thread a cell in a stated order.
+// c = a b^T + bias on the device, and the activation of it: by our own kernels (product_kernels.h) or by cuBLAS where
+// it is installed.  The CPU has dense() of core/models/layers.h; the readable GPU kernel is that of
+// cuda/reference/layers_kernels.h, one thread an element in a stated order.
 #include <memory>
 #include <string>
 
@@ -26,7 +26,7 @@ public:
 
     /// "own kernels", "cuBLAS 13.0.2"
     std::string name() const;
-    /// On memory that lies on the device; waits for nothing.  stream: a cudaStream_t, or nullptr; may be under capture.
+    /// On memory that lies on the device; does not wait.  stream: a cudaStream_t, or nullptr; may be under capture.
     /// Scalar: float, Half, Bfloat16.  Throws Error(unsupported) if a call fails.
     template <class Scalar>
     void multiply(const ProductArguments<Scalar>& args, void* stream = nullptr) const;
@@ -39,7 +39,7 @@ private:
 template <class Scalar>
 std::string product_choice(const ProductArguments<Scalar>& args);
 
-/// The same from host to host, rounded to the precision on the way: a [m,k], b [n,k], bias [n] or empty -> [m,n].
+/// The same from host to host, rounded to the precision during the copy: a [m,k], b [n,k], bias [n] or empty -> [m,n].
 /// activation: nullptr for none.  Throws Error(usage) for widths that differ, Error(unsupported) where there is no
 /// device.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b, const RowVector<float>& bias,

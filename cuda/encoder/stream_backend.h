@@ -1,5 +1,5 @@
 #pragma once
-// The device as a backend for passes that stay there (deberta_blocks_pass.h): one stream, and buffers without guards.
+// The device as a backend for passes that stay there (encoder_pass.h): one stream, and buffers without guards.
 // For .cu files only.
 #include "cuda/device_block.h"
 #include "cuda/encoder/encoder_kernels.h"

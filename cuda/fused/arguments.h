@@ -1,5 +1,5 @@
 #pragma once
-// What the fused kernels are given: plain pointers and sizes.
+// What the fused kernels are given, forward and backward: plain pointers and sizes.
 #include <cstdint>
 
 #include "cuda/fused/layout.h"
@@ -54,12 +54,12 @@ struct ForwardArguments {
 };
 
 // What the backward kernels are given.  The same kernel text serves both of their loops: around queries, where the
-// outer tokens are queries and the inner ones keys, and around keys, where it is the other way.
+// outer tokens are queries and the inner ones keys, and around keys the other way round.
 
 /// Fused disentangled attention, backward.  All memory is the caller's, on the device.
 template <class Scalar>
 struct BackwardArguments {
-    ForwardArguments<Scalar> forward;  // as forward had it; context and log_sum are what it left behind
+    ForwardArguments<Scalar> forward;  // as forward had it; context and log_sum are its results
     Rows<const Scalar> d_context;
     Rows<Scalar> d_q, d_k, d_v;
     float *d_k_r = nullptr, *d_q_r = nullptr;  // [H, table_rows, d], summed over samples; nullptr: the term is off

@@ -1,6 +1,6 @@
 #pragma once
 // What the forward kernels on tensor cores do alike, whichever instructions multiply: which row of the relative table
-// serves a place, the sum of the three scores, and the way out.
+// serves a place, the sum of the three scores, and the output.
 #include <cmath>
 
 #include "cuda/fused/arguments.h"

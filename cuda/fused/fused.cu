@@ -13,7 +13,7 @@ FusedOutput run(const FusedInput& input, const RelativeBuckets& line, ForwardPat
     const DeviceInput<Scalar> device(input, line);
     const FusedSizes& sizes = device.sizes();
     FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
-    // Packed samples that are shorter than the longest leave places that nobody writes.
+    // Packed samples that are shorter than the longest leave places that no thread writes.
     std::fill(output.log_sum.data(), output.log_sum.data() + output.log_sum.size(), 0.0f);
     DeviceBuffer<Scalar> context(static_cast<std::size_t>(output.context.size()));
     DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));

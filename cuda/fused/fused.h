@@ -19,7 +19,7 @@ enum class FusedPrecision { f32, f16, bf16 };
 /// (portable_forward.h).
 enum class ForwardPath { fastest, hopper, tensor_cores, portable };
 
-/// Host tensors; float32 here, rounded to the precision on the way.
+/// Host tensors; float32 here, rounded to the precision during the copy.
 struct FusedInput {
     Tensor<float> q, k, v;              // [B,H,Tq,d], [B,H,Tk,d], [B,H,Tk,d]; packed: [1,H,tokens,d]
     Tensor<float> k_r, q_r;             // [H,2k,d]; empty: the term is off

@@ -8,7 +8,7 @@
 //   2. For a tile of inner tokens: their position scores, the inner table; the scores, as in forward; probabilities by
 //      the logarithms of forward's sums; dS = P (dO V^T - delta); dS times inner tokens, and around keys P times dO.
 //   3. The tile's dS, summed by relative row: neighbours, so that a lane runs along a token's pairs with one number and
-//      leaves every complete sum in the outer table, in the cell whose score has been used for the last time.
+//      writes every complete sum to the outer table, in the cell whose score has been used for the last time.
 //   4. That table times the relative rows, the term's share of dQ or dK; and out with it, for dK_r or dQ_r.  The two
 //      halves of every sum are added last.
 //   A tile that reaches one row only adds its rows' sums and has no table to look into.
@@ -226,7 +226,7 @@ private:
     }
 
     constexpr void store() {
-        // Where the tokens were, nobody reads any more.
+        // Where the tokens were, no thread reads any more.
         const HalfSums<width, kBands, Block> halves{block_, shared<float>(layout_.outer_tokens)},
             of_values{block_, halves.sums + tile_outer * width};
         static_assert((around_keys ? 2 : 1) * 4 * tile_outer * width <=

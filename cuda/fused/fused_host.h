@@ -1,5 +1,6 @@
 #pragma once
-// Starts the fused kernels on memory that lies on the device already; what fused.h and the benchmarks share.
+// Around the fused kernels on the host side: their launch on memory of the device, checks and copies of host tensors,
+// and the memory of the backward pass.  What fused.h and the benchmarks share; only .cu files include this.
 #include <string>
 
 #include "cuda/device.h"
@@ -9,7 +10,7 @@
 
 namespace locus::cuda {
 
-/// Starts the kernel for a width and a number of table rows on this device, and waits for nothing.  stream: a
+/// Starts the kernel for a width and a number of table rows on this device, and does not wait.  stream: a
 /// cudaStream_t, or nullptr.  Scalar: float, Half, Bfloat16.
 /// Throws Error(unsupported) if the width is no multiple of 8 up to 256, the named kernel does not serve, or a call
 /// fails.
@@ -30,8 +31,6 @@ void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, voi
 /// How the scores' gradients are computed: around queries, and around keys.
 template <class Scalar>
 std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width);
-
-// Host tensors onto the device, for the fused kernels forward and backward; only .cu files include this.
 
 /// Of the longest sample.
 struct FusedSizes {
@@ -175,9 +174,7 @@ void download(const DeviceBuffer<Scalar>& from, Tensor<float>& to) {
     for (std::size_t n = 0; n < found.size(); ++n) to.data()[n] = to_float(found[n]);
 }
 
-// What the fused backward kernels need on the device beside their inputs, and the way back; only .cu files include
-// this.
-
+/// What the backward kernels need on the device beside their inputs, and the copies of their results to the host.
 template <class Scalar>
 class DeviceBackward {
 public:

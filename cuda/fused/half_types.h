@@ -121,8 +121,7 @@ constexpr std::uint32_t packed(float first, float second) {
     return from_float<Scalar>(first).bits | static_cast<std::uint32_t>(from_float<Scalar>(second).bits) << 16;
 }
 
-// 16 bytes of neighbouring numbers that travel together.
-
+/// Vector loads: 16 bytes of neighbouring numbers in one instruction.
 /// How many numbers that is.
 template <class Scalar>
 inline constexpr int kVectorSize = 16 / static_cast<int>(sizeof(Scalar));

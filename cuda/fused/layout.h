@@ -1,6 +1,6 @@
 #pragma once
-// Where the fused kernels find everything: which table rows a tile reaches, and the places in shared memory. constexpr,
-// so that a test on the host compares every pair of every size with the bucket line.
+// Where the fused kernels find everything: which table rows a tile reaches, and how a block divides its shared memory.
+// constexpr, so that a test on the host compares every pair of every size with the bucket line.
 #include <cstdint>
 
 namespace locus::cuda {
@@ -61,8 +61,7 @@ constexpr int row_table_stride(int rows) { return round_up(larger(rows, 7) - 7, 
 /// the four keys of a quad lie 8 banks apart and their eight queries, two to a word, between them.
 constexpr int key_table_stride(int rows) { return round_up(larger(rows, 9) - 9, 32) + 9; }
 
-// How a block of the fused forward kernel divides its shared memory, in bytes.
-
+/// How a block of the fused forward kernel divides its shared memory, in bytes.
 /// Places of a block with so many queries, keys per tile, channels, and table rows that its queries reach.
 struct ForwardLayout {
     int keys, values;  // two tiles each: one is used while the next arrives
@@ -93,8 +92,6 @@ struct ForwardLayout {
         return at;
     }
 };
-
-// How a block of the fused backward kernels divides its shared memory, in bytes.
 
 /// Around keys the rows of the relative table rise with the inner tokens, and neighbouring lanes read places whose
 /// distance is one less than the stride, where it is one more in forward: fused_index.h with its two lengths exchanged.

@@ -1,5 +1,6 @@
 #pragma once
-// Tables of position scores in shared memory: products of tokens with rows of the relative table, as halves.
+// Position scores of the kernels on tensor cores: tables of them in shared memory, products of tokens with rows of the
+// relative table kept as halves, and the sum of a pair's three scores.
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/layout.h"
 #include "cuda/fused/operand_rows.h"
@@ -22,7 +23,7 @@ constexpr void keep_vector(Block& block, Lane& r, const float (&c)[4], float sca
     });
 }
 
-/// A Block of so many threads, whose lanes have b[4] and table[4] for what is on its way.
+/// A Block of so many threads, whose lanes have b[4] and table[4] for what is in flight.
 template <class Scalar, int width, int threads, class Block>
 class PositionTables {
 public:
@@ -87,7 +88,7 @@ private:
     float scale_;
 };
 
-// Where the three scores of a pair come together: q k^T from registers, c2p and p2c from tables in shared memory, each
+// The sum of a pair's three scores: q k^T from registers, c2p and p2c from tables in shared memory, each
 // by the row of the relative table that the pair's distance has.
 
 /// Position scores of a tile in shared memory, scaled, as halves.  Rows of the tile are queries, or keys in the

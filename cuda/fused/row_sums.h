@@ -1,5 +1,6 @@
 #pragma once
-// Sums whose halves two warps have in their registers: one puts its half into shared memory, the other adds it.
+// Sums of the backward kernels in shared memory: halves of a sum that two warps have in their registers, and the
+// gradients of scores summed by relative row.
 #include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/lanes.h"
@@ -8,7 +9,8 @@
 
 namespace locus::cuda {
 
-/// [16 bands, width] numbers; warp n has a half of the band n modulo `bands`, as accumulators lie.
+/// One warp puts its half of a sum into shared memory, the other adds it.  [16 bands, width] numbers; warp n has a half
+/// of the band n modulo `bands`, as accumulators lie.
 template <int width, int bands, class Block>
 struct HalfSums {
     Block& block;
@@ -36,8 +38,7 @@ private:
     }
 };
 
-// The gradients of a block's scores, summed by relative row in the place of its position scores.
-
+/// The gradients of a block's scores, summed by relative row in the place of its position scores.
 /// A cell of the table holds a score until the last pair of its row has passed, and then the sum of their gradients:
 /// both are numbers of 16 bits.  Two warps hold the gradients of a band of 16 tokens, each of one half of the tile's
 /// inner ones; one lane of every quad runs along a token, 8 tokens a warp.

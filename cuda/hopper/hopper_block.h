@@ -1,6 +1,8 @@
 #pragma once
-// Warpgroup products as instructions of Hopper; only .cu files include this, and only for sm_90a.
-// Source: PTX ISA 9.0, "Asynchronous warpgroup level matrix multiply-accumulate operation using wgmma.mma_async".
+// A block of warpgroups on a Hopper device, as hopper_forward.h uses it, and its products as instructions; only .cu
+// files include this, and only for sm_90a. Source: PTX ISA 9.0, "Asynchronous warpgroup level matrix
+// multiply-accumulate operation using wgmma.mma_async", "cp.async.bulk.tensor", "mbarrier", "membar/fence",
+// "wgmma.fence".
 #include <cuda.h>
 #include <cstdint>
 
@@ -91,9 +93,6 @@ __device__ inline void product_of_shared(std::uint64_t a, std::uint64_t b, float
             : "l"(a), "l"(b), "n"(adds));
 }
 
-// A block of warpgroups on a Hopper device, as hopper_forward.h uses it; only .cu files include this.
-// Source: PTX ISA 9.0, "cp.async.bulk.tensor", "mbarrier", "membar/fence", "wgmma.fence".
-
 /// c[64,64] += a[64,16] b[16,64] of a warpgroup: a and c are this lane's registers, b is described.
 struct HeldFactorsOnDevice {
     const std::uint32_t* a;
@@ -148,7 +147,7 @@ public:
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes)
                      : "memory");
     }
-    /// A box of 64 channels and 64 rows, as hopper_operands.h has them; zeros for what lies outside of the map.
+    /// A box of 64 channels and 64 rows, as hopper_layout.h has them; zeros for what lies outside of the map.
     __device__ void copy_box(int to, const Map& map, int channel, int row, int head, int sample, int barrier) const {
         asm volatile(
             "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "

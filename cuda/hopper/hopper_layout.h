@@ -52,8 +52,7 @@ constexpr std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
 /// What one product sums over, 16 numbers: bytes of a row of channels, or of a panel's rows.
 inline constexpr int kStepOfChannels = 2 * 16, kStepOfRows = 16 * kPanelRow;
 
-// How a block of the Hopper forward kernel divides its shared memory, in bytes.
-
+/// How a block of the Hopper forward kernel divides its shared memory, in bytes.
 /// Places of a block with so many queries, 64 keys per tile, channels, and table rows that its queries reach.
 struct HopperLayout {
     static constexpr int kBoxRows = 64, kTileKeys = kBoxRows, kStages = 2;

@@ -1,6 +1,7 @@
 #pragma once
-// The products of the Hopper forward kernel: each a group that the tensor cores work on while the warpgroup goes on.
-// Registers are fenced before, and waited for after, by the caller.
+// Warpgroup products of the Hopper forward kernel, and its position scores: the row table of a block and the key table
+// of a tile.  Each product is a group that the tensor cores work on while the warpgroup continues. Registers are fenced
+// before, and waited for after, by the caller.
 #include "cuda/fused/forward_steps.h"
 #include "cuda/fused/lanes.h"
 #include "cuda/hopper/hopper_layout.h"
@@ -68,9 +69,6 @@ private:
 
     Block& block_;
 };
-
-// Position scores of the Hopper forward kernel, made by warpgroups: the row table of a block and the key table of a
-// tile.
 
 /// Lanes have scores[8][4], in which pieces of the tables are made, and constant[4].
 template <class Scalar, int width, int tile_queries, class Block>
@@ -171,7 +169,7 @@ private:
 
     constexpr float scale() const { return args_.scale * kLog2e; }
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
-    /// They alternate between two places: somebody may still read those of the tile before.
+    /// They alternate between two places: some thread may still read those of the tile before.
     static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
     template <class Lane>
     constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {

@@ -1,13 +1,13 @@
 #pragma once
-// The ladder: disentangled attention six times, each version one file that says what changed.  float32, one thread a
-// cell until the fourth version, and all of them the same context.
+// The ladder: disentangled attention six times, each version with what changed (versions.h).  float32, one thread an
+// element until the fourth version, and all of them the same context.
 //
-//   1 naive        naive.h        three dot products a score; scores, probabilities and context each in memory
-//   2 gather       gather.h       two tables of products, and an index gathers from them: what frameworks do
-//     + cuBLAS     cublas_gather.h  the same with products from a library, where it is installed
-//   3 slices       slices.h       the same tables; the row is a function of i - j, so one pass adds all three terms
-//   4 flash table  flash_table.h  the tables stay in memory, scores and probabilities never get there
-//   5 fused        ../fused_forward.h, ../portable_forward.h   the tables do not get there either
+//   1 naive        three dot products a score; scores, probabilities and context each in memory
+//   2 gather       two tables of products, and an index gathers from them: what frameworks do
+//     + cuBLAS     the same with products from a library, where it is installed
+//   3 slices       the same tables; the row is a function of i - j, so one pass adds all three terms
+//   4 flash table  the tables stay in memory, scores and probabilities never get there
+//   5 fused        ../fused/fused_forward.h and portable_forward.h: the tables do not get there either
 //
 // What each step buys is measured by `locus bench cuda` where there is a device (tests/bench/README.md).
 #include <array>

@@ -1,5 +1,5 @@
 #pragma once
-// A version on a backend: what lies there, and the version that runs on it.
+// A version of the ladder on a backend: its inputs there, and the launch.
 #include "cuda/fused/fused.h"
 #include "cuda/ladder/kernel_versions.h"
 #include "cuda/ladder/versions.h"
@@ -62,7 +62,7 @@ void with_version(KernelVersion version, const Backend& backend, const Problem& 
         case KernelVersion::flash_table:
             return use(FlashTable<Backend>(backend, at));
         case KernelVersion::cublas_gather:
-            throw Error(Fault::usage, "the ladder's version with bought products is given what multiplies");
+            throw Error(Fault::usage, "the ladder's version with products from cuBLAS is given what multiplies");
         case KernelVersion::fused:
             throw Error(Fault::usage, "the ladder's last version is the fused kernel itself");
     }

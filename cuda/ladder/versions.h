@@ -1,6 +1,8 @@
 #pragma once
+// The versions of the ladder before the fused kernel; each says what changed.
+//
 // KernelVersion 1: every score by three dot products of its own.  3 T^2 d products of which most are computed T times
-// over, and [B,H,T,T] twice in memory; but nothing to misread.
+// over, and [B,H,T,T] twice in memory; but the simplest to read.
 #include <utility>
 
 #include "cuda/encoder/cublas.h"
@@ -146,10 +148,10 @@ private:
     decltype(std::declval<const Backend&>().template allocate<float>(0)) scores_, probs_;
 };
 
-// KernelVersion 2 with bought products: what changed: the four products, two tables of them, q k^T and probabilities v,
-// are a library's; index, gathers, scale and softmax are those of version 2, and so is the traffic of scores through
-// memory. This is what frameworks run.  The library is found when the version is launched, or one sentence says that it
-// is not.
+// KernelVersion 2 with products from cuBLAS: what changed: the four products, two tables of them, q k^T and
+// probabilities v, are a library's; index, gathers, scale and softmax are those of version 2, and so is the traffic of
+// scores through memory. This is what frameworks run.  The library is found when the version is launched, or one
+// sentence says that it is not.
 
 /// Multiply: what takes BatchedProducts<float>, cuBLAS on the device.
 template <class Backend, class Multiply>

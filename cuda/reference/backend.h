@@ -1,15 +1,15 @@
 #pragma once
-// How a GPU counterpart is written: a cell that one thread computes, and the steps around it, over a backend that runs
-// cells.
+// How a GPU counterpart is written: an element kernel, what one thread computes, and around it a function in namespace
+// `reference` that checks sizes, copies, launches and copies back, over a backend that runs element kernels.
 //
 // A backend offers
-//     Buffer<Value> upload(const Value* host, std::size_t count)   a copy there
-//     Buffer<Value> allocate(std::size_t count)                        values not yet written: all bytes 0xFF, so NaN
-//     void parallel_for(long long count, Cell cell)                        cell(n) for 0 <= n < count, in any order
-//     void download(const Buffer<Value>& buffer, Value* host)      all of it back here
-// The device is one (cuda/reference/device_backend.h); tests have another that runs the same cells on the host, so that
-// everything but the copies and the launch is checked without a GPU.  Cells are constexpr, which both may call, and
-// know nothing but pointers and sizes.
+//     Buffer<Value> upload(const Value* host, std::size_t count)    a copy of host values
+//     Buffer<Value> allocate(std::size_t count)                     values not yet written: all bytes 0xFF, so NaN
+//     void parallel_for(long long count, Kernel kernel)             kernel(n) for 0 <= n < count, in any order
+//     void download(const Buffer<Value>& buffer, Value* host)       all of it back to the host
+// The device is one (device_backend.h); tests have another that runs the same kernels on the host, so that everything
+// but the copies and the launch is checked without a GPU.  Element kernels are constexpr, which both may call, and know
+// nothing but pointers and sizes.
 #include <limits>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ constexpr Scalar dot(const Scalar* a, const Scalar* b, int channels) {
     return sum;
 }
 
-/// A size as the cells count.  Throws Error(unsupported) beyond 2^31 - 1.
+/// A size as the kernels count.  Throws Error(unsupported) beyond 2^31 - 1.
 inline int narrow(Index size) {
     if (size > std::numeric_limits<int>::max())
         throw Error(Fault::unsupported, "CUDA: a side of " + std::to_string(size) + ", expected at most " +
@@ -56,7 +56,7 @@ auto upload(const Backend& backend, const std::vector<Value>& values) {
     return backend.upload(values.data(), values.size());
 }
 
-/// Whole numbers as the cells read them.
+/// Whole numbers as the kernels read them.
 template <class Backend, class Whole>
 auto upload_as_int(const Backend& backend, const std::vector<Whole>& values) {
     std::vector<int> narrowed;

@@ -1,5 +1,5 @@
 #pragma once
-// One thread a cell, one loop over the channels: as readable as the CPU, and summed in the same order.  The fast
+// One thread an element, one loop over the channels: as readable as the CPU, and summed in the same order.  The fast
 // kernels are measured against these.
 #include "core/attention/disentangled.h"
 #include "cuda/reference/backend.h"

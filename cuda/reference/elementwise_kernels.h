@@ -1,5 +1,5 @@
 #pragma once
-// Sums, scales, hidden rows, mixed heads: one thread a cell.
+// Sums, scales, hidden rows, mixed heads: one thread an element.
 #include <cstdint>
 #include <vector>
 
@@ -66,7 +66,7 @@ struct MixHeadsKernel {
 
 namespace reference {
 
-/// Runs cells that change x where it lies.
+/// Runs kernels that change x in place.
 template <class Backend, class Scalar, class MakeKernel>
 void change(const Backend& backend, Matrix<Scalar>& x, MakeKernel make_kernel) {
     auto there = upload(backend, x);

@@ -1,8 +1,9 @@
 #pragma once
-// Dense, layer norm, activations, convolution.  The dense kernel is a loop over the channels like all the others and
-// not a call of cuBLAS: it adds up in a stated order with each step rounded once (cuBLAS promises no order, and its
-// float32 may use TF32 unless told not to), and the program stays one file that needs nothing but a driver, while the
-// static cuBLAS is larger than all the rest together.  Speed is the business of the fused kernels and of products.h.
+// Dense, layer norm, activations, convolution, and the language head: logits over the words and their loss.  The dense
+// kernel is a loop over the channels like all the others and not a call of cuBLAS: it adds up in a stated order with
+// each step rounded once (cuBLAS promises no order, and its float32 may use TF32 unless told not to), and the program
+// stays one file that needs nothing but a driver, while the static cuBLAS is larger than all the rest together.  Fast
+// products are those of cuda/encoder.
 #include <algorithm>
 #include <cmath>
 

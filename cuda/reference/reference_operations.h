@@ -102,7 +102,7 @@ public:
     }
 
 private:
-    /// The values without gaps between the rows.
+    /// A copy without gaps between the rows.
     static Result whole(In view) { return view; }
     template <class Change>
     static void change(InOut view, Change apply) {

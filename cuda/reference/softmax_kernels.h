@@ -1,5 +1,5 @@
 #pragma once
-// Masked softmax, one thread a row, and the values it weighs, one thread a cell.
+// Masked softmax, one thread a row, and the values it weighs, one thread an element.
 #include <cmath>
 
 #include "cuda/reference/backend.h"

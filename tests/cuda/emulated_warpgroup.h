@@ -259,7 +259,7 @@ private:
         const std::size_t place = exchanged(linear);
         for (std::size_t n = place; n < place + 2; ++n) {
             auto& byte = watched_[n];
-            if (byte.on_its_way) refuse("multiplied on its way", n);
+            if (byte.on_its_way) refuse("multiplied in flight", n);
             if (byte.written < 0) refuse("multiplied before it was written", n);
             if (byte.written == epoch_) refuse("multiplied without a barrier after the store", n);
             if (beside_[n].used == fences_) refuse("multiplied after ordinary use without a fence", n);

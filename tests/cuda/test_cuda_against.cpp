@@ -10,7 +10,6 @@
 #include "cuda/fused/half_types.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/against_problem.h"
-#include "tests/bench/cuda/against_ratios.h"
 
 namespace locus::test::test_cuda_against {
 

@@ -1,4 +1,4 @@
-// The index arithmetic of the twins, exhaustively for small sizes, against the plain meaning of each place.
+// The index arithmetic of the kernels, exhaustively for small sizes, against the plain meaning of each index.
 #include <catch2/catch.hpp>
 
 #include "core/positions/offset_bias.h"
@@ -80,6 +80,23 @@ TEST_CASE("cuda emulation: the taps of a convolution lie around their row, their
     for (int out = 0; out < 6; ++out)
         for (int in = 0; in < 5; ++in)
             for (int tap = 0; tap < 3; ++tap) REQUIRE(tap_index(out, in, tap, 5, 3) == next++);
+}
+
+TEST_CASE("cuda emulation: the kernels' places are the bucket line's, for every pair", "[emulation]") {
+    for (int queries = 1; queries <= 64; ++queries)
+        for (const int keys : {1, 2, 17, queries, 64}) {
+            const RelativeBuckets line = RelativeBuckets::clamped(queries, keys, 5),
+                                  line_ji = RelativeBuckets::clamped(keys, queries, 5);
+            for (long long n = 0; n < static_cast<long long>(queries) * keys; ++n) {
+                const cuda::CellIndex cell = cuda::cell_of(n, keys);
+                REQUIRE(cell.i * keys + cell.j == n);
+                REQUIRE((cell.i < queries && cell.j < keys));
+                REQUIRE(line.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.i, cell.j, keys))] ==
+                        line.row(cell.i, cell.j));
+                REQUIRE(line_ji.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.j, cell.i, queries))] ==
+                        line_ji.row(cell.j, cell.i));
+            }
+        }
 }
 
 }  // namespace locus::test::test_cuda_indexing

@@ -1,19 +1,18 @@
-// Whole models through the GPU kernels give the stages that the CPU gives, under the same names, with the same numbers
-// as far as rounding allows.  The CPU in float64 is the reference; the kernels run on the host and, where there is one,
-// on the device.
+// Whole models through the GPU kernels give the CPU's stages, under the same names, with the same numbers as far as
+// rounding allows.  The CPU in float64 is the reference.
 #include "core/compare.h"
-#include "cuda/reference/operations.h"
 #include "cuda/reference/reference_operations.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/near.h"
+#include "tests/cuda/reference_checks.h"
 
 namespace locus::test::test_cuda_models {
 
 namespace {
 
 template <class Scalar>
-void check_models(const Operations<Scalar>& operations) {
+void check_stages(const Operations<Scalar>& operations) {
     for (const ModelCase& one : model_cases())
         for (const Dialect dialect : kDialects) {
             INFO(one.name << ", " << to_string(dialect));
@@ -47,15 +46,20 @@ void check_ends(const Operations<Scalar>& operations) {
 
 TEMPLATE_TEST_CASE("cuda emulation: whole models through the element kernels give the CPU's stages", "[emulation]",
                    float, double) {
-    const cuda::ReferenceOperations<TestType, HostBackend> operations;
-    check_models<TestType>(operations);
-    check_ends<TestType>(operations);
-}
-
-TEMPLATE_TEST_CASE("cuda: whole models on the device give the CPU's stages", "[cuda]", float, double) {
-    if (!has_device()) return;
-    check_models<TestType>(cuda::device_operations<TestType>());
-    check_ends<TestType>(cuda::device_operations<TestType>());
+    check_models<TestType>(cuda::ReferenceOperations<TestType, HostBackend>());
 }
 
 }  // namespace locus::test::test_cuda_models
+
+namespace locus::test {
+
+template <class Scalar>
+void check_models(const Operations<Scalar>& operations) {
+    test_cuda_models::check_stages(operations);
+    test_cuda_models::check_ends(operations);
+}
+
+template void check_models<float>(const Operations<float>&);
+template void check_models<double>(const Operations<double>&);
+
+}  // namespace locus::test

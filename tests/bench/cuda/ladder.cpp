@@ -1,12 +1,11 @@
-#include "tests/bench/cuda/ladder.h"
+#include "tests/bench/cuda/measures.h"
 
 #include <cmath>
 #include <iostream>
 #include <random>
 
 #include "cuda/ladder/kernel_versions.h"
-#include "tests/bench/cuda/columns.h"
-#include "tests/bench/cuda/fused_timing.h"
+#include "tests/bench/cuda/timing.h"
 
 namespace locus::bench {
 
