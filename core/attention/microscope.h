@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/attention/softmax.h"
 #include "core/positions/relative_buckets.h"
 #include "core/tensor.h"
 
@@ -48,7 +49,8 @@ struct CellExplanation {
     int terms = 0;           // n
     Scalar divisor = 1;      // sqrt(n d)
     Scalar score = 0;        // sum / divisor
-    bool visible = true;     // false: the mask hides the pair and the probability is 0
+    bool visible = true;     // false: the mask hides the pair
+    bool sees_nothing = false;  // the query has no visible key at all: the probability is what MaskedRow says
     Scalar row_maximum = 0;  // over visible keys
     Index row_maximum_key = -1;
     Scalar shifted = 0;      // score - row_maximum
@@ -63,6 +65,7 @@ struct HeadTensors {
     Matrix<Scalar> q, k;      // [Tq,d], [Tk,d]
     Matrix<Scalar> k_r, q_r;  // [2k,d]
     Mask mask;                // [Tq,Tk] or empty
+    MaskedRow masked_row = MaskedRow::zero;  // what a query without a visible key gets
 };
 
 /// Replays cell (i, j); every number has exactly the bits that the matrix functions give (asserted by tests).

@@ -29,7 +29,4 @@ CLI::Validator not_empty();
 /// One line on stderr: "locus trace: <sentence>".
 void say(const CLI::App& app, const std::string& sentence);
 
-/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
-std::string readable_text(const CLI::App& app, const std::string& text);
-
 }  // namespace locus::cli

@@ -10,6 +10,7 @@
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
 #include "core/io/printable.h"
+#include "core/text/corpus/small_corpus.h"
 #include "core/text/statistics/word_movers.h"
 #include "core/text/text_table.h"
 
@@ -34,9 +35,10 @@ WordVectors read_needed(const std::string& file, const Corpus& corpus) {
     return read_word_vectors(stream, name, wanted);
 }
 
-/// Every document where its words lie; says which words lie nowhere.
-std::vector<PlacedWords> place_all(const CLI::App& app, const Corpus& corpus, const WordVectors& vectors,
-                                   const std::string& file) {
+/// Every document with the vectors of its words; one warning names those that have none.  `file` is empty where the
+/// vectors were learned here.
+std::vector<PlacedWords> place_all(const CLI::App& app, const Corpus& corpus, const std::string& file) {
+    const WordVectors vectors = file.empty() ? learn_word_vectors(corpus.documents) : read_needed(file, corpus);
     std::vector<PlacedWords> placed;
     for (std::size_t n = 0; n < corpus.size(); ++n) {
         placed.push_back(place_words(corpus.documents[n], vectors));
@@ -75,8 +77,7 @@ std::vector<Move> moves_of(const WordMovers& movers, const PlacedWords& a, const
 int print_movers(const CLI::App& app, const MoverOptions& options) {
     const Corpus corpus = read_corpus(app, options.corpus);
     LOCUS_CHECK(corpus.size() >= 2, "one document, expected two or more to compare");
-    const std::vector<PlacedWords> placed =
-        place_all(app, corpus, read_needed(options.vectors, corpus), options.vectors);
+    const std::vector<PlacedWords> placed = place_all(app, corpus, options.vectors);
     Rows rows = {{"document", "document", "distance", "relaxed", "from left", "from right", "centroids"}};
     Rows move_rows = {{"from", "to", "share", "distance", "cost"}};
     Json pairs = Json::array();
@@ -120,13 +121,14 @@ TextCommand add_word_movers(const CLI::App& app, CLI::App& command) {
     const auto options = add_common<MoverOptions>(command);
     command
         .add_option("--vectors", options->vectors,
-                    "word vectors, word2vec's or GloVe's text format; only the needed words are kept")
-        ->check(not_empty())
-        ->required();
+                    "word vectors, word2vec's or GloVe's text format; only the needed words are kept; without it they "
+                    "are learned from the documents and some built-in sentences")
+        ->check(not_empty());
     command.footer(
-        "relaxed: every word goes to its nearest one, whoever else goes there; the larger of both ways, never above "
-        "the\n"
-        "distance.  Two documents also show what travels where.  Usually taken with --stop-words english.");
+        "relaxed: every word goes to its nearest one, however many others go there; the larger of both directions, "
+        "never\n"
+        "above the distance.  Two documents also show what travels where.  Usually taken with --stop-words english.\n"
+        "Learned vectors (no --vectors) have seen few sentences: enough to compare short texts, not more.");
     return [&app, options] { return print_movers(app, *options); };
 }
 

@@ -6,7 +6,7 @@
 #include "core/io/stage_bytes.h"
 #include "core/io/unreadable.h"
 
-namespace locus::conformance {
+namespace locus {
 
 namespace {
 
@@ -94,4 +94,30 @@ Stage read_npy(const fs::path& path, std::string& stored) {
                           {reinterpret_cast<const char*>(file.data()) + header.data, file.size() - header.data});
 }
 
-}  // namespace locus::conformance
+std::string npy_of(const Stage& stage) {
+    const std::string dtype = stage.dtype();
+    std::string shape;
+    for (const Index extent : stage.shape()) shape += std::to_string(extent) + ", ";
+    if (stage.shape().size() > 1) shape.erase(shape.size() - 2);  // (3, 4) but (3,)
+    if (stage.shape().size() == 1) shape.pop_back();
+    std::string header = std::string("{'descr': '") +
+                         (dtype == "F32"   ? "<f4"
+                          : dtype == "F64" ? "<f8"
+                                           : "<i8") +
+                         "', 'fortran_order': False, 'shape': (" + shape + "), }";
+    constexpr std::size_t kBefore = 10, kStep = 64;  // values begin on a multiple of 64 bytes
+    header.append(kStep - 1 - (kBefore + header.size()) % kStep, ' ');
+    header += '\n';
+    std::string bytes = "\x93NUMPY";
+    bytes += {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+    bytes += header;
+    std::visit(
+        [&](const auto& tensor) {
+            bytes.append(reinterpret_cast<const char*>(tensor.data()),
+                         static_cast<std::size_t>(tensor.size()) * sizeof tensor[0]);
+        },
+        stage.values);
+    return bytes;
+}
+
+}  // namespace locus

@@ -1,11 +1,12 @@
 #pragma once
-// One NumPy array on disk as a stage.
+// One NumPy array on disk as a stage: read, and written.
+// Source: numpy.lib.format, versions 1 to 3.
 #include <filesystem>
 #include <string>
 
 #include "core/trace.h"
 
-namespace locus::conformance {
+namespace locus {
 
 /// Reads file.npy (versions 1 to 3): <f8, <f4, <f2, and whole numbers of any width.  The stage has no name yet;
 /// `stored` receives its dtype as safetensors spells it.
@@ -13,4 +14,7 @@ namespace locus::conformance {
 /// Fortran order and other types; each sentence names the file.
 Stage read_npy(const std::filesystem::path& file, std::string& stored);
 
-}  // namespace locus::conformance
+/// The bytes of a .npy file (version 1.0) that holds a stage of any shape: <f4, <f8 or <i8, row by row.
+std::string npy_of(const Stage& stage);
+
+}  // namespace locus

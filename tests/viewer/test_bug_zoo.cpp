@@ -12,7 +12,7 @@
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 #include "viewer/state/state.h"
 #include "viewer/state/state_fields.h"
 

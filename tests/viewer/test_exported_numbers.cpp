@@ -109,7 +109,7 @@ TEST_CASE("export: every number of a file is the trace's", "[view][export][cli]"
                           static_cast<std::size_t>(stage.size()) * sizeof(float)) == 0);
     }
     std::string stored;
-    CHECK(is_head_of(conformance::read_npy(folder / "c2p.npy", stored), answer->trace.at("layer.2.c2p"), head));
+    CHECK(is_head_of(read_npy(folder / "c2p.npy", stored), answer->trace.at("layer.2.c2p"), head));
 
     std::istringstream csv(read_file(folder / "probs.csv"));
     std::string line, header;

@@ -11,7 +11,7 @@
 
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
-#include "viewer/data/text_corpus.h"
+#include "core/text/corpus/small_corpus.h"
 #include "viewer/data/text_study.h"
 #include "viewer/state/text_page_state.h"
 

@@ -8,7 +8,7 @@
 #include "cuda/reference/operations.h"
 #include "viewer/data/session.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 
 namespace locus {
 

@@ -4,7 +4,7 @@
 
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 #include "viewer/ui/formula_bar.h"
 #include "viewer/ui/lesson_links.h"
 #include "viewer/ui/utf8.h"

@@ -1,4 +1,4 @@
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,8 +22,16 @@ namespace locus {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr int kSlice = 20;  // milliseconds between two questions whether to stop
+
+/// How a program is run, and when it is killed.
+struct Terms {
+    CancelToken stop;
+    double seconds = std::numeric_limits<double>::infinity();
+    std::size_t most_bytes = std::size_t{256} << 20;
+    bool keeps_errors = true;   // standard error is kept; else it goes where ours goes
+    bool until_closed = false;  // what the program started and left behind may still write
+};
 
 using Clock = std::chrono::steady_clock;
 
@@ -92,9 +100,36 @@ private:
     pid_t id_;
 };
 
+/// While it lives, SIGINT, SIGTERM and SIGHUP wait, so that no child is left running when one of them ends us.
+class HeldSignals {
+public:
+    HeldSignals() {
+        ::sigemptyset(&ends_);
+        for (const int signal : kSignals) ::sigaddset(&ends_, signal);
+        ::pthread_sigmask(SIG_BLOCK, &ends_, &before_);
+    }
+    ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    HeldSignals(const HeldSignals&) = delete;
+    HeldSignals& operator=(const HeldSignals&) = delete;
+
+    /// One of them has come that would end this process.
+    bool one_waits() const {
+        sigset_t waiting;
+        if (::sigpending(&waiting) != 0) return false;
+        return std::any_of(kSignals.begin(), kSignals.end(), [&](int signal) {
+            return ::sigismember(&waiting, signal) == 1 && ::sigismember(&before_, signal) == 0;
+        });
+    }
+
+private:
+    static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+    sigset_t ends_, before_;
+};
+
 /// Starts the program in a group of its own with every signal as it is at first; 0 and `id`, or what errno would be.
+/// `err` is nullptr where standard error goes where ours goes.
 int spawn(const std::filesystem::path& file, const std::vector<std::string>& arguments, const Pipe& out,
-          const Pipe& err, pid_t& id) {
+          const Pipe* err, pid_t& id) {
     std::vector<std::string> words{file.string()};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
@@ -106,7 +141,7 @@ int spawn(const std::filesystem::path& file, const std::vector<std::string>& arg
     ::posix_spawnattr_init(&attributes);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, out.writer(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files, err.writer(), STDERR_FILENO);
+    if (err) ::posix_spawn_file_actions_adddup2(&files, err->writer(), STDERR_FILENO);
     sigset_t none, all;
     ::sigemptyset(&none);
     ::sigfillset(&all);
@@ -114,10 +149,10 @@ int spawn(const std::filesystem::path& file, const std::vector<std::string>& arg
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    const int trouble = ::posix_spawn(&id, file.c_str(), &files, &attributes, argv.data(), environ);
+    const int failure = ::posix_spawn(&id, file.c_str(), &files, &attributes, argv.data(), environ);
     ::posix_spawnattr_destroy(&attributes);
     ::posix_spawn_file_actions_destroy(&files);
-    return trouble;
+    return failure;
 }
 
 /// Reads whatever waits in the two pipes, at most `milliseconds` long.
@@ -136,9 +171,54 @@ std::string last_line(const std::string& text) {
     return text.substr(start, end - start + 1);
 }
 
+ProgramOutput run(const std::filesystem::path& file, const std::vector<std::string>& arguments, const Terms& terms) {
+    Pipe out, err;
+    pid_t id = -1;
+    const int failure =
+        out.good() && err.good() ? spawn(file, arguments, out, terms.keeps_errors ? &err : nullptr, id) : errno;
+    if (failure != 0 || id <= 0)
+        throw Error(Fault::unreadable,
+                    printable(file.string()) + ": cannot be started (" + std::strerror(failure) + ")");
+    Child child(id);
+    out.close_writer();
+    err.close_writer();
+    if (!terms.keeps_errors) err.close_reader();
+    const Clock::time_point start = Clock::now();
+    ProgramOutput output;
+    while (!child.has_ended() || (terms.until_closed && out.reader() >= 0)) {
+        if (terms.stop && terms.stop()) {
+            output.end = ProgramOutput::End::cancelled;
+        } else if (std::chrono::duration<double>(Clock::now() - start).count() >= terms.seconds) {
+            output.end = ProgramOutput::End::too_late;
+        } else if (output.out.size() + output.err.size() > terms.most_bytes) {
+            output.end = ProgramOutput::End::too_long;
+        } else {
+            const bool closed = out.reader() < 0 && err.reader() < 0;
+            read_both(out, err, output, closed ? 1 : kSlice);
+            continue;
+        }
+        return output;
+    }
+    // What it wrote before it ended stands in the pipes; what its own children would still write does not count.
+    for (std::size_t before = 1, now = 0; before != now;) {
+        before = output.out.size() + output.err.size();
+        read_both(out, err, output, 0);
+        now = output.out.size() + output.err.size();
+    }
+    output.status = child.wait();
+    return output;
+}
+
+/// One word for the shell, whatever stands in it.
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return result + "'";
+}
+
 }  // namespace
 
-std::string ProgramOutput::trouble(const std::string& name) const {
+std::string ProgramOutput::error(const std::string& name) const {
     if (succeeded()) return "";
     if (end == End::cancelled) return name + " was stopped";
     if (end == End::too_late) return name + " took too long and was stopped";
@@ -163,41 +243,23 @@ std::filesystem::path sibling_program(const std::string& name) {
     return file;
 }
 
-ProgramOutput run_program(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                          const CancelToken& stop, double seconds) {
-    Pipe out, err;
-    pid_t id = -1;
-    const int trouble = out.good() && err.good() ? spawn(file, arguments, out, err, id) : errno;
-    if (trouble != 0 || id <= 0)
-        throw Error(Fault::unreadable,
-                    printable(file.string()) + ": cannot be started (" + std::strerror(trouble) + ")");
-    Child child(id);
-    out.close_writer();
-    err.close_writer();
-    const Clock::time_point start = Clock::now();
-    ProgramOutput output;
-    while (!child.has_ended()) {
-        if (stop && stop()) {
-            output.end = ProgramOutput::End::cancelled;
-        } else if (std::chrono::duration<double>(Clock::now() - start).count() >= seconds) {
-            output.end = ProgramOutput::End::too_late;
-        } else if (output.out.size() + output.err.size() > kMostBytes) {
-            output.end = ProgramOutput::End::too_long;
-        } else {
-            const bool closed = out.reader() < 0 && err.reader() < 0;
-            read_both(out, err, output, closed ? 1 : kSlice);
-            continue;
-        }
-        return output;
-    }
-    // What it wrote before it ended stands in the pipes; what its own children would still write does not count.
-    for (std::size_t before = 1, now = 0; before != now;) {
-        before = output.out.size() + output.err.size();
-        read_both(out, err, output, 0);
-        now = output.out.size() + output.err.size();
-    }
-    output.status = child.wait();
-    return output;
+ProgramOutput run_subprocess(const std::filesystem::path& file, const std::vector<std::string>& arguments,
+                             const CancelToken& stop, double seconds) {
+    Terms terms;
+    terms.stop = stop;
+    terms.seconds = seconds;
+    return run(file, arguments, terms);
+}
+
+ProgramOutput run_shell_command(const std::string& command, const std::string& argument, double seconds) {
+    const HeldSignals held;
+    Terms terms;
+    terms.stop = [&held] { return held.one_waits(); };
+    terms.seconds = seconds;
+    terms.most_bytes = std::size_t{1} << 30;
+    terms.keeps_errors = false;
+    terms.until_closed = true;
+    return run("/bin/sh", {"-c", command + " " + quoted(argument)}, terms);
 }
 
 }  // namespace locus

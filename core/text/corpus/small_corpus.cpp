@@ -1,7 +1,10 @@
-#include "viewer/data/text_corpus.h"
+#include "core/text/corpus/small_corpus.h"
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
+
+#include "core/text/statistics/skip_gram.h"
 
 namespace locus {
 
@@ -53,6 +56,19 @@ std::vector<Document> small_corpus() {
         }
     }
     return corpus;
+}
+
+WordVectors learn_word_vectors(const std::vector<Document>& documents) {
+    constexpr double kTrainingSteps = 300e3;  // pairs of neighbours, over all epochs
+    std::vector<Document> corpus = small_corpus();
+    corpus.insert(corpus.end(), documents.begin(), documents.end());
+    double pairs = 0;  // of one epoch: two neighbours on each side
+    for (const Document& document : corpus) pairs += 4.0 * static_cast<double>(document.size());
+    SkipGramOptions options;
+    options.epochs = std::clamp<Index>(static_cast<Index>(kTrainingSteps / pairs), 2, 80);
+    WordVectors vectors = train_skip_gram(corpus, options).vectors;
+    for (Index row = 0; row < vectors.vectors.rows(); ++row) vectors.vectors.row(row).stableNormalize();
+    return vectors;
 }
 
 }  // namespace locus

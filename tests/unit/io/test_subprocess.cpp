@@ -1,4 +1,4 @@
-// The viewer runs other programs of this build: it waits for what they say, and never longer than it must.
+// Other programs, run for what they print: waited for, and never longer than is needed.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 
 #include "core/check.h"
 #include "tests/temporary_folder.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 
-namespace locus::test::test_program {
+namespace locus::test::test_subprocess {
 
 namespace {
 
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using End = ProgramOutput::End;
 
 ProgramOutput shell(const std::string& line, const CancelToken& stop = {}, double seconds = 20) {
-    return run_program("/bin/sh", {"-c", line}, stop, seconds);
+    return run_subprocess("/bin/sh", {"-c", line}, stop, seconds);
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -68,7 +68,7 @@ TEST_CASE("a program's two outputs and its status are kept apart", "[program]") 
 
 TEST_CASE("words reach a program as they are, no shell reads them", "[program]") {
     const std::string odd = "a b; rm -rf \"$HOME\" `date` $(date) '\n\xE2\x88\x92*";
-    CHECK(run_program("/usr/bin/printf", {"%s|%s", odd, ""}).out == odd + "|");
+    CHECK(run_subprocess("/usr/bin/printf", {"%s|%s", odd, ""}).out == odd + "|");
 }
 
 TEST_CASE("a program has no input, whatever this one could read", "[program]") {
@@ -78,7 +78,7 @@ TEST_CASE("a program has no input, whatever this one could read", "[program]") {
     ::close(ends[1]);
     const int own = ::dup(STDIN_FILENO);
     ::dup2(ends[0], STDIN_FILENO);
-    const ProgramOutput output = run_program("/bin/cat", {}, {}, 20);
+    const ProgramOutput output = run_subprocess("/bin/cat", {}, {}, 20);
     if (own >= 0) ::dup2(own, STDIN_FILENO);
     if (own >= 0) ::close(own);
     ::close(ends[0]);
@@ -123,7 +123,7 @@ TEST_CASE("a program that writes without end is stopped", "[program]") {
     CHECK(output.end == End::too_long);
     CHECK(output.out.size() > std::size_t{256} << 20);
     CHECK(output.out.size() < std::size_t{257} << 20);
-    CHECK(output.trouble("locus-kit") == "locus-kit wrote more than 256 MiB and was stopped");
+    CHECK(output.error("locus-kit") == "locus-kit wrote more than 256 MiB and was stopped");
 }
 
 TEST_CASE("signals that this program ignores or holds back end another one all the same", "[program]") {
@@ -177,20 +177,32 @@ TEST_CASE("a program can be stopped from another thread", "[program]") {
     CHECK(stop);  // not before it was asked to
     later.join();
     CHECK(output.end == End::cancelled);
-    CHECK(output.trouble("locus-kit") == "locus-kit was stopped");
+    CHECK(output.error("locus-kit") == "locus-kit was stopped");
     CHECK(shell("sleep 0.1; echo done", [] { return false; }).out == "done\n");
 }
 
 TEST_CASE("how a program failed is one sentence", "[program]") {
-    CHECK(shell("true").trouble("locus-kit").empty());
-    CHECK(shell("exit 4").trouble("locus-kit") == "locus-kit ended with status 4 and said nothing");
-    CHECK(shell("echo ' ' >&2; exit 4").trouble("locus-kit") == "locus-kit ended with status 4 and said nothing");
-    CHECK(shell("kill -SEGV $$").trouble("locus-kit") == "locus-kit was ended by signal 11 (Segmentation fault)");
+    CHECK(shell("true").error("locus-kit").empty());
+    CHECK(shell("exit 4").error("locus-kit") == "locus-kit ended with status 4 and said nothing");
+    CHECK(shell("echo ' ' >&2; exit 4").error("locus-kit") == "locus-kit ended with status 4 and said nothing");
+    CHECK(shell("kill -SEGV $$").error("locus-kit") == "locus-kit was ended by signal 11 (Segmentation fault)");
     CHECK(shell("kill -SEGV $$").status == 128 + 11);
-    CHECK(shell("echo a >&2; echo 'locus kit: no such mistake' >&2; exit 2").trouble("locus-kit") ==
+    CHECK(shell("echo a >&2; echo 'locus kit: no such mistake' >&2; exit 2").error("locus-kit") ==
           "locus kit: no such mistake");
-    CHECK(shell("echo broken >&2; exit 2").trouble("locus-kit") == "locus-kit: broken");
-    CHECK(shell("sleep 9", {}, 0.05).trouble("locus-kit") == "locus-kit took too long and was stopped");
+    CHECK(shell("echo broken >&2; exit 2").error("locus-kit") == "locus-kit: broken");
+    CHECK(shell("sleep 9", {}, 0.05).error("locus-kit") == "locus-kit took too long and was stopped");
+}
+
+TEST_CASE("a command line is read by the shell, its argument is one word", "[program]") {
+    const ProgramOutput said = run_shell_command("printf 'a b'; printf %s", "it's", 10);
+    CHECK(said.succeeded());
+    CHECK(said.out == "a bit's");
+    CHECK(run_shell_command("exit 7; :", "x", 10).status == 7);
+    CHECK(run_shell_command("/nowhere/at/all", "x", 10).status == 127);
+    CHECK(run_shell_command("cat; echo", "end", 10).out == "end\n");  // there is no input
+    CHECK(run_shell_command("exec >&-; sleep 300; :", "x", 0.3).end == End::too_late);
+    // What it started and left behind writes on: that is waited for.
+    CHECK(run_shell_command("(sleep 0.3; echo late) & echo", "early", 10).out == "early\nlate\n");
 }
 
 TEST_CASE("programs stand beside the running one; a missing one is named with its folder", "[program]") {
@@ -200,7 +212,7 @@ TEST_CASE("programs stand beside the running one; a missing one is named with it
                       "this needs the program locus-nothing, expected it beside this "
                       "one in " +
                           here.string() + ", where it is not");
-    CHECK_THROWS_WITH(run_program("/no/such/program", {}),
+    CHECK_THROWS_WITH(run_subprocess("/no/such/program", {}),
                       "/no/such/program: cannot be started (No such file or directory)");
 }
 
@@ -213,4 +225,4 @@ TEST_CASE("two programs at once do not wait for each other's outputs", "[program
     slow.join();
 }
 
-}  // namespace locus::test::test_program
+}  // namespace locus::test::test_subprocess

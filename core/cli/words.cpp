@@ -1,13 +1,12 @@
-#include "core/cli/best_words.h"
+#include "core/cli/words.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "core/cli/program.h"
 #include "core/text/text_table.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus::cli {
 
@@ -21,18 +20,12 @@ std::string bar(double probability) {
 
 }  // namespace
 
-std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer& tokenizer, Index top) {
-    std::vector<Index> order(static_cast<std::size_t>(logits.size()));
-    std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min<Index>(top, logits.size()));
-    std::partial_sort(order.begin(), end, order.end(), [&](Index a, Index b) { return logits[a] > logits[b]; });
-    const double maximum = logits.maxCoeff();
-    const double sum = (logits.cast<double>().array() - maximum).exp().sum();
-    std::vector<Guess> guesses;
-    for (auto id = order.begin(); id != end; ++id)
-        guesses.push_back(
-            {display_piece(tokenizer.piece(*id)), *id, logits[*id], std::exp(logits[*id] - maximum) / sum});
-    return guesses;
+std::string readable_text(const CLI::App& app, const std::string& text) {
+    RepairedText repaired = repair_utf8(text);
+    if (repaired.replaced > 0)
+        say(app, "warning: the text is not UTF-8: " + std::to_string(repaired.replaced) +
+                     (repaired.replaced == 1 ? " place" : " places") + " replaced by U+FFFD");
+    return repaired.text;
 }
 
 std::string as_table(const std::vector<Guess>& guesses) {
