@@ -7,15 +7,15 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/plots/matrix_view.h"
 
 namespace locus::test::test_cell_text {
 
 namespace {
 
-const Session& tiny_model() {
-    static const Session session("tiny-v3");
+const DebertaSession& tiny_model() {
+    static const DebertaSession session("tiny-v3");
     return session;
 }
 

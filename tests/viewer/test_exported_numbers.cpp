@@ -8,7 +8,7 @@
 #include "core/io/safetensors.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/text_study.h"
 #include "viewer/state/state.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 /// The stages that the pages show, computed here.
 std::shared_ptr<const Answer> tiny_answer() {
-    static const Session session("tiny-v3");
+    static const DebertaSession session("tiny-v3");
     Request request;
     request.text = State().text;
     request.layer = State().layer;

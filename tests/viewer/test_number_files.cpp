@@ -9,7 +9,7 @@
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/export/number_files.h"
 
 namespace locus::test::test_number_files {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/worker.h"
 #include "viewer/state/state.h"
 
@@ -14,7 +14,7 @@ namespace locus {
 /// What came of a wish: a session, or why there is none.
 struct OpenedSession {
     std::string model;  // as it was wished
-    std::shared_ptr<const Session> session;
+    std::shared_ptr<const DebertaSession> session;
     std::string error;  // one sentence; empty where there is a session
 };
 
@@ -47,6 +47,6 @@ private:
 
 /// Layer, head and token ids that the model has; what it has not is brought to the nearest it has, or dropped.  Returns
 /// what was dropped in one sentence, or nothing.
-std::string fit_to_session(const Session& session, State& state);
+std::string fit_to_session(const DebertaSession& session, State& state);
 
 }  // namespace locus

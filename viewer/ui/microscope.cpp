@@ -36,11 +36,6 @@ int strongest_term(const CellExplanation<float>& cell) {
 
 }  // namespace
 
-Matrix<float> head_of(const Tensor<float>* stage, Index head) {
-    if (!stage) return {};
-    return stage->matrix(head);
-}
-
 KeptTerms kept_terms(const Scene& scene) {
     return scene.session.config().talking_head ? KeptTerms{} : scene.state.attention.kept;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A Transformer-XL reads a text in segments: one of them, with as much memory of the ones before as is wished.
+// A Transformer-XL reads a text in segments: one of them, with as much memory of the ones before as is asked for.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "core/attention/microscope_relative.h"
 #include "core/models/transformer_xl.h"
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 
 namespace locus {
 
@@ -18,12 +18,12 @@ struct WordGuess {
 };
 
 /// A Transformer-XL and one text.
-class MemoryExhibit {
+class MemoryText {
 public:
     static constexpr Family kFamily = Family::transformer_xl;
 
-    /// Reads the tokens; nothing is run yet.  Throws as ExhibitModel::input_of, and Error(usage) for an empty text.
-    MemoryExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice);
+    /// Reads the tokens; nothing is run yet.  Throws as ModelSession::input_of, and Error(usage) for an empty text.
+    MemoryText(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice);
 
     const std::string& name() const { return opened_->name(); }
     ModelSizes sizes() const { return model().sizes(); }
@@ -31,7 +31,7 @@ public:
     /// Of the whole text.
     const std::vector<std::string>& words() const { return words_; }
     const std::vector<std::int64_t>& tokens() const { return tokens_; }
-    std::string word_of(std::int64_t id) const;
+    std::string word_of(std::int64_t id) const { return opened_->word_of(id); }
 
     /// A length that makes two segments of a short text: half of it, at most 24.
     Index usual_segment() const;
@@ -42,7 +42,7 @@ private:
     std::shared_ptr<const Before> before(Index length, Index segment) const;
     ModelInput input_of(Index begin, Index count) const;
 
-    std::shared_ptr<const ExhibitModel> opened_;
+    std::shared_ptr<const ModelSession> opened_;
     std::vector<std::int64_t> tokens_;
     std::vector<std::string> words_;
     mutable std::mutex guard_;
@@ -51,7 +51,7 @@ private:
 
 /// What is to be computed.
 struct MemoryRequest {
-    std::shared_ptr<const MemoryExhibit> exhibit;
+    std::shared_ptr<const MemoryText> sentence;
     Index segment_tokens = 0;  // 0: usual_segment()
     Index segment = 1;         // which one is read; the last where there are fewer
     Index memory = 24;         // as much as there is where there is less

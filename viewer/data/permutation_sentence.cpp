@@ -1,4 +1,4 @@
-#include "viewer/data/permutation_exhibit.h"
+#include "viewer/data/permutation_sentence.h"
 
 #include <algorithm>
 #include <cctype>
@@ -31,11 +31,11 @@ CardRow reversed_cards(CardRow cards) {
 }
 
 ModelInput input_of(const PermutationRequest& request, const CardRow& cards) {
-    const std::vector<std::int64_t>& tokens = request.exhibit->tokens();
+    const std::vector<std::int64_t>& tokens = request.sentence->tokens();
     const auto length = static_cast<Index>(tokens.size());
     ModelInput input;
     input.tokens = IndexTensor({1, length}, tokens);
-    if (request.segments) input.token_types = IndexTensor({1, length}, request.exhibit->types());
+    if (request.segments) input.token_types = IndexTensor({1, length}, request.sentence->types());
     const Mask hidden = hidden_pairs(cards);
     input.perm_mask = IndexTensor({1, length, length});
     for (Index n = 0; n < hidden.size(); ++n) input.perm_mask[n] = hidden.data()[n];
@@ -53,9 +53,9 @@ std::vector<TargetChance> chances_in(const PermutationRequest& request, const Ca
     const std::vector<Index> targets = predicted_of(cards);
     for (std::size_t p = 0; logits && p < targets.size(); ++p) {
         const std::vector<double> all = chances_of(logits->as<float>(), static_cast<Index>(p));
-        const std::int64_t own = request.exhibit->tokens()[static_cast<std::size_t>(targets[p])];
+        const std::int64_t own = request.sentence->tokens()[static_cast<std::size_t>(targets[p])];
         const std::int64_t best = likeliest(all, 1).front();
-        chances.push_back({targets[p], all[static_cast<std::size_t>(own)], request.exhibit->word_of(best),
+        chances.push_back({targets[p], all[static_cast<std::size_t>(own)], request.sentence->word_of(best),
                            all[static_cast<std::size_t>(best)]});
     }
     return chances;
@@ -63,8 +63,8 @@ std::vector<TargetChance> chances_in(const PermutationRequest& request, const Ca
 
 }  // namespace
 
-PermutationExhibit::PermutationExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice)
-    : opened_(std::move(opened)), built_in_(choice == ExhibitChoices().xlnet) {
+PermutationSentence::PermutationSentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice)
+    : opened_(std::move(opened)), built_in_(choice == ModelChoices().xlnet) {
     const ModelInput input = opened_->input_of(choice);
     tokens_ = input.tokens.values();
     words_ = opened_->words_of(input);
@@ -81,17 +81,11 @@ PermutationExhibit::PermutationExhibit(std::shared_ptr<const ExhibitModel> opene
     }
 }
 
-std::string PermutationExhibit::word_of(std::int64_t id) const {
-    ModelInput one;
-    one.tokens = IndexTensor({1, 1}, {id});
-    return opened_->words_of(one).front();
-}
-
-bool PermutationExhibit::is_mask(Index position) const {
+bool PermutationSentence::is_mask(Index position) const {
     return mask_id_ >= 0 && tokens_.at(static_cast<std::size_t>(position)) == mask_id_;
 }
 
-CardRow PermutationExhibit::usual_cards() const {
+CardRow PermutationSentence::usual_cards() const {
     const auto length = static_cast<Index>(words_.size());
     std::vector<Index> targets;
     if (built_in_) targets = {3, 5};
@@ -120,8 +114,8 @@ Matrix<float> PermutationAnswer::stage(Stream stream, Index at_layer, const char
 }
 
 RelativeHeadTensors<float> PermutationAnswer::head(Stream stream, Index at_layer, Index head) const {
-    const XlnetLayer<float>& weights = request.exhibit->model().layer(at_layer);
-    const std::vector<std::int64_t>& types = request.exhibit->types();
+    const XlnetLayer<float>& weights = request.sentence->model().layer(at_layer);
+    const std::vector<std::int64_t>& types = request.sentence->types();
     RelativeHeadTensors<float> tensors;
     tensors.q = stage(stream, at_layer, "q", head);
     tensors.k = stage(Stream::content, at_layer, "k", head);
@@ -150,7 +144,7 @@ RelativeHeadTensors<float> PermutationAnswer::head(Stream stream, Index at_layer
 }
 
 void PermutationAnswer::run() {
-    const Xlnet<float>& model = request.exhibit->model();
+    const Xlnet<float>& model = request.sentence->model();
     const ModelSizes sizes = model.sizes();
     const bool predicts = !predicted_of(request.cards).empty();
     hiding = {0, model.config().direction, model.config().same_length, hidden_pairs(request.cards), {}};

@@ -1,5 +1,5 @@
 #pragma once
-// An XLNet and one sentence: whoever is to be predicted, in whichever order, and what the model makes of it.
+// An XLNet and one sentence: which words are predicted, in which order, and what the model makes of it.
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,25 +7,25 @@
 #include "core/attention/microscope_relative.h"
 #include "core/attention/microscope_two_stream.h"
 #include "core/models/xlnet.h"
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 #include "viewer/plots/token_cards.h"
 
 namespace locus {
 
 /// An XLNet and one sentence.
-class PermutationExhibit {
+class PermutationSentence {
 public:
     static constexpr Family kFamily = Family::xlnet;
 
-    /// Reads the tokens; nothing is run yet.  Throws as ExhibitModel::input_of, and Error(usage) for an empty text.
-    PermutationExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice);
+    /// Reads the tokens; nothing is run yet.  Throws as ModelSession::input_of, and Error(usage) for an empty text.
+    PermutationSentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice);
 
     const std::string& name() const { return opened_->name(); }
     ModelSizes sizes() const { return model().sizes(); }
     const Xlnet<float>& model() const { return static_cast<const Xlnet<float>&>(opened_->model()); }
     const std::vector<std::string>& words() const { return words_; }
     const std::vector<std::int64_t>& tokens() const { return tokens_; }
-    std::string word_of(std::int64_t id) const;
+    std::string word_of(std::int64_t id) const { return opened_->word_of(id); }
     /// True where the text says <mask>: nobody knows the word.
     bool is_mask(Index position) const;
     /// 0 up to the first <sep>, 1 behind it, ...; 2 for <cls>, as transformers numbers them.
@@ -35,7 +35,7 @@ public:
     CardRow usual_cards() const;
 
 private:
-    std::shared_ptr<const ExhibitModel> opened_;
+    std::shared_ptr<const ModelSession> opened_;
     std::vector<std::int64_t> tokens_, types_;
     std::vector<std::string> words_;
     std::int64_t mask_id_ = -1;
@@ -44,7 +44,7 @@ private:
 
 /// What is to be computed.
 struct PermutationRequest {
-    std::shared_ptr<const PermutationExhibit> exhibit;
+    std::shared_ptr<const PermutationSentence> sentence;
     CardRow cards;
     bool segments = false;  // the tokens' types take part: the term ef
     Index layer = 0;        // whose stages are kept where all would be too large
@@ -70,7 +70,7 @@ struct PermutationAnswer {
     TwoStreamHiding hiding;              // what the model is given
     Trace trace;                         // layer.*.q .k .r_k .ac .bd .ef .scores .probs, layer.*.g. the same
 
-    Index length() const { return static_cast<Index>(request.exhibit->words().size()); }
+    Index length() const { return static_cast<Index>(request.sentence->words().size()); }
     /// Row of a stream's matrices that belongs to a position; -1: none.
     Index row_of(Stream stream, Index position) const;
     /// "scores" of one head of one stream; empty where it is not kept or nothing is predicted.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 
 namespace locus {
 
@@ -25,9 +25,9 @@ Matrix<float> head_of(const Trace& trace, const std::string& name, Index head) {
 
 }  // namespace
 
-void Session::mask_tokens(ModelInput& input, const std::vector<Index>& positions) const {
+void DebertaSession::mask_tokens(ModelInput& input, const std::vector<Index>& positions) const {
     if (positions.empty() || !can_mask()) return;
-    const std::int64_t mask_id = *tokenizer_->mask_id();
+    const std::int64_t mask_id = *tokenizer()->mask_id();
     for (const Index t : positions)
         if (t >= 0 && t < input.length()) input.tokens[t] = mask_id;
     std::vector<std::int64_t> places;
@@ -37,21 +37,21 @@ void Session::mask_tokens(ModelInput& input, const std::vector<Index>& positions
     if (count > 0) input.mask_positions = IndexTensor({count, 2}, std::move(places));
 }
 
-void Session::name_masked(Answer& answer, const ModelInput& written) const {
+void DebertaSession::name_masked(Answer& answer, const ModelInput& written) const {
     if (!can_mask()) return;
-    const std::int64_t mask_id = *tokenizer_->mask_id();
+    const std::int64_t mask_id = *tokenizer()->mask_id();
     for (const Index t : answer.request.masked) {
         if (t < 0 || t >= written.length() || written.tokens[t] == mask_id) continue;
         const auto at = static_cast<std::size_t>(t);
-        answer.behind[at] = std::exchange(answer.labels[at], tokenizer_->piece(mask_id));
+        answer.behind[at] = std::exchange(answer.labels[at], tokenizer()->piece(mask_id));
         answer.special[at] = true;
         answer.continues[at] = false;
     }
 }
 
-void Session::fill_attention(Answer& answer, const ModelInput& input) const {
+void DebertaSession::fill_attention(Answer& answer, const ModelInput& input) const {
     const Request& request = answer.request;
-    answer.stages = model_.stage_names(input, answer.options);
+    answer.stages = deberta_.stage_names(input, answer.options);
     std::string wanted = attention_stages(config(), request.layer);
     if (!request.stage.empty()) {
         answer.shown_stage = nearest_stage(request.stage, answer.stages);
@@ -61,7 +61,7 @@ void Session::fill_attention(Answer& answer, const ModelInput& input) const {
     if (request.overview) answer.overview = known_overview(request, input, answer);
 }
 
-std::shared_ptr<const Overview> Session::known_overview(const Request& request, const ModelInput& input,
+std::shared_ptr<const Overview> DebertaSession::known_overview(const Request& request, const ModelInput& input,
                                                         const Answer& answer) const {
     Request key{request.text, request.tokens, request.mask, request.dialect};
     key.masked = request.masked;
@@ -72,7 +72,7 @@ std::shared_ptr<const Overview> Session::known_overview(const Request& request, 
     return overview_;
 }
 
-std::shared_ptr<const Overview> Session::overview(const ModelInput& input, const DebertaOptions& options,
+std::shared_ptr<const Overview> DebertaSession::overview(const ModelInput& input, const DebertaOptions& options,
                                                   const Mask& visible) const {
     auto all = std::make_shared<Overview>();
     all->layers = config().num_hidden_layers;

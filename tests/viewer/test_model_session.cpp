@@ -1,5 +1,5 @@
 // Which model and sentence the pages of the other families show, and what stands in the way.
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -8,20 +8,20 @@
 #include <fstream>
 
 #include "tests/temporary_folder.h"
-#include "viewer/data/exhibits.h"
+#include "viewer/data/rotary_sentence.h"
 
-namespace locus::test::test_exhibit_source {
+namespace locus::test::test_model_session {
 
 using locus::test::TemporaryFolder;
 
 namespace {
 
-using Source = ExhibitSource<RotaryExhibit>;
+using Source = FamilySession<RotarySentence>;
 
 /// Follows a choice until it is answered.
-void wait_for(Source& source, const ExhibitChoice& choice) {
+void wait_for(Source& source, const ModelChoice& choice) {
     for (int n = 0; n < 2000 && !source.settled(choice); ++n) {
-        source.follow(choice);
+        source.update(choice);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     REQUIRE(source.settled(choice));
@@ -29,9 +29,9 @@ void wait_for(Source& source, const ExhibitChoice& choice) {
 
 }  // namespace
 
-TEST_CASE("exhibit source: a sentence is tokenised by the page's own model", "[viewer][rope]") {
+TEST_CASE("family session: a sentence is tokenised by the page's own model", "[viewer][rope]") {
     Source source([] {});
-    ExhibitChoice choice = State().exhibits.roformer;
+    ModelChoice choice = State().choices.roformer;
     wait_for(source, choice);
     REQUIRE(source.shown());
     CHECK(source.shown()->words() == std::vector<std::string>{"[CLS]", "a", "new", "[MASK]", "opened", "beside", "the",
@@ -43,17 +43,17 @@ TEST_CASE("exhibit source: a sentence is tokenised by the page's own model", "[v
     CHECK(source.serial() == first + 1);
 }
 
-TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture before it stays", "[viewer][rope]") {
+TEST_CASE("family session: what cannot be shown is one sentence, and the picture before it stays", "[viewer][rope]") {
     Source source([] {});
-    const ExhibitChoice good = State().exhibits.roformer;
+    const ModelChoice good = State().choices.roformer;
     wait_for(source, good);
-    const auto refused = [&](const ExhibitChoice& choice, const std::string& words) {
+    const auto refused = [&](const ModelChoice& choice, const std::string& words) {
         wait_for(source, choice);
-        CHECK_THAT(source.trouble(), Catch::Contains(words));
+        CHECK_THAT(source.error(), Catch::Contains(words));
         REQUIRE(source.shown());
         CHECK(source.shown()->length() == 11);
     };
-    ExhibitChoice choice = good;
+    ModelChoice choice = good;
     choice.text = "  \t ";
     refused(choice, "the text is empty");
     choice.text.clear();
@@ -68,18 +68,18 @@ TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture
     choice.model = "nothing/of/the/kind";
     refused(choice, "nothing/of/the/kind");
     wait_for(source, good);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
 }
 
-TEST_CASE("exhibit source: an answer to the choice before does not settle the newest one", "[viewer][rope]") {
+TEST_CASE("family session: an answer to the choice before does not settle the newest one", "[viewer][rope]") {
     std::atomic<int> answers = 0;
     Source source([&] { ++answers; });
-    const ExhibitChoice first = State().exhibits.roformer;
-    ExhibitChoice second = first;
+    const ModelChoice first = State().choices.roformer;
+    ModelChoice second = first;
     second.text = "the store";
-    source.follow(first);
+    source.update(first);
     for (int n = 0; n < 2000 && answers == 0; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    source.follow(second);  // asks for the second and is given the first
+    source.update(second);  // asks for the second and is given the first
     CHECK(source.settled(first));
     CHECK_FALSE(source.settled(second));
     REQUIRE(source.shown());
@@ -88,37 +88,37 @@ TEST_CASE("exhibit source: an answer to the choice before does not settle the ne
     CHECK(source.shown()->length() == 4);
 }
 
-TEST_CASE("exhibit source: one token is a sentence", "[viewer][rope]") {
+TEST_CASE("family session: one token is a sentence", "[viewer][rope]") {
     Source source([] {});
-    ExhibitChoice choice = State().exhibits.roformer;
+    ModelChoice choice = State().choices.roformer;
     choice.tokens = "40";
     wait_for(source, choice);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
     REQUIRE(source.shown());
     CHECK(source.shown()->words() == std::vector<std::string>{"a"});
     CHECK(source.shown()->attention(0, 0)(0, 0) == 1);
 }
 
-TEST_CASE("exhibit source: without a tokenizer numbers are read, and a text says so", "[viewer][rope]") {
+TEST_CASE("family session: without a tokenizer numbers are read, and a text says so", "[viewer][rope]") {
     const TemporaryFolder folder;
     for (const char* file : {"config.json", "pytorch_model.bin"})
         std::filesystem::copy(resolve_model("tiny-roformer") / file, folder / file);
     Source source([] {});
-    ExhibitChoice choice = State().exhibits.roformer;
+    ModelChoice choice = State().choices.roformer;
     choice.model = folder.path().string();
     wait_for(source, choice);
-    CHECK_THAT(source.trouble(), Catch::Contains("--tokens"));
+    CHECK_THAT(source.error(), Catch::Contains("--tokens"));
     CHECK(source.fault() == Fault::unsupported);
     choice.tokens = "2,40,453,3";
     choice.mask = "1,1,1,0";
     wait_for(source, choice);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
     REQUIRE(source.shown());
     CHECK(source.shown()->words() == std::vector<std::string>{"2", "40", "453", "3"});
     CHECK(source.shown()->attention(1, 2)(1, 3) == 0);
 }
 
-TEST_CASE("exhibit source: a model goes to the page of its family", "[viewer]") {
+TEST_CASE("family session: a model goes to the page of its family", "[viewer]") {
     State state;
     CHECK_FALSE(show_model(state, "tiny-v3"));
     CHECK(state.page == "attention");
@@ -146,7 +146,7 @@ TEST_CASE("exhibit source: a model goes to the page of its family", "[viewer]") 
     CHECK(state.page == "decoder");
 }
 
-TEST_CASE("exhibit source: a trace holds all layers until their matrices are too many", "[viewer]") {
+TEST_CASE("family session: a trace holds all layers until their matrices are too many", "[viewer]") {
     CHECK(traced_layer(1, 2, 4) == -1);
     CHECK(traced_layer(4'000'000, 2, 4) == -1);
     CHECK(traced_layer(4'000'001, 2, 4) == 2);
@@ -154,4 +154,4 @@ TEST_CASE("exhibit source: a trace holds all layers until their matrices are too
     CHECK(traced_layer(4'000'001, -1, 4) == 0);
 }
 
-}  // namespace locus::test::test_exhibit_source
+}  // namespace locus::test::test_model_session

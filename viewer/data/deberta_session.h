@@ -1,16 +1,16 @@
 #pragma once
-// The opened model, and what it answers: one trace per request.
+// The opened DeBERTa, and what it answers: one trace per request.
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/io/checkpoint.h"
+#include "core/attention/microscope.h"
 #include "core/models/deberta.h"
-#include "core/text/tokenizers/tokenizer.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/mistake_source.h"
+#include "viewer/data/model_session.h"
 #include "viewer/plots/head_summary.h"
 
 namespace locus {
@@ -35,10 +35,7 @@ struct Request {
     bool operator==(const Request&) const = default;
 };
 
-struct Word {
-    std::string piece;
-    double probability = 0, logit = 0;
-};
+using Word = Guess;
 
 /// The best words for one [MASK].
 struct MaskWords {
@@ -88,23 +85,24 @@ struct Answer {
     const Tensor<float>* stage(const std::string& stem) const;
 };
 
-class Session {
+/// What one head's cells are made of, for explain_cell: `prefix` is "layer.3", or "emd.0" for a pass of the decoder.
+/// Matrices that the trace does not hold stay empty.
+HeadTensors<float> head_tensors(const Answer& answer, const std::string& prefix, Index head);
+
+class DebertaSession : public ModelSession {
 public:
     /// Opens a folder or a built-in model.  Answers are numbered from `first_serial` + 1, so that two sessions need not
-    /// share numbers.  Throws as open_checkpoint, parse_deberta_config and Deberta do.
-    explicit Session(const std::string& model, std::uint64_t first_serial = 0);
+    /// share numbers.  Throws as ModelSession, parse_deberta_config and Deberta do.
+    explicit DebertaSession(const std::string& model, std::uint64_t first_serial = 0);
 
-    const std::string& name() const { return name_; }
-    /// The folder or name that it was opened by, as other programs take it.
-    const std::string& opened_as() const { return opened_as_; }
-    const DebertaConfig& config() const { return model_.config(); }
-    /// True if there is a [MASK] that a token can be replaced by.
-    bool can_mask() const { return tokenizer_ && tokenizer_->mask_id(); }
-    bool has_decoder() const { return model_.has_decoder() && model_.has_head(); }
+    const DebertaConfig& config() const { return deberta_.config(); }
+    bool has_decoder() const { return deberta_.has_decoder() && deberta_.has_head(); }
 
     /// Throws Error(unsupported) where a text is asked for and the folder has no tokenizer.
-    void check(const Request& request) const;
-    /// Tokens of the request.  Throws Error(usage) for an empty text or a damaged list.
+    void check(const Request& request) const {
+        if (request.tokens.empty()) require_tokenizer();
+    }
+    /// Tokens of the request, the masked ones replaced.  Throws Error(usage) for an empty text or a damaged list.
     ModelInput input_of(const Request& request) const;
     /// Runs the model.  Never throws: a refusal becomes Answer::error; nothing comes back once `stop` says yes.  One
     /// call at a time.
@@ -118,17 +116,17 @@ private:
                                              const Mask& visible) const;
     std::shared_ptr<const Overview> known_overview(const Request& request, const ModelInput& input,
                                                    const Answer& answer) const;
-    ModelInput unmasked_input_of(const Request& request) const;
+    ModelInput written_input_of(const Request& request) const;
     void name_masked(Answer& answer, const ModelInput& written) const;
     void mask_tokens(ModelInput& input, const std::vector<Index>& positions) const;
     void fill_decoder(Answer& answer, const ModelInput& input) const;
-    std::vector<std::vector<Word>> best_words(const Trace& trace) const;
+    std::vector<std::vector<Word>> words_at_masks(const Trace& trace) const;
     std::vector<std::vector<Word>> words_with_biased_input(const ModelInput& input, DebertaOptions options) const;
     CompareAnswer compare(const Request& request) const;
     void fill_comparison(CompareAnswer& answer, const Request& request) const;
     /// A side that is a pass: whose it is, and of what.
     struct Pass {
-        const Session* session = nullptr;
+        const DebertaSession* session = nullptr;
         Request request;
         ModelInput input;
         std::optional<SideMistake> mistake;
@@ -139,15 +137,11 @@ private:
                           Trace& own) const;
     std::vector<std::string> words_of(const Pass& pass) const;
     const OpenedDump& dump(const std::string& file) const;
-    const Session& session_of(const std::string& model) const;
+    const DebertaSession& session_of(const std::string& model) const;
     const MadeMistake& made(const ZooQuery& query, const CompareSide& side) const;
     Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
-    std::string opened_as_, name_;
-    Checkpoint checkpoint_;
-    std::unique_ptr<Tokenizer> tokenizer_;
-    std::string no_tokenizer_;  // why there is none
-    Deberta<float> model_;
+    Deberta<float> deberta_;  // the same weights as model(), with the options that only DeBERTa has
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
     mutable std::optional<Deberta<float>> on_device_;
     mutable std::optional<Deberta<double>> exact_on_device_;
@@ -160,7 +154,7 @@ private:
         MadeMistake made;
     };
     mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
-    mutable std::list<std::pair<std::string, std::unique_ptr<Session>>> others_;  // models of single sides
+    mutable std::list<std::pair<std::string, std::unique_ptr<DebertaSession>>> others_;  // models of single sides
     mutable std::uint64_t serial_;
     mutable CancelToken stop_;     // of the call that is under way
     mutable Request overview_of_;  // what overview_ answers; only what changes it is set

@@ -3,10 +3,9 @@
 #include <cmath>
 
 #include "core/compare.h"
-#include "core/io/model_request.h"
 #include "core/io/printable.h"
 #include "cuda/reference/operations.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/plots/stage_slice.h"
 #include "core/io/subprocess.h"
 
@@ -30,7 +29,7 @@ std::string in_words(const CompareSide& side) {
 
 }  // namespace
 
-const OpenedDump& Session::dump(const std::string& file) const {
+const OpenedDump& DebertaSession::dump(const std::string& file) const {
     std::error_code error;
     const auto written = std::filesystem::last_write_time(file, error);
     const auto known =
@@ -45,17 +44,17 @@ const OpenedDump& Session::dump(const std::string& file) const {
     return dumps_.emplace_back(std::move(opened));
 }
 
-const Session& Session::session_of(const std::string& model) const {
+const DebertaSession& DebertaSession::session_of(const std::string& model) const {
     if (model.empty()) return *this;
     const auto known =
         std::find_if(others_.begin(), others_.end(), [&](const auto& one) { return one.first == model; });
     if (known != others_.end()) return *known->second;
-    auto opened = std::make_unique<Session>(model);
+    auto opened = std::make_unique<DebertaSession>(model);
     while (others_.size() >= kKeptModels) others_.pop_front();
     return *others_.emplace_back(model, std::move(opened)).second;
 }
 
-std::optional<Session::Pass> Session::pass_of(const CompareSide& side, const Request& request) const {
+std::optional<DebertaSession::Pass> DebertaSession::pass_of(const CompareSide& side, const Request& request) const {
     if (!side.file.empty()) return std::nullopt;
     if (side.gpu) {
         cuda::device_operations<float>();  // refuses where no device answers
@@ -72,12 +71,12 @@ std::optional<Session::Pass> Session::pass_of(const CompareSide& side, const Req
     return pass;
 }
 
-std::vector<std::string> Session::stage_names(const CompareSide& side, const std::optional<Pass>& pass) const {
+std::vector<std::string> DebertaSession::stage_names(const CompareSide& side, const std::optional<Pass>& pass) const {
     if (!pass) return dump(side.file).trace.names();
-    return pass->session->model_.stage_names(pass->input, DebertaOptions::of(side.dialect));
+    return pass->session->deberta_.stage_names(pass->input, DebertaOptions::of(side.dialect));
 }
 
-const MadeMistake& Session::made(const ZooQuery& query, const CompareSide& side) const {
+const MadeMistake& DebertaSession::made(const ZooQuery& query, const CompareSide& side) const {
     const auto known = std::find_if(mistakes_.begin(), mistakes_.end(), [&](const KeptMistake& one) {
         return one.query == query && one.mistake == side.mistake && one.exact == side.exact;
     });
@@ -93,10 +92,10 @@ const MadeMistake& Session::made(const ZooQuery& query, const CompareSide& side)
     return mistakes_.emplace_back(KeptMistake{query, side.mistake, side.exact, std::move(made)}).made;
 }
 
-const Trace& Session::trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
+const Trace& DebertaSession::trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
                                Trace& own) const {
     if (!pass) return dump(side.file).trace;
-    const Session& session = *pass->session;
+    const DebertaSession& session = *pass->session;
     if (!side.mistake.empty()) {
         const Request& request = pass->request;
         const MadeMistake& wrong =
@@ -107,26 +106,26 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !side.gpu && !session.exact_) session.exact_.emplace(open_deberta<double>(session.checkpoint_));
+    if (side.exact && !side.gpu && !session.exact_) session.exact_.emplace(open_deberta<double>(session.checkpoint()));
     if (side.exact && side.gpu && !session.exact_on_device_)
-        session.exact_on_device_.emplace(open_deberta<double>(session.checkpoint_, cuda::device_operations<double>()));
+        session.exact_on_device_.emplace(open_deberta<double>(session.checkpoint(), cuda::device_operations<double>()));
     if (!side.exact && side.gpu && !session.on_device_)
-        session.on_device_.emplace(open_deberta<float>(session.checkpoint_, cuda::device_operations<float>()));
+        session.on_device_.emplace(open_deberta<float>(session.checkpoint(), cuda::device_operations<float>()));
     if (side.exact)
         own = (side.gpu ? session.exact_on_device_ : session.exact_)->forward(pass->input, options, wanted, stop_);
     else
-        own = (side.gpu ? *session.on_device_ : session.model_).forward(pass->input, options, wanted, stop_);
+        own = (side.gpu ? *session.on_device_ : session.deberta_).forward(pass->input, options, wanted, stop_);
     return own;
 }
 
-std::vector<std::string> Session::words_of(const Pass& pass) const {
+std::vector<std::string> DebertaSession::words_of(const Pass& pass) const {
     Answer named;
     named.request = pass.request;
     pass.session->name_tokens(named, pass.input);
     return named.labels;
 }
 
-void Session::fill_comparison(CompareAnswer& answer, const Request& asked) const {
+void DebertaSession::fill_comparison(CompareAnswer& answer, const Request& asked) const {
     const CompareRequest& request = *asked.compare;
     if (request.stage.empty()) return;
     std::optional<Pass> pass_a = pass_of(request.a, asked), pass_b = pass_of(request.b, asked);
@@ -170,7 +169,7 @@ void Session::fill_comparison(CompareAnswer& answer, const Request& asked) const
     answer.allowed = tolerance.absolute + tolerance.relative * largest_magnitude(answer.a);
 }
 
-CompareAnswer Session::compare(const Request& request) const {
+CompareAnswer DebertaSession::compare(const Request& request) const {
     CompareAnswer answer;
     try {
         fill_comparison(answer, request);

@@ -1,5 +1,5 @@
 // The Transformer-XL page: its story, anybody's text, and every cell as the microscope replays it.
-#include "viewer/data/memory_exhibit.h"
+#include "viewer/data/memory_text.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,13 +10,13 @@
 #include "viewer/data/relative_cell_text.h"
 #include "viewer/state/state.h"
 
-namespace locus::test::test_memory_exhibit {
+namespace locus::test::test_memory_text {
 
 namespace {
 
-std::shared_ptr<const MemoryExhibit> story(const ExhibitChoice& choice = State().exhibits.transformer_xl) {
-    const auto opened = std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl);
-    return std::make_shared<const MemoryExhibit>(opened, choice);
+std::shared_ptr<const MemoryText> story(const ModelChoice& choice = State().choices.transformer_xl) {
+    const auto opened = std::make_shared<const ModelSession>(choice.model, Family::transformer_xl);
+    return std::make_shared<const MemoryText>(opened, choice);
 }
 
 std::shared_ptr<const MemoryAnswer> ask(const MemoryRequest& request) {
@@ -25,15 +25,15 @@ std::shared_ptr<const MemoryAnswer> ask(const MemoryRequest& request) {
     return answer;
 }
 
-ExhibitChoice choice_of(const std::string& text) {
-    ExhibitChoice choice = State().exhibits.transformer_xl;
+ModelChoice choice_of(const std::string& text) {
+    ModelChoice choice = State().choices.transformer_xl;
     choice.text = text;
     return choice;
 }
 
 }  // namespace
 
-TEST_CASE("memory exhibit: the story's next word is known with the memory and not without it",
+TEST_CASE("memory text: the story's next word is known with the memory and not without it",
           "[viewer][transformer-xl]") {
     const MemoryState state;
     const auto answer = ask({story(), state.segment_tokens, state.segment, state.memory, state.layer});
@@ -41,8 +41,8 @@ TEST_CASE("memory exhibit: the story's next word is known with the memory and no
     REQUIRE(answer->longest == state.memory);
     REQUIRE(answer->length == 24);
     REQUIRE(answer->layer == -1);
-    const MemoryExhibit& exhibit = *answer->request.exhibit;
-    CHECK(exhibit.word_of(answer->next.at(static_cast<std::size_t>(state.cell.i))) == "bakery");
+    const MemoryText& sentence = *answer->request.sentence;
+    CHECK(sentence.word_of(answer->next.at(static_cast<std::size_t>(state.cell.i))) == "bakery");
     CHECK(answer->guesses(state.cell.i, 1, true).front().word == "bakery");
     // As the official code has it (tests/oracle/tiny_txl_trained): .8199, and .7179 for the harbor without memory.
     CHECK(answer->probability_of_next(state.cell.i, true) == Approx(0.8199).margin(1e-3));
@@ -58,22 +58,22 @@ TEST_CASE("memory exhibit: the story's next word is known with the memory and no
     CHECK(best < state.memory);
 }
 
-TEST_CASE("memory exhibit: a shorter memory holds the newest tokens", "[viewer][transformer-xl]") {
-    const auto exhibit = story();
+TEST_CASE("memory text: a shorter memory holds the newest tokens", "[viewer][transformer-xl]") {
+    const auto sentence = story();
     // The first layer's keys are made of single words, so those still remembered are the same ones.
-    const auto keys = [&](Index memory) { return ask({exhibit, 0, 1, memory, 0})->stage(0, "k", 1); };
+    const auto keys = [&](Index memory) { return ask({sentence, 0, 1, memory, 0})->stage(0, "k", 1); };
     const Matrix<float> all = keys(24), few = keys(5);
     REQUIRE(few.rows() == 29);
     CHECK(few.isApprox(all.bottomRows(29), 1e-6f));
     CHECK_FALSE(few.topRows(5).isApprox(all.topRows(5), 0.1f));
 }
 
-TEST_CASE("memory exhibit: every cell on the page is the trace's, to the last bit",
+TEST_CASE("memory text: every cell on the page is the trace's, to the last bit",
           "[viewer][transformer-xl][microscope][law]") {
-    const auto exhibit = story();
+    const auto sentence = story();
     for (const Index memory : {0, 7, 24, 48})
         for (const Index layer : {0, 3}) {
-            const auto answer = ask({exhibit, 0, memory > 24 ? 2 : 1, memory, 0});
+            const auto answer = ask({sentence, 0, memory > 24 ? 2 : 1, memory, 0});
             REQUIRE(answer->memory == memory);
             const RelativeHeadTensors<float> head = answer->head(layer, 2);
             const Matrix<float> scores = answer->stage(layer, "scores", 2), probs = answer->stage(layer, "probs", 2);
@@ -89,9 +89,9 @@ TEST_CASE("memory exhibit: every cell on the page is the trace's, to the last bi
         }
 }
 
-TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transformer-xl]") {
-    const auto exhibit = story(choice_of("tom went to the market ."));  // behind <eos>
-    const auto usual = ask({exhibit, 0, 1, 24, 0});
+TEST_CASE("memory text: any text and any cut into segments", "[viewer][transformer-xl]") {
+    const auto sentence = story(choice_of("tom went to the market ."));  // behind <eos>
+    const auto usual = ask({sentence, 0, 1, 24, 0});
     CHECK(usual->segments == 2);
     CHECK(usual->length == 3);
     CHECK(usual->longest == 4);
@@ -99,19 +99,19 @@ TEST_CASE("memory exhibit: any text and any cut into segments", "[viewer][transf
     CHECK(usual->next.size() == 2);
     CHECK(usual->loss ==
           Approx(-(std::log(usual->probability_of_next(0, true)) + std::log(usual->probability_of_next(1, true))) / 2));
-    const auto third = ask({exhibit, 3, 2, 2, 0});
+    const auto third = ask({sentence, 3, 2, 2, 0});
     CHECK(third->begin == 6);
     CHECK(third->length == 1);
     CHECK(third->memory == 2);
     CHECK(third->next.empty());
     CHECK(third->loss == 0);
-    const auto beyond = ask({exhibit, 100, 9, 24, 0});
+    const auto beyond = ask({sentence, 100, 9, 24, 0});
     CHECK(beyond->segments == 1);
     CHECK(beyond->length == 7);
     CHECK(beyond->memory == 0);
 }
 
-TEST_CASE("memory exhibit: what was asked before changes no answer", "[viewer][transformer-xl][law]") {
+TEST_CASE("memory text: what was asked before changes no answer", "[viewer][transformer-xl][law]") {
     const auto asked = story();
     for (const auto& [size, segment] : {std::pair<Index, Index>{24, 1}, {24, 2}, {12, 2}, {12, 1}, {24, 1}}) {
         const auto here = ask({asked, size, segment, 48, 0}), alone = ask({story(), size, segment, 48, 0});
@@ -122,8 +122,8 @@ TEST_CASE("memory exhibit: what was asked before changes no answer", "[viewer][t
     }
 }
 
-TEST_CASE("memory exhibit: one word, and six hundred", "[viewer][transformer-xl]") {
-    ExhibitChoice single = State().exhibits.transformer_xl;
+TEST_CASE("memory text: one word, and six hundred", "[viewer][transformer-xl]") {
+    ModelChoice single = State().choices.transformer_xl;
     single.tokens = "5";
     const auto one = ask({story(single), 0, 1, 24, 0});
     CHECK(one->length == 1);
@@ -131,24 +131,24 @@ TEST_CASE("memory exhibit: one word, and six hundred", "[viewer][transformer-xl]
     CHECK(explain_relative_cell<float>(one->head(0, 0), 0, 0).softmax.probability == 1);
     std::string words;
     for (int n = 0; n < 599; ++n) words += n % 2 == 0 ? "tom " : "lucy ";
-    const auto exhibit = story(choice_of(words));
-    const auto last = ask({exhibit, 0, 24, 48, 0});
+    const auto sentence = story(choice_of(words));
+    const auto last = ask({sentence, 0, 24, 48, 0});
     CHECK(last->segments == 25);
     CHECK(last->segment == 24);
     CHECK(last->longest == 48);
     // All at once: only one layer's numbers are kept.
-    const auto whole = ask({exhibit, 600, 0, 0, 2});
+    const auto whole = ask({sentence, 600, 0, 0, 2});
     CHECK(whole->layer == 2);
     CHECK(whole->stage(1, "probs", 0).size() == 0);
     CHECK(whole->stage(2, "probs", 0).rows() == 600);
 }
 
-TEST_CASE("memory exhibit: what cannot be shown is said in one sentence", "[viewer][transformer-xl]") {
+TEST_CASE("memory text: what cannot be shown is said in one sentence", "[viewer][transformer-xl]") {
     CHECK_THROWS_WITH(story(choice_of("  ")), Catch::Contains("the text is empty"));
-    ExhibitChoice choice = State().exhibits.transformer_xl;
+    ModelChoice choice = State().choices.transformer_xl;
     choice.tokens = "3,72";
     CHECK_THROWS_WITH(story(choice), Catch::Contains("72") && Catch::Contains("below 72"));
-    choice = State().exhibits.transformer_xl;
+    choice = State().choices.transformer_xl;
     choice.model = "tiny-v3";
     CHECK_THROWS_WITH(story(choice), Catch::Contains("family deberta"));
     const test::TemporaryFolder folder;
@@ -226,4 +226,4 @@ TEST_CASE("cell text: every number of a cell reads back with its bits", "[viewer
     CHECK_THAT(sentence, Catch::Contains("hides this pair: it comes later") && Catch::Contains("no row of R"));
 }
 
-}  // namespace locus::test::test_memory_exhibit
+}  // namespace locus::test::test_memory_text

@@ -1,5 +1,5 @@
 // The Permutation page: its sentence, anybody's, every cell of both streams, and who is predicted.
-#include "viewer/data/permutation_exhibit.h"
+#include "viewer/data/permutation_sentence.h"
 
 #include <catch2/catch.hpp>
 
@@ -7,17 +7,17 @@
 #include "viewer/data/relative_cell_text.h"
 #include "viewer/state/state.h"
 
-namespace locus::test::test_permutation_exhibit {
+namespace locus::test::test_permutation_sentence {
 
 namespace {
 
-std::shared_ptr<const PermutationExhibit> sentence(const ExhibitChoice& choice = State().exhibits.xlnet) {
-    const auto opened = std::make_shared<const ExhibitModel>(choice.model, Family::xlnet);
-    return std::make_shared<const PermutationExhibit>(opened, choice);
+std::shared_ptr<const PermutationSentence> sentence(const ModelChoice& choice = State().choices.xlnet) {
+    const auto opened = std::make_shared<const ModelSession>(choice.model, Family::xlnet);
+    return std::make_shared<const PermutationSentence>(opened, choice);
 }
 
-ExhibitChoice choice_of(const std::string& text) {
-    ExhibitChoice choice = State().exhibits.xlnet;
+ModelChoice choice_of(const std::string& text) {
+    ModelChoice choice = State().choices.xlnet;
     choice.text = text;
     return choice;
 }
@@ -30,10 +30,10 @@ std::shared_ptr<const PermutationAnswer> ask(const PermutationRequest& request) 
 
 }  // namespace
 
-TEST_CASE("permutation exhibit: paris is nearly certain after france and a guess before it", "[viewer][xlnet]") {
-    const auto exhibit = sentence();
-    CHECK(exhibit->usual_cards() == CardRow{0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5});
-    const auto answer = ask({exhibit, exhibit->usual_cards(), false, 0});
+TEST_CASE("permutation sentence: paris is nearly certain after france and a guess before it", "[viewer][xlnet]") {
+    const auto sentence = sentence();
+    CHECK(sentence->usual_cards() == CardRow{0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5});
+    const auto answer = ask({sentence, sentence->usual_cards(), false, 0});
     // As transformers has it (tests/oracle/tiny_xlnet_trained), without the padding that changes nothing.
     REQUIRE(answer->chances.size() == 2);
     CHECK(answer->chances[0].probability == Approx(0.254).margin(1e-3));
@@ -43,18 +43,18 @@ TEST_CASE("permutation exhibit: paris is nearly certain after france and a guess
     CHECK(answer->reversed[0].position == 5);
     CHECK(answer->reversed[0].probability == Approx(0.0954).margin(1e-3));
     CHECK(answer->reversed[1].probability == Approx(0.9794).margin(1e-3));
-    const auto given = ask({exhibit, cards_of_text("-", 9), false, 0});
+    const auto given = ask({sentence, cards_of_text("-", 9), false, 0});
     CHECK(given->chances.empty());
     CHECK(given->stage(Stream::query, 0, "probs", 0).size() == 0);
     CHECK(given->stage(Stream::content, 0, "probs", 0).rows() == 9);
 }
 
-TEST_CASE("permutation exhibit: every cell of both streams is the trace's, to the last bit",
+TEST_CASE("permutation sentence: every cell of both streams is the trace's, to the last bit",
           "[viewer][xlnet][microscope][law]") {
-    const auto exhibit = sentence();
+    const auto sentence = sentence();
     for (const bool segments : {false, true})
         for (const char* order : {"4 6", "9 1 5 3 2 4 6 7 8"}) {
-            const auto answer = ask({exhibit, cards_of_text(order, 9), segments, 0});
+            const auto answer = ask({sentence, cards_of_text(order, 9), segments, 0});
             for (const Stream stream : {Stream::content, Stream::query})
                 for (Index head = 0; head < 4; ++head) {
                     const RelativeHeadTensors<float> tensors = answer->head(stream, 3, head);
@@ -79,11 +79,11 @@ TEST_CASE("permutation exhibit: every cell of both streams is the trace's, to th
         }
 }
 
-TEST_CASE("permutation exhibit: a copied cell says of which segments it is, and has no such term without them",
+TEST_CASE("permutation sentence: a copied cell says of which segments it is, and has no such term without them",
           "[viewer][xlnet][microscope]") {
-    const auto exhibit = sentence();
+    const auto sentence = sentence();
     const auto text_of = [&](bool segments, Index j) {
-        const auto answer = ask({exhibit, cards_of_text("4 6", 9), segments, 0});
+        const auto answer = ask({sentence, cards_of_text("4 6", 9), segments, 0});
         const auto cell = explain_relative_cell<float>(answer->head(Stream::content, 3, 1), 0, j);
         const std::string text = cell_text(cell, RelativeScheme::xlnet, {"tiny-xlnet", "", "the", "the", ""}, {});
         const std::string sum = segments ? "\nsum ac + bd + ef            " : "\nsum ac + bd                 ";
@@ -91,17 +91,17 @@ TEST_CASE("permutation exhibit: a copied cell says of which segments it is, and 
         CHECK((text.find("(q+s)\u00b7g") != std::string::npos) == segments);
         return text;
     };
-    REQUIRE(exhibit->types().front() != exhibit->types().back());
+    REQUIRE(sentence->types().front() != sentence->types().back());
     CHECK_THAT(text_of(true, 1), Catch::Contains("the same: row 0 of the table"));
     CHECK_THAT(text_of(true, 8), Catch::Contains("another one: row 1 of the table"));
     CHECK_THAT(text_of(false, 8), !Catch::Contains("of the table"));
 }
 
-TEST_CASE("permutation exhibit: what the page draws is what the model is given", "[viewer][xlnet][law]") {
-    const auto exhibit = sentence();
+TEST_CASE("permutation sentence: what the page draws is what the model is given", "[viewer][xlnet][law]") {
+    const auto sentence = sentence();
     for (const char* order : {"4 6", "6 4", "9 1 5 3 2 4 6 7 8", "1"}) {
         const CardRow cards = cards_of_text(order, 9);
-        const auto answer = ask({exhibit, cards, false, 0});
+        const auto answer = ask({sentence, cards, false, 0});
         const StreamVisibility drawn = visibility_of(cards);
         const TwoStreamMasks given = two_stream_masks(9, answer->hiding);
         CHECK(given.content == drawn.content);
@@ -109,13 +109,13 @@ TEST_CASE("permutation exhibit: what the page draws is what the model is given",
     }
 }
 
-TEST_CASE("permutation exhibit: any sentence; a mask is a question", "[viewer][xlnet]") {
-    const auto exhibit = sentence(choice_of("the capital of france is [MASK]."));
-    const CardRow cards = exhibit->usual_cards();
+TEST_CASE("permutation sentence: any sentence; a mask is a question", "[viewer][xlnet]") {
+    const auto sentence = sentence(choice_of("the capital of france is [MASK]."));
+    const CardRow cards = sentence->usual_cards();
     const std::vector<Index> targets = predicted_of(cards);
     REQUIRE(targets.size() == 1);
-    CHECK(exhibit->is_mask(targets.front()));
-    const auto answer = ask({exhibit, cards, false, 0});
+    CHECK(sentence->is_mask(targets.front()));
+    const auto answer = ask({sentence, cards, false, 0});
     CHECK(answer->chances.front().best == "paris");
     CHECK(answer->chances.front().best_probability > 0.5);
     CHECK(answer->chances.front().probability < 0.5);  // of the mask itself
@@ -132,8 +132,8 @@ TEST_CASE("permutation exhibit: any sentence; a mask is a question", "[viewer][x
     CHECK(own->types().back() == 2);
 }
 
-TEST_CASE("permutation exhibit: one word, and six hundred", "[viewer][xlnet]") {
-    ExhibitChoice choice = State().exhibits.xlnet;
+TEST_CASE("permutation sentence: one word, and six hundred", "[viewer][xlnet]") {
+    ModelChoice choice = State().choices.xlnet;
     choice.tokens = "9";
     const auto one = sentence(choice);
     const auto answer = ask({one, cards_of_text("1", 1), false, 0});
@@ -152,12 +152,12 @@ TEST_CASE("permutation exhibit: one word, and six hundred", "[viewer][xlnet]") {
     CHECK(long_answer->stage(Stream::content, 1, "probs", 1).size() == 0);
 }
 
-TEST_CASE("permutation exhibit: what cannot be shown is said in one sentence", "[viewer][xlnet]") {
+TEST_CASE("permutation sentence: what cannot be shown is said in one sentence", "[viewer][xlnet]") {
     CHECK_THROWS_WITH(sentence(choice_of(" ")), Catch::Contains("the text is empty"));
-    ExhibitChoice choice = State().exhibits.xlnet;
+    ModelChoice choice = State().choices.xlnet;
     choice.tokens = "3,5000";
     CHECK_THROWS_WITH(sentence(choice), Catch::Contains("5000") && Catch::Contains("below 5000"));
-    choice = State().exhibits.xlnet;
+    choice = State().choices.xlnet;
     choice.model = "tiny-txl";
     CHECK_THROWS_WITH(sentence(choice), Catch::Contains("transfo-xl"));
     const test::TemporaryFolder folder;
@@ -169,4 +169,4 @@ TEST_CASE("permutation exhibit: what cannot be shown is said in one sentence", "
     CHECK(sentence(choice)->words() == std::vector<std::string>{"9", "120", "26"});
 }
 
-}  // namespace locus::test::test_permutation_exhibit
+}  // namespace locus::test::test_permutation_sentence

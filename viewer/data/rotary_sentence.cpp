@@ -1,11 +1,11 @@
-#include "viewer/data/exhibits.h"
+#include "viewer/data/rotary_sentence.h"
 
 #include "core/attention/linear.h"
 #include "core/attention/rotary.h"
 
 namespace locus {
 
-RotaryExhibit::RotaryExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice)
+RotarySentence::RotarySentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice)
     : opened_(std::move(opened)) {
     const ModelInput input = opened_->input_of(choice);
     words_ = opened_->words_of(input);
@@ -19,24 +19,24 @@ RotaryExhibit::RotaryExhibit(std::shared_ptr<const ExhibitModel> opened, const E
             visible_(i, j) = input.mask[input.mask.rank() == 3 ? i * length() + j : j] != 0;
 }
 
-Matrix<float> RotaryExhibit::rows(const char* stem, Index layer, Index head) const {
+Matrix<float> RotarySentence::rows(const char* stem, Index layer, Index head) const {
     return trace_.at("layer." + std::to_string(layer) + "." + stem).as<float>().matrix(head);
 }
 
-RowVector<double> RotaryExhibit::row(const char* stem, Index layer, Index head, Index token) const {
+RowVector<double> RotarySentence::row(const char* stem, Index layer, Index head, Index token) const {
     return rows(stem, layer, head).row(token).cast<double>();
 }
 
-Matrix<float> RotaryExhibit::scores(Index layer, Index head) const {
+Matrix<float> RotarySentence::scores(Index layer, Index head) const {
     return rotary_scores<float>(rows("q", layer, head), rows("k", layer, head), angles_, angles_,
                                 RotaryLayout::interleaved);
 }
 
-Matrix<float> RotaryExhibit::attention(Index layer, Index head) const {
+Matrix<float> RotarySentence::attention(Index layer, Index head) const {
     return masked_softmax<float>(scores(layer, head), visible_);
 }
 
-Matrix<float> RotaryExhibit::linear_weights(Index layer, Index head) const {
+Matrix<float> RotarySentence::linear_weights(Index layer, Index head) const {
     std::vector<bool> visible;
     for (Index j = 0; j < visible_.cols(); ++j) visible.push_back(visible_(0, j) != 0);
     return linear_attention_weights<float>(rows("q", layer, head), rows("k", layer, head), angles_,

@@ -1,4 +1,4 @@
-#include "viewer/data/memory_exhibit.h"
+#include "viewer/data/memory_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,13 +23,13 @@ SegmentMemory<float> newest(const SegmentMemory<float>& all, Index memory) {
 }  // namespace
 
 /// What the segments before one hand on to it, and what it says without that.
-struct MemoryExhibit::Before {
+struct MemoryText::Before {
     Index length = 0, segment = 0;
     SegmentMemory<float> memory;
     Tensor<float> logits;
 };
 
-MemoryExhibit::MemoryExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice)
+MemoryText::MemoryText(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice)
     : opened_(std::move(opened)) {
     const ModelInput input = opened_->input_of(choice);
     tokens_ = input.tokens.values();
@@ -41,23 +41,17 @@ MemoryExhibit::MemoryExhibit(std::shared_ptr<const ExhibitModel> opened, const E
                                                std::to_string(known) + ", as many as " + name() + " knows");
 }
 
-std::string MemoryExhibit::word_of(std::int64_t id) const {
-    ModelInput one;
-    one.tokens = IndexTensor({1, 1}, {id});
-    return opened_->words_of(one).front();
-}
-
-Index MemoryExhibit::usual_segment() const {
+Index MemoryText::usual_segment() const {
     return std::min(kUsualSegment, (static_cast<Index>(tokens_.size()) + 1) / 2);
 }
 
-ModelInput MemoryExhibit::input_of(Index begin, Index count) const {
+ModelInput MemoryText::input_of(Index begin, Index count) const {
     ModelInput input;
     input.tokens = IndexTensor({1, count}, {tokens_.begin() + begin, tokens_.begin() + begin + count});
     return input;
 }
 
-std::shared_ptr<const MemoryExhibit::Before> MemoryExhibit::before(Index length, Index segment) const {
+std::shared_ptr<const MemoryText::Before> MemoryText::before(Index length, Index segment) const {
     const std::lock_guard lock(guard_);
     if (before_ && before_->length == length && before_->segment == segment) return before_;
     auto made = std::make_shared<Before>();
@@ -77,29 +71,29 @@ std::shared_ptr<const MemoryExhibit::Before> MemoryExhibit::before(Index length,
 }
 
 void MemoryAnswer::run() {
-    const MemoryExhibit& exhibit = *request.exhibit;
-    const auto words = static_cast<Index>(exhibit.tokens().size());
-    const Index wished = request.segment_tokens > 0 ? request.segment_tokens : exhibit.usual_segment();
+    const MemoryText& sentence = *request.sentence;
+    const auto words = static_cast<Index>(sentence.tokens().size());
+    const Index wished = request.segment_tokens > 0 ? request.segment_tokens : sentence.usual_segment();
     const Index size = std::clamp<Index>(wished, 1, words);
     segments = (words + size - 1) / size;
     segment = std::clamp<Index>(request.segment, 0, segments - 1);
     begin = segment * size;
     length = std::min(size, words - begin);
-    const auto before = exhibit.before(size, segment);
+    const auto before = sentence.before(size, segment);
     longest = before->memory.empty() ? 0 : before->memory.front().extent(1);
     memory = std::clamp<Index>(request.memory, 0, longest);
-    const ModelSizes sizes = exhibit.sizes();
+    const ModelSizes sizes = sentence.sizes();
     const Index cells = length * keys() * sizes.heads * sizes.layers;
     layer = traced_layer(cells, request.layer, sizes.layers);
     const std::string at = layer < 0 ? "layer.*." : "layer." + std::to_string(layer) + ".";
     std::string stages = "lm.logits";
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;
     trace = Trace(StageFilter(stages), Scheme::transformer_xl);
-    exhibit.model().run_segment(exhibit.input_of(begin, length), newest(before->memory, memory), Dialect::official,
+    sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::official,
                                 sizes.layers, "", trace);
     logits_without = before->logits;
-    has_head = exhibit.model().has_head();
-    next.assign(exhibit.tokens().begin() + begin + 1, exhibit.tokens().begin() + std::min(begin + length + 1, words));
+    has_head = sentence.model().has_head();
+    next.assign(sentence.tokens().begin() + begin + 1, sentence.tokens().begin() + std::min(begin + length + 1, words));
     if (!has_head) return;
     for (Index i = 0; i < static_cast<Index>(next.size()); ++i) {
         loss -= std::log(probability_of_next(i, true)) / static_cast<double>(next.size());
@@ -127,7 +121,7 @@ Matrix<float> MemoryAnswer::stage(Index at_layer, const char* stem, Index head) 
 }
 
 RelativeHeadTensors<float> MemoryAnswer::head(Index at_layer, Index head) const {
-    const TransformerXl<float>& model = request.exhibit->model();
+    const TransformerXl<float>& model = request.sentence->model();
     const TransformerXlLayer<float>& weights = model.layer(at_layer);
     RelativeHeadTensors<float> tensors;
     tensors.q = stage(at_layer, "q", head);
@@ -151,7 +145,7 @@ std::vector<WordGuess> MemoryAnswer::guesses(Index i, std::size_t count, bool wi
     const std::vector<double> chances = chances_of(logits(with_memory), i);
     std::vector<WordGuess> best;
     for (const std::int64_t id : likeliest(chances, count))
-        best.push_back({request.exhibit->word_of(id), chances[static_cast<std::size_t>(id)]});
+        best.push_back({request.sentence->word_of(id), chances[static_cast<std::size_t>(id)]});
     return best;
 }
 

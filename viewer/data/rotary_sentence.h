@@ -7,17 +7,17 @@
 #include "core/attention/softmax.h"
 #include "core/models/model.h"
 #include "core/positions/rotary.h"
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 
 namespace locus {
 
 /// A RoFormer and one sentence.
-class RotaryExhibit {
+class RotarySentence {
 public:
     static constexpr Family kFamily = Family::roformer;
 
-    /// Runs the sentence.  Throws as ExhibitModel::input_of and Model::forward do.
-    RotaryExhibit(std::shared_ptr<const ExhibitModel> opened, const ExhibitChoice& choice);
+    /// Runs the sentence.  Throws as ModelSession::input_of and Model::forward do.
+    RotarySentence(std::shared_ptr<const ModelSession> opened, const ModelChoice& choice);
 
     const std::string& name() const { return opened_->name(); }
     ModelSizes sizes() const { return opened_->model().sizes(); }
@@ -41,7 +41,7 @@ public:
 private:
     RowVector<double> row(const char* stem, Index layer, Index head, Index token) const;
 
-    std::shared_ptr<const ExhibitModel> opened_;
+    std::shared_ptr<const ModelSession> opened_;
     std::vector<std::string> words_;
     Trace trace_;  // layer.*.q .k .v
     RotaryTable<float> angles_;
