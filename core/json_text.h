@@ -24,8 +24,8 @@ std::string excerpt(const nlohmann::json& value);
 /// JSON has no NaN or infinity; they become the strings "nan", "inf", "-inf".
 nlohmann::ordered_json json_number(double value);
 
-/// The fields of one JSON object, each checked for its type and refused by name: of a config.json, or of one component of
-/// a tokenizer.json.  A field that is null counts as absent.
+/// The fields of one JSON object, each checked for its type and refused by name: of a config.json, or of one component
+/// of a tokenizer.json.  A field that is null counts as absent.
 class JsonFields {
 public:
     /// An object inside a larger value, which must outlive this.  `location` names the file, and the place in it, in
@@ -40,8 +40,8 @@ public:
     const nlohmann::json* find(const std::string& name) const;
     bool has(const std::string& name) const { return find(name) != nullptr; }
 
-    // Each throws Error(unreadable) that names the field if it is of another type, and, where there is no `fallback`, if
-    // it is absent.
+    // Each throws Error(unreadable) that names the field if it is of another type, and, where there is no `fallback`,
+    // if it is absent.
     std::string text(const std::string& name) const;
     std::string text(const std::string& name, const std::string& fallback) const;
     std::optional<std::string> optional_text(const std::string& name) const;

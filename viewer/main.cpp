@@ -72,7 +72,8 @@ void take_over(const CLI::App& app, const Script& script, Options& options) {
 }
 
 /// Status 1 where something else is seen than the script expects.
-int run_script(const CLI::App& app, const DebertaSession& session, State state, const Options& options, const Script& script) {
+int run_script(const CLI::App& app, const DebertaSession& session, State state, const Options& options,
+               const Script& script) {
     Window window({"Locus", options.width, options.height, !options.window});
     App viewer(window, session, std::move(state));
     const auto print = [](const std::string& line) { std::cout << line << '\n'; };

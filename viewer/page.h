@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "viewer/data/named_matrix.h"
 #include "viewer/data/deberta_session.h"
+#include "viewer/data/named_matrix.h"
 #include "viewer/state/page_names.h"
 #include "viewer/state/state.h"
 #include "viewer/ui/ui.h"

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/words.h"
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/io/model_request.h"
 
 namespace {

@@ -301,8 +301,7 @@ std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, 
     const double sum = (logits.cast<double>().array() - maximum).exp().sum();
     std::vector<Guess> guesses;
     for (auto id = order.begin(); id != end; ++id)
-        guesses.push_back(
-            {readable_piece(tokenizer, *id), *id, logits[*id], std::exp(logits[*id] - maximum) / sum});
+        guesses.push_back({readable_piece(tokenizer, *id), *id, logits[*id], std::exp(logits[*id] - maximum) / sum});
     return guesses;
 }
 

@@ -28,9 +28,9 @@ struct PreparedInput {
     std::vector<std::string> ignored;  // names in the input file that this family does not use
 };
 
-/// The tokens of one text as the model reads them: "[MASK]" is how people write it, whatever the tokenizer calls it, and
-/// for XLNet no lone mark of a word stands between a mask and what follows it without a blank.
-/// Throws Error(usage) for a text without a word.
+/// The tokens of one text as the model reads them: "[MASK]" is how people write it, whatever the tokenizer calls it,
+/// and for XLNet no lone mark of a word stands between a mask and what follows it without a blank. Throws Error(usage)
+/// for a text without a word.
 Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family);
 
 /// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the

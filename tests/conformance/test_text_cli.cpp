@@ -169,9 +169,15 @@ TEST_CASE("text: wmd, its bounds and what travels where", "[cli][text]") {
 }
 
 TEST_CASE("text: wmd without vectors learns them, the same ones every time", "[cli][text]") {
-    const std::vector<std::string> words = {"wmd",    "--text", "the president speaks to the press", "--text",
-                                            "the president greets the press", "--text", "the band played a song",
-                                            "--stop-words", "english"};
+    const std::vector<std::string> words = {"wmd",
+                                            "--text",
+                                            "the president speaks to the press",
+                                            "--text",
+                                            "the president greets the press",
+                                            "--text",
+                                            "the band played a song",
+                                            "--stop-words",
+                                            "english"};
     const auto pairs = json_of(words)["pairs"];
     REQUIRE(pairs.size() == 3);
     CHECK(pairs == json_of(words)["pairs"]);

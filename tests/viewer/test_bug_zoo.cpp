@@ -5,14 +5,14 @@
 #include <set>
 
 #include "core/io/safetensors.h"
+#include "core/io/subprocess.h"
 #include "cuda/runtime.h"
 #include "tests/files.h"
-#include "viewer/data/mistake_source.h"
 #include "viewer/data/deberta_session.h"
+#include "viewer/data/mistake_source.h"
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
-#include "core/io/subprocess.h"
 #include "viewer/state/state.h"
 #include "viewer/state/state_fields.h"
 

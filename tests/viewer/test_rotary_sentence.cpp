@@ -29,7 +29,8 @@ TEST_CASE("rotary sentence: the rope page opens on a head that looks one token b
     CHECK(sentence.query(state.layer, state.head, state.query).size() == sentence.sizes().head_width);
 }
 
-TEST_CASE("rotary sentence: every head's scores and attention are the stages of the model's own pass", "[viewer][rope][law]") {
+TEST_CASE("rotary sentence: every head's scores and attention are the stages of the model's own pass",
+          "[viewer][rope][law]") {
     ModelChoice padded = State().choices.roformer;
     padded.tokens = "2,40,453,4,553,3";
     padded.mask = "1,1,1,1,1,0";

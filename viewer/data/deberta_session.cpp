@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 
-
 namespace locus {
 
 namespace {
@@ -53,8 +52,7 @@ HeadTensors<float> head_tensors(const Answer& answer, const std::string& prefix,
         if (!found) return {};
         return found->as<float>().matrix(head);
     };
-    return {stage(".q"),   stage(".k"),    stage(".k_r"),
-            stage(".q_r"), answer.visible, answer.options.masked_row};
+    return {stage(".q"), stage(".k"), stage(".k_r"), stage(".q_r"), answer.visible, answer.options.masked_row};
 }
 
 DebertaSession::DebertaSession(const std::string& model, std::uint64_t first_serial)
@@ -182,7 +180,8 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
                                  biased.empty() ? std::vector<Word>() : biased[n]});
 }
 
-std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const ModelInput& input, DebertaOptions options) const {
+std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const ModelInput& input,
+                                                                       DebertaOptions options) const {
     if (!biased_) {
         DebertaConfig config = deberta_.config();
         config.position_biased_input = true;

@@ -153,7 +153,7 @@ private:
         bool exact = false;
         MadeMistake made;
     };
-    mutable std::list<KeptMistake> mistakes_;                                     // the last few, as dumps_
+    mutable std::list<KeptMistake> mistakes_;                                            // the last few, as dumps_
     mutable std::list<std::pair<std::string, std::unique_ptr<DebertaSession>>> others_;  // models of single sides
     mutable std::uint64_t serial_;
     mutable CancelToken stop_;     // of the call that is under way

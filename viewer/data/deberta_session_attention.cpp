@@ -62,7 +62,7 @@ void DebertaSession::fill_attention(Answer& answer, const ModelInput& input) con
 }
 
 std::shared_ptr<const Overview> DebertaSession::known_overview(const Request& request, const ModelInput& input,
-                                                        const Answer& answer) const {
+                                                               const Answer& answer) const {
     Request key{request.text, request.tokens, request.mask, request.dialect};
     key.masked = request.masked;
     if (!overview_ || overview_of_ != key) {
@@ -73,7 +73,7 @@ std::shared_ptr<const Overview> DebertaSession::known_overview(const Request& re
 }
 
 std::shared_ptr<const Overview> DebertaSession::overview(const ModelInput& input, const DebertaOptions& options,
-                                                  const Mask& visible) const {
+                                                         const Mask& visible) const {
     auto all = std::make_shared<Overview>();
     all->layers = config().num_hidden_layers;
     all->heads = config().num_attention_heads;

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "core/compare.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
+#include "core/io/subprocess.h"
 #include "cuda/reference/operations.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/plots/stage_slice.h"
-#include "core/io/subprocess.h"
 
 namespace locus {
 
@@ -93,7 +93,7 @@ const MadeMistake& DebertaSession::made(const ZooQuery& query, const CompareSide
 }
 
 const Trace& DebertaSession::trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
-                               Trace& own) const {
+                                      Trace& own) const {
     if (!pass) return dump(side.file).trace;
     const DebertaSession& session = *pass->session;
     if (!side.mistake.empty()) {

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/check.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/text/tokenizers/unicode.h"
 #include "viewer/data/check_report.h"
 #include "viewer/data/comparison.h"

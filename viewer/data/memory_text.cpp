@@ -90,7 +90,7 @@ void MemoryAnswer::run() {
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;
     trace = Trace(StageFilter(stages), Scheme::transformer_xl);
     sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::official,
-                                sizes.layers, "", trace);
+                                 sizes.layers, "", trace);
     logits_without = before->logits;
     has_head = sentence.model().has_head();
     next.assign(sentence.tokens().begin() + begin + 1, sentence.tokens().begin() + std::min(begin + length + 1, words));

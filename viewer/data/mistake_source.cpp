@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
-#include "core/io/scratch_folder.h"
 #include "core/io/subprocess.h"
 #include "viewer/ui/utf8.h"
 

@@ -4,9 +4,9 @@
 
 #include "core/positions/rope_scaling.h"
 #include "core/positions/rotary.h"
-#include "viewer/data/rotary_sentence.h"
 #include "viewer/data/memory_text.h"
 #include "viewer/data/permutation_sentence.h"
+#include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/state/text_page_state.h"

@@ -15,8 +15,8 @@ namespace locus {
 namespace {
 
 constexpr std::size_t kMostDocuments = 300;
-constexpr Index kMostWords = 12'000;      // of all documents together
-constexpr double kExactWork = 6e7;        // sum of (words of both)^3: about a quarter of a second
+constexpr Index kMostWords = 12'000;  // of all documents together
+constexpr double kExactWork = 6e7;    // sum of (words of both)^3: about a quarter of a second
 
 std::vector<std::string> split_lines(const std::string& text) {
     std::vector<std::string> lines(1);

@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <string>
 
 #include "core/cancel.h"
 #include "core/check.h"
@@ -121,7 +121,8 @@ class AnswerSource {
 public:
     using Make = std::function<std::shared_ptr<const Answer>(const Request&)>;
 
-    /// `make` must not throw; it runs on the worker's thread.  `answered` is called from there too: it wakes the window.
+    /// `make` must not throw; it runs on the worker's thread.  `answered` is called from there too: it wakes the
+    /// window.
     AnswerSource(Make make, std::function<void()> answered) : make_(std::move(make)), answered_(std::move(answered)) {}
     /// Answer::make does the work.
     explicit AnswerSource(std::function<void()> answered) : AnswerSource(Answer::make, std::move(answered)) {}

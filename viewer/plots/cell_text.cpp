@@ -69,8 +69,10 @@ void add_row(std::string& text, const CellExplanation<float>& cell, const CellTe
         const bool hidden = !about.visible.empty() && !about.visible[j];
         const float exponential = hidden ? 0.0f : std::exp(about.scores[j] - cell.row_maximum);
         text += padded(std::to_string(j), 7) + padded(digits(about.scores[j]), 17) + padded(digits(exponential), 17) +
-                padded(hidden ? digits(cell.sees_nothing ? cell.probability : 0.0f) : digits(exponential / cell.denominator), 17) + "  " + about.tokens[j] +
-                (hidden ? " (hidden)" : "") + "\n";
+                padded(hidden ? digits(cell.sees_nothing ? cell.probability : 0.0f)
+                              : digits(exponential / cell.denominator),
+                       17) +
+                "  " + about.tokens[j] + (hidden ? " (hidden)" : "") + "\n";
     }
 }
 

@@ -1,7 +1,7 @@
 #include "core/text/tokenizers/json_text.h"
 
-#include <nlohmann/json.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/check.h"
 #include "core/text/tokenizers/pre_tokenizers.h"

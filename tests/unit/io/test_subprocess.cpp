@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "core/check.h"
-#include "tests/temporary_folder.h"
 #include "core/io/subprocess.h"
+#include "tests/temporary_folder.h"
 
 namespace locus::test::test_subprocess {
 

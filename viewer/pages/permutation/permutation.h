@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "viewer/data/worker.h"
 #include "viewer/data/permutation_sentence.h"
+#include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/token_cards.h"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/attention/relative.h"
-#include "viewer/data/worker.h"
 #include "viewer/data/memory_text.h"
+#include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/segment_tape.h"

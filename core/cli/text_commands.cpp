@@ -1,4 +1,4 @@
-#include "core/cli/corpus.h"
+#include "core/cli/text_commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -7,13 +7,31 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <unordered_set>
 
 #include "core/cli/program.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/text/statistics/words.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
+
+void add_top(CLI::App& command, CommonOptions& options, const std::string& what) {
+    command.add_option("--top", options.top, what + "; 0 for all")
+        ->check(CLI::Range(0, 1000000000))
+        ->capture_default_str();
+}
+
+void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
+
+void print(const CommonOptions& options, const Json& json, const Rows& rows, const std::vector<bool>& numbers) {
+    if (options.json)
+        print(json);
+    else
+        std::cout << text_table(rows, numbers);
+}
 
 namespace {
 
@@ -85,6 +103,8 @@ void add_file(const CLI::App& app, Corpus& corpus, const std::string& file, cons
 
 }  // namespace
 
+namespace {
+
 void add_corpus_options(CLI::App& command, CorpusRequest& request) {
     command.add_option("files", request.files,
                        "text files; a single one has a document per line, several have one each; - reads the standard "
@@ -95,6 +115,13 @@ void add_corpus_options(CLI::App& command, CorpusRequest& request) {
     command.add_flag("--keep-case", request.keep_case, "\"Car\" and \"car\" are two words");
     command.add_option("--stop-words", request.stop_words, "leave these words out: \"english\", or a file of words")
         ->check(not_empty());
+}
+
+}  // namespace
+
+void add_common(CLI::App& command, CommonOptions& options) {
+    add_corpus_options(command, options.corpus);
+    command.add_flag("--json", options.json, "print JSON");
 }
 
 std::string read_text(const CLI::App& app, const std::string& file) {

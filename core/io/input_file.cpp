@@ -1,14 +1,16 @@
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/json_text.h"
 
 namespace locus {
 
@@ -35,6 +37,32 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
 
 MappedFile::~MappedFile() {
     if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& file) {
+    const MappedFile mapped(file);
+    return parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, printable(file.string()));
+}
+
+std::filesystem::path asset_path(const std::filesystem::path& name) {
+    return std::filesystem::path(LOCUS_ASSETS) / name;
+}
+
+void throw_unreadable(const std::string& place, const std::string& what, Fault fault) {
+    throw Error(fault, printable(place) + ": " + printable(what));
+}
+
+std::string printable(std::string text) {
+    constexpr std::size_t kMost = 300;
+    if (text.size() > kMost) {
+        std::size_t end = kMost;
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
+        text.resize(end);
+        text += "...";
+    }
+    for (char& byte : text)
+        if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = '?';
+    return text;
 }
 
 }  // namespace locus
