@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Draws every term of position-aware attention.\n"
         "  locus view\n"
-        "  locus view path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
+        "  locus view --model path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
         "  locus view --report report.json\n"
         "  locus view --compare my-port.safetensors --text \"the capital of france is [MASK].\"",
         "locus view");

@@ -52,7 +52,7 @@ std::string known_pages() {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("model", options.model, "model folder of any family, or the name of a built-in one")
+    app.add_option("model,--model", options.model, "model folder of any family, or the name of a built-in one")
         ->capture_default_str();
     app.add_option("--text", options.text, "the sentence");
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");

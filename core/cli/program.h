@@ -23,7 +23,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 std::vector<std::string> one_value_each(int argc, char** argv, const std::string& option);
 int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body);
 
-/// Refuses an empty value: --out "" is a mistake in a script, never a wish.
+/// Refuses an empty value: --out "" is a mistake in a script.
 CLI::Validator not_empty();
 
 /// One line on stderr: "locus trace: <sentence>".

@@ -99,7 +99,7 @@ fs::path draft_name(const fs::path& folder, ::pid_t process) {
     return folder.parent_path() / ("." + folder.filename().string() + ".part-" + std::to_string(process));
 }
 
-/// Removes a folder that is not in use any more; folders inside it are somebody's and go over to `folder`.
+/// Removes a folder that is not in use any more; folders inside it belong to the user and go over to `folder`.
 void clear_away(const fs::path& draft, const fs::path& folder) {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(draft, ignored))

@@ -43,7 +43,7 @@ struct TensorHeading {
 void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHeading>& tensors,
                               const std::map<std::string, std::string>& metadata);
 
-/// A tensor that somebody else holds as float.
+/// A tensor whose floats the caller holds.
 struct TensorToWrite {
     std::string name;
     Shape shape;

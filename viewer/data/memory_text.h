@@ -84,7 +84,7 @@ struct MemoryAnswer {
     /// Of the word that really follows; i < next.size().
     double probability_of_next(Index i, bool with_memory) const;
 
-    /// Runs the model; never throws: what stands in the way becomes `error`.
+    /// Runs the model; never throws: what prevents it becomes `error`.
     static std::shared_ptr<const MemoryAnswer> make(const MemoryRequest& request);
 
 private:

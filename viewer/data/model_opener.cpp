@@ -27,8 +27,8 @@ OpenedSession open_session(const std::string& model, std::uint64_t first_serial)
 
 ModelOpener::ModelOpener(std::function<void()> opened)
     : worker_(
-          [](const Wish& wish) {
-              return std::make_shared<const OpenedSession>(open_session(wish.model, wish.first_serial));
+          [](const Order& order) {
+              return std::make_shared<const OpenedSession>(open_session(order.model, order.first_serial));
           },
           std::move(opened)) {}
 

@@ -1,6 +1,6 @@
 #pragma once
 // One opened model of any family, and the sessions of the pages that show one of another family than DeBERTa: model and
-// sentence are opened and run away from the window, and what stands in the way becomes one sentence.
+// sentence are opened and run on a thread beside the window, and what prevents it becomes one sentence.
 #include <memory>
 #include <optional>
 #include <string>

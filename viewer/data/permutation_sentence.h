@@ -26,11 +26,11 @@ public:
     const std::vector<std::string>& words() const { return words_; }
     const std::vector<std::int64_t>& tokens() const { return tokens_; }
     std::string word_of(std::int64_t id) const { return opened_->word_of(id); }
-    /// True where the text says <mask>: nobody knows the word.
+    /// True where the text says <mask>: the word is not given.
     bool is_mask(Index position) const;
     /// 0 up to the first <sep>, 1 behind it, ...; 2 for <cls>, as transformers numbers them.
     const std::vector<std::int64_t>& types() const { return types_; }
-    /// What is predicted until somebody chooses: every <mask>; else the two last words that hold a letter.  The
+    /// What is predicted until the user chooses: every <mask>; else the two last words that hold a letter.  The
     /// built-in sentence asks for france and paris.
     CardRow usual_cards() const;
 
@@ -78,7 +78,7 @@ struct PermutationAnswer {
     /// What one head's cells are made of, for the microscope.
     RelativeHeadTensors<float> head(Stream stream, Index at_layer, Index head) const;
 
-    /// Runs the model in both directions; never throws: what stands in the way becomes `error`.
+    /// Runs the model in both directions; never throws: what prevents it becomes `error`.
     static std::shared_ptr<const PermutationAnswer> make(const PermutationRequest& request);
 
 private:

@@ -18,7 +18,7 @@ const std::vector<BundledModel>& bundled_models();
 
 /// Empty where a model cannot be opened: its card then has words only.
 struct Previews {
-    std::vector<Point> before, after;  // hands of a query of tiny-roformer, and where its position turns them
+    std::vector<Point> before, after;  // hands of a query of tiny-roformer, and the same rotated by its position
     Matrix<float> memory;              // attention of a segment to memory and itself, tiny-txl
     Matrix<float> permuted;            // attention under an order of prediction, tiny-xlnet
     Matrix<float> nearness;            // 1 - word mover's distance / 2 between the default documents

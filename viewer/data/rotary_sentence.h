@@ -23,10 +23,10 @@ public:
     ModelSizes sizes() const { return opened_->model().sizes(); }
     const std::vector<std::string>& words() const { return words_; }
     Index length() const { return static_cast<Index>(words_.size()); }
-    /// Of one token, before the turn: [d].
+    /// Of one token, not rotated yet: [d].
     RowVector<double> query(Index layer, Index head, Index token) const { return row("q", layer, head, token); }
     RowVector<double> key(Index layer, Index head, Index token) const { return row("k", layer, head, token); }
-    /// Of one head, before the turn: "q", "k" or "v" [T,d].
+    /// Of one head, not rotated yet: "q", "k" or "v" [T,d].
     Matrix<float> rows(const char* stem, Index layer, Index head) const;
     /// The model's own angles, one row per token.
     const RotaryTable<float>& angles() const { return angles_; }
