@@ -21,7 +21,7 @@ using Source = ExhibitSource<RotaryExhibit>;
 /// Follows a choice until it is answered.
 void wait_for(Source& source, const ExhibitChoice& choice) {
     for (int n = 0; n < 2000 && !source.settled(choice); ++n) {
-        source.follow(choice);
+        source.update(choice);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     REQUIRE(source.settled(choice));
@@ -49,7 +49,7 @@ TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture
     wait_for(source, good);
     const auto refused = [&](const ExhibitChoice& choice, const std::string& words) {
         wait_for(source, choice);
-        CHECK_THAT(source.trouble(), Catch::Contains(words));
+        CHECK_THAT(source.error(), Catch::Contains(words));
         REQUIRE(source.shown());
         CHECK(source.shown()->length() == 11);
     };
@@ -68,7 +68,7 @@ TEST_CASE("exhibit source: what cannot be shown is one sentence, and the picture
     choice.model = "nothing/of/the/kind";
     refused(choice, "nothing/of/the/kind");
     wait_for(source, good);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
 }
 
 TEST_CASE("exhibit source: an answer to the choice before does not settle the newest one", "[viewer][rope]") {
@@ -77,9 +77,9 @@ TEST_CASE("exhibit source: an answer to the choice before does not settle the ne
     const ExhibitChoice first = State().exhibits.roformer;
     ExhibitChoice second = first;
     second.text = "the store";
-    source.follow(first);
+    source.update(first);
     for (int n = 0; n < 2000 && answers == 0; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    source.follow(second);  // asks for the second and is given the first
+    source.update(second);  // asks for the second and is given the first
     CHECK(source.settled(first));
     CHECK_FALSE(source.settled(second));
     REQUIRE(source.shown());
@@ -93,7 +93,7 @@ TEST_CASE("exhibit source: one token is a sentence", "[viewer][rope]") {
     ExhibitChoice choice = State().exhibits.roformer;
     choice.tokens = "40";
     wait_for(source, choice);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
     REQUIRE(source.shown());
     CHECK(source.shown()->words() == std::vector<std::string>{"a"});
     CHECK(source.shown()->attention(0, 0)(0, 0) == 1);
@@ -107,12 +107,12 @@ TEST_CASE("exhibit source: without a tokenizer numbers are read, and a text says
     ExhibitChoice choice = State().exhibits.roformer;
     choice.model = folder.path().string();
     wait_for(source, choice);
-    CHECK_THAT(source.trouble(), Catch::Contains("--tokens"));
+    CHECK_THAT(source.error(), Catch::Contains("--tokens"));
     CHECK(source.fault() == Fault::unsupported);
     choice.tokens = "2,40,453,3";
     choice.mask = "1,1,1,0";
     wait_for(source, choice);
-    CHECK(source.trouble().empty());
+    CHECK(source.error().empty());
     REQUIRE(source.shown());
     CHECK(source.shown()->words() == std::vector<std::string>{"2", "40", "453", "3"});
     CHECK(source.shown()->attention(1, 2)(1, 3) == 0);

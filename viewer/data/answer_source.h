@@ -18,7 +18,7 @@ public:
     explicit AnswerSource(std::function<void()> answered) : answered_(std::move(answered)) {}
 
     /// Once a frame.
-    void follow(const Request& request) {
+    void update(const Request& request) {
         if (asked_ != request) {
             asked_ = request;
             if (!worker_) worker_.emplace(Answer::make, answered_);
@@ -36,7 +36,7 @@ public:
     const Answer* shown() const { return shown_.get(); }
     /// Changes whenever shown() does, from 1.
     std::uint64_t serial() const { return serial_; }
-    const std::string& trouble() const { return error_; }
+    const std::string& error() const { return error_; }
     bool settled() const { return asked_ && answered_request_ == asked_; }
 
 private:

@@ -8,7 +8,7 @@
 #include "core/text/tokenizers/utf8.h"
 #include "viewer/data/check_report.h"
 #include "viewer/data/comparison.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 

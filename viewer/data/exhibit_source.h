@@ -65,7 +65,7 @@ public:
     explicit ExhibitSource(std::function<void()> answered) : answered_(std::move(answered)) {}
 
     /// Once a frame.
-    void follow(const ExhibitChoice& choice) {
+    void update(const ExhibitChoice& choice) {
         if (asked_ != choice) {
             asked_ = choice;
             if (!worker_) worker_.emplace([this](const ExhibitChoice& wished) { return make(wished); }, answered_);
@@ -87,7 +87,7 @@ public:
     /// Changes whenever shown() does, from 1.
     std::uint64_t serial() const { return serial_; }
     /// Why the newest choice cannot be shown: one sentence, or nothing.
-    const std::string& trouble() const { return error_; }
+    const std::string& error() const { return error_; }
     Fault fault() const { return fault_; }
     /// True if what is shown, or trouble(), belongs to this choice.
     bool settled(const ExhibitChoice& choice) const { return answered_choice_ == choice; }

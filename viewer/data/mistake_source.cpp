@@ -10,7 +10,7 @@
 #include "core/io/safetensors.h"
 #include "core/io/scratch_folder.h"
 #include "viewer/program.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 

@@ -7,6 +7,7 @@
 
 #include "core/text/statistics/bag_of_words.h"
 #include "core/text/statistics/latent_semantics.h"
+#include "core/text/statistics/word_list.h"
 #include "core/text/statistics/word_movers.h"
 #include "viewer/plots/matrix_view.h"
 
@@ -50,7 +51,7 @@ struct TravelPlan {
 struct TextStudy {
     TextQuery query;
     std::uint64_t serial = 0;
-    std::string trouble;  // one sentence; the rest is then empty
+    std::string error;  // one sentence; the rest is then empty
     std::shared_ptr<const TextTables> tables;
     LatentSemantics space;     // of the counts
     Matrix<double> by_topics;  // cosines in it
@@ -78,7 +79,7 @@ std::vector<Travel> travels(const WordMovers& movers);
 /// Answers questions, and keeps what the next one is likely to need again.
 class TextStudies {
 public:
-    /// Never throws: a refusal becomes TextStudy::trouble.  One call at a time.
+    /// Never throws: a refusal becomes TextStudy::error.  One call at a time.
     std::shared_ptr<const TextStudy> answer(const TextQuery& query);
 
 private:
@@ -86,5 +87,10 @@ private:
     TextQuery asked_;  // what they answer
     std::uint64_t serial_ = 0;
 };
+
+// A few hundred sentences of a small grammar, so that words have neighbours to learn their vectors from.
+
+/// Sentences in lower case without stop words: politics, music, cars, friends.  The same ones every time.
+std::vector<Document> small_corpus();
 
 }  // namespace locus
