@@ -22,7 +22,7 @@ struct Node {
     const Json& json;
     std::string where;  // "cases[0].first"
 
-    [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    [[noreturn]] void throw_unreadable(const std::string& key, const std::string& expected) const {
         throw Error(Fault::unreadable, printable(file.string()) + ": the report's field " +
                                            (where.empty() ? "" : where + ".") + key +
                                            " is missing or of another kind, " + "expected " + expected);
@@ -34,13 +34,13 @@ struct Node {
     }
     std::string text(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_string()) refuse(key, "text");
+        if (!value || !value->is_string()) throw_unreadable(key, "text");
         return value->get<std::string>();
     }
     std::string text_or_nothing(const char* key) const { return find(key) ? text(key) : ""; }
     bool truth(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_boolean()) refuse(key, "true or false");
+        if (!value || !value->is_boolean()) throw_unreadable(key, "true or false");
         return value->get<bool>();
     }
     /// "nan", "inf" and "-inf" are numbers as well; nothing is NaN.
@@ -51,11 +51,11 @@ struct Node {
         if (value->is_number()) return value->get<double>();
         if (*value == "nan") return nan;
         if (*value == "inf" || *value == "-inf") return (*value == "inf" ? 1 : -1) * HUGE_VAL;
-        refuse(key, "a number");
+        throw_unreadable(key, "a number");
     }
     Index whole(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_number_integer()) refuse(key, "a whole number");
+        if (!value || !value->is_number_integer()) throw_unreadable(key, "a whole number");
         return value->get<Index>();
     }
     std::vector<std::string> texts(const char* key) const {
@@ -63,14 +63,14 @@ struct Node {
         const Json* list = find(key);
         if (!list) return all;
         for (const Json& one : *list) {
-            if (!list->is_array() || !one.is_string()) refuse(key, "a list of texts");
+            if (!list->is_array() || !one.is_string()) throw_unreadable(key, "a list of texts");
             all.push_back(one.get<std::string>());
         }
         return all;
     }
     std::vector<Node> nodes(const char* key) const {
         const Json* list = find(key);
-        if (!list || !list->is_array()) refuse(key, "a list");
+        if (!list || !list->is_array()) throw_unreadable(key, "a list");
         std::vector<Node> all;
         for (const Json& one : *list)
             all.push_back(
@@ -195,7 +195,7 @@ bool is_judged_by(const ReportedStage& reported, const Stage& reference, const S
     const auto holds = [&](const Stage& stage, double value) {
         const auto place = place_of(stage, reported.index);
         if (!place) return false;
-        const double here = sheet_of(stage, place->sample, place->head)(place->cell.i, place->cell.j);
+        const double here = matrix_of(stage, place->sample, place->head)(place->cell.i, place->cell.j);
         return here == value || (std::isnan(here) && std::isnan(value));
     };
     return holds(reference, reported.expected) && holds(candidate, reported.found);
