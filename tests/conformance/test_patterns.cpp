@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "core/conformance/diagnosis/arithmetic.h"
+#include "core/conformance/formulas/arithmetic.h"
 #include "core/conformance/diagnosis/diagnosis.h"
 
 namespace locus::test::test_patterns {

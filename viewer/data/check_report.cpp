@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/conformance/report/report.h"
 #include "core/io/json_file.h"
 #include "core/io/printable.h"
 #include "core/stages.h"
@@ -23,7 +24,7 @@ struct Node {
     const Json& json;
     std::string where;  // "cases[0].first"
 
-    [[noreturn]] void refuse(const std::string& key, const std::string& expected) const {
+    [[noreturn]] void throw_unreadable(const std::string& key, const std::string& expected) const {
         throw Error(Fault::unreadable, printable(file.string()) + ": the report's field " +
                                            (where.empty() ? "" : where + ".") + key +
                                            " is missing or of another kind, " + "expected " + expected);
@@ -35,13 +36,13 @@ struct Node {
     }
     std::string text(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_string()) refuse(key, "text");
+        if (!value || !value->is_string()) throw_unreadable(key, "text");
         return value->get<std::string>();
     }
     std::string text_or_nothing(const char* key) const { return find(key) ? text(key) : ""; }
     bool truth(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_boolean()) refuse(key, "true or false");
+        if (!value || !value->is_boolean()) throw_unreadable(key, "true or false");
         return value->get<bool>();
     }
     /// "nan", "inf" and "-inf" are numbers as well; nothing is NaN.
@@ -52,11 +53,11 @@ struct Node {
         if (value->is_number()) return value->get<double>();
         if (*value == "nan") return nan;
         if (*value == "inf" || *value == "-inf") return (*value == "inf" ? 1 : -1) * HUGE_VAL;
-        refuse(key, "a number");
+        throw_unreadable(key, "a number");
     }
     Index whole(const char* key) const {
         const Json* value = find(key);
-        if (!value || !value->is_number_integer()) refuse(key, "a whole number");
+        if (!value || !value->is_number_integer()) throw_unreadable(key, "a whole number");
         return value->get<Index>();
     }
     std::vector<std::string> texts(const char* key) const {
@@ -64,14 +65,14 @@ struct Node {
         const Json* list = find(key);
         if (!list) return all;
         for (const Json& one : *list) {
-            if (!list->is_array() || !one.is_string()) refuse(key, "a list of texts");
+            if (!list->is_array() || !one.is_string()) throw_unreadable(key, "a list of texts");
             all.push_back(one.get<std::string>());
         }
         return all;
     }
     std::vector<Node> nodes(const char* key) const {
         const Json* list = find(key);
-        if (!list || !list->is_array()) refuse(key, "a list");
+        if (!list || !list->is_array()) throw_unreadable(key, "a list");
         std::vector<Node> all;
         for (const Json& one : *list)
             all.push_back(
@@ -119,6 +120,17 @@ ReportedMistake read_mistake(const Node& node) {
     return mistake;
 }
 
+/// The stages that were not reported, and all in the order of a model.
+void add_silent_stages(ReportedCase& one, const std::vector<std::string>& missing) {
+    for (const std::string& name : missing) {
+        ReportedStage silent;
+        silent.name = name;
+        one.stages.push_back(silent);
+    }
+    std::stable_sort(one.stages.begin(), one.stages.end(),
+                     [](const ReportedStage& a, const ReportedStage& b) { return stage_comes_before(a.name, b.name); });
+}
+
 ReportedCase read_case(const Node& node) {
     ReportedCase one;
     one.id = node.text_or_nothing("id");
@@ -136,19 +148,70 @@ ReportedCase read_case(const Node& node) {
     one.reference = dump("reference_file");
     one.candidate = dump("candidate_file");
     for (const Node& stage : node.nodes("stages")) one.stages.push_back(read_stage(stage));
-    for (const std::string& name : node.texts("missing")) {
-        ReportedStage silent;
-        silent.name = name;
-        one.stages.push_back(silent);
-    }
-    std::stable_sort(one.stages.begin(), one.stages.end(),
-                     [](const ReportedStage& a, const ReportedStage& b) { return stage_comes_before(a.name, b.name); });
+    add_silent_stages(one, node.texts("missing"));
     if (const auto first = node.node("first")) {
         one.first = first->text("stage");
         if (!one.find(one.first))
             first->throw_unreadable("stage", "one of the case's stages, found " + printable(one.first));
     }
     if (const auto diagnosis = node.node("diagnosis")) one.mistake = read_mistake(*diagnosis);
+    return one;
+}
+
+// A report in memory.
+
+ReportedStage stage_of(const StageVerdict& verdict) {
+    ReportedStage stage;
+    stage.name = verdict.name;
+    stage.state = verdict.pass ? StageState::pass : StageState::fail;
+    stage.reason = verdict.reason;
+    stage.expected = stage.found = std::numeric_limits<double>::quiet_NaN();
+    if (verdict.worst >= 0) {  // else nothing was compared: another shape or dtype
+        stage.index = verdict.worst_index;
+        stage.expected = verdict.expected;
+        stage.found = verdict.found;
+    }
+    stage.allowed = verdict.allowed;
+    stage.wrong = verdict.wrong;
+    stage.size = verdict.size;
+    return stage;
+}
+
+std::optional<ReportedMistake> mistake_named_by(const std::optional<conformance::Diagnosis>& diagnosis) {
+    if (!diagnosis || !diagnosis->named) return std::nullopt;
+    const conformance::Mistake& entry = conformance::mistake_of(diagnosis->named->mistake);
+    ReportedMistake mistake;
+    mistake.number = entry.number;
+    mistake.name = entry.name;
+    mistake.how = diagnosis->named->how;
+    mistake.betrays = entry.betrays;
+    mistake.lesson = entry.lesson;
+    mistake.residual = diagnosis->named->residual;
+    mistake.runner_up_residual = std::numeric_limits<double>::quiet_NaN();
+    if (diagnosis->runner_up) {
+        mistake.runner_up = diagnosis->runner_up->mistake;
+        mistake.runner_up_residual = diagnosis->runner_up->residual;
+        mistake.runner_up_is_bound = diagnosis->runner_up->is_bound;
+    }
+    return mistake;
+}
+
+ReportedCase case_of_report(const conformance::CaseReport& report) {
+    ReportedCase one;
+    one.id = report.id;
+    one.family = report.family;
+    one.verdict = conformance::verdict_name(report.verdict);
+    one.refusal = report.refusal;
+    one.waiver = report.waiver;
+    one.reference = std::filesystem::path(report.reference_file);
+    one.candidate = std::filesystem::path(report.candidate_file);
+    for (const StageVerdict& verdict : report.comparison.stages) one.stages.push_back(stage_of(verdict));
+    add_silent_stages(one, report.comparison.missing);
+    if (const StageVerdict* first = report.wrong()) one.first = first->name;
+    one.mistake = mistake_named_by(report.diagnosis);
+    if (report.diagnosis) one.pattern = report.diagnosis->pattern;
+    one.would_narrow = report.would_narrow;
+    if (report.first) one.tokens = report.first->tokens;
     return one;
 }
 
@@ -189,6 +252,15 @@ CheckReport read_check_report(const std::filesystem::path& file) {
         report.cases.push_back(read_case(root));
     if (report.cases.empty()) root.throw_unreadable("cases", "at least one case");
     return report;
+}
+
+CheckReport check_report_of(const conformance::Report& report, const std::filesystem::path& file) {
+    CheckReport shown;
+    shown.file = file;
+    shown.pass = report.pass();
+    shown.errors = report.errors;
+    for (const conformance::CaseReport& one : report.cases) shown.cases.push_back(case_of_report(one));
+    return shown;
 }
 
 bool is_judged_by(const ReportedStage& reported, const Stage& reference, const Stage& candidate) {

@@ -8,7 +8,6 @@
 #include "cuda/reference/operations.h"
 #include "viewer/data/session.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/program.h"
 
 namespace locus {
 
@@ -88,7 +87,7 @@ const MadeMistake& Session::made(const ZooQuery& query, const CompareSide& side)
     LOCUS_CHECK(parse_mistake(side.mistake),
                 "the mistake is \"" + printable(side.mistake) +
                     "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
-    MadeMistake made = make_mistake(sibling_program("locus-kit"), query, side.mistake, side.exact, stop_);
+    MadeMistake made = make_mistake(query, side.mistake, side.exact, stop_);
     while (mistakes_.size() >= kKeptMistakes) mistakes_.pop_front();
     return mistakes_.emplace_back(KeptMistake{query, side.mistake, side.exact, std::move(made)}).made;
 }
