@@ -2,7 +2,7 @@
 // A model small enough for difference quotients of every parameter, and a batch for it.
 #include <random>
 
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
 #include "tests/random_model.h"
 

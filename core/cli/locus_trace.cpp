@@ -9,7 +9,8 @@
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
 #include "core/text/text_table.h"
-#include "core/training/gradient_trace.h"
+#include "core/training/masked_words.h"
+#include "cuda/library.h"
 #include "cuda/reference/operations.h"
 
 namespace {
@@ -143,7 +144,7 @@ template <class Scalar>
 Result forward(const CLI::App& app, const Options& options) {
     // A missing device is told before the model is read.
     const Operations<Scalar>& compute =
-        options.device == "cuda" ? cuda::device_operations<Scalar>() : cpu_operations<Scalar>();
+        options.device == "cuda" ? cuda::library().operations<Scalar>() : cpu_operations<Scalar>();
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
     const auto model = open_model_of<Scalar>(checkpoint, compute);
     const PreparedInput prepared =

@@ -1,5 +1,5 @@
 #include "core/cli/program.h"
-#include "core/text/tokenizers/utf8.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus::cli {
 

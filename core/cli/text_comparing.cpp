@@ -6,7 +6,6 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/statistics/latent_semantics.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/text_table.h"

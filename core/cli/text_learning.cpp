@@ -8,7 +8,7 @@
 #include "core/cli/text_options.h"
 #include "core/io/atomic_file.h"
 #include "core/positions/factorisation_order.h"
-#include "core/text/statistics/permutation_lm.h"
+#include "core/text/statistics/factorisation.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/skip_gram.h"
 #include "core/text/statistics/words.h"

@@ -5,9 +5,7 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/statistics/next_word.h"
 #include "core/text/statistics/ngrams.h"
-#include "core/text/statistics/spelling.h"
 #include "core/text/statistics/words.h"
 #include "core/text/text_table.h"
 

@@ -8,7 +8,7 @@
 #include "core/io/assets.h"
 #include "core/models/config_fields.h"
 #include "core/text/corpus/text_file.h"
-#include "core/training/training_folder.h"
+#include "core/training/training_run.h"
 
 namespace locus::cli {
 

@@ -36,7 +36,7 @@ struct SimdKernels {
     /// d_y *= the derivative of gelu at x: (1 + erf(x / sqrt(2))) / 2 + x exp(-x^2 / 2) / sqrt(2 pi).
     void (*gelu_backward)(const Scalar* x, Index count, Scalar* d_y);
     /// x[j] *= Philox(counter (i, j), key) < threshold ? 0 : kept for j < count; two neighbouring j share a call, whose
-    /// counter holds the even one (core/training/dropout.h).
+    /// counter holds the even one (core/training/random.h).
     void (*drop)(Scalar* x, Index count, std::uint32_t key, std::uint32_t i, std::uint32_t threshold, Scalar kept);
 };
 

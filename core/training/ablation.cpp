@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/training/mean_loss.h"
+#include "core/training/masked_words.h"
 
 namespace locus {
 

@@ -1,5 +1,6 @@
 #pragma once
-// The seam for attention that a training step has computed elsewhere, on a GPU.
+// The interface by which a training step has its attention computed by another backend, on a GPU
+// (cuda/fused/training_attention.h).  A file of its own, so that the backend includes no training.
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct PackedHeads {
     std::vector<Index> lengths;  // [B], their sum is N
     float scale = 1;             // 1 / sqrt(n d)
     float dropout = 0;           // of the probabilities
-    std::uint64_t seed = 0;      // drops what core/training/dropout.h drops: part b H + h, row i, column j
+    std::uint64_t seed = 0;      // drops what core/training/random.h drops: part b H + h, row i, column j
 };
 
 struct PackedContext {

@@ -2,8 +2,8 @@
 
 #include "core/models/word_logits.h"
 #include "core/models/word_logits_backward.h"
-#include "core/training/deberta_training_pass.h"
-#include "core/training/mean_loss.h"
+#include "core/training/masked_words.h"
+#include "core/training/training_context.h"
 
 namespace locus {
 
@@ -31,7 +31,7 @@ ClassificationTape<Scalar> classification_forward(DebertaTraining<Scalar>& model
     LOCUS_CHECK(labels.empty() || static_cast<Index>(labels.size()) == batch.sentences(),
                 std::to_string(labels.size()) + " labels for " + std::to_string(batch.sentences()) +
                     " texts, expected one for each");
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     ClassificationTape<Scalar> tape;
     tape.first.resize(batch.sentences(), x.cols());
     for (Index b = 0; b < batch.sentences(); ++b) tape.first.row(b) = x.row(batch.starts[static_cast<std::size_t>(b)]);
@@ -53,7 +53,7 @@ Matrix<Scalar> classification_backward(DebertaTraining<Scalar>& model, const Par
                                        const PackedBatch& batch, const std::vector<std::int64_t>& labels,
                                        const Dropout& dropout, const ClassificationTape<Scalar>& tape,
                                        Parameters<Scalar>& gradients) {
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     Matrix<Scalar> d_logits(tape.logits.rows(), tape.logits.cols());
     for (Index b = 0; b < d_logits.rows(); ++b)
         d_logits.row(b) = cross_entropy_backward<Scalar>(tape.logits.row(b), labels[static_cast<std::size_t>(b)]) /

@@ -8,7 +8,7 @@ namespace locus {
 /// pooler.dense [D,D] and classifier [C,D], with biases.
 TensorShapes classification_head_tensors(const DebertaConfig& config, Index classes);
 
-/// What the head left behind; B texts, C classes.
+/// What the head computed; B texts, C classes.
 template <class Scalar>
 struct ClassificationTape {
     Matrix<Scalar> first;           // [B,D], the first rows, dropped

@@ -4,9 +4,8 @@
 #include "core/models/elementwise.h"
 #include "core/models/layers_backward.h"
 #include "core/models/word_logits_backward.h"
-#include "core/training/absolute_positions.h"
-#include "core/training/deberta_parameters.h"
-#include "core/training/deberta_training_pass.h"
+#include "core/training/parameters.h"
+#include "core/training/training_layer.h"
 
 namespace locus {
 
@@ -59,13 +58,13 @@ DebertaTraining<Scalar>::DebertaTraining(DebertaConfig config, TrainingSwitches 
 }
 
 template <class Scalar>
-void DebertaTraining<Scalar>::prepare_lines(const PackedBatch& batch) {
+void DebertaTraining<Scalar>::prepare_buckets(const PackedBatch& batch) {
     for (Index b = 0; b < batch.sentences(); ++b) {
         const Index length = batch.length(b);
-        if (lines_.count(length)) continue;
+        if (buckets_.count(length)) continue;
         // Without relative attention nobody reads it.
-        lines_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
-                                                          : RelativeBuckets::clamped(length, length, 1));
+        buckets_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
+                                                            : RelativeBuckets::clamped(length, length, 1));
     }
 }
 
@@ -85,7 +84,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::embedding_sum(const Parameters<Scalar>& 
     Matrix<Scalar> rows = table_rows(values, batch);
     if (config_.embedding_size == config_.hidden_size) return rows;
     const Dropout none;
-    const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, pool_};
+    const TrainingContext<Scalar> pass{config_, values, batch, none, buckets_, buffers_, pool_};
     return pass.dense(rows, "embeddings.embed_proj");
 }
 
@@ -95,7 +94,7 @@ void DebertaTraining<Scalar>::embedding_sum_backward(const Parameters<Scalar>& v
     Matrix<Scalar> d_rows = d_sum;
     if (config_.embedding_size != config_.hidden_size) {
         const Dropout none;
-        const TrainingPass<Scalar> pass{config_, values, batch, none, lines_, buffers_, pool_};
+        const TrainingContext<Scalar> pass{config_, values, batch, none, buckets_, buffers_, pool_};
         d_rows = pass.dense_backward(table_rows(values, batch), "embeddings.embed_proj", d_sum, gradients);
     }
     if (config_.position_biased_input) add_positions_backward<Scalar>(batch, d_rows, gradients);
@@ -133,9 +132,9 @@ void DebertaTraining<Scalar>::relative_table_backward(const Parameters<Scalar>& 
 template <class Scalar>
 DebertaTape<Scalar> DebertaTraining<Scalar>::forward(const Parameters<Scalar>& values, const PackedBatch& batch,
                                                      Matrix<Scalar> norm_input, const Dropout& dropout) {
-    prepare_lines(batch);
+    prepare_buckets(batch);
     if (switches_.decoder) check_positions(config_, batch);
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, pool_, switches_.engine};
+    const TrainingContext<Scalar> pass{config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine};
     DebertaTape<Scalar> tape;
     tape.norm_input = std::move(norm_input);
     Matrix<Scalar> embeddings = pass.norm(tape.norm_input, "embeddings.LayerNorm");
@@ -176,7 +175,7 @@ Matrix<Scalar> DebertaTraining<Scalar>::backward(const Parameters<Scalar>& value
                                                  const DebertaTape<Scalar>& tape, const Dropout& dropout,
                                                  const ConstView<Scalar>& d_output, Parameters<Scalar>& gradients,
                                                  Trace* stages) {
-    const TrainingPass<Scalar> pass{config_, values, batch, dropout, lines_, buffers_, pool_, switches_.engine};
+    const TrainingContext<Scalar> pass{config_, values, batch, dropout, buckets_, buffers_, pool_, switches_.engine};
     const Matrix<Scalar> table = relative_table(values);
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(table.rows(), table.cols());
     StageGradients<Scalar> kept{stages, "", batch.sentences(), config_.num_attention_heads};

@@ -3,25 +3,72 @@
 // of its gradient.  He et al. 2021; microsoft/DeBERTa; checked against torch's autograd of it.
 #include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "core/fast/matrix_products.h"
 #include "core/fast/thread_pool.h"
 #include "core/models/deberta_config.h"
+#include "core/tensor.h"
 #include "core/trace.h"
 #include "core/training/attention_engine.h"
 #include "core/training/batch.h"
-#include "core/training/deberta_tape.h"
-#include "core/training/dropout.h"
 #include "core/training/parameters.h"
+#include "core/training/random.h"
 
 namespace locus {
+
+// What the forward pass of a training step keeps for its backward pass.
+// Rows: N, the tokens of all sentences one behind the other (core/training/batch.h).
+
+template <class Scalar>
+using SharedRows = std::shared_ptr<const Matrix<Scalar>>;
+
+/// Inside one layer; heads lie side by side in D, head h in the columns h d ... h d + d - 1.
+template <class Scalar>
+struct LayerInside {
+    Matrix<Scalar> q, k, v;                           // [N,D]
+    Matrix<Scalar> table, k_r, q_r;                   // [2k,D]: the table as this layer saw it, and its two projections
+    std::vector<Matrix<Scalar>> probs;                // [T,T] of sentence b and head h at b H + h, before dropout
+    std::shared_ptr<const PackedContext> on_backend;  // instead of probs where a backend computed the attention
+    Matrix<Scalar> context;                           // [N,D]
+    Matrix<Scalar> attention_sum, attention;          // [N,D], before the norm and behind it
+    Matrix<Scalar> ffn_in, ffn_act;                   // [N,F], before the activation and behind it
+    Matrix<Scalar> output_sum;                        // [N,D], before the norm
+};
+
+/// One run of one layer: encoder layers run once, the last one again in every pass of the decoder.
+template <class Scalar>
+struct LayerUse {
+    Index layer = 0, use = 0;  // whose weights, and the how-manieth run of this step
+    SharedRows<Scalar> kv, query;
+    std::optional<LayerInside<Scalar>> inside;  // none with gradient checkpointing: made again when it is needed
+};
+
+template <class Scalar>
+struct ConvolutionTape {
+    Matrix<Scalar> before_act;  // [N,D], masked and dropped
+    Matrix<Scalar> sum;         // [N,D], before the norm
+};
+
+template <class Scalar>
+struct DebertaTape {
+    Matrix<Scalar> norm_input;      // [N,D], what the norm of the embeddings was given
+    SharedRows<Scalar> embeddings;  // [N,D], what the first layer sees
+    SharedRows<Scalar> output;      // [N,D], what a head reads
+    std::vector<LayerUse<Scalar>> uses;
+    ConvolutionTape<Scalar> convolution;
+
+    /// Bytes of everything kept.
+    std::size_t bytes() const;
+};
 
 /// How a model is trained, beside its configuration.
 struct TrainingSwitches {
     bool decoder = true;         // heads read the enhanced mask decoder, not the last layer
-    bool checkpointing = false;  // layers keep only their input and are run again on the way back
-    AttentionEngine* engine =
-        nullptr;  // computes the attention of batches without masks, in float; none: the processor
+    bool checkpointing = false;  // layers keep only their input and are run again in the backward pass
+    /// Computes the attention of batches without masks, in float, on another device; none: the processor.
+    AttentionEngine* engine = nullptr;
 };
 
 /// Holds no parameter: values and gradients are the caller's, so that several models can share or perturb them.  What a
@@ -44,7 +91,7 @@ public:
     /// From there to what a head reads, tape.output [N,D].
     DebertaTape<Scalar> forward(const Parameters<Scalar>& values, const PackedBatch& batch, Matrix<Scalar> norm_input,
                                 const Dropout& dropout);
-    /// The way back: adds to the gradients of everything above the embeddings' sum, returns that of the sum [N,D].
+    /// The backward pass: adds to the gradients of everything above the embeddings' sum, returns that of the sum [N,D].
     /// values, batch and dropout are those of forward.  `stages` receives grad.<stage> where its filter wants any;
     /// then all sentences must have one length.
     Matrix<Scalar> backward(const Parameters<Scalar>& values, const PackedBatch& batch, const DebertaTape<Scalar>& tape,
@@ -63,7 +110,7 @@ private:
     Matrix<Scalar> relative_table(const Parameters<Scalar>& values) const;
     void relative_table_backward(const Parameters<Scalar>& values, const ConstView<Scalar>& d_table,
                                  Parameters<Scalar>& gradients) const;
-    void prepare_lines(const PackedBatch& batch);
+    void prepare_buckets(const PackedBatch& batch);
     /// Layers the encoder runs: the decoder runs the last one in its own way, and what the encoder would make of it
     /// nobody reads.
     Index encoder_uses() const { return config_.num_hidden_layers - (switches_.decoder ? 1 : 0); }
@@ -72,7 +119,7 @@ private:
     TrainingSwitches switches_;
     ThreadPool& pool_;
     ProductBuffers<Scalar> buffers_;
-    std::map<Index, RelativeBuckets> lines_;
+    std::map<Index, RelativeBuckets> buckets_;
 };
 
 extern template class DebertaTraining<float>;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/models/stage_plan.h"
 #include "core/models/word_logits.h"
 #include "core/models/word_logits_backward.h"
-#include "core/training/deberta_parameters.h"
-#include "core/training/deberta_training_pass.h"
+#include "core/training/parameters.h"
+#include "core/training/training_context.h"
 
 namespace locus {
 
@@ -28,7 +29,7 @@ MaskedWordsTape<Scalar> masked_words_forward(DebertaTraining<Scalar>& model, con
     const auto targets = static_cast<Index>(tape.rows.size());
     tape.x.resize(targets, x.cols());
     for (Index m = 0; m < targets; ++m) tape.x.row(m) = x.row(tape.rows[static_cast<std::size_t>(m)]);
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     tape.act_in = head.pass.dense(tape.x, kHead + "dense");
     tape.norm_input = head.pass.activate(tape.act_in, model.config().hidden_act);
     tape.transformed = head.pass.norm(tape.norm_input, kHead + "LayerNorm");
@@ -59,7 +60,7 @@ template <class Scalar>
 Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                      const PackedBatch& batch, const MaskedWordsTape<Scalar>& tape,
                                      const ConstView<Scalar>& d_logits, Parameters<Scalar>& gradients) {
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     Matrix<Scalar> d_x = Matrix<Scalar>::Zero(batch.rows(), model.config().hidden_size);
     if (tape.rows.empty()) return d_x;
     Matrix<Scalar> d_transformed(tape.transformed.rows(), tape.transformed.cols());
@@ -120,5 +121,69 @@ template std::vector<float> masked_language_losses<float>(DebertaTraining<float>
                                                           const PackedBatch&);
 template std::vector<double> masked_language_losses<double>(DebertaTraining<double>&, const Parameters<double>&,
                                                             const PackedBatch&);
+
+namespace {
+
+/// The names of the head in microsoft/DeBERTa's files and in transformers'.
+const std::pair<const char*, const char*> kHeadNames[] = {
+    {"lm_predictions.lm_head.dense.", "cls.predictions.transform.dense."},
+    {"lm_predictions.lm_head.LayerNorm.", "cls.predictions.transform.LayerNorm."},
+    {"lm_predictions.lm_head.bias", "cls.predictions.bias"},
+};
+
+/// The name in the checkpoint of a parameter of ours.
+std::string stored_name(const std::string& name, const WeightSource& weights) {
+    if (weights.shape(name)) return name;
+    for (const auto& [ours, theirs] : kHeadNames)
+        if (name.starts_with(ours)) return theirs + name.substr(std::string(ours).size());
+    return name;
+}
+
+std::string gradient_name(const std::string& stored) {
+    const bool head = stored.starts_with("lm_predictions.") || stored.starts_with("cls.");
+    return "grad." + std::string(head ? "" : "deberta.") + stored;
+}
+
+}  // namespace
+
+template <class Scalar>
+Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const WeightSource>& weights,
+                     const ModelInput& input, bool decoder, const StageFilter& wanted) {
+    const Deberta<Scalar> model(config, weights);  // refuses missing tensors by name
+    if (!model.has_head())
+        throw Error(Fault::unsupported, weights->location() +
+                                            ": no masked-word head, and without one there is no "
+                                            "loss to differentiate");
+    check_input(input, config.vocab_size, config.type_vocab_size);
+    LOCUS_CHECK(!input.labels.empty(), "labels are missing: gradients are those of the masked words' loss");
+    if (input.mask.rank() == 3) throw Error(Fault::unsupported, "mask is [B, T, T], expected [B, T] for gradients");
+    decoder = decoder && model.has_decoder();
+    const TensorShapes tensors = masked_language_tensors(config, decoder);
+    const auto values = read_parameters<Scalar>(tensors, *weights,
+                                                [&](const std::string& name) { return stored_name(name, *weights); });
+    ThreadPool pool(1);
+    DebertaTraining<Scalar> training(config, {decoder, false}, pool);
+    Parameters<Scalar> gradients = values.zeros();
+    Trace unsorted;  // everything: which stages there are is known behind the pass alone
+    masked_language_step<Scalar>(training, values, packed_batch(input), Dropout{}, gradients, &unsorted);
+    for (const auto& one : gradients.entries()) {
+        Tensor<Scalar> gradient(one.shape);
+        std::copy_n(gradients.row(one.name).data(), one.size, gradient.data());
+        unsorted.add(gradient_name(stored_name(one.name, *weights)), std::move(gradient));
+    }
+    std::vector<Stage> stages = unsorted.stages();
+    std::stable_sort(stages.begin(), stages.end(),
+                     [](const Stage& a, const Stage& b) { return stage_comes_before(a.name, b.name); });
+    check_wanted(wanted, unsorted.names());
+    Trace trace(wanted);
+    for (Stage& stage : stages)
+        if (wanted.keeps(stage.name)) trace.add(std::move(stage));
+    return trace;
+}
+
+template Trace gradient_trace<float>(const DebertaConfig&, const std::shared_ptr<const WeightSource>&,
+                                     const ModelInput&, bool, const StageFilter&);
+template Trace gradient_trace<double>(const DebertaConfig&, const std::shared_ptr<const WeightSource>&,
+                                      const ModelInput&, bool, const StageFilter&);
 
 }  // namespace locus

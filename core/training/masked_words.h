@@ -1,11 +1,14 @@
 #pragma once
-// The masked-word objective: the loss of every target, and back to the rows that the head read.
+// The masked-word objective: the loss of every target, its gradient, and the gradients of a whole model as a trace.
+#include <vector>
+
+#include "core/models/deberta.h"
 #include "core/training/deberta_training.h"
-#include "core/training/mean_loss.h"
+#include "core/training/parameters.h"
 
 namespace locus {
 
-/// What the head left behind; M targets.
+/// What the head computed; M targets.
 template <class Scalar>
 struct MaskedWordsTape {
     std::vector<Index> rows;            // [M], where the targets stand
@@ -33,7 +36,7 @@ Matrix<Scalar> masked_words_backward(DebertaTraining<Scalar>& model, const Param
 template <class Scalar>
 Matrix<Scalar> mean_loss_backward(const MaskedWordsTape<Scalar>& tape, ThreadPool& pool, Scalar factor = 1);
 
-/// One step of masked language modelling: what the head left behind; adds the gradient of the mean loss to every
+/// One step of masked language modelling -> what the head computed; adds the gradient of the mean loss to every
 /// parameter.  `stages` as in DebertaTraining::backward.
 template <class Scalar>
 MaskedWordsTape<Scalar> masked_language_step(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
@@ -43,5 +46,25 @@ MaskedWordsTape<Scalar> masked_language_step(DebertaTraining<Scalar>& model, con
 template <class Scalar>
 std::vector<Scalar> masked_language_losses(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                            const PackedBatch& batch);
+
+/// Mean loss of the targets, summed in double; 0 where there are none.
+template <class Scalar>
+double mean_loss(const std::vector<Scalar>& losses) {
+    double sum = 0;
+    for (const Scalar loss : losses) sum += static_cast<double>(loss);
+    return losses.empty() ? 0 : sum / static_cast<double>(losses.size());
+}
+
+// The backward pass of a whole DeBERTa, stage by stage, under the names of the forward pass.
+
+/// grad.<stage> for the stages a layer keeps, and grad.<parameter> under the names of the checkpoint's file with
+/// "deberta." in front of the encoder's: gradients of the mean masked-word loss over input.labels, without dropout.
+/// The decoder runs where the checkpoint has one, unless `decoder` is false.  Stages come in the order of
+/// core/stages.h. Throws Error(usage) without labels, for bad input, and for a pattern of `wanted` that matches
+/// nothing; Error(unsupported) for version 1, talking heads, a mask [B,T,T] and a checkpoint without a masked-word
+/// head.
+template <class Scalar>
+Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const WeightSource>& weights,
+                     const ModelInput& input, bool decoder, const StageFilter& wanted);
 
 }  // namespace locus

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/training/deberta_parameters.h"
-#include "core/training/deberta_training_pass.h"
+#include "core/training/parameters.h"
+#include "core/training/training_context.h"
 
 namespace locus {
 
@@ -29,7 +29,7 @@ TensorShapes detection_head_tensors(const DebertaConfig& config) {
 template <class Scalar>
 ReplacedTokensTape<Scalar> replaced_tokens_forward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                                    const PackedBatch& batch, const ConstView<Scalar>& x) {
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     ReplacedTokensTape<Scalar> tape;
     tape.norm_input = x;
     for (Index b = 0; b < batch.sentences(); ++b) {
@@ -55,7 +55,7 @@ template <class Scalar>
 Matrix<Scalar> replaced_tokens_backward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                         const PackedBatch& batch, const ReplacedTokensTape<Scalar>& tape, Scalar factor,
                                         Parameters<Scalar>& gradients) {
-    const HeadPass<Scalar> head(model, values, batch);
+    const HeadContext<Scalar> head(model, values, batch);
     // d loss / d z = sigmoid(z) - label.
     Matrix<Scalar> d_logits = Matrix<Scalar>::Zero(batch.rows(), 1);
     for (std::size_t m = 0; m < tape.rows.size(); ++m)

@@ -9,7 +9,7 @@ namespace locus {
 /// mask_predictions.*: norm, dense, classifier to one number.
 TensorShapes detection_head_tensors(const DebertaConfig& config);
 
-/// What the head left behind; N tokens.
+/// What the head computed; N tokens.
 template <class Scalar>
 struct ReplacedTokensTape {
     Matrix<Scalar> norm_input, norm;   // [N,D]: h_first + h, and behind its norm

@@ -11,7 +11,7 @@ struct SiftSettings {
     double weight = 5;        // vat_lambda, what the loss is multiplied by before it joins the task's
 };
 
-/// What one step left behind; M targets.
+/// What one step computed; M targets.
 template <class Scalar>
 struct SiftTape {
     Matrix<Scalar> xhat;                   // [N,D], embeddings under a norm without weights

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/training/adamw.h"
-#include "core/training/ngram_masking.h"
+#include "core/training/corpus_batches.h"
 #include "core/training/replaced_tokens.h"
 #include "core/training/sift.h"
 
@@ -101,5 +101,10 @@ private:
 /// reference pass sentence by sentence on these parameters.
 std::string first_unusual_stage(const DebertaConfig& config, const Parameters<float>& values, bool decoder,
                                 const PackedBatch& batch);
+
+/// Tells the C library to keep freed memory: a training step frees what the next one asks for again, and getting it
+/// from the kernel each time costs a fifth of the step.  For programs, before they train, and for their whole process;
+/// nothing where the library is not glibc.
+void keep_freed_memory();
 
 }  // namespace locus

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/io/atomic_file.h"
+#include "core/io/safetensors.h"
+#include "core/json_text.h"
+#include "core/text/corpus/text_file.h"
+#include "core/training/model_folder.h"
 
 namespace locus {
 
@@ -50,6 +55,172 @@ double TrainingRun::heldout_loss() {
         targets += some;
     }
     return targets > 0 ? sum / targets : std::numeric_limits<double>::quiet_NaN();
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "locus-training-1";
+
+/// FNV-1a, to know a file again.
+std::string fingerprint(const std::string& bytes) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+    return std::to_string(bytes.size()) + " bytes, " + std::to_string(hash);
+}
+
+Json setting_of(const TrainingTask& task) {
+    const TrainingPlan& plan = task.plan;
+    Json setting = {{"corpus", fingerprint(read_text_file(task.corpus))}};
+    setting.update(Json::parse(deberta_config_json(task.config)));
+    setting.update(Json{{"objective", plan.objective == Objective::masked_words ? "mlm" : "rtd"},
+                        {"decoder", plan.switches.decoder},
+                        {"sift", plan.sift.has_value()},
+                        {"hidden_dropout", plan.hidden_dropout},
+                        {"attention_dropout", plan.attention_dropout},
+                        {"warmup", plan.warmup},
+                        {"rate", plan.rate},
+                        {"clip", plan.clip},
+                        {"beta1", plan.optimiser.beta1},
+                        {"beta2", plan.optimiser.beta2},
+                        {"eps", plan.optimiser.eps},
+                        {"weight_decay", plan.optimiser.weight_decay},
+                        {"deviation", plan.deviation},
+                        {"seed", plan.seed},
+                        {"generator_layers", plan.generator_layers},
+                        {"detection_weight", plan.detection_weight},
+                        {"temperature", plan.temperature},
+                        {"sharing", static_cast<int>(plan.sharing)},
+                        {"batch_tokens", task.batch_tokens},
+                        {"heldout", task.heldout},
+                        {"masking.share", task.masking.share},
+                        {"masking.max_gram", task.masking.max_gram},
+                        {"masking.mask", task.masking.mask},
+                        {"masking.keep", task.masking.keep},
+                        {"masking.most", task.masking.most}});
+    if (plan.sift)
+        setting.update(Json{{"sift.deviation", plan.sift->deviation},
+                            {"sift.rate", plan.sift->rate},
+                            {"sift.weight", plan.sift->weight}});
+    return setting;
+}
+
+/// Values and moments of a network, each as one run of numbers.
+void add_network(std::vector<TensorToWrite>& tensors, const std::string& name, const TrainedNetwork& network) {
+    for (const auto& [part, numbers] : {std::pair{".values", &network.values},
+                                        {".first", &network.optimiser.first()},
+                                        {".second", &network.optimiser.second()}})
+        tensors.push_back({name + part, {numbers->size()}, numbers->numbers().data()});
+}
+
+Parameters<float> read_numbers(const TensorFile& file, const std::filesystem::path& path, const std::string& name,
+                               const Parameters<float>& like) {
+    const TensorEntry* entry = file.find(name);
+    if (!entry || entry->dtype != Dtype::f32 || entry->shape != Shape{like.size()})
+        throw Error(Fault::unreadable, path.string() + ": has no tensor " + name + " of " +
+                                           std::to_string(like.size()) + " numbers in F32, the state of a training");
+    Parameters<float> numbers = like.zeros();
+    numbers.numbers() = read_rows<float>(*entry, 0, like.size()).reshaped().transpose();
+    return numbers;
+}
+
+struct SavedNetwork {
+    Parameters<float> values, first, second;
+};
+
+SavedNetwork read_network(const TensorFile& file, const std::filesystem::path& path, const std::string& name,
+                          const TrainedNetwork& like) {
+    return {read_numbers(file, path, name + ".values", like.values),
+            read_numbers(file, path, name + ".first", like.values),
+            read_numbers(file, path, name + ".second", like.values)};
+}
+
+void restore_network(TrainedNetwork& network, SavedNetwork saved, Index step) {
+    network.values = std::move(saved.values);
+    network.optimiser.restore(step, std::move(saved.first), std::move(saved.second));
+}
+
+Json read_description(const TensorFile& file, const std::filesystem::path& path) {
+    for (const auto& [key, value] : file.metadata)
+        if (key == "training") {
+            const Json description = Json::parse(value, nullptr, /*allow_exceptions=*/false);
+            const auto is_count = [&](const char* name) {
+                return description.contains(name) && description[name].is_number_unsigned();
+            };
+            if (description.is_object() && description.value("format", "") == kFormat && is_count("step") &&
+                is_count("steps") && is_count("epoch") && is_count("batch") && description.contains("setting"))
+                return description;
+        }
+    throw Error(Fault::unreadable,
+                path.string() + ": says nothing of a training in its metadata, expected " + std::string(kFormat));
+}
+
+void check_setting(const Json& there, const Json& here, const std::filesystem::path& folder) {
+    for (const auto& [name, value] : here.items())
+        LOCUS_CHECK(there.contains(name) && there[name] == value,
+                    folder.string() + ": the training there has " + name + " " +
+                        (there.contains(name) ? there[name].dump() : std::string("none")) + ", this one " +
+                        value.dump() + "; go on with the same settings, or write to another folder");
+}
+
+}  // namespace
+
+bool holds_training(const std::filesystem::path& folder) {
+    std::error_code error;
+    return std::filesystem::exists(folder / kTrainingState, error);
+}
+
+TrainingFolder::TrainingFolder(std::filesystem::path folder, TrainingRun& run)
+    : setting_(setting_of(run.task())), folder_(std::move(folder)), run_(run) {}
+
+void TrainingFolder::save(const std::string& readme) {
+    Trainer& trainer = run_.trainer();
+    const BatchPlace place = run_.batches().place();
+    const Json description = {{"format", kFormat},    {"step", trainer.steps()}, {"steps", trainer.plan().steps},
+                              {"epoch", place.epoch}, {"batch", place.batch},    {"setting", setting_}};
+    std::vector<TensorToWrite> tensors;
+    add_network(tensors, "words", trainer.words());
+    if (trainer.detector()) add_network(tensors, "detector", *trainer.detector());
+
+    const TrainingFields fields = {trainer.plan().hidden_dropout, trainer.plan().attention_dropout,
+                                   trainer.plan().deviation};
+    ModelFolder model = {trainer.words().config, fields, run_.vocabulary().files, readme, {}};
+    const FolderFile state = {kTrainingState, [&](const ByteSink& sink) {
+                                  write_safetensors(sink, tensors, {{"training", description.dump()}});
+                              }};
+    if (!trainer.detector()) {
+        model.more.push_back(state);
+        write_model_folder(folder_, model, trainer.words().values);
+        return;
+    }
+    ModelFolder detector = model;
+    detector.config = trainer.detector()->config;
+    detector.fields.architecture = "DebertaV2Model";  // its head is no class of transformers
+    detector.more.push_back(state);
+    write_model_folder(folder_, detector, trainer.detector_values());
+    write_model_folder(folder_ / "generator", model, trainer.words().values);
+}
+
+void TrainingFolder::resume() {
+    const std::filesystem::path path = folder_ / kTrainingState;
+    if (!holds_training(folder_))
+        throw Error(Fault::unreadable,
+                    folder_.string() + ": holds no training to go on with, expected " + std::string(kTrainingState));
+    const TensorFile file = open_safetensors(path);
+    const Json description = read_description(file, path);
+    check_setting(description["setting"], setting_, folder_);
+
+    // Everything is read before anything is moved, so that a damaged file leaves the run as it was.
+    Trainer& trainer = run_.trainer();
+    SavedNetwork words = read_network(file, path, "words", trainer.words()), detector;
+    if (trainer.detector()) detector = read_network(file, path, "detector", *trainer.detector());
+    const auto step = description["step"].get<Index>();
+    run_.batches().resume({description["epoch"].get<std::uint64_t>(), description["batch"].get<std::uint64_t>()});
+    trainer.set_steps(description["steps"].get<Index>());
+    restore_network(trainer.words(), std::move(words), step);
+    if (trainer.detector()) restore_network(*trainer.detector(), std::move(detector), step);
+    trainer.restore(step);
 }
 
 }  // namespace locus

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/io/model_request.h"
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/sift.h"
 
 namespace locus::lesson {

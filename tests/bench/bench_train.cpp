@@ -6,8 +6,7 @@
 #include <random>
 
 #include "core/io/checkpoint.h"
-#include "core/training/deberta_parameters.h"
-#include "core/training/heap.h"
+#include "core/training/parameters.h"
 #include "core/training/trainer.h"
 #include "tests/bench/peer.h"
 #include "tests/temporary_folder.h"

@@ -1,6 +1,6 @@
 // The way back of a whole model under the names of the way there: parameters against torch, stages by what must hold
 // between them and the forward pass.
-#include "core/training/gradient_trace.h"
+#include "core/training/masked_words.h"
 
 #include "tests/max_abs.h"
 #include "tests/oracle_cases.h"

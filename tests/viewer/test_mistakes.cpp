@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/io/safetensors.h"
-#include "cuda/runtime.h"
+#include "cuda/library.h"
 #include "tests/run_program.h"
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/session.h"
@@ -268,7 +268,7 @@ TEST_CASE("compare: a side may be another model; a folder without one is named",
     state.b = {};
     state.b.gpu = true;
     answer = compared(state);
-    if (cuda::available()) {
+    if (cuda::library_error().empty()) {
         CHECK(answer.trouble.empty());
         return;
     }

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "core/text/corpus/corpus_text.h"
-#include "core/training/heap.h"
+#include "core/training/trainer.h"
 #include "core/training/training_run.h"
 #include "viewer/plots/snapshot_schedule.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "core/training/batch_reader.h"
+#include "core/training/corpus_batches.h"
 #include "tests/files.h"
 
 namespace locus::test::test_corpus_reader {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/training/ngram_masking.h"
+#include "core/training/corpus_batches.h"
 #include "tests/files.h"
 
 namespace locus::test::test_ngram_masking {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/text/corpus/position_grammar.h"
-#include "core/training/training_folder.h"
+#include "core/training/training_run.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_train_program {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/training/deberta_parameters.h"
+#include "core/training/parameters.h"
 #include "core/training/trainer.h"
 #include "tests/random_model.h"
 

@@ -5,8 +5,8 @@
 #include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
 #include "core/text/corpus/position_grammar.h"
-#include "core/training/deberta_parameters.h"
-#include "core/training/training_folder.h"
+#include "core/training/parameters.h"
+#include "core/training/training_run.h"
 #include "tests/files.h"
 
 namespace locus::test::test_training_folder {
