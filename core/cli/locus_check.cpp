@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "core/cli/program.h"
-#include "core/conformance/diagnosis/missing_evidence.h"
-#include "core/conformance/kit/kit_dump.h"
-#include "core/conformance/kit/kit_first_divergence.h"
-#include "core/conformance/mistakes/catalogue_list.h"
-#include "core/conformance/report/report_printers.h"
+#include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/kit/dump.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
 #include "core/io/model_request.h"
@@ -47,7 +47,7 @@ const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison
 }
 
 /// A candidate of which no stage can be compared is a mistake in its names, not in its numbers.
-void refuse_strangers(const Options& options, const Trace& reference, const Trace& candidate) {
+void require_common_stage(const Options& options, const Trace& reference, const Trace& candidate) {
     const std::vector<std::string> known = reference.names(), found = candidate.names();
     if (std::any_of(found.begin(), found.end(), [&](const std::string& name) { return reference.find(name); })) return;
     std::string sentence =
@@ -62,7 +62,7 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     std::map<std::string, std::string> stored;
     const Trace reference = read_trace(options.reference_file);
     const Trace candidate = read_trace(options.candidate_file, &stored);
-    refuse_strangers(options, reference, candidate);
+    require_common_stage(options, reference, candidate);
     std::shared_ptr<const ModelFolder> model;
     std::vector<ModelInput> segments;
     if (!options.model.empty()) {
@@ -126,7 +126,7 @@ std::string explained(const Mistake& mistake) {
         if (!words.empty()) text += std::string("  ") + label + words + "\n";
     };
     line("what you see   ", mistake.symptom);
-    line("what betrays   ", mistake.betrays);
+    line("recognised by  ", mistake.betrays);
     std::string stages, ways;
     for (const std::string& stem : mistake.stems)
         stages += (stages.empty() ? "" : ", ") + (stem[0] == '/' ? stem.substr(1) : stem);

@@ -7,12 +7,12 @@
 
 #include "core/cli/program.h"
 #include "core/cli/words.h"
-#include "core/conformance/kit/kit_check.h"
-#include "core/conformance/kit/kit_export.h"
-#include "core/conformance/kit/kit_mistake.h"
-#include "core/conformance/kit/kit_rehearse.h"
-#include "core/conformance/kit/kit_stream.h"
-#include "core/conformance/report/report_printers.h"
+#include "core/conformance/kit/check.h"
+#include "core/conformance/kit/dump.h"
+#include "core/conformance/kit/export.h"
+#include "core/conformance/kit/mistake.h"
+#include "core/conformance/kit/rehearse.h"
+#include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
 #include "core/text/text_table.h"
 
@@ -33,7 +33,7 @@ void write_text(const std::string& file, const std::string& text) {
 }
 
 int run_export(const std::string& folder) {
-    const ExportSummary summary = export_kit(folder, LOCUS_SOURCE_DIR);
+    const ExportSummary summary = export_kit(folder, source_tree());
     std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
               << " kB; README.md says what to do with them\n";
     return 0;

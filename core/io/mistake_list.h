@@ -1,16 +1,16 @@
 #pragma once
-// The classic mistakes of porters as data: numbers, names and signs, for whoever shows them.
+// The catalogue of mistakes in words only, read from assets/mistakes.json, for lessons and pages.
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace locus {
 
-/// One mistake of the catalogue in words.  The formulas it makes stand in tests/conformance/mistakes.
+/// One mistake of the catalogue in words.  Its formulas stand in core/conformance/mistakes.
 struct MistakeEntry {
     int number = 0;                        // 1 ... 83
     std::string name;                      // "p2c reads row delta(j,i), as the paper prints it"
-    std::string symptom, betrays;          // what the porter sees; the number that tells it from others
+    std::string symptom, betrays;          // what the porter sees; how to recognise it
     std::string evidence;                  // where it happened; may be empty
     std::string lesson;                    // "09"; may be empty
     std::vector<std::string> families;     // "deberta", "roformer", "transformer_xl", "xlnet"

@@ -3,8 +3,8 @@
 #include <bit>
 #include <cmath>
 
-#include "core/conformance/kit/kit_check.h"
-#include "core/conformance/kit/kit_export.h"
+#include "core/conformance/kit/check.h"
+#include "core/conformance/kit/export.h"
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
 

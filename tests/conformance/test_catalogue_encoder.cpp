@@ -62,7 +62,7 @@ std::optional<Tensor<double>> by_formula(const Evidence& evidence, const std::st
 }
 
 /// What a port reports that makes the mistake and is right otherwise: every stage follows from its own stages before.
-/// Entry 51 is a slip of the report: what follows is computed from the right states.
+/// Entry 51 is a mistake of the report: what follows is computed from the right states.
 Trace port_with(const Probe& probe, int number, const Variant& variant) {
     Trace port;
     double farthest = 0;

@@ -1,23 +1,29 @@
 // A wrong stage is explained by the mistake that made it, and by no other.
-#include <catch2/catch.hpp>
-
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <limits>
 
 #include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/diagnosis/evidence.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta.h"
+#include "tests/conformance/recorded.h"
+#include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/oracle_cases.h"
+#include "tests/run_program.h"
 
 namespace locus::test::test_diagnosis {
 
 using namespace locus::conformance;
+using namespace locus::conformance::toy;
+using locus::test::fs::path;
 
 namespace {
 
 /// A recorded case, and a port that makes one mistake at one stage and reports the stages that `globs` keep.
-struct Slipped {
-    Slipped(const std::string& stage, int mistake, const std::string& globs) {
+struct MistakenDump {
+    MistakenDump(const std::string& stage, int mistake, const std::string& globs) {
         const std::string folder = std::string(LOCUS_SOURCE_DIR) + "/tests/oracle/ms_deberta_v3_emd/";
         reference = read_trace(folder + "trace_exact.safetensors");
         model = ModelFolder::open(folder + "model");
@@ -75,7 +81,7 @@ TEST_CASE("diagnosis: a port that follows the paper is mistake 1", "[kit]") {
 
 TEST_CASE("diagnosis: what was given up early leaves no less than is said of it", "[kit]") {
     const std::string stage = "layer.0.probs";
-    const Slipped port(stage, 32, "*");
+    const MistakenDump port(stage, 32, "*");
     REQUIRE(port.diagnosis.named);
     CHECK(port.diagnosis.named->mistake == 32);
     const Evidence evidence = port.evidence();
@@ -104,13 +110,164 @@ TEST_CASE("diagnosis: what was given up early leaves no less than is said of it"
 
 TEST_CASE("diagnosis: what stands before stages that are right is not to blame", "[kit]") {
     // eps of the embeddings' norm reaches p2c through k, which one dump reports and has right.
-    const Slipped with_k("layer.0.p2c", 1, "layer.0.k,layer.0.q_r"), alone("layer.0.p2c", 1, "layer.0.p2c");
+    const MistakenDump with_k("layer.0.p2c", 1, "layer.0.k,layer.0.q_r"), alone("layer.0.p2c", 1, "layer.0.p2c");
     CHECK_FALSE(with_k.judged(40));
     CHECK(alone.judged(40));
-    for (const Slipped* port : {&with_k, &alone}) {
+    for (const MistakenDump* port : {&with_k, &alone}) {
         REQUIRE(port->diagnosis.named);
         CHECK(port->diagnosis.named->mistake == 1);
     }
+}
+
+// Two files alone tell less than two files, a model and its input: a diagnosis says what is missing and invents
+// nothing.
+
+namespace {
+
+Range range_named(Family family, const std::string& name) {
+    for (Range& range : ranges_of(family))
+        if (range.name == name) return std::move(range);
+    FAIL("no case " + name);
+    return {};
+}
+
+Trace port_of(const Range& range, const Injection& injected) {
+    ToyOptions options;
+    options.hugging_face = range.hugging_face;
+    options.injected = injected;
+    return run_toy<double>(range.model_folder, range.segments, options);
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// What is said of a port that hides keys alone, with this much known about it.
+struct Answer {
+    Diagnosis diagnosis;
+    std::string learn;
+    Answer(const Range& range, const Trace& port, bool model, bool input) {
+        const Evidence evidence{range.sharp, port, model ? range.model : nullptr,
+                                input ? range.segments : std::vector<ModelInput>{}};
+        const Comparison comparison = compare(range.sharp, port);
+        REQUIRE(comparison.first());
+        diagnosis = diagnose(evidence, comparison, *comparison.first());
+        learn = would_learn(evidence, *comparison.first(), diagnosis);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("would learn: a mask of keys alone needs the input, and the answer says so", "[kit]") {
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_emd");
+    const Trace port = port_of(range, {32, 0});
+    const Answer files(range, port, false, false), with_model(range, port, true, false), all(range, port, true, true);
+    CHECK_FALSE(files.diagnosis.named);
+    CHECK(holds(files.learn, "--input FILE"));
+    CHECK(holds(files.learn, " of the catalogue can be judged at layer.0."));
+    CHECK_FALSE(with_model.diagnosis.named);
+    CHECK(holds(with_model.learn, "--input FILE"));
+    CHECK_FALSE(holds(with_model.learn, "--model"));
+    REQUIRE(all.diagnosis.named);
+    CHECK(all.diagnosis.named->mistake == 32);
+    CHECK(all.learn.empty());
+
+    const locus::test::TemporaryFolder folder;
+    write_trace(folder / "right.safetensors", range.sharp, {});
+    write_trace(folder / "port.safetensors", port, {});
+    const std::vector<std::string> two = {(folder / "right.safetensors").string(),
+                                          (folder / "port.safetensors").string()};
+    const auto text = locus::test::run("locus-check", two);
+    CHECK(text.status == 1);
+    CHECK(holds(text.out, "\n  " + files.learn + "\n"));
+    std::vector<std::string> more = two;
+    for (const std::string& word : {std::string("--json"), std::string("--model"), range.model_folder})
+        more.push_back(word);
+    const auto json = nlohmann::json::parse(locus::test::run("locus-check", more).out);
+    CHECK(json["would_learn"] == with_model.learn);
+    CHECK(json["diagnosis"].is_null());
+}
+
+TEST_CASE("would learn: where a stage of the weights fails, the model is asked for first", "[kit]") {
+    const Range range = range_named(Family::deberta, "ms_deberta_v3_emd");
+    const Answer files(range, port_of(range, {39, 0}), false, false);
+    CHECK_FALSE(files.diagnosis.named);
+    CHECK(holds(files.learn, "--model DIR (configuration and weights)"));
+    const Answer all(range, port_of(range, {39, 0}), true, true);
+    REQUIRE(all.diagnosis.named);
+    CHECK(all.diagnosis.named->mistake == 39);
+}
+
+TEST_CASE("would learn: without model or input no mistake gets another one's name", "[kit][mutation]") {
+    for (const auto& [family, name] : {std::pair{Family::deberta, "ms_deberta_v3_emd"},
+                                       {Family::roformer, "hf_roformer"},
+                                       {Family::transformer_xl, "txl_basic"},
+                                       {Family::xlnet, "hf_xlnet_bi"}}) {
+        const Range range = range_named(family, name);
+        for (const InjectedMistake& known : injected_mistakes()) {
+            if (std::find(known.families.begin(), known.families.end(), family) == known.families.end()) continue;
+            const Trace port = port_of(range, known.injected);
+            const Comparison comparison = compare(range.sharp, port);
+            if (!comparison.first()) continue;
+            for (const bool model : {false, true}) {
+                const Evidence evidence{range.sharp, port, model ? range.model : nullptr, {}};
+                const Diagnosis diagnosis = diagnose(evidence, comparison, *comparison.first());
+                if (!diagnosis.named) continue;
+                INFO(name << ", model " << model << ", mistake " << known.injected.mistake << " (" << known.what
+                          << ") at " << comparison.first()->name << " is called " << diagnosis.named->mistake);
+                const auto& same = diagnosis.equivalent;
+                CHECK((names(diagnosis.named->mistake, known.injected) ||
+                       std::find(same.begin(), same.end(), known.injected.mistake) != same.end()));
+            }
+        }
+    }
+}
+
+// What the recorded code makes of a query that sees nothing is read off its own rows, whatever stands beside them.
+
+namespace {
+
+/// XLNet's order 3, 2, 4, 1: in the query stream token 2 sees nothing.  `unused`: one more target stands for no token.
+struct HiddenQuery {
+    std::shared_ptr<const ModelFolder> model;
+    std::vector<ModelInput> segments;
+    Trace trace;
+    Evidence evidence;
+
+    HiddenQuery(Dialect dialect, std::optional<Index> unused)
+        : model(ModelFolder::open((kOracle / "hf_xlnet_order_3241/model").string())),
+          segments(read_segments(kOracle / "hf_xlnet_order_3241/inputs.safetensors",
+                                 kOracle / "hf_xlnet_order_3241/trace.safetensors")),
+          trace(pass(dialect, unused)),
+          evidence{trace, trace, model, segments, dialect} {}
+    HiddenQuery(const HiddenQuery&) = delete;
+
+private:
+    Trace pass(Dialect dialect, std::optional<Index> unused) {
+        IndexTensor& targets = segments.front().target_mapping;
+        const Index tokens = targets.extent(2);
+        for (Index t = 0; unused && t < tokens; ++t) targets[*unused * tokens + t] = 0;
+        return open_case_model<double>(kOracle / "hf_xlnet_order_3241/model")->forward(segments, dialect);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("visibility: a target that is not used does not decide what a query without keys is", "[kit]") {
+    for (const std::optional<Index> unused : {std::optional<Index>(), std::optional<Index>(0), std::optional<Index>(3)})
+        for (const Dialect dialect : {Dialect::hf, Dialect::reference}) {
+            INFO(to_string(dialect) << ", unused " << unused.value_or(-1));
+            const HiddenQuery one(dialect, unused);
+            const Replay at(one.evidence, "layer.0.g.");
+            CHECK(at.masked_row() == (dialect == Dialect::hf ? MaskedRow::uniform : MaskedRow::zero));
+            const Stage& probs = one.trace.at("layer.0.g.probs");
+            CHECK(distance(at.computed("probs"), widened(probs)) < 1e-12);
+        }
+}
+
+TEST_CASE("visibility: a hypothesis that hides other keys does not change what the recorded code does", "[kit]") {
+    const HiddenQuery one(Dialect::reference, std::nullopt);
+    const Replay at(one.evidence, "layer.0.");
+    const Tensor<double> nothing(at("visible").shape());
+    CHECK(at.with({{"visible", {}, [&](const Replay&) { return nothing; }}}).masked_row() == MaskedRow::zero);
 }
 
 }  // namespace locus::test::test_diagnosis

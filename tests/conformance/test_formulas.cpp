@@ -1,6 +1,11 @@
 // Every right formula makes its recorded stage out of the other recorded stages, to rounding.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
+#include "core/conformance/kit/cases.h"
+#include "core/io/safetensors.h"
 #include "tests/conformance/recorded.h"
 
 namespace locus::test::test_formulas {
@@ -137,6 +142,194 @@ TEST_CASE("formulas: stage names fall into scope and stem", "[kit]") {
     CHECK(scope_and_stem("segment.2.memory.1") == Pair("segment.2.layer.1.", "memory"));
     CHECK(scope_and_stem("emd.1.q") == Pair("emd.1.", "q"));
     CHECK(scope_and_stem("emd.query.0") == Pair("", "/emd.query.0"));
+}
+
+// Every right formula of DeBERTa makes its recorded stage out of the other recorded stages, or out of few of them.
+
+TEST_CASE("formulas: every stage of a recorded DeBERTa follows from the others", "[kit][oracle]") {
+    std::map<std::string, int> checked;
+    for (const auto& recorded : recorded_cases(Family::deberta))
+        for (const Stage& stage : recorded->trace.stages()) {
+            if (stage.name == "mlm.positions") continue;  // given, not computed
+            INFO(recorded->one.name() << " " << stage.name);
+            const auto [scope, stem] = scope_and_stem(stage.name);
+            Tensor<double> found;
+            CHECK_NOTHROW(found = Replay(recorded->evidence, scope).computed(stem));
+            CHECK(distance(found, widened(stage)) <= recorded->allowed(stage));
+            ++checked[scope.substr(0, 4) + stem];
+        }
+    for (const char* stem :
+         {"/embeddings.word", "/embeddings.output", "layeconv", "layeconv_act", "layeoutput_before_conv", "layeoutput",
+          "layescores_mixed", "layeprobs_mixed", "/emd.query.0", "emd.q", "emd.k", "emd.attention", "emd.output",
+          "/mlm.transform", "/mlm.logits", "/mlm.transform_at_positions", "/mlm.logits_at_positions", "/mlm.loss"}) {
+        INFO(stem);
+        CHECK(checked[stem] > 0);
+    }
+}
+
+TEST_CASE("formulas: a stage that nobody reports is computed from those it follows from", "[kit][oracle]") {
+    for (const auto& recorded : recorded_cases(Family::deberta)) {
+        if (recorded->one.name() != "ms_deberta_v2_conv_emd") continue;
+        const std::set<std::string> kept = {"embeddings.word", "layer.0.output_before_conv",
+                                            "layer.0.output",  "layer.1.output",
+                                            "layer.2.output",  "emd.0.output"};
+        Trace sparse;
+        for (const Stage& stage : recorded->trace.stages())
+            if (kept.contains(stage.name)) sparse.add(stage);
+        const Evidence evidence{sparse, sparse, recorded->evidence.model, recorded->evidence.segments,
+                                recorded->evidence.dialect};
+        for (const char* name : {"embeddings.output", "layer.0.conv_act", "layer.0.output", "layer.0.context",
+                                 "emd.1.attention", "emd.1.output"}) {
+            INFO(name);
+            const Stage& stage = recorded->trace.at(name);
+            const auto [scope, stem] = scope_and_stem(name);
+            CHECK(distance(Replay(evidence, scope).computed(stem), widened(stage)) <= 4 * recorded->allowed(stage));
+        }
+    }
+}
+
+// Right formulas of a backward pass make the gradients that other people's autograd recorded, and those that follow
+// from nothing but the forward formulas.
+
+namespace {
+
+/// A case, and everything that is known of it in one trace.
+struct Backward {
+    explicit Backward(const CaseContent& content) : id(content.id), family(content.family) {
+        for (const Trace* part : {&content.inputs, &content.reference})
+            for (const Stage& stage : part->stages()) all.add(stage);
+        evidence.family = family;
+    }
+    Backward(const Backward&) = delete;
+    std::string id;
+    Family family;
+    Trace all;
+    Evidence evidence{all, all, nullptr, {}};
+};
+
+std::vector<std::unique_ptr<Backward>> attentions() {
+    std::vector<std::unique_ptr<Backward>> cases;
+    for (const CaseContent& content : gradient_cases(test::kOracle))
+        if (content.model.empty()) cases.push_back(std::make_unique<Backward>(content));
+    return cases;
+}
+
+/// sum(context * grad.layer.0.context), with one stage replaced.
+double loss(const Backward& one, const std::string& stem, const Tensor<double>& values) {
+    const Replay replay(one.evidence, "layer.0.", {{stem, {}, [&](const Replay&) { return values; }}});
+    const Tensor<double>& context = replay("context");
+    const Tensor<double>& weights = replay("grad.context");
+    double sum = 0;
+    for (Index n = 0; n < context.size(); ++n) sum += context[n] * weights[n];
+    return sum;
+}
+
+}  // namespace
+
+TEST_CASE("gradients: every recorded gradient follows from the forward stages", "[kit][gradients]") {
+    std::size_t checked = 0;
+    for (const auto& one : attentions())
+        for (const Stage& stage : one->all.stages()) {
+            if (!stage.name.starts_with("grad.") || stage.name == "grad.layer.0.context") continue;
+            INFO(one->id << " " << stage.name);
+            // Gradients that nobody gave: those that formulas compute on their way are computed, not looked up.
+            Trace forward;
+            for (const Stage& other : one->all.stages())
+                if (!other.name.starts_with("grad.") || other.name == "grad.layer.0.context") forward.add(other);
+            Evidence evidence{forward, forward, nullptr, {}};
+            evidence.family = one->family;
+            const auto [scope, stem] = scope_and_stem(stage.name);
+            const Tensor<double> expected = widened(stage);
+            double size = 1;
+            for (const double value : expected.values()) size = std::max(size, std::abs(value));
+            CHECK(distance(Replay(evidence, scope).computed(stem), expected) <= 1e-12 * size);
+            ++checked;
+        }
+    CHECK(checked == 3 * 7 + 2 * 5 + 2 * 8);
+}
+
+TEST_CASE("gradients: central differences of the forward formulas agree", "[kit][gradients]") {
+    for (const auto& one : attentions()) {
+        if (one->id != "L1/grad_t11_k3" && one->id != "L1/grad_rope_value") continue;
+        // The mask is what the forward formulas ask for beside stages.
+        ModelInput input;
+        input.mask = one->all.at("mask").as<std::int64_t>();
+        input.tokens = IndexTensor({input.mask.extent(0), input.mask.extent(1)});
+        one->evidence.segments = {input};
+        for (const char* stem : {"q", "k", "v", "q_r", "k_r"}) {
+            if (!one->all.find(std::string("layer.0.") + stem)) continue;
+            const Tensor<double> at = widened(one->all.at(std::string("layer.0.") + stem));
+            const Tensor<double> gradient = widened(one->all.at(std::string("grad.layer.0.") + stem));
+            for (Index n = 0; n < at.size(); n += 7) {
+                const double step = 1e-5;
+                Tensor<double> above = at, below = at;
+                above[n] += step;
+                below[n] -= step;
+                INFO(one->id << " " << stem << " " << n);
+                CHECK((loss(*one, stem, above) - loss(*one, stem, below)) / (2 * step) ==
+                      Approx(gradient[n]).margin(1e-7));
+            }
+        }
+    }
+}
+
+// Replaced-token detection and SiFT: every recorded stage follows from the others by its right formula.
+
+namespace {
+
+/// Checks every stage of the exact trace; returns the names that were checked.
+std::set<std::string> check_exactly(const TrainingCase& one) {
+    const Trace reference = one.with_noise(one.exact);
+    const Evidence evidence{reference, reference, one.model, one.segments, Dialect::official};
+    const double allowed = one.json["tolerance_exact"].get<double>();
+    std::set<std::string> checked;
+    for (const Stage& stage : one.exact.stages()) {
+        if (stage.name.starts_with("grad.")) continue;  // of parameters: no formula of a pass
+        INFO(one.name << " " << stage.name);
+        const auto [scope, stem] = scope_and_stem(stage.name);
+        double size = 1;
+        for (Index n = 0; n < stage.size(); ++n) size = std::max(size, std::abs(stage.at(n)));
+        Tensor<double> found;
+        CHECK_NOTHROW(found = Replay(evidence, scope).computed(stem));
+        CHECK(distance(found, widened(stage)) <= allowed * size);
+        checked.insert(stage.name);
+    }
+    return checked;
+}
+
+}  // namespace
+
+TEST_CASE("formulas: every stage of replaced-token detection follows from the others", "[kit][oracle]") {
+    const std::set<std::string> checked = check_exactly(training_case("ms_rtd"));
+    for (const char* stage : {"rtd.norm", "rtd.transform", "rtd.logits", "rtd.labels", "rtd.loss", "layer.1.output"})
+        CHECK(checked.count(stage) == 1);
+}
+
+TEST_CASE("formulas: every stage of SiFT follows from the others, its gradient too", "[kit][oracle]") {
+    const std::set<std::string> checked = check_exactly(training_case("ms_sift"));
+    for (const char* stage : {"xhat", "delta0", "logits_clean", "logits0", "loss0", "grad", "delta", "logits", "loss"})
+        CHECK(checked.count(std::string("sift.") + stage) == 1);
+}
+
+TEST_CASE("stages: those of SiFT are described, stand in the order of a pass, and no other name is known", "[stages]") {
+    for (const char* name : {"ms_rtd", "ms_sift"}) {
+        const TrainingCase one = training_case(name);
+        for (const Stage& stage : one.exact.stages()) {
+            if (stage.name.starts_with("grad.")) continue;
+            INFO(stage.name);
+            const auto known = describe_stage(stage.name);
+            REQUIRE(known);
+            CHECK(known->axes.size() == stage.shape().size());
+            CHECK_FALSE(known->formula.empty());
+            CHECK_FALSE(known->source.empty());
+        }
+    }
+    CHECK(stage_comes_before("sift.xhat", "sift.delta0"));
+    CHECK(stage_comes_before("sift.grad", "sift.delta"));
+    CHECK(stage_comes_before("sift.loss0", "sift.grad"));
+    CHECK_FALSE(describe_stage("sift.detla"));
+    CHECK_FALSE(describe_stage("sift."));
+    CHECK_FALSE(describe_stage("rtd.label"));
 }
 
 }  // namespace locus::test::test_formulas

@@ -1,9 +1,9 @@
 // Whatever a port hands over, it gets one sentence that says what is wrong, and status 2, 3 or 4.
 #include <catch2/catch.hpp>
 
-#include "core/conformance/kit/kit_inspect.h"
-#include "core/conformance/kit/kit_sha256.h"
-#include "core/conformance/kit/kit_stream.h"
+#include "core/conformance/kit/check.h"
+#include "core/conformance/kit/dump.h"
+#include "core/conformance/kit/sha256.h"
 #include "core/io/npy.h"
 #include "tests/conformance/kit_fixture.h"
 
@@ -44,15 +44,15 @@ Trace single(const std::string& name, StageValues values) {
 Tensor<double> permuted(const Tensor<double>& values, const std::vector<std::size_t>& order) {
     Shape shape;
     for (const std::size_t axis : order) shape.push_back(values.shape()[axis]);
-    Tensor<double> turned(shape);
+    Tensor<double> permuted(shape);
     std::vector<Index> place(4, 0), to(4, 0);
     for (Index n = 0; n < values.size(); ++n) {
         Index rest = n, flat = 0;
         for (std::size_t axis = 4; axis-- > 0; rest /= values.shape()[axis]) place[axis] = rest % values.shape()[axis];
         for (std::size_t axis = 0; axis < 4; ++axis) flat = flat * shape[axis] + place[order[axis]];
-        turned[flat] = values[n];
+        permuted[flat] = values[n];
     }
-    return turned;
+    return permuted;
 }
 
 std::string npy_header(const std::string& descr, const std::string& fortran, const std::string& sizes) {
@@ -245,7 +245,7 @@ TEST_CASE("kit: a program on the command line is started once per case", "[kit]"
     CHECK(std::count(calls.begin(), calls.end(), '\n') == static_cast<std::ptrdiff_t>(KitFixture::kit().cases.size()));
 }
 
-TEST_CASE("kit: the toy ports of the shims pass, and their slip is mistake 1", "[kit]") {
+TEST_CASE("kit: the toy ports of the shims pass, and their injected mistake is mistake 1", "[kit]") {
     const fs::path shims = KitFixture::kit().folder / "shims";
     for (const auto& [tool, toy] : {std::pair{"python3", "python/toy.py"}, {"node", "js/toy.js"}}) {
         if (run_file("/bin/sh", {"-c", std::string("command -v ") + tool}).status != 0) {

@@ -4,9 +4,9 @@
 #include <set>
 
 #include "core/conformance/formulas/formulas.h"
-#include "core/conformance/kit/kit_content.h"
-#include "core/conformance/kit/kit_depends.h"
-#include "core/conformance/kit/kit_sha256.h"
+#include "core/conformance/kit/cases.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/sha256.h"
 #include "tests/conformance/kit_fixture.h"
 
 namespace locus::test::test_kit_export {
@@ -125,7 +125,7 @@ TEST_CASE("kit: index tensors hold the numbers of the sources", "[kit]") {
     CHECK(hf[511] == 1);
     CHECK(hf[512] == 0);
     CHECK(hf[1029] == 0);
-    // The order 3,2,4,1: token 3 sees nobody, token 1 everybody else.
+    // The order 3,2,4,1: token 3 sees no other, token 1 all others.
     CHECK(index_values("L0/order_3241", "mask.query") ==
           std::vector<std::int64_t>{1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 1});
     CHECK(index_values("L0/order_3241", "mask.content") ==

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "core/conformance/kit/kit_process.h"
-#include "core/conformance/kit/kit_stream.h"
+#include "core/conformance/kit/dump.h"
+#include "core/io/subprocess.h"
 #include "tests/conformance/kit_fixture.h"
 
 namespace locus::test::test_kit_process {
@@ -40,31 +40,31 @@ std::string sleeper(const TemporaryFolder& folder) {
 }  // namespace
 
 TEST_CASE("kit process: what a program prints and how it ends", "[kit]") {
-    const PortOutput said = output_of("printf 'a b'; printf %s", "it's", 10);
-    CHECK(said.end == PortOutput::End::itself);
+    const ProgramOutput said = run_shell_command("printf 'a b'; printf %s", "it's", 10);
+    CHECK(said.end == ProgramOutput::End::itself);
     CHECK(said.status == 0);
-    CHECK(said.bytes == "a bit's");
-    CHECK(output_of("exit 7; :", "x", 10).status == 7);
-    CHECK(output_of("kill -9 $$; :", "x", 10).status == 128 + 9);
-    CHECK(output_of("/nowhere/at/all", "x", 10).status == 127);
+    CHECK(said.out == "a bit's");
+    CHECK(run_shell_command("exit 7; :", "x", 10).status == 7);
+    CHECK(run_shell_command("kill -9 $$; :", "x", 10).status == 128 + 9);
+    CHECK(run_shell_command("/nowhere/at/all", "x", 10).status == 127);
     // There is nobody at the keyboard: a program that reads its input finds it at its end.
-    CHECK(output_of("cat; echo", "end", 10).bytes == "end\n");
+    CHECK(run_shell_command("cat; echo", "end", 10).out == "end\n");
     // More than a pipe holds.
-    CHECK(output_of("head -c 3000000 /dev/zero; :", "x", 10).bytes.size() == 3000000);
+    CHECK(run_shell_command("head -c 3000000 /dev/zero; :", "x", 10).out.size() == 3000000);
 }
 
 TEST_CASE("kit process: a program that hangs is killed, with what it has started", "[kit]") {
     const TemporaryFolder folder;
     const auto start = Clock::now();
-    CHECK(output_of(sleeper(folder), "x", 0.5).end == PortOutput::End::too_late);
+    CHECK(run_shell_command(sleeper(folder), "x", 0.5).end == ProgramOutput::End::too_late);
     CHECK(seconds_since(start) < 10);
     CHECK(gone(folder / "shell"));
     CHECK(gone(folder / "child"));
     // One that has closed its output and goes on is none that has ended.
     const auto again = Clock::now();
-    CHECK(output_of("exec >&-; sleep 300; :", "x", 0.3).end == PortOutput::End::too_late);
+    CHECK(run_shell_command("exec >&-; sleep 300; :", "x", 0.3).end == ProgramOutput::End::too_late);
     CHECK(seconds_since(again) < 10);
-    CHECK(output_of("yes", "x", 60).end == PortOutput::End::too_long);
+    CHECK(run_shell_command("yes", "x", 60).end == ProgramOutput::End::too_long);
 }
 
 TEST_CASE("kit check: a port that hangs is one sentence, and no other case is tried", "[kit]") {

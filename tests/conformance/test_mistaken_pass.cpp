@@ -1,15 +1,18 @@
 // A port with a mistake dumps what locus kit mistake writes: its number is found in it again.
+#include <algorithm>
 #include <catch2/catch.hpp>
-
 #include <functional>
 #include <map>
 #include <set>
 
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
-#include "core/conformance/kit/kit_first_divergence.h"
+#include "core/conformance/kit/check.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/rehearse.h"
 #include "core/io/model_request.h"
 #include "core/io/safetensors.h"
+#include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/oracle_cases.h"
@@ -65,7 +68,7 @@ Fault fault_of(const std::function<void()>& work, std::string& sentence) {
 }
 
 /// What `locus check` says of a dump: the first wrong stage that follows from right ones, and whose mistake it is.
-struct Verdict {
+struct Judged {
     std::string stage;
     std::optional<int> named;
     std::vector<int> same;
@@ -74,7 +77,7 @@ struct Verdict {
     }
 };
 
-Verdict checked(const RightPass& right, const Trace& dump) {
+Judged checked(const RightPass& right, const Trace& dump) {
     const Comparison comparison = compare(right.trace, dump);
     if (comparison.pass()) return {};
     const KitCase stages = case_of(right.trace);
@@ -84,14 +87,15 @@ Verdict checked(const RightPass& right, const Trace& dump) {
         if (!wrong.empty() && verdict.name == wrong.front()) first = &verdict;
     const Diagnosis found =
         diagnose(Evidence{right.trace, dump, right.model, right.segments, right.dialect}, comparison, *first);
-    Verdict verdict{first->name, std::nullopt, found.equivalent};
+    Judged verdict{first->name, std::nullopt, found.equivalent};
     if (found.named) verdict.named = found.named->mistake;
     return verdict;
 }
 
 }  // namespace
 
-TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is called by its number", "[kit][zoo]") {
+TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is called by its number",
+          "[kit][mistakes]") {
     const auto [name, fewest] = GENERATE(table<std::string, std::size_t>({{"hf_deberta_v1", 30},
                                                                           {"ms_deberta_v2_conv_emd", 40},
                                                                           {"ms_deberta_v3_long", 40},
@@ -106,7 +110,7 @@ TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is 
             const auto pass = pass_with(right, way);
             if (!pass || pass->changed.empty()) continue;
             numbers.insert(mistake.number);
-            const Verdict verdict = checked(right, pass->trace);
+            const Judged verdict = checked(right, pass->trace);
             INFO(name << ", mistake " << mistake.number << " (" << way.how << ") begins at "
                       << pass->changed.front().name << "; found at " << verdict.stage << ", named "
                       << verdict.named.value_or(0));
@@ -117,7 +121,7 @@ TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is 
     CHECK(numbers.size() >= fewest);
 }
 
-TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to the last stage", "[kit][zoo]") {
+TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to the last stage", "[kit][mistakes]") {
     // What a toy makes in another way than the catalogue: weights of its own (24), one of both sorts of padding rows
     // (33), the norms of the head left right (40), a list that is only read wrong (51).
     const std::set<int> otherwise = {24, 33, 40, 51};
@@ -129,13 +133,13 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
     const RightPass right = pass_of(name);
     const bool hugging_face = right.dialect == Dialect::hf;
     int same = 0;
-    for (const toy::KnownSlip& known : toy::slips()) {
-        const Mistake& mistake = mistake_of(known.slip.mistake);
+    for (const toy::InjectedMistake& known : toy::injected_mistakes()) {
+        const Mistake& mistake = mistake_of(known.injected.mistake);
         const bool here =
             std::find(known.families.begin(), known.families.end(), right.model->family) != known.families.end();
         if (!here || !known.no_name.empty() || !is_of(mistake, right.model->family)) continue;
         const std::string folder = (kOracle / name / "model").string();
-        const Trace port = toy::run_toy<double>(folder, right.segments, {hugging_face, known.slip});
+        const Trace port = toy::run_toy<double>(folder, right.segments, {hugging_face, known.injected});
         if (compare(right.trace, port).pass() || otherwise.contains(mistake.number)) continue;
         const bool found = std::any_of(mistake.variants.begin(), mistake.variants.end(), [&](const Variant& way) {
             const auto pass = pass_with(right, way);
@@ -143,14 +147,15 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
             const Comparison both = compare(port, pass->trace);
             return both.pass() && both.missing.size() == pass->left_out.size();
         });
-        INFO(name << ", slip " << known.slip.mistake << "." << known.slip.variant << ": " << known.what);
+        INFO(name << ", injected mistake " << known.injected.mistake << "." << known.injected.variant << ": "
+                  << known.what);
         CHECK(found);
         same += found;
     }
     CHECK(same >= fewest);
 }
 
-TEST_CASE("mistaken pass: the paper's p2c as a mistake is the paper's dialect, stage by stage", "[kit][zoo]") {
+TEST_CASE("mistaken pass: the paper's p2c as a mistake is the paper's dialect, stage by stage", "[kit][mistakes]") {
     const RightPass right = pass_of("tiny-v3", {kSentence}, Dialect::official);
     const MistakenPass pass = mistaken_pass(right, mistake_of(1).variants.front());
     const RightPass paper = pass_of("tiny-v3", {kSentence}, Dialect::paper);
@@ -164,7 +169,7 @@ TEST_CASE("mistaken pass: the paper's p2c as a mistake is the paper's dialect, s
     CHECK(mistaken_pass(paper, mistake_of(1).variants.front()).changed.empty());
 }
 
-TEST_CASE("mistaken pass: what stands before the mistake is the right pass's own, bit for bit", "[kit][zoo]") {
+TEST_CASE("mistaken pass: what stands before the mistake is the right pass's own, bit for bit", "[kit][mistakes]") {
     const RightPass right = pass_of("tiny-v3", {kSentence}, Dialect::hf);
     const MistakenPass pass = mistaken_pass(right, mistake_of(26).variants.front());
     CHECK(pass.trace.names() == right.trace.names());
@@ -180,7 +185,7 @@ TEST_CASE("mistaken pass: what stands before the mistake is the right pass's own
     CHECK(first_change(right, mistake_of(26).variants.front()).front().name == pass.changed.front().name);
 }
 
-TEST_CASE("mistaken pass: a choice that cannot be made is refused in one sentence", "[kit][zoo]") {
+TEST_CASE("mistaken pass: a choice that cannot be made is refused in one sentence", "[kit][mistakes]") {
     const RightPass right = pass_of("tiny-v3", {kSentence}, Dialect::official);
     const auto refused = [&](const std::string& text, Fault fault, const std::string& words) {
         std::string sentence;
@@ -197,7 +202,7 @@ TEST_CASE("mistaken pass: a choice that cannot be made is refused in one sentenc
     refused("22", Fault::unsupported, "mistake 22 cannot be made with this model and input: it needs a packed");
 }
 
-TEST_CASE("locus kit mistake: its file is a dump that locus check names", "[kit][zoo][cli]") {
+TEST_CASE("locus kit mistake: its file is a dump that locus check names", "[kit][mistakes][cli]") {
     const TemporaryFolder folder;
     const std::string right = (folder / "right.safetensors").string(), wrong = (folder / "wrong.safetensors").string();
     REQUIRE(run("locus-trace", {"--model", "tiny-v3", "--text", kSentence, "--out", right}).status == 0);
@@ -219,7 +224,7 @@ TEST_CASE("locus kit mistake: its file is a dump that locus check names", "[kit]
 }
 
 TEST_CASE("locus kit mistake: the list says what every mistake changes first with this model and input",
-          "[kit][zoo][cli]") {
+          "[kit][mistakes][cli]") {
     const Outcome listed = run("locus-kit", {"mistake", "--list", "--json", "--model", "tiny-v3", "--text", kSentence});
     REQUIRE(listed.status == 0);
     const auto json = nlohmann::json::parse(listed.out);
@@ -235,7 +240,7 @@ TEST_CASE("locus kit mistake: the list says what every mistake changes first wit
     CHECK(by_number.at(7)["ways"].size() == 4);
 }
 
-TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "[kit][zoo][cli]") {
+TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "[kit][mistakes][cli]") {
     const TemporaryFolder folder;
     const std::string file = (folder / "x.safetensors").string();
     const auto refused = [&](std::vector<std::string> arguments, int status, const std::string& words) {
@@ -258,6 +263,71 @@ TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "
     refused({"7", model, "tiny-v3", text, "a", "--stages", "layer.99.q", out, file}, 2, "layer.99.q matches no stage");
     refused({"7", model, "tiny-v3", text, "a", "--dialect", "french"}, 2, "dialect is \"french\"");
     refused({"7", model, "tiny-v3", text, "a", out, (folder / "no" / "x.safetensors").string()}, 3, "no");
+}
+
+// A rehearsed port has one mistake and everything else right: the kit must see just that.
+
+namespace {
+
+CheckResult check_folder(const fs::path& dumps) {
+    CheckOptions options;
+    options.candidate = dumps.string();
+    options.today = "2026-11-21";
+    return check_kit(
+        KitFixture::kit(), [&](const KitCase& one) { return read_dump(dumps, one.id); }, options);
+}
+
+std::vector<std::string> failing(const Report& report) {
+    std::vector<std::string> ids;
+    for (const CaseReport& one : report.cases)
+        if (one.verdict == Verdict::fail) ids.push_back(one.id);
+    return ids;
+}
+
+}  // namespace
+
+TEST_CASE("kit rehearse: what is changed fails, everything else passes, and most of it is named", "[kit][rehearse]") {
+    for (const int number : {1, 4, 16, 26, 32, 39, 45, 60, 66, 71}) {
+        INFO("mistake " << number);
+        const TemporaryFolder folder;
+        const Rehearsal done = rehearse(KitFixture::kit(), {number, 0}, folder / "dumps");
+        CHECK(done.number == number);
+        REQUIRE_FALSE(done.wrong.empty());
+        const CheckResult result = check_folder(folder / "dumps");
+        CHECK_FALSE(result.refusal);
+        CHECK(failing(result.report) == done.wrong);
+        bool named = false;
+        for (const CaseReport& one : result.report.cases) {
+            INFO(one.id);
+            named = named || (one.diagnosis && one.diagnosis->named && one.diagnosis->named->mistake == number);
+        }
+        CHECK(named);
+    }
+}
+
+TEST_CASE("kit rehearse: what a case gives is never changed, only what it asks for", "[kit][rehearse]") {
+    const KitCase& term = KitFixture::one("L1/p2c_t5_k9");
+    const Variant& swapped = mistake_of(1).variants.front();
+    const MistakenPass pass = rehearse_case(KitFixture::kit(), term, swapped);
+    CHECK(pass.trace.names() == reference_of(term).names());
+    REQUIRE(pass.changed.size() == 1);
+    CHECK(pass.changed.front().name == "layer.0.p2c");
+
+    const MistakenPass untouched = rehearse_case(KitFixture::kit(), KitFixture::one("L1/rope_interleaved"), swapped);
+    CHECK(untouched.changed.empty());
+    const Trace right = reference_of(KitFixture::one("L1/rope_interleaved"));
+    for (const Stage& stage : right.stages())
+        for (Index n = 0; n < stage.size(); ++n) REQUIRE(untouched.trace.at(stage.name).at(n) == stage.at(n));
+}
+
+TEST_CASE("kit rehearse: an unknown mistake and a full folder are refused, and nothing is left", "[kit][rehearse]") {
+    const TemporaryFolder folder;
+    CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {99, 0}, folder / "dumps"), Catch::Contains("99"));
+    CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {1, 9}, folder / "dumps"), Catch::Contains("1 way"));
+    CHECK(folder.count() == 0);
+    write_bytes(folder / "kept", "x");
+    CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {1, 0}, folder.path()), Catch::Contains("a new or empty folder"));
+    CHECK(folder.count() == 1);
 }
 
 }  // namespace locus::test::test_mistaken_pass

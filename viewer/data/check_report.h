@@ -1,5 +1,6 @@
 #pragma once
-// What `locus kit check --json` and `locus check --json` wrote, read back.
+// What a check of a port found out, as the pages show it: read from the file that `locus kit check --json` or
+// `locus check --json` wrote, or judged by this program.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -8,6 +9,10 @@
 #include "core/trace.h"
 
 namespace locus {
+
+namespace conformance {
+struct Report;
+}
 
 enum class StageState { pass, fail, not_reported };
 
@@ -63,6 +68,9 @@ struct CheckReport {
 /// Throws Error(unreadable) for a file that is missing, no JSON, or JSON of something else; the sentence names file and
 /// field.
 CheckReport read_check_report(const std::filesystem::path& file);
+
+/// The same of a report that is still in memory; `file` is where it was written to.
+CheckReport check_report_of(const conformance::Report& report, const std::filesystem::path& file);
 
 /// True if these are the stages that the report judged: they still hold the two values that it printed of the worst
 /// cell.  A dump may have been written anew since.

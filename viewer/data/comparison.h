@@ -17,7 +17,7 @@ struct CompareSide {
     Dialect dialect = Dialect::official;
     bool exact = false;        // f64 instead of f32
     Index layer = -1;          // another one than the stage names; -1: that one
-    std::string mistake = {};  // of the bug zoo, "7" or "7.2"; empty: none is made
+    std::string mistake = {};  // of the catalogue, "7" or "7.2"; empty: none is made
     std::string text = {};     // a sentence of its own; empty: the one on screen
     std::string model = {};    // another folder or built-in model; empty: the opened one
     bool gpu = false;          // on the graphics card

@@ -1,34 +1,41 @@
 #include "viewer/data/conformance_run.h"
 
-#include "core/io/atomic_file.h"
-#include "core/io/subprocess.h"
+#include "core/conformance/kit/check.h"
+#include "core/conformance/kit/export.h"
+#include "core/conformance/kit/rehearse.h"
 
 namespace locus {
 
 namespace {
 
-constexpr double kCheckingPatience = 600;  // seconds that a check may take
+namespace fs = std::filesystem;
 
-/// What the kit's program prints.  `wrong_is_fine`: status 1 says that a port has something wrong.
-/// Throws Error(unreadable) with the program's own sentence, Cancelled where it was stopped.
-std::string ask_kit(const std::vector<std::string>& words, bool wrong_is_fine, const CancelToken& stop) {
-    const ProgramOutput output = run_subprocess(sibling_program("locus-kit"), words, stop, kCheckingPatience);
-    if (output.end == ProgramOutput::End::cancelled) throw Cancelled();
-    const bool good = output.succeeded() || (wrong_is_fine && output.end == ProgramOutput::End::itself &&
-                                             (output.status == 1 || !output.out.empty()));
-    if (!good) throw Error(Fault::unreadable, output.error("locus kit"));
-    return output.out;
+/// What the kit says of the dumps; strange files among them are errors of the report.
+conformance::Report checked(const conformance::Kit& kit, const fs::path& dumps, const std::string& dialect,
+                            const CancelToken& stop) {
+    if (!fs::is_directory(dumps))
+        throw Error(Fault::unreadable, dumps.string() + ": no such folder, expected one with dumps");
+    conformance::CheckOptions options;
+    if (!dialect.empty()) options.dialect = parse_dialect(dialect);
+    options.today = conformance::today();
+    options.candidate = dumps.string();
+    options.stop = stop;
+    const auto dump_of = [&](const conformance::KitCase& one) { return conformance::read_dump(dumps, one.id); };
+    conformance::Report report = conformance::check_kit(kit, dump_of, options).report;
+    for (std::string& sentence : conformance::strange_dumps(dumps, kit)) report.errors.push_back(std::move(sentence));
+    return report;
 }
 
 }  // namespace
 
-std::string ConformanceRuns::kit(const CancelToken& stop) {
+const conformance::Kit& ConformanceRuns::kit(const CancelToken& stop) {
     if (!kit_) {
         auto folder = std::make_unique<const ScratchFolder>("view");
-        ask_kit({"export", (*folder / "kit").string()}, false, stop);
-        kit_ = std::move(folder);
+        conformance::export_kit(*folder / "kit", conformance::source_tree(), stop);
+        kit_ = std::make_shared<const conformance::Kit>(conformance::open_kit(*folder / "kit"));
+        kit_folder_ = std::move(folder);
     }
-    return (*kit_ / "kit").string();
+    return *kit_;
 }
 
 void ConformanceRuns::judge(ConformanceAnswer& answer, const CancelToken& stop) {
@@ -39,17 +46,17 @@ void ConformanceRuns::judge(ConformanceAnswer& answer, const CancelToken& stop) 
         return;
     }
     const auto folder = std::make_shared<const ScratchFolder>("view");
-    std::string dumps = query.dumps;
-    if (dumps.empty()) {
-        dumps = (*folder / "dumps").string();
-        ask_kit({"rehearse", kit(stop), dumps, "--mistake", std::to_string(query.mistake)}, false, stop);
+    fs::path dumps = query.dumps;
+    if (query.dumps.empty()) {
+        dumps = *folder / "dumps";
+        conformance::rehearse(kit(stop), conformance::MistakeChoice::parse(std::to_string(query.mistake)), dumps, stop);
     }
-    std::vector<std::string> words = {"check", kit(stop), dumps, "--json"};
-    if (!query.dialect.empty()) words.insert(words.end(), {"--dialect", query.dialect});
-    const std::string printed = ask_kit(words, true, stop);
-    const std::filesystem::path file = *folder / "report.json";
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(printed.data(), printed.size()); });
-    answer.report = std::make_shared<const CheckReport>(read_check_report(file));
+    const conformance::Report report = checked(kit(stop), dumps, query.dialect, stop);
+    // Only for the command that shows it again; the pages show what is in memory.
+    const std::string text = conformance::report_json(report);
+    const fs::path file = *folder / "report.json";
+    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+    answer.report = std::make_shared<const CheckReport>(check_report_of(report, file));
     answer.command = query.dumps.empty()
                          ? "./locus kit rehearse my-kit/ dumps/ --mistake " + std::to_string(query.mistake) + " && "
                          : "";

@@ -1,6 +1,5 @@
 #pragma once
-// Has the kit judge a port: exported, rehearsed and checked by the program that porters run, away from the window.
-#include <list>
+// Has the kit judge a port: exported, rehearsed and checked, away from the window.
 #include <memory>
 #include <string>
 
@@ -9,6 +8,10 @@
 #include "viewer/data/check_report.h"
 
 namespace locus {
+
+namespace conformance {
+struct Kit;
+}
 
 /// What decides a report, and nothing else.
 struct ConformanceQuery {
@@ -31,15 +34,17 @@ struct ConformanceAnswer {
 /// One call at a time.
 class ConformanceRuns {
 public:
-    /// Never throws: a refusal becomes ConformanceAnswer::trouble.  nullptr once `stop` says yes.
+    /// Never throws: a refusal becomes ConformanceAnswer::trouble.  nullptr once `stop` says yes, which is asked before
+    /// every case and stage.
     std::shared_ptr<const ConformanceAnswer> answer(const ConformanceQuery& query, const CancelToken& stop = {});
 
 private:
     void judge(ConformanceAnswer& answer, const CancelToken& stop);
     /// The kit of this build, exported once.
-    std::string kit(const CancelToken& stop);
+    const conformance::Kit& kit(const CancelToken& stop);
 
-    std::unique_ptr<const ScratchFolder> kit_;
+    std::unique_ptr<const ScratchFolder> kit_folder_;
+    std::shared_ptr<const conformance::Kit> kit_;
 };
 
 }  // namespace locus

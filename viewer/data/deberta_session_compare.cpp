@@ -88,7 +88,7 @@ const MadeMistake& DebertaSession::made(const ZooQuery& query, const CompareSide
     LOCUS_CHECK(parse_mistake(side.mistake),
                 "the mistake is \"" + printable(side.mistake) +
                     "\", expected a number of the catalogue, or one of its ways: 7 or 7.2");
-    MadeMistake made = make_mistake(sibling_program("locus-kit"), query, side.mistake, side.exact, stop_);
+    MadeMistake made = make_mistake(query, side.mistake, side.exact, stop_);
     while (mistakes_.size() >= kKeptMistakes) mistakes_.pop_front();
     return mistakes_.emplace_back(KeptMistake{query, side.mistake, side.exact, std::move(made)}).made;
 }

@@ -4,57 +4,25 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/io/atomic_file.h"
-#include "core/io/safetensors.h"
-#include "core/io/subprocess.h"
+#include "core/conformance/kit/mistake.h"
 #include "viewer/ui/characters.h"
 
 namespace locus {
 
 namespace {
 
-using Json = nlohmann::json;
-constexpr double kMakingPatience = 120;  // seconds
-constexpr const char* kName = "locus-kit";
-
-std::vector<std::string> words_for(const ZooQuery& query) {
-    std::vector<std::string> words = {"--json", "--model=" + query.model, "--dialect", to_string(query.dialect)};
-    if (query.tokens.empty())
-        words.push_back("--text=" + query.text);
-    else
-        words.push_back("--tokens=" + query.tokens);
-    if (!query.tokens.empty() && !query.mask.empty()) words.push_back("--mask=" + query.mask);
-    return words;
-}
-
-/// What the program printed.  Throws Error(unsupported).
-Json asked(const std::filesystem::path& program, std::vector<std::string> words, const CancelToken& stop) {
-    words.insert(words.begin(), "mistake");
-    const ProgramOutput output = run_subprocess(program, words, stop, kMakingPatience);
-    if (output.end == ProgramOutput::End::cancelled) throw Cancelled();
-    if (!output.succeeded()) throw Error(Fault::unsupported, output.error(kName));
-    Json json = Json::parse(output.out, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) throw Error(Fault::unreadable, std::string(kName) + ": what it printed is no JSON");
-    return json;
-}
-
-ZooWay way_from(const Json& json) {
-    ZooWay way;
-    way.how = json.at("how").get<std::string>();
-    const std::string state = json.at("state").get<std::string>();
-    if (state == "changes") {
-        way.effect = ZooEffect::changes;
-        way.stage = json.at("stage").get<std::string>();
-        way.wrong = json.at("wrong").get<Index>();
-        way.size = json.at("size").get<Index>();
-    } else if (state == "cannot be made") {
-        way.effect = ZooEffect::impossible;
-        way.needs = json.at("needs").get<std::string>();
+conformance::RightPass right_pass(const ZooQuery& query, const CancelToken& stop) {
+    ModelRequest request;
+    request.model = query.model;
+    if (query.tokens.empty()) {
+        request.texts = {query.text};
+    } else {
+        request.tokens = query.tokens;
+        request.mask = query.mask;
     }
-    return way;
+    return conformance::right_pass_of(request, query.dialect, stop);
 }
 
 bool holds_words(const MistakeEntry& entry, const std::string& typed) {
@@ -83,71 +51,42 @@ std::string family_title(const std::string& family) {
 
 }  // namespace
 
-std::size_t ZooMistake::best_way() const {
-    for (const ZooEffect wanted : {ZooEffect::changes, ZooEffect::nothing})
-        for (std::size_t n = 0; n < ways.size(); ++n)
-            if (ways[n].effect == wanted) return n;
-    return 0;
-}
-
-ZooEffect ZooMistake::effect() const { return ways.empty() ? ZooEffect::impossible : ways[best_way()].effect; }
-
-const ZooMistake* ZooList::find(int number) const {
+const conformance::MistakeEffect* ZooList::find(int number) const {
     const auto found =
-        std::find_if(mistakes.begin(), mistakes.end(), [&](const ZooMistake& one) { return one.number == number; });
+        std::find_if(mistakes.begin(), mistakes.end(), [&](const auto& one) { return one.number == number; });
     return found == mistakes.end() ? nullptr : &*found;
 }
 
-ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const CancelToken& stop) {
+ZooList list_mistakes(const ZooQuery& query, const CancelToken& stop) {
     ZooList list;
     list.query = query;
     try {
-        std::vector<std::string> words = words_for(query);
-        words.push_back("--list");
-        const Json json = asked(program, std::move(words), stop);
-        for (const Json& each : json.at("mistakes")) {
-            ZooMistake mistake;
-            mistake.number = each.at("number").get<int>();
-            for (const Json& way : each.at("ways")) mistake.ways.push_back(way_from(way));
-            list.mistakes.push_back(std::move(mistake));
-        }
+        list.mistakes = conformance::mistake_effects(right_pass(query, stop), stop);
     } catch (const Error& error) {
         list.trouble = error.what();
-    } catch (const Cancelled&) {
-        list.trouble = std::string(kName) + " was stopped";
-    } catch (const Json::exception&) {
-        list.trouble = std::string(kName) + ": its list of mistakes is not as expected";
+    } catch (const Cancelled& cancelled) {
+        list.trouble = cancelled.what();
     }
-    if (!list.trouble.empty()) list.mistakes.clear();
     return list;
 }
 
-MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
-                         bool exact, const CancelToken& stop) {
-    const ScratchFolder folder("view");
-    const std::filesystem::path file = folder / "mistake.safetensors";
-    std::vector<std::string> words = words_for(query);
-    words.insert(words.begin(), mistake);
-    words.insert(words.end(), {"--precision", exact ? "f64" : "f32", "--out", file.string()});
+MadeMistake make_mistake(const ZooQuery& query, const std::string& mistake, bool exact, const CancelToken& stop) {
+    const conformance::MistakeChoice choice = conformance::MistakeChoice::parse(mistake);
+    conformance::mistake_of(choice.number);  // an unknown number is refused before a model is opened
+    conformance::MistakenPort port = conformance::make_mistake(right_pass(query, stop), choice, stop);
     MadeMistake made;
-    try {
-        const Json json = asked(program, std::move(words), stop);
-        made.number = json.at("mistake").get<int>();
-        made.way = json.at("way").get<int>();
-        made.name = json.at("name").get<std::string>();
-        made.how = json.at("how").get<std::string>();
-        const Json& changed = json.at("changed");
-        made.stages = static_cast<Index>(changed.size());
-        if (!changed.empty()) {
-            made.first = changed.front().at("stage").get<std::string>();
-            made.wrong = changed.front().at("wrong").get<Index>();
-            made.size = changed.front().at("size").get<Index>();
-        }
-    } catch (const Json::exception&) {
-        throw Error(Fault::unreadable,
-                    std::string(kName) + ": what it says of mistake " + mistake + " is not as expected");
+    made.number = port.number;
+    made.way = port.way;
+    made.name = std::move(port.name);
+    made.how = std::move(port.how);
+    const std::vector<conformance::ChangedStage>& changed = port.pass.changed;
+    made.stages = static_cast<Index>(changed.size());
+    if (!changed.empty()) {
+        made.first = changed.front().name;
+        made.wrong = changed.front().wrong;
+        made.size = changed.front().size;
     }
-    made.trace = read_trace(file);
+    made.trace = conformance::as_dumped(port.pass.trace, exact);
     return made;
 }
 

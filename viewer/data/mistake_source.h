@@ -1,12 +1,12 @@
 #pragma once
-// The bug zoo: what ports that make a mistake of the catalogue would compute.  The formulas live in another program,
-// locus-kit, which is asked for them.
-#include <filesystem>
+// Mistakes of the catalogue on the Compare page: what each of them changes here, the pass of a port that makes one, and
+// the list that is searched.
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cancel.h"
+#include "core/conformance/kit/mistake_effect.h"
 #include "core/io/mistake_list.h"
 #include "core/models/dialect.h"
 #include "core/trace.h"
@@ -23,33 +23,13 @@ struct ZooQuery {
     bool operator==(const ZooQuery&) const = default;
 };
 
-enum class ZooEffect { changes, nothing, impossible };
-
-/// One way to make a mistake, and what it does first with this model and input.
-struct ZooWay {
-    std::string how;
-    ZooEffect effect = ZooEffect::nothing;
-    std::string stage;          // the first that differs
-    Index wrong = 0, size = 0;  // cells of it
-    std::string needs;          // where it cannot be made
-};
-
-struct ZooMistake {
-    int number = 0;
-    std::vector<ZooWay> ways;
-
-    /// Index of the way to begin with: the first that changes something, else the first that can be made, else 0.
-    std::size_t best_way() const;
-    ZooEffect effect() const;
-};
-
 struct ZooList {
     ZooQuery query;
     std::string trouble;  // one sentence instead of mistakes
-    std::vector<ZooMistake> mistakes;
+    std::vector<conformance::MistakeEffect> mistakes;
 
     /// nullptr for a mistake that the model's family does not know.
-    const ZooMistake* find(int number) const;
+    const conformance::MistakeEffect* find(int number) const;
 };
 
 /// What was made of a pass.
@@ -61,13 +41,12 @@ struct MadeMistake {
     Trace trace;
 };
 
-/// Asks `program` (locus-kit) which mistakes change what.  Never throws: a refusal becomes ZooList::trouble.
-ZooList list_mistakes(const std::filesystem::path& program, const ZooQuery& query, const CancelToken& stop = {});
+/// Which mistakes change what.  Never throws: a refusal becomes ZooList::trouble.
+ZooList list_mistakes(const ZooQuery& query, const CancelToken& stop = {});
 
-/// Has `program` make the pass of a port with mistake "7" or "7.2", and reads it.  Its file stands in a folder of its
-/// own and is gone afterwards.  Throws Error(unsupported) with the program's own sentence, or how it ended.
-MadeMistake make_mistake(const std::filesystem::path& program, const ZooQuery& query, const std::string& mistake,
-                         bool exact, const CancelToken& stop = {});
+/// The pass of a port with mistake "7" or "7.2", in float32 unless `exact`.  Throws Error with one sentence where the
+/// model, the input or the mistake is refused; Cancelled, within a layer of DeBERTa or a stage of the port.
+MadeMistake make_mistake(const ZooQuery& query, const std::string& mistake, bool exact, const CancelToken& stop = {});
 
 /// "7.2" -> 7 and 2, "7" -> 7 and 0; nothing for anything else.
 std::optional<std::pair<int, int>> parse_mistake(const std::string& text);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/compare.h"
-#include "core/conformance/mistakes/mistake.h"
+#include "core/conformance/mistakes/catalogue.h"
 
 namespace locus::conformance {
 
@@ -30,11 +30,31 @@ struct Diagnosis {
 /// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
 /// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
 /// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and
-/// 10 times what rounding allows.
+/// 10 times what rounding allows.  Throws Cancelled as soon as evidence.stop says yes.
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
 
 /// The shape of a difference: constant factor, constant per row, transposed, reversed, other heads, only far pairs,
 /// only padded rows, only single cells; "no pattern found" if none of them holds.
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict);
+
+// Mistakes that make the very same numbers, so that no dump of those numbers can tell them apart.
+
+struct Equivalent {
+    int first = 0, second = 0;  // numbers of the catalogue, first < second
+    bool everywhere = false;    // on every input: the number of either is right for both
+    std::string where;          // else: the models or texts on which they cannot be told apart
+    std::string reason;
+};
+
+/// All pairs that are known, sorted by their numbers.
+const std::vector<Equivalent>& equivalents();
+/// True for the same number, and for a pair that is equivalent everywhere, in either order.
+bool equivalent(int a, int b);
+
+// What a diagnosis of two files would need to judge more mistakes than it could.
+
+/// One sentence that says which options of `locus check` let more mistakes be judged, and how many; empty where a
+/// mistake is named, where the stage follows from what is reported by the right formula, and where nothing is missing.
+std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis);
 
 }  // namespace locus::conformance

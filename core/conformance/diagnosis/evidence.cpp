@@ -1,8 +1,12 @@
 #include "core/conformance/diagnosis/evidence.h"
 
+#include <algorithm>
 #include <cctype>
 
+#include "core/conformance/formulas/arithmetic.h"
 #include "core/io/checkpoint.h"
+#include "core/models/transformer_xl.h"
+#include "core/models/xlnet.h"
 
 namespace locus::conformance {
 
@@ -69,6 +73,240 @@ const Tensor<double>* SharedWork::get(const std::string& name,
     if (known != made_.end()) return &known->second;
     std::optional<Tensor<double>> made = make();
     return made ? &made_.emplace(name, std::move(*made)).first->second : nullptr;
+}
+
+// Replay: a stage as it would be if some formulas were others.
+
+Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced)
+    : evidence_(evidence), scope_(std::move(scope)), replaced_(std::move(replaced)) {
+    if (scope_.starts_with("segment.")) segment_ = scope_.substr(0, scope_.find('.', 8) + 1);
+}
+
+Replay Replay::with(std::vector<Formula> more) const {
+    more.insert(more.end(), replaced_.begin(), replaced_.end());
+    return {evidence_, scope_, std::move(more)};
+}
+
+void Replay::watch(std::string stem, Watch watch) {
+    watched_ = std::move(stem);
+    watch_ = std::move(watch);
+}
+
+void Replay::show(const std::string& stem, Index at, const Matrix<double>& head) const {
+    if (watch_ && stem == watched_) watch_(at, head);
+}
+
+const ModelInput& Replay::input() const {
+    if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
+    return evidence_.segments[segment()];
+}
+
+std::size_t Replay::segment() const { return segment_.empty() ? 0 : std::stoul(segment_.substr(8)); }
+
+Index Replay::remembered() const {
+    if (segment() >= evidence_.segments.size()) throw NotEnough{"the inputs"};
+    const std::vector<Tensor<double>>& given = evidence_.segments.front().memories;
+    Index rows = given.empty() ? 0 : given.front().extent(1);
+    for (std::size_t s = 0; s < segment(); ++s) {
+        const Index length = evidence_.segments[s].length();
+        if (family() == Family::transformer_xl) {
+            const MemoryRows kept = rows_to_keep(transformer_xl(), rows, length, dialect());
+            rows = kept.end - kept.begin;
+        } else {
+            const XlnetConfig& config = xlnet();
+            const bool keeps_everything = XlnetOptions::of(dialect()).keeps_everything;
+            const Index all = rows + (config.reuse_len > 0 ? std::min(config.reuse_len, length) : length);
+            rows = config.mem_len > 0 ? std::min(config.mem_len, all) : keeps_everything ? all : 0;
+        }
+    }
+    return rows;
+}
+
+const ModelFolder& Replay::model() const {
+    if (!evidence_.model) throw NotEnough{"a model folder"};
+    return *evidence_.model;
+}
+
+const DebertaWeights<double>& Replay::deberta() const {
+    if (!model().deberta) throw NotEnough{"a DeBERTa model folder"};
+    return *model().deberta;
+}
+
+const RoformerConfig& Replay::roformer() const {
+    if (!model().roformer) throw NotEnough{"a RoFormer model folder"};
+    return *model().roformer;
+}
+
+const TransformerXlConfig& Replay::transformer_xl() const {
+    if (!model().transformer_xl) throw NotEnough{"a Transformer-XL model folder"};
+    return *model().transformer_xl;
+}
+
+const XlnetConfig& Replay::xlnet() const {
+    if (!model().xlnet) throw NotEnough{"an XLNet model folder"};
+    return *model().xlnet;
+}
+
+MaskedRow Replay::masked_row() const {
+    const Stage* probs = evidence_.reference.find(full_name("probs"));
+    if (!probs || probs->shape().size() != 4) return MaskedRow::zero;
+    const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
+    const Replay right(evidence_, scope_);  // whatever this hypothesis hides
+    for (Index b = 0; b < probs->shape()[0]; ++b) {
+        Mask visible;
+        try {
+            visible = right.mask(b);
+        } catch (const NotEnough&) {
+            return MaskedRow::zero;  // without inputs only zeros show what is hidden
+        }
+        if (visible.rows() != rows || visible.cols() != keys) continue;
+        for (Index i = 0; i < rows; ++i)
+            if ((visible.row(i).array() == 0).all() && probs->at((b * heads * rows + i) * keys) != 0)
+                return MaskedRow::uniform;
+    }
+    return MaskedRow::zero;
+}
+
+Index Replay::layer() const {
+    const std::string at = place();
+    if (at.starts_with("layer.")) return std::stol(at.substr(6));
+    if (at.starts_with("emd.") && has_model()) return deberta().config().num_hidden_layers - 1;
+    Index last = -1;  // what the reference shows of a model that was not given
+    for (const Stage& stage : evidence_.reference.stages())
+        if (at.starts_with("emd.") && stage.name.starts_with(segment_ + "layer."))
+            last = std::max<Index>(last, std::stol("0" + stage.name.substr(segment_.size() + 6)));
+    if (last >= 0) return last;
+    throw NotEnough{"a layer around " + scope_};
+}
+
+std::string Replay::input_name(bool of_query) const {
+    const std::string at = place();
+    const auto output_of = [&](Index l, const char* stream = "") {
+        return segment_ + (l < 0 ? "embeddings.output" : "layer." + std::to_string(l) + "." + stream + "output");
+    };
+    if (at.starts_with("emd.") && of_query) {
+        const Index pass = std::stol(at.substr(4));
+        return pass == 0 ? "emd.query.0" : "emd." + std::to_string(pass - 1) + ".output";
+    }
+    if (is_query_stream() && of_query) return layer() == 0 ? segment_ + "query_stream" : output_of(layer() - 1, "g.");
+    return output_of(layer() - 1);
+}
+
+std::string Replay::full_name(const std::string& stem) const {
+    if (stem == "x") return input_name(false);
+    if (stem == "x_q") return input_name(true);
+    if (stem.starts_with('/')) return segment_ + stem.substr(1);
+    if (stem.starts_with("grad.")) return "grad." + full_name(stem.substr(5));
+    if (stem == "memory" && place().starts_with("layer.")) return segment_ + "memory." + std::to_string(layer());
+    // One set of keys and values for both streams.
+    const bool shared =
+        stem == "k" || stem == "v" || stem == "r_k" || stem == "r_k_backward" || stem == "memory_before";
+    return (is_query_stream() && shared ? scope_.substr(0, scope_.size() - 2) : scope_) + stem;
+}
+
+std::string Replay::canonical(const std::string& stem) const {
+    if (stem != "x" && stem != "x_q") return stem;
+    const std::string name = full_name(stem);
+    const bool in_a_layer = name.compare(segment_.size(), 6, "layer.") == 0 || name.ends_with(".output");
+    return in_a_layer && !name.ends_with("embeddings.output") ? stem : "/" + name.substr(segment_.size());
+}
+
+const Tensor<double>* Replay::reported(const std::string& name) const {
+    return evidence_.shared->get(name, [&]() -> std::optional<Tensor<double>> {
+        for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
+            if (const Stage* stage = trace->find(name)) return widened(*stage);
+        return std::nullopt;
+    });
+}
+
+const Tensor<double>& Replay::table_products(const std::string& rows, const std::string& table) const {
+    const std::string name = scope_ + rows + " x " + table;  // no stage has such a name
+    const auto make = [&] { return products_with_table((*this)(rows), (*this)(table)); };
+    if (!touches(rows) && !touches(table)) return *evidence_.shared->get(name, make);
+    const auto known = kept_.find(name);
+    return known != kept_.end() ? known->second : kept_.emplace(name, make()).first->second;
+}
+
+std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
+    const Stage* stage = evidence_.reference.find(full_name(stem));
+    return stage ? std::optional(widened(*stage)) : std::nullopt;
+}
+
+std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
+    const Stage* stage = evidence_.candidate.find(full_name(stem));
+    return stage ? std::optional(widened(*stage)) : std::nullopt;
+}
+
+const Tensor<double>* Replay::claimed(const std::string& stem) const {
+    const std::string name = full_name(stem);
+    return evidence_.candidate.find(name) ? reported(name) : nullptr;
+}
+
+const Formula* Replay::right_formula_of(const std::string& stem) const {
+    const std::vector<Formula>& right = evidence_.formulas ? *evidence_.formulas : formulas_of(family());
+    const auto found =
+        std::find_if(right.begin(), right.end(), [&](const Formula& formula) { return formula.stem == stem; });
+    return found == right.end() ? nullptr : &*found;
+}
+
+const Formula* Replay::formula_of(const std::string& stem) const {
+    for (const std::string& name : {stem, canonical(stem)})
+        for (const Formula& formula : replaced_)
+            if (formula.stem == name) return &formula;
+    return right_formula_of(canonical(stem));
+}
+
+Tensor<double> Replay::right(const std::string& stem) const {
+    const Formula* formula = right_formula_of(canonical(stem));
+    if (!formula) throw NotEnough{"a formula of " + full_name(stem)};
+    return formula->compute(*this);
+}
+
+bool Replay::touches(const std::string& stem, const std::set<std::string>& settled) const {
+    const std::string name = canonical(stem);
+    if (std::any_of(replaced_.begin(), replaced_.end(),
+                    [&](const Formula& each) { return each.stem == stem || each.stem == name; }))
+        return true;
+    const Formula* formula = formula_of(stem);
+    return formula && std::any_of(formula->inputs.begin(), formula->inputs.end(), [&](const std::string& input) {
+               const bool replaced = std::any_of(replaced_.begin(), replaced_.end(), [&](const Formula& each) {
+                   return each.stem == input || each.stem == canonical(input);
+               });
+               return replaced || (settled.count(full_name(input)) == 0 && touches(input, settled));
+           });
+}
+
+Tensor<double> Replay::computed(const std::string& stem) const {
+    const Formula* formula = formula_of(stem);
+    if (!formula) throw NotEnough{"a formula of " + full_name(stem)};
+    return formula->compute(*this);
+}
+
+const Tensor<double>& Replay::operator()(const std::string& stem) const {
+    const auto known = kept_.find(stem);
+    if (known != kept_.end()) return known->second;
+    const auto known_to_all = shared_.find(stem);
+    if (known_to_all != shared_.end()) return *known_to_all->second;
+    if (!touches(stem))
+        if (const Tensor<double>* values = reported(full_name(stem))) return *(shared_[stem] = values);
+    // What is not reported may still follow from what is.
+    return kept_.emplace(stem, computed(stem)).first->second;
+}
+
+Mask Replay::mask(Index b) const {
+    if (family() == Family::transformer_xl || family() == Family::xlnet)
+        return (*this)("visible").matrix(b).cast<std::uint8_t>();
+    const Stage* alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
+    const IndexTensor& given = alone ? alone->as<std::int64_t>() : input().mask;
+    if (given.empty()) return {};
+    const Index length = given.extent(1), keys = given.extent(given.rank() - 1);
+    Mask mask(length, keys);
+    const bool outer = family() == Family::deberta;  // hides queries too; RoFormer hides keys alone
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < keys; ++j)
+            mask(i, j) = given.rank() == 3 ? given[(b * length + i) * keys + j] != 0
+                                           : given[b * length + j] != 0 && (!outer || given[b * length + i] != 0);
+    return mask;
 }
 
 }  // namespace locus::conformance

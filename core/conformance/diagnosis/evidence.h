@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/model.h"
 #include "core/models/roformer_config.h"
@@ -59,9 +60,10 @@ struct Evidence {
     std::shared_ptr<SharedWork> shared = std::make_shared<SharedWork>();
     std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
     const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
+    CancelToken stop = {};                           // asked before every hypothesis of a diagnosis
 };
 
-/// The model's, or the case's; nothing where nobody says.
+/// The model's, or the case's; empty where neither is known.
 inline std::optional<Family> known_family(const Evidence& evidence) {
     return evidence.model ? std::optional(evidence.model->family) : evidence.family;
 }
@@ -100,7 +102,7 @@ public:
 
     /// A stage of this scope, or "/full.name", "x", "x_q".  Throws NotEnough.
     const Tensor<double>& operator()(const std::string& stem) const;
-    /// The stage by its formula, although somebody reported it.  Throws NotEnough.
+    /// The stage by its formula, although it was reported.  Throws NotEnough.
     Tensor<double> computed(const std::string& stem) const;
     /// The stage by its right formula, whatever replaces it.  Throws NotEnough.
     Tensor<double> right(const std::string& stem) const;
@@ -115,7 +117,7 @@ public:
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;
     /// Called with head b * H + h of a stage as soon as it is computed; may throw to stop the rest.
     using Watch = std::function<void(Index at, const Matrix<double>& head)>;
-    /// Whoever computes `stem` here head by head shows each one to `watch`.
+    /// A formula that computes `stem` head by head shows each head to `watch`.
     void watch(std::string stem, Watch watch);
     /// By a formula of `stem` that computes head by head, so that a hypothesis that fails early costs little.
     void show(const std::string& stem, Index at, const Matrix<double>& head) const;
@@ -124,7 +126,7 @@ public:
     bool touches(const std::string& stem, const std::set<std::string>& settled = {}) const;
 
     const std::string& scope() const { return scope_; }
-    /// What the segment of this scope was given.  Throws NotEnough where nobody says.
+    /// What the segment of this scope was given.  Throws NotEnough where no inputs are known.
     const ModelInput& input() const;
     /// s of "segment.s."; 0 where there is one alone.
     std::size_t segment() const;
@@ -161,7 +163,7 @@ private:
     std::string canonical(const std::string& stem) const;
     const Formula* formula_of(const std::string& stem) const;
     const Formula* right_formula_of(const std::string& stem) const;
-    /// nullptr if nobody reports it.
+    /// nullptr if it is not reported.
     const Tensor<double>* reported(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
     std::string input_name(bool of_query) const;

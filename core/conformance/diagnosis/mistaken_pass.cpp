@@ -6,7 +6,8 @@
 #include <map>
 
 #include "core/compare.h"
-#include "core/conformance/kit/kit_depends.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/models/deberta.h"
 
 namespace locus::conformance {
 
@@ -49,7 +50,7 @@ std::vector<Formula> formulas_of_dialect(const RightPass& right) {
 }
 
 /// The stages so that each comes after all that it may be made of.  A memory that is handed on may follow from its
-/// whole segment where a mistake is made, and nobody in that segment reads it.
+/// whole segment where a mistake is made, and nothing in that segment reads it.
 std::vector<const Stage*> in_order_of_need(const Trace& trace) {
     std::vector<const Stage*> order;
     std::vector<const Stage*> memories;
@@ -188,10 +189,18 @@ std::string families_in_words(const Mistake& mistake) {
 
 }  // namespace
 
-RightPass RightPass::of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect) {
+RightPass RightPass::of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect,
+                        const CancelToken& stop) {
+    throw_if_cancelled(stop);
     RightPass right{std::move(model), std::move(segments), dialect, {}};
-    right.trace = open_model<double>(right.model->config_json, right.model->location, right.model->source)
-                      ->forward(right.segments, dialect);
+    const ModelFolder& folder = *right.model;
+    if (folder.family == Family::deberta && right.segments.size() == 1)  // the one that can be stopped between layers
+        right.trace = Deberta<double>(parse_deberta_config(folder.config_json, folder.location), folder.source)
+                          .forward(right.segments.front(), DebertaOptions::of(dialect), {}, stop);
+    else
+        right.trace =
+            open_model<double>(folder.config_json, folder.location, folder.source)->forward(right.segments, dialect);
+    throw_if_cancelled(stop);
     return right;
 }
 
@@ -209,17 +218,21 @@ MistakeChoice MistakeChoice::parse(const std::string& text) {
     return choice;
 }
 
-MistakenPass mistaken_pass(const RightPass& right, const Variant& variant) {
+MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop) {
     Port port(right, variant, true);
-    for (const Stage* stage : in_order_of_need(right.trace)) port.take(*stage);
+    for (const Stage* stage : in_order_of_need(right.trace)) {
+        throw_if_cancelled(stop);
+        port.take(*stage);
+    }
     port.require_applied();
     port.pass.trace = in_order_of(right.trace, port.pass.trace);
     return std::move(port.pass);
 }
 
-std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant) {
+std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop) {
     Port port(right, variant, false);
     for (const Stage* stage : in_order_of_need(right.trace)) {
+        throw_if_cancelled(stop);
         port.take(*stage);
         if (!port.pass.changed.empty() && port.applied_all()) break;
     }
@@ -228,7 +241,7 @@ std::vector<ChangedStage> first_change(const RightPass& right, const Variant& va
     return port.pass.changed;
 }
 
-const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice) {
+const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice, const CancelToken& stop) {
     const Mistake& mistake = mistake_of(choice.number);
     const auto& families = mistake.families;
     const std::string title = "mistake " + std::to_string(mistake.number);
@@ -244,7 +257,7 @@ const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice) {
         if (choice.way > 0 && way != choice.way) continue;
         const Variant& variant = mistake.variants[static_cast<std::size_t>(way - 1)];
         try {
-            if (!first_change(right, variant).empty()) return variant;
+            if (!first_change(right, variant, stop).empty()) return variant;
             if (!possible) possible = &variant;
         } catch (const NotEnough& lacking) {
             if (needs.empty()) needs = lacking.what;

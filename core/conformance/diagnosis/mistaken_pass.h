@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/conformance/mistakes/mistake.h"
+#include "core/conformance/kit/mistake_effect.h"
+#include "core/conformance/mistakes/catalogue.h"
 
 namespace locus::conformance {
 
@@ -21,14 +22,9 @@ struct RightPass {
     const std::vector<Formula>* formulas = nullptr;  // the right ones, where no family has them
     std::set<std::string> given = {};                // stages that the port is handed, and does not compute
 
-    /// Runs the model.  Throws what Model::forward throws.
-    static RightPass of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect);
-};
-
-/// What became of one stage where a mistake was made.
-struct ChangedStage {
-    std::string name;
-    Index wrong = 0, size = 0;  // values farther from the right ones than rounding explains, of all
+    /// Runs the model.  Throws what Model::forward throws, Cancelled.
+    static RightPass of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect,
+                        const CancelToken& stop = {});
 };
 
 struct MistakenPass {
@@ -48,15 +44,16 @@ struct MistakeChoice {
 
 /// The pass of a port that puts these formulas in place of the right ones, wherever they apply; what follows from them
 /// is computed anew, everything else is the right pass's own.
-/// Throws NotEnough where the formulas need what this model or input does not have.
-MistakenPass mistaken_pass(const RightPass& right, const Variant& variant);
+/// Throws NotEnough where the formulas need what this model or input does not have; Cancelled, asked before every
+/// stage.
+MistakenPass mistaken_pass(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
 
 /// As mistaken_pass, but no further than the first stage that changes: what the list of mistakes asks.
-/// Empty where nothing changes.  Throws NotEnough.
-std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant);
+/// Empty where nothing changes.  Throws NotEnough, Cancelled.
+std::vector<ChangedStage> first_change(const RightPass& right, const Variant& variant, const CancelToken& stop = {});
 
 /// The way that a choice means.  Throws Error(usage) for an unknown number or way, and for a mistake of other families;
-/// Error(unsupported) where no way of it can be made with this model and input, with the reason.
-const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice);
+/// Error(unsupported) where no way of it can be made with this model and input, with the reason; Cancelled.
+const Variant& chosen_way(const RightPass& right, const MistakeChoice& choice, const CancelToken& stop = {});
 
 }  // namespace locus::conformance

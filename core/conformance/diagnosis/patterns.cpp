@@ -1,8 +1,12 @@
 // What a difference looks like when no mistake is known by name.
 #include "core/conformance/diagnosis/patterns.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <sstream>
+
+#include "core/conformance/formulas/arithmetic.h"
 
 namespace locus::conformance {
 
@@ -44,6 +48,199 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     if (const auto values = pattern_of_values(compared)) return *values;
     if (const auto places = pattern_of_places(compared, input)) return *places;
     return "no pattern found";
+}
+
+// Rules that explain every value of a wrong stage: factors, offsets, axes exchanged, heads and channels reordered.
+
+namespace {
+
+using Sentence = std::optional<std::string>;
+
+constexpr Index kFewestValues = 4;     // fewer values agree with any rule
+constexpr Index kMostChannels = 4096;  // wider axes are words, whose order is never permuted
+
+/// <found, right> / <right, right> of some cells.
+class Ratio {
+public:
+    void add(double right, double found) {
+        dot_ += right * found;
+        square_ += right * right;
+        ++cells_;
+    }
+    double value() const { return square_ > 0 ? dot_ / square_ : 0; }
+    Index cells() const { return cells_; }
+
+private:
+    double dot_ = 0, square_ = 0;
+    Index cells_ = 0;
+};
+
+Sentence one_factor(const Compared& at) {
+    Ratio ratio;
+    for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
+    const double factor = ratio.value();
+    if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
+        return std::nullopt;
+    if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
+        return "every value is 0";
+    if (at.explained_by([&](Index n) { return -at.right[n]; })) return "the sign of every value is flipped";
+    return "every value is " + short_number(factor) + " times what it should be";
+}
+
+Sentence one_offset(const Compared& at) {
+    if (at.right.size() < kFewestValues) return std::nullopt;
+    double sum = 0;
+    for (Index n = 0; n < at.right.size(); ++n) sum += at.found[n] - at.right[n];
+    const double offset = sum / static_cast<double>(at.right.size());
+    if (!at.explained_by([&](Index n) { return at.right[n] + offset; })) return std::nullopt;
+    return "every value is off by " + short_number(offset);
+}
+
+Sentence transposed_or_exchanged(const Compared& at) {
+    if (at.rank() < 2 || at.last() < 2 || at.before_last() < 2 ||
+        at.matrices() * at.last() * at.before_last() < kFewestValues)
+        return std::nullopt;
+    const Index rows = at.before_last(), columns = at.last(), matrix = rows * columns;
+    const auto exchanged = [&](Index n) {  // the values of the transposed matrix, one after the other
+        const Index place = n % matrix;
+        return at.right[n - place + place % rows * columns + place / rows];
+    };
+    if (!at.explained_by(exchanged)) return std::nullopt;
+    if (at.last() == at.before_last()) return "transposed: the last two axes are exchanged";
+    return "the values lie in memory column by column: the last two axes are exchanged, the shape is not";
+}
+
+/// True if found is right with one axis read backwards.
+bool is_backwards(const Compared& at, std::size_t axis) {
+    Index step = 1;
+    for (std::size_t a = axis + 1; a < at.right.shape().size(); ++a) step *= at.right.shape()[a];
+    const Index count = at.right.shape()[axis];
+    return at.explained_by([&](Index n) { return at.right[n + (count - 1 - 2 * (n / step % count)) * step]; });
+}
+
+Sentence reversed(const Compared& at) {
+    for (std::size_t back = 1; back <= 2 && back <= at.right.shape().size(); ++back) {
+        const std::size_t axis = at.right.shape().size() - back;
+        if (at.right.shape()[axis] < 3 || !is_backwards(at, axis)) continue;
+        const std::string name = axis < at.axes.size() ? at.axes[axis] : "";
+        if (name == "2k" || name == "R") return "the rows of the table are reversed";
+        if (name == "Tk") return "the key axis is reversed";
+        if (name == "Tq") return "the query axis is reversed";
+        return "axis " + std::to_string(axis) + (name.empty() ? "" : " (" + name + ")") + " is reversed";
+    }
+    return std::nullopt;
+}
+
+/// For each place of an axis of `found` the one place of `right` that holds the same values; empty if there is none.
+std::vector<Index> order_of(const Compared& at, Index count, Index step) {
+    const Index outer = at.right.size() / (count * step);
+    std::vector<Index> order;
+    std::vector<bool> taken(static_cast<std::size_t>(count));
+    const auto same = [&](Index to, Index from) {
+        for (Index o = 0; o < outer; ++o)
+            for (Index s = 0; s < step; ++s)
+                if (!(std::abs(at.found[(o * count + to) * step + s] - at.right[(o * count + from) * step + s]) <=
+                      at.allowed))
+                    return false;
+        return true;
+    };
+    for (Index to = 0; to < count; ++to) {
+        Index from = 0;
+        while (from < count && (taken[static_cast<std::size_t>(from)] || !same(to, from))) ++from;
+        if (from == count) return {};
+        taken[static_cast<std::size_t>(from)] = true;
+        order.push_back(from);
+    }
+    return order;
+}
+
+Sentence reordered(const Compared& at) {
+    Index step = 1;
+    for (std::size_t axis = at.axes.size(); axis-- > 0;) {
+        const std::string& name = at.axes[axis];
+        const Index count = at.right.shape()[axis];
+        const bool channels = axis + 1 == at.axes.size() && (name == "d" || name == "D" || name == "E" || name == "F");
+        // A place that holds few values is found again by chance.
+        if (count >= 2 && count <= kMostChannels && at.right.size() / count >= kFewestValues &&
+            (channels || name == "H" || name == "B")) {
+            const std::vector<Index> order = order_of(at, count, step);
+            const char* what = name == "H" ? "heads" : name == "B" ? "samples" : "channels";
+            if (!order.empty()) return std::string("the ") + what + " stand in the order " + listed(order);
+        }
+        step *= count;
+    }
+    return std::nullopt;
+}
+
+/// Which group of cells shares a constant: its number for a flat index.
+template <class GroupOf>
+Sentence constant_offsets(const Compared& at, Index groups, GroupOf group_of, const std::string& words) {
+    if (at.right.size() / groups < kFewestValues || groups < 2) return std::nullopt;
+    std::vector<double> sum(static_cast<std::size_t>(groups)), count(static_cast<std::size_t>(groups));
+    for (Index n = 0; n < at.right.size(); ++n) {
+        sum[static_cast<std::size_t>(group_of(n))] += at.found[n] - at.right[n];
+        count[static_cast<std::size_t>(group_of(n))] += 1;
+    }
+    for (std::size_t g = 0; g < sum.size(); ++g) sum[g] /= count[g];
+    if (!at.explained_by([&](Index n) { return at.right[n] + sum[static_cast<std::size_t>(group_of(n))]; }))
+        return std::nullopt;
+    const auto [least, most] = std::minmax_element(sum.begin(), sum.end());
+    return words + ", from " + short_number(*least) + " to " + short_number(*most);
+}
+
+/// A factor per group of neighbouring cells; `repeat` groups follow each other and begin anew.
+Sentence constant_factors(const Compared& at, Index length, Index repeat, const std::string& words, bool list) {
+    const Index groups = std::min(at.right.size() / length, repeat);
+    if (length < kFewestValues || groups < 2) return std::nullopt;
+    std::vector<Ratio> ratios(static_cast<std::size_t>(groups));
+    for (Index n = 0; n < at.right.size(); ++n)
+        ratios[static_cast<std::size_t>(n / length % groups)].add(at.right[n], at.found[n]);
+    for (Index n = 0; n < at.right.size(); ++n) {
+        const double factor = ratios[static_cast<std::size_t>(n / length % groups)].value();
+        if (!(std::abs(at.found[n] - factor * at.right[n]) <= at.allowed * std::max(1.0, std::abs(factor))))
+            return std::nullopt;
+    }
+    std::string numbers;
+    double least = ratios[0].value(), most = least;
+    for (const Ratio& ratio : ratios) {
+        numbers += (numbers.empty() ? "" : ", ") + short_number(ratio.value());
+        least = std::min(least, ratio.value());
+        most = std::max(most, ratio.value());
+    }
+    if (list && groups <= 16) return words + ": " + numbers;
+    return words + ", from " + short_number(least) + " to " + short_number(most);
+}
+
+Sentence by_group(const Compared& at) {
+    const Index everything = at.right.size();
+    if (at.rank() < 2) return std::nullopt;
+    const Index columns = at.last(), matrix = columns * at.before_last();
+    Index heads = 1;
+    for (std::size_t axis = 0; axis < at.axes.size(); ++axis)
+        if (at.axes[axis] == "H") heads = at.right.shape()[axis];
+    if (at.has_heads())
+        if (auto factors = constant_factors(at, matrix, heads, "each head has a factor of its own", true))
+            return factors;
+    if (auto row = constant_offsets(
+            at, everything / columns, [&](Index n) { return n / columns; }, "each row is off by a constant of its own"))
+        return row;
+    if (!at.has_pairs())
+        if (auto vector = constant_offsets(
+                at, heads * columns, [&](Index n) { return n / matrix % heads * columns + n % columns; },
+                at.has_heads() ? "all rows of a head are off by the same vector"
+                               : "all rows are off by the same vector"))
+            return vector;
+    return constant_factors(at, columns, everything, "each row has a factor of its own", false);
+}
+
+}  // namespace
+
+std::optional<std::string> pattern_of_values(const Compared& compared) {
+    for (const double value : compared.found.values())
+        if (!std::isfinite(value)) return std::nullopt;
+    for (const auto rule : {one_factor, one_offset, transposed_or_exchanged, reversed, reordered, by_group})
+        if (Sentence sentence = rule(compared)) return sentence;
+    return std::nullopt;
 }
 
 }  // namespace locus::conformance

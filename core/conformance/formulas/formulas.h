@@ -3,8 +3,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "core/conformance/diagnosis/arithmetic.h"
 #include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/formulas/arithmetic.h"
 #include "core/models/block.h"
 
 namespace locus::conformance {
@@ -46,7 +46,7 @@ Tensor<double> logits_of(const Tensor<double>& like, const Matrix<double>& x, co
 
 /// probs from scores and the mask of the input; hidden keys exactly 0, rows without any key as the reference has them.
 Tensor<double> masked_probabilities(const Replay& at, const std::string& scores = "scores");
-/// probs v, heads joined -> [B,T,H*d]; the second takes both from the stages, and "keep" where somebody reports it.
+/// probs v, heads joined -> [B,T,H*d]; the second takes both from the stages, and "keep" where it is reported.
 Tensor<double> joined_heads(const Tensor<double>& probs, const Tensor<double>& v);
 Tensor<double> joined_context(const Replay& at, const std::string& probs = "probs");
 
@@ -55,7 +55,7 @@ std::vector<Formula> deberta_gradient_formulas();
 std::vector<Formula> roformer_gradient_formulas();
 std::vector<Formula> transformer_xl_gradient_formulas();
 
-/// RoFormer: True if values are turned too.
-bool turns_values(const Replay& at);
+/// RoFormer: True if values are rotated too.
+bool rotates_values(const Replay& at);
 
 }  // namespace locus::conformance

@@ -1,97 +1,46 @@
-// The catalogue: every mistake stands in a file of its own below mistakes/.
+// The catalogue as a whole, and as text and JSON for those who only read it.
+#include "core/conformance/mistakes/catalogue.h"
+
+#include <iterator>
+#include <nlohmann/json.hpp>
+
 #include "core/check.h"
-#include "core/conformance/mistakes/mistakes.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Mistake> all_groups() {
+    std::vector<Mistake> all;
+    for (const auto group :
+         {term_gather_mistakes, relative_index_mistakes, log_bucket_mistakes, projection_and_scale_mistakes,
+          mask_mistakes, softmax_mistakes, norm_and_activation_mistakes, layer_and_decoder_mistakes,
+          head_and_objective_mistakes, rotation_mistakes, linear_attention_mistakes, transformer_xl_mistakes,
+          xlnet_mistakes, gradient_mistakes, tile_and_memory_mistakes}) {
+        std::vector<Mistake> mistakes = group();
+        all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
+    }
+    return all;
+}
+
+Json entry(const Mistake& mistake) {
+    Json families = Json::array(), first = Json::array(), ways = Json::array();
+    for (const Family family : mistake.families) families.push_back(to_string(family));
+    for (const std::string& stem : mistake.stems) first.push_back(stem.starts_with('/') ? stem.substr(1) : stem);
+    for (const Variant& variant : mistake.variants)
+        if (!variant.how.empty()) ways.push_back(variant.how);
+    return {{"number", mistake.number},   {"name", mistake.name},         {"symptom", mistake.symptom},
+            {"betrays", mistake.betrays}, {"evidence", mistake.evidence}, {"lesson", mistake.lesson},
+            {"families", families},       {"first_wrong", first},         {"ways", ways}};
+}
+
+}  // namespace
+
 const std::vector<Mistake>& catalogue() {
-    // clang-format off
-    static const std::vector<Mistake> all = {
-        mistake_01(),
-        mistake_02(),
-        mistake_03(),
-        mistake_04(),
-        mistake_05(),
-        mistake_06(),
-        mistake_07(),
-        mistake_08(),
-        mistake_09(),
-        mistake_10(),
-        mistake_11(),
-        mistake_12(),
-        mistake_13(),
-        mistake_14(),
-        mistake_15(),
-        mistake_16(),
-        mistake_17(),
-        mistake_18(),
-        mistake_19(),
-        mistake_20(),
-        mistake_21(),
-        mistake_22(),
-        mistake_23(),
-        mistake_24(),
-        mistake_25(),
-        mistake_26(),
-        mistake_27(),
-        mistake_28(),
-        mistake_29(),
-        mistake_30(),
-        mistake_31(),
-        mistake_32(),
-        mistake_33(),
-        mistake_34(),
-        mistake_35(),
-        mistake_36(),
-        mistake_37(),
-        mistake_38(),
-        mistake_39(),
-        mistake_40(),
-        mistake_41(),
-        mistake_42(),
-        mistake_43(),
-        mistake_44(),
-        mistake_45(),
-        mistake_46(),
-        mistake_47(),
-        mistake_48(),
-        mistake_49(),
-        mistake_50(),
-        mistake_51(),
-        mistake_52(),
-        mistake_53(),
-        mistake_54(),
-        mistake_55(),
-        mistake_56(),
-        mistake_57(),
-        mistake_58(),
-        mistake_59(),
-        mistake_60(),
-        mistake_61(),
-        mistake_62(),
-        mistake_63(),
-        mistake_64(),
-        mistake_65(),
-        mistake_66(),
-        mistake_67(),
-        mistake_68(),
-        mistake_69(),
-        mistake_70(),
-        mistake_71(),
-        mistake_72(),
-        mistake_73(),
-        mistake_74(),
-        mistake_75(),
-        mistake_76(),
-        mistake_77(),
-        mistake_78(),
-        mistake_79(),
-        mistake_80(),
-        mistake_81(),
-        mistake_82(),
-        mistake_83(),
-    };
-    // clang-format on
+    static const std::vector<Mistake> all = all_groups();
     return all;
 }
 
@@ -102,6 +51,20 @@ const Mistake& mistake_of(int number) {
         known += (known.empty() ? "" : ", ") + std::to_string(mistake.number);
     }
     throw Error(Fault::usage, "mistake " + std::to_string(number) + " is not in the catalogue; it holds " + known);
+}
+
+std::string catalogue_json() {
+    Json entries = Json::array();
+    for (const Mistake& mistake : catalogue()) entries.push_back(entry(mistake));
+    return Json{{"format", "locus-mistakes"}, {"version", "1.0"}, {"mistakes", entries}}.dump(1) + "\n";
+}
+
+std::string catalogue_text() {
+    std::vector<std::vector<std::string>> rows = {{"", "mistake", "lesson"}};
+    for (const Mistake& mistake : catalogue())
+        rows.push_back({std::to_string(mistake.number), mistake.name,
+                        mistake.lesson.empty() ? "" : std::to_string(std::stoi(mistake.lesson))});
+    return text_table(rows, {true, false, true}) + "locus check --explain N tells more of one\n";
 }
 
 }  // namespace locus::conformance

@@ -1,5 +1,6 @@
 #pragma once
-// What `locus kit check` and `locus check` found out, before anybody prints it.
+// What `locus kit check` and `locus check` found out, before it is printed.
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 namespace locus::conformance {
 
 enum class Verdict { pass, fail, not_reported, waived };
+/// "pass", "fail", "not reported", "waived", as reports for programs spell it.
+const char* verdict_name(Verdict verdict);
 
 /// The stage that the report shows in full: two pictures and their difference.
 struct ShownStage {
@@ -44,7 +47,7 @@ struct CaseReport {
 /// How many cases came to what.
 struct Counts {
     std::size_t passed = 0, failed = 0, waived = 0, not_reported = 0;
-    /// "5 passed, 1 failed, 86 not reported"; what nobody would miss is left out.
+    /// "5 passed, 1 failed, 86 not reported"; waived and not reported only where there are some.
     std::string text() const;
 };
 Counts counts_of(const std::vector<CaseReport>& cases);
@@ -61,5 +64,30 @@ struct Report {
     /// No case fails and there are no errors.
     bool pass() const;
 };
+
+// A report as people and programs read it.
+
+/// For a terminal: levels, then the first divergence of every failing case, its diagnosis, and what to do next.
+std::string report_text(const Report& report, bool colour);
+/// {"format": "locus-report", "version": "1.0", "pass", "cases": [...]}; schema/report.json of the kit.
+std::string report_json(const Report& report);
+/// JUnit XML: one test case per case of the kit.
+std::string report_junit(const Report& report);
+/// One page without scripts or network: the tree of cases, and expected, found and difference of each first wrong
+/// stage as pictures whose cells tell their value.
+std::string report_html(const Report& report);
+
+/// What report_json says of one case; `locus check --json` prints the same for a pair of files.
+nlohmann::ordered_json case_json(const CaseReport& report);
+/// The lines of report_text about one failing case.
+std::string divergence_text(const CaseReport& report);
+
+/// How far apart two tensors of one shape are, beside the largest difference.
+struct Distance {
+    double cosine = 0;       // of all values as one vector; NaN if one of them is zero or not finite
+    double largest_ulp = 0;  // largest difference in steps of float32 at the expected value
+    Index outside_diagonal = 0, on_diagonal = 0;  // wrong cells of a [..., T, T] stage; 0 elsewhere
+};
+Distance distance_of(const ShownStage& stage, double allowed);
 
 }  // namespace locus::conformance

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/conformance/report/report_printers.h"
+#include "core/conformance/report/report.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {

@@ -1,7 +1,7 @@
 // The report for other programs: JSON, and JUnit for continuous integration.
 #include <nlohmann/json.hpp>
 
-#include "core/conformance/report/report_printers.h"
+#include "core/conformance/report/report.h"
 #include "core/json_text.h"
 
 namespace locus::conformance {
@@ -48,20 +48,6 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"lesson", mistake.lesson}};
 }
 
-const char* machine_word(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::pass:
-            return "pass";
-        case Verdict::fail:
-            return "fail";
-        case Verdict::waived:
-            return "waived";
-        case Verdict::not_reported:
-            break;
-    }
-    return "not reported";
-}
-
 /// Text as XML wants it, control characters left out.
 std::string xml(const std::string& text) {
     std::string safe;
@@ -86,6 +72,20 @@ std::string xml(const std::string& text) {
 
 }  // namespace
 
+const char* verdict_name(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return "pass";
+        case Verdict::fail:
+            return "fail";
+        case Verdict::waived:
+            return "waived";
+        case Verdict::not_reported:
+            break;
+    }
+    return "not reported";
+}
+
 Json case_json(const CaseReport& report) {
     const auto path = [](const std::string& file) { return file.empty() ? Json() : Json(file); };
     Json stages = Json::array();
@@ -109,7 +109,7 @@ std::string report_json(const Report& report) {
     Json cases = Json::array();
     for (const CaseReport& one : report.cases) {
         Json json = {{"id", one.id},           {"level", one.level},
-                     {"family", one.family},   {"verdict", machine_word(one.verdict)},
+                     {"family", one.family},   {"verdict", verdict_name(one.verdict)},
                      {"refusal", one.refusal}, {"waiver", one.waiver}};
         json.update(case_json(one));
         cases.push_back(json);
@@ -147,7 +147,7 @@ std::string report_junit(const Report& report) {
                      "\">" + xml(divergence_text(one)) + "</failure>\n  </testcase>\n";
         } else {
             ++skipped;
-            cases += ">\n    <skipped message=\"" + xml(one.waiver.empty() ? machine_word(one.verdict) : one.waiver) +
+            cases += ">\n    <skipped message=\"" + xml(one.waiver.empty() ? verdict_name(one.verdict) : one.waiver) +
                      "\"/>\n  </testcase>\n";
         }
     }

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "core/conformance/report/report_printers.h"
+#include "core/conformance/report/report.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {

@@ -10,7 +10,7 @@ const Family kD = Family::deberta, kR = Family::roformer, kT = Family::transform
 const std::vector<std::string> kNormed = {"embeddings.output", "relative.table", "attention", "q", "k"};
 
 // clang-format off
-std::vector<KnownSlip> position_slips() {
+std::vector<InjectedMistake> position_mistakes() {
     return {
         {{1, 0}, {kD}, "p2c reads delta(j,i)", {"p2c"}, ""},
         {{2, 0}, {kD}, "p2c is k_i . q_r[delta(i,j)]: gathered, not transposed", {"p2c"}, ""},
@@ -47,7 +47,7 @@ std::vector<KnownSlip> position_slips() {
     };
 }
 
-std::vector<KnownSlip> score_slips() {
+std::vector<InjectedMistake> score_mistakes() {
     return {
         {{26, 0}, {kD}, "divided by sqrt(d)", {"scores"}, ""},
         {{27, 0}, {kD, kR}, "divided by sqrt(D)", {"scores"}, ""},
@@ -80,7 +80,7 @@ std::vector<KnownSlip> score_slips() {
     };
 }
 
-std::vector<KnownSlip> decoder_slips() {
+std::vector<InjectedMistake> decoder_mistakes() {
     return {
         {{44, 0}, {kD}, "convolution of layer 0's output", {"conv"}, ""},
         {{44, 1}, {kD}, "convolution added to the embeddings", {"output"}, ""},
@@ -106,21 +106,21 @@ std::vector<KnownSlip> decoder_slips() {
     };
 }
 
-std::vector<KnownSlip> other_family_slips() {
+std::vector<InjectedMistake> other_family_mistakes() {
     return {
-        {{56, 0}, {kR}, "halves turned instead of neighbours", {"q_rot"}, ""},
-        {{57, 0}, {kR}, "only queries turned", {"k_rot"}, ""},
-        {{57, 1}, {kR}, "only keys turned", {"q_rot"}, ""},
-        {{57, 2}, {kR}, "keys turned by halves, queries by neighbours", {"k_rot"}, ""},
-        {{58, 0}, {kR}, "turned the other way", {"q_rot"}, ""},
-        {{58, 1}, {kR}, "turned the other way, sines negated", {"rotary.sin"}, ""},
+        {{56, 0}, {kR}, "halves rotated instead of neighbours", {"q_rot"}, ""},
+        {{57, 0}, {kR}, "only queries rotated", {"k_rot"}, ""},
+        {{57, 1}, {kR}, "only keys rotated", {"q_rot"}, ""},
+        {{57, 2}, {kR}, "keys rotated by halves, queries by neighbours", {"k_rot"}, ""},
+        {{58, 0}, {kR}, "rotated the other way", {"q_rot"}, ""},
+        {{58, 1}, {kR}, "rotated the other way, sines negated", {"rotary.sin"}, ""},
         {{59, 0}, {kR}, "last pair -x_{d-1}, x_d", {"q_rot"}, ""},
         {{60, 0}, {kR}, "sine and cosine exchanged", {"rotary.sin"}, ""},
         {{61, 0}, {kR}, "angles from D", {"rotary.sin"}, ""},
         {{61, 1}, {kR}, "angles with t over d", {"rotary.sin"}, ""},
-        {{62, 0}, {kR}, "values turned too (or not, where they should be)", {"v_rot", "context"}, ""},
-        {{62, 1}, {kR}, "turned before the heads are split", {"q_rot"}, ""},
-        {{62, 2}, {kR}, "turned before the projection", {"q_rot"}, ""},
+        {{62, 0}, {kR}, "values rotated too (or not, where they should be)", {"v_rot", "context"}, ""},
+        {{62, 1}, {kR}, "rotated before the heads are split", {"q_rot"}, ""},
+        {{62, 2}, {kR}, "rotated before the projection", {"q_rot"}, ""},
         {{62, 3}, {kR, kT, kX}, "no scale", {"scores"}, ""},
         {{65, 0}, {kT, kX}, "positions ascending", {"positions.r"}, ""},
         {{66, 0}, {kT}, "shift without mask", {"bd"}, ""},
@@ -154,10 +154,10 @@ std::vector<KnownSlip> other_family_slips() {
 
 }  // namespace
 
-const std::vector<KnownSlip>& slips() {
-    static const std::vector<KnownSlip> all = [] {
-        std::vector<KnownSlip> made;
-        for (const auto& part : {position_slips(), score_slips(), decoder_slips(), other_family_slips()})
+const std::vector<InjectedMistake>& injected_mistakes() {
+    static const std::vector<InjectedMistake> all = [] {
+        std::vector<InjectedMistake> made;
+        for (const auto& part : {position_mistakes(), score_mistakes(), decoder_mistakes(), other_family_mistakes()})
             made.insert(made.end(), part.begin(), part.end());
         return made;
     }();
@@ -170,6 +170,61 @@ const std::vector<Equivalent>& equivalents() {
         {30, 27, "D = H d: with H = n + 1 the wrong root is that of one term more"},
         {26, 30, "with two terms, one term fewer leaves sqrt(d)"},
     };
+    return all;
+}
+
+const std::vector<InjectedMistake>& injected_gradient_mistakes() {
+    const Family kD = Family::deberta, kR = Family::roformer, kT = Family::transformer_xl;
+    const std::vector<std::string> tables = {"k_r", "q_r", "r_k", "bias.u", "bias.v"};
+    // clang-format off
+    static const std::vector<InjectedMistake> all = {
+        {{38, 0}, {kD, kR, kT}, "softmax backward without the sum over the row", {"scores"}, ""},
+        {{38, 1}, {kD}, "softmax backward with the dropped-out probs", {"scores"}, ""},
+        {{38, 2}, {kD}, "the same, and with their gradient", {"scores"}, ""},
+        {{38, 3}, {kD}, "the gradient of the dropped-out probs for that of probs", {"probs"}, ""},
+        {{53, 0}, {kD}, "word table: only what its lookups add", {"word_embeddings.weight"}, ""},
+        {{53, 1}, {kD}, "word table: only what the output adds", {"word_embeddings.weight"}, ""},
+        {{78, 0}, {kD}, "for every query and key the last pair of a row stays", {"k_r", "q_r"}, ""},
+        {{78, 1}, {kD}, "for every query and key the first pair of a row stays", {"k_r", "q_r"}, ""},
+        {{78, 2}, {kD}, "the table keeps the last pair of a sample", {"k_r"}, ""},
+        {{78, 3}, {kD}, "the table keeps the first pair of a sample", {"k_r"}, ""},
+        {{78, 4}, {kD}, "the table keeps the last pair of the batch", {"k_r"}, ""},
+        {{78, 5}, {kD}, "the table keeps the first pair of the batch", {"k_r"}, ""},
+        {{79, 0}, {kD}, "dq_r from delta(j,i)", {"q_r"}, ""},
+        {{79, 1}, {kD}, "dq_r and dk from delta(j,i)", {"q_r"}, ""},
+        {{79, 2}, {kD, kT}, "what samples share collects from the first alone", tables, ""},
+        {{79, 3}, {kD, kT}, "what samples share collects from the last alone", tables, ""},
+        {{79, 4}, {kD, kT}, "the mean over samples instead of their sum", tables, ""},
+        {{79, 5}, {kD}, "dk_r from delta(j,i)", {"k_r"}, ""},
+        {{79, 6}, {kD}, "dk_r and dq from delta(j,i)", {"k_r"}, ""},
+    };
+    // clang-format on
+    return all;
+}
+
+// Mistakes that ports of replaced-token detection and of SiFT can make.
+
+const std::vector<InjectedMistake>& injected_training_mistakes() {
+    const Family kD = Family::deberta;
+    // clang-format off
+    static const std::vector<InjectedMistake> all = {
+        {{54, 0}, {kD}, "correct guesses labelled replaced", {"rtd.labels"}, ""},
+        {{54, 1}, {kD}, "unsampled tokens labelled replaced too", {"rtd.labels"}, ""},
+        {{54, 2}, {kD}, "1 for original", {"rtd.labels"}, ""},
+        {{54, 3}, {kD}, "padding counts", {"rtd.labels"}, ""},
+        {{54, 4}, {kD}, "sampled tokens alone count", {"rtd.labels"}, ""},
+        {{54, 5}, {kD}, "one mean loss, padding in it", {"rtd.loss"}, ""},
+        {{55, 0}, {kD}, "noise on the raw embedding", {"sift.xhat"}, ""},
+        {{55, 1}, {kD}, "noise behind the embeddings' norm", {"sift.xhat"}, ""},
+        {{55, 2}, {kD}, "noise behind the embeddings' norm and mask", {"sift.xhat"}, ""},
+        {{55, 3}, {kD}, "step over the largest entry of the batch", {"sift.delta"}, ""},
+        {{55, 4}, {kD}, "step over the largest entry of the sample", {"sift.delta"}, ""},
+        {{55, 5}, {kD}, "step over the length of each token's gradient", {"sift.delta"}, ""},
+        {{55, 6}, {kD}, "step over the length of each sample's gradient, no eps", {"sift.delta"}, ""},
+        {{55, 7}, {kD}, "step by signs", {"sift.delta"}, ""},
+        {{55, 8}, {kD}, "loss without the entropies", {"sift.loss0"}, ""},
+    };
+    // clang-format on
     return all;
 }
 

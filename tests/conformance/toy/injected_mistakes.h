@@ -7,19 +7,19 @@
 
 namespace locus::conformance::toy {
 
-struct KnownSlip {
-    Slip slip;
+struct InjectedMistake {
+    Injection injected;
     std::vector<Family> families;
     std::string what;                // one clause
     std::vector<std::string> first;  // how the names of the stages end that may go wrong first
-    std::string no_name;             // why nobody can name it; empty if a catalogue should
+    std::string no_name;             // why it cannot be named; empty if a catalogue should
     bool faint = false;              // below the rounding of float32: any stage may be the first in such a dump
 };
-const std::vector<KnownSlip>& slips();
+const std::vector<InjectedMistake>& injected_mistakes();
 /// Those of replaced-token detection and SiFT, made by toy_rtd and toy_sift.
-const std::vector<KnownSlip>& training_slips();
-/// Those that backward passes make; toy_gradients.h makes them.
-const std::vector<KnownSlip>& gradient_slips();
+const std::vector<InjectedMistake>& injected_training_mistakes();
+/// Those that backward passes make; toy_attention.h makes them.
+const std::vector<InjectedMistake>& injected_gradient_mistakes();
 
 /// Another number that makes the very same values where both can be made.
 struct Equivalent {

@@ -1,11 +1,12 @@
 #pragma once
-// A slip, made on every recorded case, compared and diagnosed.
+// A mistake, made on every recorded case, compared and diagnosed.
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/compare.h"
 #include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/kit/cases.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 
 namespace locus::conformance::toy {
@@ -17,7 +18,7 @@ struct Range {
     std::shared_ptr<const ModelFolder> model;
     std::vector<ModelInput> segments;
     Trace recorded;  // by other people's code
-    Trace sharp;     // the same known to 1e-11 or better, for ports in double; by Locus where nobody else is as sharp
+    Trace sharp;     // the same known to 1e-11 or better, for ports in double; by Locus where no other code is as sharp
 };
 
 /// What one run of a mutated port came to.
@@ -34,11 +35,54 @@ struct Finding {
 /// The first stage of the evidence's candidate that is not as in `reference`, and the name of its mistake.
 Finding finding_of(const Evidence& evidence, const Trace& reference);
 
-/// The port with a slip on a case, in float and in double; full and partial dumps.
+/// The port with a mistake on a case, in float and in double; full and partial dumps.
 /// Partial dumps are tried only if `partial`.
-std::vector<Finding> try_slip(const Slip& slip, const Range& range, bool partial);
+std::vector<Finding> try_mistake(const Injection& injected, const Range& range, bool partial);
 
-/// Whether a name given for a slip is right: the number, or a documented equivalent.
-bool names(int named, const Slip& slip);
+/// Whether a name given for a mistake is right: the number, or a documented equivalent.
+bool names(int named, const Injection& injected);
+
+// A mistake of a backward pass, made on every recorded gradient case, compared and diagnosed.
+
+/// A gradient case with everything that a run and a judgement need.
+struct GradientRange {
+    CaseContent content;
+    Trace known;  // inputs and reference
+    std::shared_ptr<const ModelFolder> model;
+    std::vector<ModelInput> segments;
+};
+/// `oracle`: the folder of recorded cases.
+std::vector<GradientRange> gradient_ranges(const std::filesystem::path& oracle);
+
+/// The backward pass with a mistake on a case; {}: the right one.  An attention in float or double; of a whole model
+/// the forward pass, and the recorded gradients, but that of the word table with mistake 53.
+template <class Scalar>
+Trace run_backward(const GradientRange& range, const Injection& injected);
+
+/// The same compared and diagnosed, in float and in double; full and partial dumps.
+std::vector<Finding> try_gradient_mistake(const Injection& injected, const GradientRange& range);
+
+extern template Trace run_backward<float>(const GradientRange&, const Injection&);
+extern template Trace run_backward<double>(const GradientRange&, const Injection&);
+
+// The table of core/conformance/README.md: mistake, who made it, what caught it, whether it was named.
+
+/// "| 1 | p2c reads delta(j,i) | hf_deberta_v1, float32 | `layer.0.p2c` | yes |": of the findings the one that says
+/// most, which is the right name, else a documented equivalent, else that something is red.  Throws Error(usage) if
+/// there are no findings.
+std::string table_row(const Injection& injected, const std::string& what, const std::string& no_name,
+                      const std::vector<Finding>& all);
+std::string table_row(const InjectedMistake& known, const std::vector<Finding>& all);
+
+/// The rows that stand in the page, and the sum below them.
+struct PrintedTable {
+    std::vector<std::string> rows;
+    std::string sum;
+};
+/// Throws Error(unreadable) if the page has no table.
+const PrintedTable& printed_table();
+
+/// Fails the running test unless the page has the row.
+void check_row(const std::string& row);
 
 }  // namespace locus::conformance::toy

@@ -1,6 +1,6 @@
 #include "tests/conformance/toy/term_injected_mistakes.h"
 
-#include "core/conformance/kit/kit_check.h"
+#include "core/conformance/kit/check.h"
 
 namespace locus::conformance::toy {
 
@@ -12,13 +12,13 @@ const std::vector<std::string> kTiled = {"L1/tiles_t70_k37", "L1/tiles_t70_b18"}
 const std::vector<std::string> kClamped = {"L1/tiles_t70_k37"}, kBuckets = {"L1/tiles_t70_b18"};
 
 // clang-format off
-std::vector<TermSlip> linear_slips() {
+std::vector<InjectedTermMistake> linear_mistakes() {
     return {
         {{64, 0}, kLinear, "phi(R x) in numerator and denominator", {"phi_q_rot"}},
-        {{64, 1}, kLinear, "queries and keys turned before everything else", {"phi_q"}},
+        {{64, 1}, kLinear, "queries and keys rotated before everything else", {"phi_q"}},
         {{64, 2}, kLinear, "phi(R x) in the numerator alone", {"phi_q_rot"}},
-        {{64, 3}, kLinear, "the denominator turned too", {"denominator"}},
-        {{64, 4}, kLinear, "the denominator turned too, without its bound", {"denominator"}},
+        {{64, 3}, kLinear, "the denominator rotated too", {"denominator"}},
+        {{64, 4}, kLinear, "the denominator rotated too, without its bound", {"denominator"}},
         {{64, 5}, kLinear, "queries over sqrt(d)", {"phi_q"}},
         {{64, 6}, kLinear, "queries and keys over the root of sqrt(d)", {"phi_q"}},
         {{64, 7}, kLinear, "weights over sqrt(d)", {"weights"}},
@@ -34,7 +34,7 @@ std::vector<TermSlip> linear_slips() {
     };
 }
 
-std::vector<TermSlip> other_slips() {
+std::vector<InjectedTermMistake> other_mistakes() {
     return {
         {{15, 0}, {"L1/terms_h5_q3_k6"}, "index built [Tk,Tq], read [Tq,Tk]", {"c2p"}},
         {{34, 0}, {"L1/softmax_huge_hidden"}, "maximum over hidden keys too", {"probs"}},
@@ -49,8 +49,8 @@ std::vector<TermSlip> other_slips() {
 // clang-format on
 
 /// Mistakes 80 and 81, tile by tile.
-std::vector<TermSlip> tile_slips() {
-    std::vector<TermSlip> all;
+std::vector<InjectedTermMistake> tile_mistakes() {
+    std::vector<InjectedTermMistake> all;
     for (int n = 0; n < 4; ++n) {
         const std::string tiles = ", tiles of " + std::to_string(kTileOf[n]);
         all.push_back({{80, n}, kTiled, "keys past the text have score 0" + tiles, {"probs"}});
@@ -90,10 +90,10 @@ Finding judge(const Kit& kit, const KitCase& one, const Trace& trace, const std:
 
 }  // namespace
 
-const std::vector<TermSlip>& term_slips() {
-    static const std::vector<TermSlip> all = [] {
-        std::vector<TermSlip> made;
-        for (const auto& part : {linear_slips(), other_slips(), tile_slips()})
+const std::vector<InjectedTermMistake>& injected_term_mistakes() {
+    static const std::vector<InjectedTermMistake> all = [] {
+        std::vector<InjectedTermMistake> made;
+        for (const auto& part : {linear_mistakes(), other_mistakes(), tile_mistakes()})
             made.insert(made.end(), part.begin(), part.end());
         return made;
     }();
@@ -108,13 +108,14 @@ const std::vector<std::string>& term_case_ids() {
     return all;
 }
 
-std::vector<Finding> try_term_slip(const Kit& kit, const TermSlip& known) {
+std::vector<Finding> try_term_mistake(const Kit& kit, const InjectedTermMistake& known) {
     std::vector<Finding> findings;
     for (const std::string& id : known.cases) {
         const KitCase* one = kit.find(id);
         LOCUS_CHECK(one, "toy ports: the kit has no case " + id);
         for (const bool in_float : {true, false}) {
-            const Trace trace = in_float ? run_term<float>(*one, known.slip) : run_term<double>(*one, known.slip);
+            const Trace trace =
+                in_float ? run_term<float>(*one, known.injected) : run_term<double>(*one, known.injected);
             for (const std::string& last : {std::string(), one->stages.back()}) {
                 Finding finding = judge(kit, *one, trace, last);
                 finding.where = id + (in_float ? ", float32" : ", float64");

@@ -5,18 +5,18 @@
 
 namespace locus::conformance::toy {
 
-struct TermSlip {
-    Slip slip;
+struct InjectedTermMistake {
+    Injection injected;
     std::vector<std::string> cases;  // of the kit
     std::string what;                // one clause
     std::vector<std::string> first;  // how the names of the stages end that may go wrong first
     bool faint = false;              // below the rounding of float32, where it shows late or never
 };
-const std::vector<TermSlip>& term_slips();
+const std::vector<InjectedTermMistake>& injected_term_mistakes();
 /// Every case of the kit that these ports compute.
 const std::vector<std::string>& term_case_ids();
 
-/// The slip in every case, float and double; full dumps, and dumps of the last stage alone.
-std::vector<Finding> try_term_slip(const Kit& kit, const TermSlip& known);
+/// The mistake in every case, float and double; full dumps, and dumps of the last stage alone.
+std::vector<Finding> try_term_mistake(const Kit& kit, const InjectedTermMistake& known);
 
 }  // namespace locus::conformance::toy

@@ -1,7 +1,7 @@
 #pragma once
 // Toy ports of single terms, in plain loops, for cases that Locus made up itself; and the mistakes they make.
-#include "core/conformance/kit/kit_case.h"
-#include "tests/conformance/toy/array.h"
+#include "core/conformance/kit/case.h"
+#include "tests/conformance/toy/toolbox.h"
 #include "tests/conformance/toy/toy_port.h"
 
 namespace locus::conformance::toy {
@@ -21,18 +21,18 @@ private:
 
 /// Every stage of the case.  Throws Error(usage) for a case that these ports do not compute.
 template <class Scalar>
-Trace run_term(const KitCase& one, const Slip& slip);
+Trace run_term(const KitCase& one, const Injection& injected);
 
 /// Variants of mistake 81 and 80 name a tile: 8, 16, 32 or 64.
 inline constexpr Index kTileOf[] = {8, 16, 32, 64};
 
 template <class Scalar>
-Trace run_linear(const KitCase& one, const Slip& slip);
+Trace run_linear(const KitCase& one, const Injection& injected);
 template <class Scalar>
-Trace run_cached_rotation(const KitCase& one, const Slip& slip);
+Trace run_cached_rotation(const KitCase& one, const Injection& injected);
 template <class Scalar>
-Trace run_disentangled(const KitCase& one, const Slip& slip);
+Trace run_disentangled(const KitCase& one, const Injection& injected);
 template <class Scalar>
-Trace run_softmax(const KitCase& one, const Slip& slip);
+Trace run_softmax(const KitCase& one, const Injection& injected);
 
 }  // namespace locus::conformance::toy

@@ -52,9 +52,9 @@ Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& 
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const {
     double eps = eps_;
-    if (slip().is(40, 0)) eps = eps_ == 1e-12 ? 1e-7 : 1e-12;
-    if (slip().is(40, 1)) eps = eps_ == 1e-5 ? 1e-7 : 1e-5;
-    if (slip().is(40, 2)) eps = 0.02;
+    if (injected().is(40, 0)) eps = eps_ == 1e-12 ? 1e-7 : 1e-12;
+    if (injected().is(40, 1)) eps = eps_ == 1e-5 ? 1e-7 : 1e-5;
+    if (injected().is(40, 2)) eps = 0.02;
     const Index width = x.width();
     for (Index n = 0; n < x.runs(); ++n) {
         Scalar* run = x.run(n);
@@ -62,9 +62,9 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
         for (Index c = 0; c < width; ++c) mean += run[c];
         mean /= static_cast<Scalar>(width);
         for (Index c = 0; c < width; ++c) variance += (run[c] - mean) * (run[c] - mean);
-        variance /= static_cast<Scalar>(slip().is(40, 4) ? width - 1 : width);
-        const Scalar root = slip().is(40, 3) ? std::sqrt(variance) + static_cast<Scalar>(eps)
-                                             : std::sqrt(variance + static_cast<Scalar>(eps));
+        variance /= static_cast<Scalar>(injected().is(40, 4) ? width - 1 : width);
+        const Scalar root = injected().is(40, 3) ? std::sqrt(variance) + static_cast<Scalar>(eps)
+                                                 : std::sqrt(variance + static_cast<Scalar>(eps));
         for (Index c = 0; c < width; ++c) {
             const auto at = static_cast<std::size_t>(c);
             run[c] = (run[c] - mean) / root;
@@ -81,7 +81,7 @@ Array<Scalar> Toolbox<Scalar>::norm(const Array<Scalar>& x, const std::string& n
 
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
-    if (slip().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
+    if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
     for (Scalar& value : x.values) {
         const Scalar a = value;
         switch (activation) {
@@ -123,12 +123,12 @@ Array<Scalar> Toolbox<Scalar>::join(const Array<Scalar>& x) const {
         for (Index t = 0; t < length; ++t)
             for (Index h = 0; h < heads; ++h)
                 for (Index c = 0; c < width; ++c)
-                    y(b, t, slip().is(25) ? c * heads + h : h * width + c) = x(b, h, t, c);
+                    y(b, t, injected().is(25) ? c * heads + h : h * width + c) = x(b, h, t, c);
     return y;
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::turned(const Array<Scalar>& x) const {
+Array<Scalar> Toolbox<Scalar>::transposed(const Array<Scalar>& x) const {
     Array<Scalar> y({x.extent(0), x.extent(1), x.extent(3), x.extent(2)});
     for (Index b = 0; b < x.extent(0); ++b)
         for (Index h = 0; h < x.extent(1); ++h)
@@ -152,14 +152,14 @@ Array<Scalar> Toolbox<Scalar>::products(const Array<Scalar>& q, const Array<Scal
 template <class Scalar>
 void Toolbox<Scalar>::softmax_run(Scalar* run, const char* sees, Index length, Index step, Index step_sees) const {
     const auto visible = [&](Index j) {
-        return !sees || (sees[j * step_sees] != 0) != slip().is(31, 1);  // 31, 1: read the other way round
+        return !sees || (sees[j * step_sees] != 0) != injected().is(31, 1);  // 31, 1: read the other way round
     };
     bool any = false;
     for (Index j = 0; j < length; ++j) any = any || visible(j);
-    const bool adds = slip().is(31, 0), weak = slip().is(35);
+    const bool adds = injected().is(31, 0), weak = injected().is(35);
     if (!any && !adds && !weak) {
-        Scalar filler = hugging_face() || slip().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
-        if (slip().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
+        Scalar filler = hugging_face() || injected().is(33, 1) ? Scalar(1) / static_cast<Scalar>(length) : Scalar(0);
+        if (injected().is(33, 0)) filler = std::numeric_limits<Scalar>::quiet_NaN();
         for (Index j = 0; j < length; ++j) run[j * step] = filler;
         return;
     }
@@ -185,13 +185,13 @@ Array<Scalar> Toolbox<Scalar>::softmax(const Array<Scalar>& scores, const Visibl
     for (Index at = 0; at < scores.extent(0) * heads; ++at) {
         Scalar* const matrix = probs.run(at * queries);
         const char* const sees = visible.empty() ? nullptr : visible.run(at / heads * queries);
-        if (slip().is(36))  // over queries
+        if (injected().is(36))  // over queries
             for (Index j = 0; j < keys; ++j) softmax_run(matrix + j, sees ? sees + j : nullptr, queries, keys, keys);
         else
             for (Index i = 0; i < queries; ++i)
                 softmax_run(matrix + i * keys, sees ? sees + i * keys : nullptr, keys, 1, 1);
     }
-    return slip().is(37, 0) ? times(std::move(probs), 0.9) : probs;
+    return injected().is(37, 0) ? times(std::move(probs), 0.9) : probs;
 }
 
 template <class Scalar>
@@ -203,9 +203,9 @@ Array<Scalar> Toolbox<Scalar>::context(const Array<Scalar>& probs, const Array<S
             for (Index c = 0; c < width; ++c) {
                 const Scalar *p = probs.run(at * rows + i), *column = v.run(at * keys) + c;
                 float narrow = 0;
-                for (Index j = 0; j < keys && slip().is(83); ++j)
+                for (Index j = 0; j < keys && injected().is(83); ++j)
                     narrow += static_cast<float>(p[j]) * static_cast<float>(column[j * width]);
-                all.run(at * rows + i)[c] = slip().is(83) ? Scalar(narrow) : dot(p, column, keys, 1, width);
+                all.run(at * rows + i)[c] = injected().is(83) ? Scalar(narrow) : dot(p, column, keys, 1, width);
             }
     return join(all);
 }
@@ -222,5 +222,55 @@ template class Toolbox<float>;
 template class Toolbox<double>;
 template float surprise<float>(const float*, Index, Index);
 template double surprise<double>(const double*, Index, Index);
+
+// The masked-word head: dense, activation, norm, then the word table once more.
+
+namespace {
+
+/// Rows (sample, token) of x [B,T,N] -> [rows,N].
+template <class Scalar>
+Tensor<Scalar> rows_at(const Array<Scalar>& x, const IndexTensor& places) {
+    Array<Scalar> rows({places.extent(0), x.width()});
+    for (Index n = 0; n < rows.extent(0); ++n)
+        for (Index c = 0; c < x.width(); ++c)
+            rows(n, c) = x(static_cast<Index>(places[2 * n]), static_cast<Index>(places[2 * n + 1]), c);
+    return as_stage(rows);
+}
+
+}  // namespace
+
+template <class Scalar>
+void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head, const ModelInput& input,
+                      const Array<Scalar>& x, Trace& trace) {
+    const Injection& injected = tools.injected();
+    Array<Scalar> transform = x;
+    const Array<Scalar> table = tools.weight(head.table);
+    if (!injected.is(52, 0) || table.width() != x.width()) {
+        transform = tools.dense(x, head.dense);
+        if (!injected.is(52, 1)) transform = tools.activated(std::move(transform), head.activation);
+        if (!injected.is(52, 2)) transform = tools.norm(transform, head.norm);
+    }
+    const Array<Scalar> logits =
+        tools.dense(transform, table, injected.is(52, 3) ? Array<Scalar>() : tools.weight(head.bias));
+    trace.add("mlm.transform", as_stage(transform));
+    trace.add("mlm.logits", as_stage(logits));
+    if (!input.mask_positions.empty()) {
+        trace.add("mlm.positions", input.mask_positions);
+        trace.add("mlm.transform_at_positions", rows_at(transform, input.mask_positions));
+        trace.add("mlm.logits_at_positions", rows_at(logits, input.mask_positions));
+    }
+    if (input.labels.empty()) return;
+    std::vector<Scalar> losses;
+    for (Index n = 0; n < logits.runs(); ++n)
+        if (input.labels[n] > 0 || injected.is(52, 4))  // 52, 4: only -100 would not count
+            losses.push_back(surprise(logits.run(n), logits.width(), static_cast<Index>(input.labels[n])));
+    const Shape shape = {static_cast<Index>(losses.size())};
+    trace.add("mlm.loss", Tensor<Scalar>(shape, std::move(losses)));
+}
+
+template void masked_word_head<float>(const Toolbox<float>&, const WordHead<float>&, const ModelInput&,
+                                      const Array<float>&, Trace&);
+template void masked_word_head<double>(const Toolbox<double>&, const WordHead<double>&, const ModelInput&,
+                                       const Array<double>&, Trace&);
 
 }  // namespace locus::conformance::toy

@@ -7,8 +7,8 @@
 namespace locus::conformance::toy {
 
 template <class Scalar>
-ToyAttention<Scalar>::ToyAttention(Family family, const Trace& inputs, bool turns_values)
-    : family_(family), inputs_(inputs), turns_values_(turns_values) {
+ToyAttention<Scalar>::ToyAttention(Family family, const Trace& inputs, bool rotates_values)
+    : family_(family), inputs_(inputs), turns_values_(rotates_values) {
     q_ = stage("q"), k_ = stage("k"), v_ = stage("v");
     q_r_ = stage("q_r"), k_r_ = stage("k_r"), r_k_ = stage("r_k");
     u_ = stage("bias.u"), bias_ = stage("bias.v"), keep_ = stage("keep");
@@ -122,5 +122,250 @@ void ToyAttention<Scalar>::softmax_and_context() {
 
 template class ToyAttention<float>;
 template class ToyAttention<double>;
+
+namespace {
+
+/// The backward pass of the same attention.
+template <class Scalar>
+class ToyBackward : public ToyAttention<Scalar> {
+    using Base = ToyAttention<Scalar>;
+    using A = Array<Scalar>;
+    using Base::B_;
+    using Base::bias_;
+    using Base::d_;
+    using Base::each_pair;
+    using Base::family_;
+    using Base::H_;
+    using Base::k_;
+    using Base::K_;
+    using Base::k_r_;
+    using Base::k_rot_;
+    using Base::keep_;
+    using Base::pairs;
+    using Base::probs_;
+    using Base::q_;
+    using Base::Q_;
+    using Base::q_r_;
+    using Base::q_rot_;
+    using Base::r_k_;
+    using Base::rotated;
+    using Base::row;
+    using Base::scale_;
+    using Base::sees;
+    using Base::trace_;
+    using Base::turns_values_;
+    using Base::u_;
+    using Base::v_;
+
+public:
+    ToyBackward(Family family, const Trace& inputs, const Injection& injected, bool rotates_values)
+        : Base(family, inputs, rotates_values),
+          injected_(injected),
+          d_context_(read<Scalar>(inputs, "grad.layer.0.context")) {}
+
+    Trace run() {
+        Base::attend();
+        softmax_backward();
+        if (family_ == Family::deberta) disentangled_backward();
+        if (family_ == Family::roformer) rotary_backward();
+        if (family_ == Family::transformer_xl) shifted_backward();
+        return std::move(trace_);
+    }
+
+private:
+    void report_gradient(const std::string& stem, const A& values) {
+        trace_.template add<Scalar>("grad.layer.0." + stem, as_stage(values));
+    }
+
+    void softmax_backward() {
+        A d_weights = pairs(), d_probs = pairs(), d_scores = pairs();
+        d_v_ = A(v_.shape);
+        each_pair([&](Index b, Index h, Index i, Index j) {
+            for (Index c = 0; c < d_; ++c) {
+                d_weights(b, h, i, j) += d_context_(b, i, h * d_ + c) * v_(b, h, j, c);
+                d_v_(b, h, j, c) += probs_(b, h, i, j) * keep_(b, h, i, j) * d_context_(b, i, h * d_ + c);
+            }
+            d_probs(b, h, i, j) = d_weights(b, h, i, j) * (injected_.is(38, 3) ? Scalar(1) : keep_(b, h, i, j));
+        });
+        A y = probs_;
+        if (injected_.is(38, 1) || injected_.is(38, 2))
+            each_pair([&](Index b, Index h, Index i, Index j) { y(b, h, i, j) *= keep_(b, h, i, j); });
+        const A& dy = injected_.is(38, 2) ? d_weights : d_probs;
+        for (Index n = 0; n < y.runs(); ++n) {
+            Scalar sum = 0;
+            for (Index j = 0; j < K_; ++j) sum += y.run(n)[j] * dy.run(n)[j];
+            if (injected_.is(38, 0)) sum = 0;
+            for (Index j = 0; j < K_; ++j) d_scores.run(n)[j] = y.run(n)[j] * (dy.run(n)[j] - sum);
+        }
+        report_gradient("probs", d_probs), report_gradient("scores", d_scores);
+        d_sum_ = d_scores;
+        for (Scalar& value : d_sum_.values) value *= scale_;
+    }
+
+    /// True if this write counts: of several to one place 78 keeps the last or the first.
+    static void put(Scalar& place, char& written, Scalar value, bool overwrites, bool first) {
+        if (!overwrites)
+            place += value;
+        else if (!written || !first)
+            place = value;
+        written = 1;
+    }
+
+    /// Gradients of pairs by rows of the table: for every query [B,H,Q,2k], or for every key [B,H,K,2k].
+    A scattered(bool by_query, bool mirrored) const {
+        const Index lines = by_query ? Q_ : K_, rows = k_r_.extent(1);
+        A all({B_, H_, lines, rows});
+        std::vector<char> written(all.values.size(), 0);
+        each_pair([&](Index b, Index h, Index i, Index j) {
+            const Index r = mirrored ? row(j, i) : row(i, j), line = by_query ? i : j;
+            Scalar& place = all(b, h, line, r);
+            put(place, written[static_cast<std::size_t>(&place - all.values.data())], d_sum_(b, h, i, j),
+                injected_.is(78, 0) || injected_.is(78, 1), injected_.is(78, 1));
+        });
+        return all;
+    }
+
+    /// sum over samples of all^T x -> [H,2k,d].
+    A table_gradient(const A& all, const A& x) const {
+        A table({H_, all.width(), d_});
+        const Index begin = injected_.is(79, 3) ? B_ - 1 : 0, end = injected_.is(79, 2) ? 1 : B_;
+        for (Index b = begin; b < end; ++b)
+            for (Index h = 0; h < H_; ++h)
+                for (Index i = 0; i < all.extent(2); ++i)
+                    for (Index r = 0; r < all.width(); ++r)
+                        for (Index c = 0; c < d_; ++c) table(h, r, c) += all(b, h, i, r) * x(b, h, i, c);
+        if (injected_.is(79, 4))
+            for (Scalar& value : table.values) value /= static_cast<Scalar>(B_);
+        return table;
+    }
+
+    /// The same pair by pair, each over the one before.
+    A overwritten_table(bool by_query) const {
+        const bool first = injected_.is(78, 3) || injected_.is(78, 5),
+                   through_batch = injected_.is(78, 4) || injected_.is(78, 5);
+        const A& x = by_query ? q_ : k_;
+        A table(k_r_.shape), sample(k_r_.shape);
+        std::vector<char> written(static_cast<std::size_t>(H_ * k_r_.extent(1)), 0);
+        for (Index b = 0; b < B_; ++b) {
+            for (Index h = 0; h < H_; ++h)
+                for (Index i = 0; i < Q_; ++i)
+                    for (Index j = 0; j < K_; ++j) {
+                        char& before = written[static_cast<std::size_t>(h * k_r_.extent(1) + row(i, j))];
+                        for (Index c = 0; c < d_ && !(before && first); ++c)
+                            sample(h, row(i, j), c) = d_sum_(b, h, i, j) * x(b, h, by_query ? i : j, c);
+                        before = 1;
+                    }
+            if (through_batch) continue;
+            for (std::size_t n = 0; n < table.values.size(); ++n) table.values[n] += sample.values[n];
+            sample = A(k_r_.shape);
+            std::fill(written.begin(), written.end(), 0);
+        }
+        return through_batch ? sample : table;
+    }
+
+    void disentangled_backward() {
+        const bool square = Q_ == K_;
+        const A by_query = scattered(true, injected_.is(79, 6) && square);
+        const A by_key = scattered(false, injected_.is(79, 1) && square);
+        A d_q(q_.shape), d_k(k_.shape);
+        each_pair([&](Index b, Index h, Index i, Index j) {
+            for (Index c = 0; c < d_; ++c) {
+                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_(b, h, j, c);
+                d_k(b, h, j, c) += d_sum_(b, h, i, j) * q_(b, h, i, c);
+            }
+        });
+        for (Index b = 0; b < B_; ++b)
+            for (Index h = 0; h < H_; ++h)
+                for (Index r = 0; r < k_r_.extent(1); ++r)
+                    for (Index c = 0; c < d_; ++c) {
+                        for (Index i = 0; i < Q_; ++i) d_q(b, h, i, c) += by_query(b, h, i, r) * k_r_(h, r, c);
+                        for (Index j = 0; j < K_; ++j) d_k(b, h, j, c) += by_key(b, h, j, r) * q_r_(h, r, c);
+                    }
+        const bool overwrites = injected_.is(78) && injected_.variant >= 2;
+        const A by_query_there = injected_.is(79, 5) && square ? scattered(true, true) : by_query;
+        const A by_key_there = injected_.is(79, 0) && square ? scattered(false, true) : by_key;
+        report_gradient("k_r", overwrites ? overwritten_table(true) : table_gradient(by_query_there, q_));
+        report_gradient("q_r", overwrites ? overwritten_table(false) : table_gradient(by_key_there, k_));
+        report_gradient("v", d_v_), report_gradient("k", d_k), report_gradient("q", d_q);
+    }
+
+    void rotary_backward() {
+        A d_q(q_.shape), d_k(k_.shape);
+        each_pair([&](Index b, Index h, Index i, Index j) {
+            for (Index c = 0; c < d_; ++c) {
+                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_rot_(b, h, j, c);
+                d_k(b, h, j, c) += d_sum_(b, h, i, j) * q_rot_(b, h, i, c);
+            }
+        });
+        report_gradient("v", turns_values_ ? rotated(d_v_, -1) : d_v_);
+        report_gradient("k", rotated(d_k, -1)), report_gradient("q", rotated(d_q, -1));
+    }
+
+    void shifted_backward() {
+        const Index R = r_k_.extent(1);
+        A raw({B_, H_, Q_, R}), d_q(q_.shape), d_k(k_.shape), with_v(q_.shape), d_u(u_.shape), d_bias(u_.shape);
+        each_pair([&](Index b, Index h, Index i, Index j) {
+            if (sees(b, i, j)) raw(b, h, i, j + Q_ - 1 - i) = d_sum_(b, h, i, j);
+            for (Index c = 0; c < d_; ++c) {
+                d_q(b, h, i, c) += d_sum_(b, h, i, j) * k_(b, h, j, c);
+                d_k(b, h, j, c) += d_sum_(b, h, i, j) * (q_(b, h, i, c) + u_(h, c));
+            }
+        });
+        const Index begin = injected_.is(79, 3) ? B_ - 1 : 0, end = injected_.is(79, 2) ? 1 : B_;
+        const Scalar part = injected_.is(79, 4) ? Scalar(1) / static_cast<Scalar>(B_) : Scalar(1);
+        for (Index b = 0; b < B_; ++b)
+            for (Index h = 0; h < H_; ++h)
+                for (Index i = 0; i < Q_; ++i)
+                    for (Index c = 0; c < d_; ++c) {
+                        const bool counts = b >= begin && b < end;
+                        if (counts) d_u(h, c) += part * d_q(b, h, i, c);
+                        Scalar of_positions = 0;
+                        for (Index r = 0; r < R; ++r) of_positions += raw(b, h, i, r) * r_k_(h, r, c);
+                        if (counts) d_bias(h, c) += part * of_positions;
+                        d_q(b, h, i, c) += of_positions;
+                        with_v(b, h, i, c) = q_(b, h, i, c) + bias_(h, c);
+                    }
+        report_gradient("bias.v", d_bias), report_gradient("bias.u", d_u);
+        report_gradient("r_k", table_gradient(raw, with_v));
+        report_gradient("v", d_v_), report_gradient("k", d_k), report_gradient("q", d_q);
+    }
+
+    Injection injected_;
+    A d_context_, d_v_, d_sum_;
+};
+
+}  // namespace
+
+template <class Scalar>
+Trace run_toy_attention(Family family, const Trace& inputs, const Injection& injected, bool rotates_values) {
+    return ToyBackward<Scalar>(family, inputs, injected, rotates_values).run();
+}
+
+template <class Scalar>
+Tensor<Scalar> toy_share_of_the_output(const Trace& forward, const IndexTensor& labels) {
+    const Array<Scalar> logits = read<Scalar>(forward, "mlm.logits"),
+                        transform = read<Scalar>(forward, "mlm.transform");
+    const Index words = logits.width(), width = transform.width();
+    Array<Scalar> share({words, width});
+    Scalar targets = 0;
+    for (Index n = 0; n < labels.size(); ++n) targets += labels[n] > 0 ? Scalar(1) : Scalar(0);
+    for (Index n = 0; n < labels.size(); ++n) {
+        if (labels[n] <= 0) continue;
+        Scalar top = logits.run(n)[0], sum = 0;
+        for (Index w = 0; w < words; ++w) top = std::max(top, logits.run(n)[w]);
+        for (Index w = 0; w < words; ++w) sum += std::exp(logits.run(n)[w] - top);
+        for (Index w = 0; w < words; ++w) {
+            const Scalar likely = std::exp(logits.run(n)[w] - top) / sum;
+            const Scalar surplus = (likely - (w == labels[n] ? Scalar(1) : Scalar(0))) / targets;
+            for (Index c = 0; c < width; ++c) share(w, c) += surplus * transform.run(n)[c];
+        }
+    }
+    return as_stage(share);
+}
+
+template Trace run_toy_attention<float>(Family, const Trace&, const Injection&, bool);
+template Trace run_toy_attention<double>(Family, const Trace&, const Injection&, bool);
+template Tensor<float> toy_share_of_the_output<float>(const Trace&, const IndexTensor&);
+template Tensor<double> toy_share_of_the_output<double>(const Trace&, const IndexTensor&);
 
 }  // namespace locus::conformance::toy

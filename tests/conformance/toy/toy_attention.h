@@ -1,8 +1,9 @@
 #pragma once
-// One attention in plain loops, on its way there.  toy_gradients.h goes back.
+// One attention in plain loops, forward and backward.
 #include "core/models/dialect.h"
 #include "core/models/model.h"
-#include "tests/conformance/toy/array.h"
+#include "core/trace.h"
+#include "tests/conformance/toy/toolbox.h"
 #include "tests/conformance/toy/toy_port.h"
 
 namespace locus::conformance::toy {
@@ -23,8 +24,8 @@ template <class Scalar>
 class ToyAttention {
 public:
     using A = Array<Scalar>;
-    /// Inputs under names of stages; `turns_values`: a RoFormer that turns them too.
-    ToyAttention(Family family, const Trace& inputs, bool turns_values);
+    /// Inputs under names of stages; `rotates_values`: a RoFormer that rotates them too.
+    ToyAttention(Family family, const Trace& inputs, bool rotates_values);
     /// Computes and reports every stage from c2c, q_rot or ac to context.
     void attend();
 
@@ -34,7 +35,7 @@ protected:
     A pairs() const { return A({B_, H_, Q_, K_}); }
     Index row(Index i, Index j) const { return static_cast<Index>(index_(i, j)); }
     bool sees(Index b, Index i, Index j) const;
-    /// x turned by `way` times its angles, neighbours paired.
+    /// x rotated by `way` times its angles, neighbours paired.
     A rotated(const A& x, Scalar way) const;
 
     template <class Step>
@@ -64,5 +65,22 @@ private:
 
 extern template class ToyAttention<float>;
 extern template class ToyAttention<double>;
+
+// Toy backward passes of one attention, in plain loops, written by hand; and the mistakes they make.
+
+/// Forward and backward of one attention: every stage of a gradient case, from its inputs under names of stages
+/// ("layer.0.q", ..., "grad.layer.0.context").  `rotates_values`: a RoFormer
+/// that rotates them too.
+template <class Scalar>
+Trace run_toy_attention(Family family, const Trace& inputs, const Injection& injected, bool rotates_values = false);
+
+/// What a word table collects as the output matrix, from mlm.transform, mlm.logits and labels -> [V,E].
+template <class Scalar>
+Tensor<Scalar> toy_share_of_the_output(const Trace& forward, const IndexTensor& labels);
+
+extern template Trace run_toy_attention<float>(Family, const Trace&, const Injection&, bool);
+extern template Trace run_toy_attention<double>(Family, const Trace&, const Injection&, bool);
+extern template Tensor<float> toy_share_of_the_output<float>(const Trace&, const IndexTensor&);
+extern template Tensor<double> toy_share_of_the_output<double>(const Trace&, const IndexTensor&);
 
 }  // namespace locus::conformance::toy

@@ -1,8 +1,66 @@
+// DeBERTa in plain loops: the relative index, embeddings, layers, convolution, mask decoder and head.
 #include "tests/conformance/toy/toy_deberta.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace locus::conformance::toy {
+
+namespace {
+
+/// Signed bucket of an offset: exact near by, logarithmic far away.
+Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options) {
+    const Injection& injected = options.injected;
+    const Index buckets = config.position_buckets, most = config.max_relative_positions, mid = buckets / 2;
+    if (!options.hugging_face) x = std::clamp(x, 1 - most, most - 1);
+    const Index size = std::abs(x);
+    if (size <= mid) return x;
+    if (x < 0 && injected.is(19, 0)) return -std::numeric_limits<Index>::max() / 2;  // log of a negative number, cast
+    const double ratio =
+        injected.is(20) ? static_cast<double>(size / mid) : static_cast<double>(size) / static_cast<double>(mid);
+    const double last = static_cast<double>(injected.is(17) ? most : most - 1) / static_cast<double>(mid);
+    double step = std::log(ratio) / std::log(last) * static_cast<double>(mid - 1);
+    if (injected.is(21) && size == most - 1) step += 1e-6;
+    const auto bucket = static_cast<Index>(injected.is(16) ? std::floor(step) : std::ceil(step)) + mid;
+    return x < 0 && !injected.is(19, 1) ? -bucket : bucket;
+}
+
+Index row_of(Index i, Index j, Index length, const DebertaConfig& config, const ToyOptions& options) {
+    const Injection& injected = options.injected;
+    const Index k = config.span();
+    const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5) ? j - i : i - j;
+    if (injected.is(13)) return std::clamp<Index>(x + length / 2, 0, length - 1);
+    if (injected.is(10) && config.position_buckets == 0) return x <= k ? 0 : 2 * k - 1;
+    const Index offset = config.position_buckets > 0 ? log_bucket(x, config, options) : x;
+    const Index span = std::min(length, k);
+    if (injected.is(18) && config.position_buckets > 0)
+        return std::clamp<Index>(offset + config.max_relative_positions, 0, 2 * config.max_relative_positions - 1);
+    if (injected.is(9, 1)) return ((offset + k) % (2 * k) + 2 * k) % (2 * k);
+    if (injected.is(11, 0)) return std::clamp<Index>(offset + span, 0, 2 * span - 1);
+    if (injected.is(11, 1)) return k - span + std::clamp<Index>(offset + k, 0, 2 * k - 1);
+    const Index centre = injected.is(7, 0) ? k - 1 : injected.is(7, 1) ? k + 1 : k;
+    // 21 is a mistake of the logarithm: without buckets there is nothing to round up.
+    const bool past_the_end = injected.is(8) || (injected.is(21) && config.position_buckets > 0);
+    const Index highest = past_the_end ? 2 * k : 2 * k - 1;
+    return std::clamp<Index>(offset + centre, injected.is(9, 0) ? 1 : 0, highest);
+}
+
+}  // namespace
+
+RelativeRows relative_rows(const DebertaConfig& config, Index length, const ToyOptions& options) {
+    const Injection& injected = options.injected;
+    RelativeRows rows;
+    rows.c2p = rows.p2c = rows.shown = Array<Index>({length, length});
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j) {
+            const Index right = row_of(i, j, length, config, options), mirrored = row_of(j, i, length, config, options);
+            rows.c2p(i, j) = injected.is(4) ? mirrored : right;
+            rows.p2c(i, j) = injected.is(1) || injected.is(3) ? mirrored : right;
+            rows.shown(i, j) = injected.is(4, 1) ? mirrored : right;
+        }
+    return rows;
+}
 
 template <class Scalar>
 ToyDeberta<Scalar>::ToyDeberta(const DebertaConfig& config, const WeightSource& weights, const ToyOptions& options)
@@ -22,7 +80,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     const A words = tools_.weight("embeddings.word_embeddings.weight");
     const A types = config_.type_vocab_size > 0 ? tools_.weight("embeddings.token_type_embeddings.weight") : A();
     const A positions = tools_.weight("embeddings.position_embeddings.weight");
-    const bool biased = config_.position_biased_input != (slip().is(45) && !positions.empty());
+    const bool biased = config_.position_biased_input != (injected().is(45) && !positions.empty());
     A word({batch, length, width});
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) word.run(n)[c] = words(input.tokens[n], c);
@@ -35,7 +93,7 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
         }
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
     sum = tools_.norm(sum, "embeddings.LayerNorm");
-    if (!slip().is(42)) sum = masked(std::move(sum));
+    if (!injected().is(42)) sum = masked(std::move(sum));
     add("embeddings.output", sum);
     return sum;
 }
@@ -44,7 +102,7 @@ template <class Scalar>
 void ToyDeberta<Scalar>::read_table() {
     table_ = tools_.weight("encoder.rel_embeddings.weight");
     const bool normed = config_.norm_rel_ebd;
-    if ((normed && !slip().is(41, 0)) || (!normed && slip().is(41, 1)))
+    if ((normed && !injected().is(41, 0)) || (!normed && injected().is(41, 1)))
         table_ = tools_.norm(table_, "encoder.LayerNorm");  // no weights: plain
     add("relative.table", table_);
 }
@@ -53,13 +111,13 @@ void ToyDeberta<Scalar>::read_table() {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A& x, const A& x_q, const A& residual) {
     const std::string names = "encoder.layer." + std::to_string(l) + ".";
-    const bool norm_first = slip().is(43);
+    const bool norm_first = injected().is(43);
     const std::string first_norm = names + "attention.output.LayerNorm", second_norm = names + "output.LayerNorm";
     const A joined =
         norm_first ? context(at, l, tools_.norm(x, first_norm), tools_.norm(x_q, first_norm)) : context(at, l, x, x_q);
     add(at + "context", joined);
     A dense = tools_.dense(joined, names + "attention.output.dense");
-    if (slip().is(37, 1)) dense = times(std::move(dense), 0.9);
+    if (injected().is(37, 1)) dense = times(std::move(dense), 0.9);
     A attention = plus(std::move(dense), residual);
     if (!norm_first) attention = tools_.norm(attention, first_norm);
     add(at + "attention", attention);
@@ -96,13 +154,13 @@ Array<Scalar> ToyDeberta<Scalar>::convolution(const A& x) const {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::merged_convolution(const A& embedded, const A& output) {
     add("layer.0.output_before_conv", output);
-    const A conv = convolution(slip().is(44, 0) ? output : embedded);
+    const A conv = convolution(injected().is(44, 0) ? output : embedded);
     add("layer.0.conv", conv);
     Activation activation = config_.conv_act;
-    if (slip().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
+    if (injected().is(44, 2)) activation = activation == Activation::tanh ? Activation::gelu : Activation::tanh;
     const A act = tools_.activated(masked(conv), activation);
     add("layer.0.conv_act", act);
-    return masked(tools_.norm(plus(act, slip().is(44, 1) ? embedded : output), "encoder.conv.LayerNorm"));
+    return masked(tools_.norm(plus(act, injected().is(44, 1) ? embedded : output), "encoder.conv.LayerNorm"));
 }
 
 template <class Scalar>
@@ -114,7 +172,7 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
         const A before = x;
         x = layer(at, l, x, x, x);
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
-        add(at + "output", slip().is(51) ? before : x);
+        add(at + "output", injected().is(51) ? before : x);
     }
     return x;
 }
@@ -123,22 +181,22 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::decoder(const ModelInput& input, const A& h, const A& last) {
     A absolute = tools_.weight("embeddings.position_embeddings.weight");
-    if (slip().is(50, 0)) absolute = tools_.norm(absolute, "embeddings.LayerNorm");
+    if (injected().is(50, 0)) absolute = tools_.norm(absolute, "embeddings.LayerNorm");
     const Index length = input.length(), final_layer = config_.num_hidden_layers - 1;
     A z(h.shape);
     for (Index n = 0; n < z.runs(); ++n)
         for (Index c = 0; c < z.width(); ++c) z.run(n)[c] = absolute(n % length, c);
-    if (slip().is(50, 1)) z = masked(std::move(z));
-    if (slip().is(50, 2)) z = plus(std::move(z), h);  // the second call finds z + h in its table
-    const A first = slip().is(49, 1) ? h : plus(z, h);
+    if (injected().is(50, 1)) z = masked(std::move(z));
+    if (injected().is(50, 2)) z = plus(std::move(z), h);  // the second call finds z + h in its table
+    const A first = injected().is(49, 1) ? h : plus(z, h);
     add("emd.query.0", first);
-    A query = first, kv = slip().is(46, 1) ? last : h;
-    for (int t = 0; t < (slip().is(47, 2) ? 1 : 2); ++t) {
+    A query = first, kv = injected().is(46, 1) ? last : h;
+    for (int t = 0; t < (injected().is(47, 2) ? 1 : 2); ++t) {
         const std::string at = "emd." + std::to_string(t) + ".";
-        if (t == 1 && slip().is(47, 0)) query = first;
-        if (slip().is(46, 0) || (t == 1 && slip().is(47, 1))) kv = query;
-        const A& asked = slip().is(49, 0) ? h : query;
-        query = layer(at, final_layer, kv, asked, slip().is(48) ? h : asked);
+        if (t == 1 && injected().is(47, 0)) query = first;
+        if (injected().is(46, 0) || (t == 1 && injected().is(47, 1))) kv = query;
+        const A& asked = injected().is(49, 0) ? h : query;
+        query = layer(at, final_layer, kv, asked, injected().is(48) ? h : asked);
         add(at + "output", query);
     }
     return query;
@@ -154,7 +212,7 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
         for (Index b = 0; b < batch; ++b)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j)  // 32: keys alone
-                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || slip().is(32));
+                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || injected().is(32));
     }
     rows_ = relative_rows(config_, length, options_);
     trace_.add("relative.index", as_stage(rows_.shown));

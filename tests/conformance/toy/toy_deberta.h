@@ -41,7 +41,7 @@ private:
     A encoder(const A& embedded, A& last_but_one);
     A decoder(const ModelInput& input, const A& h, const A& last);
     void add(const std::string& name, const A& x) { trace_.add(name, as_stage(x)); }
-    const Slip& slip() const { return options_.slip; }
+    const Injection& injected() const { return options_.injected; }
 
     DebertaConfig config_;
     ToyOptions options_;

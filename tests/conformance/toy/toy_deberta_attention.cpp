@@ -36,18 +36,18 @@ Array<Scalar> ToyDeberta<Scalar>::packed_part(const A& x, const std::string& sel
     A matrix({width, width});
     for (Index h = 0; h < heads; ++h)
         for (Index c = 0; c < d; ++c) {
-            const Index from = slip().is(22) ? part * width + h * d + c : (h * 3 + part) * d + c;
+            const Index from = injected().is(22) ? part * width + h * d + c : (h * 3 + part) * d + c;
             for (Index in = 0; in < width; ++in) matrix(h * d + c, in) = packed(from, in);
         }
     const A q_bias = tools_.weight(self + "q_bias");
     if (part == 0) {
         const double scale = std::sqrt(config_.terms.count() * static_cast<double>(d));
-        return tools_.dense(x, matrix, slip().is(23, 1) ? times(q_bias, scale) : q_bias);
+        return tools_.dense(x, matrix, injected().is(23, 1) ? times(q_bias, scale) : q_bias);
     }
     if (part == 2) return tools_.dense(x, matrix, tools_.weight(self + "v_bias"));
     A no_bias;
-    if (slip().is(23, 0)) no_bias = q_bias;
-    if (slip().is(23, 2)) {  // whatever the module was born with
+    if (injected().is(23, 0)) no_bias = q_bias;
+    if (injected().is(23, 2)) {  // whatever the module was born with
         no_bias = A({width});
         for (Index c = 0; c < width; ++c) no_bias.run(0)[c] = static_cast<Scalar>(std::sin(1.7 * double(c + 1)) / 3);
     }
@@ -64,7 +64,7 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
         made = {packed_part(x_q, self, 0), packed_part(x, self, 1), packed_part(x, self, 2)};
     } else {
         A w_q = tools_.weight(self + "query_proj.weight");
-        if (slip().is(82, 0)) w_q = read_by_columns(w_q);
+        if (injected().is(82, 0)) w_q = read_by_columns(w_q);
         made = {tools_.dense(x_q, w_q, tools_.weight(self + "query_proj.bias")), tools_.dense(x, self + "key_proj"),
                 tools_.dense(x, self + "value_proj")};
     }
@@ -78,25 +78,25 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
 /// The relative table as position queries or position keys -> [1,H,2k,d].
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::position_heads(Index l, bool query) const {
-    if (slip().is(6)) query = !query;
+    if (injected().is(6)) query = !query;
     const std::string self = self_of(l);
     std::string name = self + (query ? "pos_query_proj" : "pos_key_proj");
     if (config_.version == 1) name = self + (query ? "pos_q_proj" : "pos_proj");
     if (config_.share_att_key) name = self + (query ? "query_proj" : "key_proj");
     A rows({1, table_.extent(0), table_.width()});
-    rows.values = slip().is(41, 2) ? tools_.norm(table_, "encoder.LayerNorm").values : table_.values;
+    rows.values = injected().is(41, 2) ? tools_.norm(table_, "encoder.LayerNorm").values : table_.values;
     A matrix = tools_.weight(name + ".weight");
-    if (slip().is(24, 0))  // a projection that was never loaded
+    if (injected().is(24, 0))  // a projection that was never loaded
         for (std::size_t n = 0; n < matrix.values.size(); ++n)
             matrix.values[n] = static_cast<Scalar>(std::sin(2.3 * static_cast<double>(n + 1)) / 2);
-    const A bias = slip().is(24, 1) ? A() : tools_.weight(name + ".bias");
+    const A bias = injected().is(24, 1) ? A() : tools_.weight(name + ".bias");
     return tools_.split(tools_.dense(rows, matrix, bias), config_.num_attention_heads);
 }
 
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
     const Index length = rows_.c2p.extent(0), table = k_r.extent(2);
-    const bool pieces = slip().is(14) && table == q.extent(0) * length;
+    const bool pieces = injected().is(14) && table == q.extent(0) * length;
     A y({q.extent(0), q.extent(1), length, length});
     for (Index b = 0; b < q.extent(0); ++b)
         for (Index h = 0; h < q.extent(1); ++h)
@@ -111,14 +111,14 @@ Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::p2c(const A& k, const A& q_r) const {
     const Index length = rows_.p2c.extent(0), table = q_r.extent(2);
-    const bool pieces = slip().is(14) && table == k.extent(0) * length;
+    const bool pieces = injected().is(14) && table == k.extent(0) * length;
     A y({k.extent(0), k.extent(1), length, length});
     for (Index b = 0; b < k.extent(0); ++b)
         for (Index h = 0; h < k.extent(1); ++h)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j) {
                     const Index row = pieces ? piece_row(b, i, j, length) : rows_.p2c(i, j);
-                    const Index key = slip().is(2) || slip().is(3) ? i : j;
+                    const Index key = injected().is(2) || injected().is(3) ? i : j;
                     if (row < table) y(b, h, i, j) = tools_.dot(&k(b, h, key, 0), &q_r(0, h, row, 0), k.width());
                 }
     return y;
@@ -127,7 +127,7 @@ Array<Scalar> ToyDeberta<Scalar>::p2c(const A& k, const A& q_r) const {
 template <class Scalar>
 Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const Heads& heads) {
     A c2c = tools_.products(heads.q, heads.k), to_position, to_content;
-    if (slip().is(82, 2)) c2c = tools_.turned(c2c);
+    if (injected().is(82, 2)) c2c = tools_.transposed(c2c);
     add(at + "c2c", c2c);
     const auto drop_batch = [](A x) {
         x.shape.erase(x.shape.begin());
@@ -145,18 +145,18 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     }
     const double d = static_cast<double>(heads.q.width());
     double n = config_.terms.count();
-    if (slip().is(30, 0)) n += 1;
-    if (slip().is(30, 1) && n > 2) n -= 1;
+    if (injected().is(30, 0)) n += 1;
+    if (injected().is(30, 1) && n > 2) n -= 1;
     double divisor = std::sqrt(n * d);
-    if (slip().is(26)) divisor = std::sqrt(d);
-    if (slip().is(27, 0)) divisor = std::sqrt(double(config_.hidden_size));
-    if (slip().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
-    const bool bare_c2p = slip().is(28, 0), bare_p2c = slip().is(28, 0) || slip().is(28, 1);
+    if (injected().is(26)) divisor = std::sqrt(d);
+    if (injected().is(27, 0)) divisor = std::sqrt(double(config_.hidden_size));
+    if (injected().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
+    const bool bare_c2p = injected().is(28, 0), bare_p2c = injected().is(28, 0) || injected().is(28, 1);
     A sum = times(c2c, 1 / divisor);
     if (config_.terms.c2p)
-        sum = plus(sum, times(to_position, bare_c2p ? 1 : slip().is(29) ? 1 / (divisor * divisor) : 1 / divisor));
+        sum = plus(sum, times(to_position, bare_c2p ? 1 : injected().is(29) ? 1 / (divisor * divisor) : 1 / divisor));
     if (config_.terms.p2c) sum = plus(sum, times(to_content, bare_p2c ? 1 : 1 / divisor));
-    return slip().is(82, 1) ? tools_.turned(sum) : sum;
+    return injected().is(82, 1) ? tools_.transposed(sum) : sum;
 }
 
 /// Heads mixed by an [H,H] matrix.

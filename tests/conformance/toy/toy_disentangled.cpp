@@ -10,9 +10,9 @@ namespace {
 template <class Scalar>
 class ToyDisentangled {
 public:
-    ToyDisentangled(const KitCase& one, const Slip& slip)
+    ToyDisentangled(const KitCase& one, const Injection& injected)
         : given_(one),
-          slip_(slip),
+          injected_(injected),
           q_(given_("layer.0.q")),
           k_(given_("layer.0.k")),
           v_(given_("layer.0.v")),
@@ -25,8 +25,8 @@ public:
           queries_(q_.extent(2)),
           keys_(k_.extent(2)),
           width_(q_.extent(3)) {
-        if (slip.is(80) || slip.is(81)) tile_ = kTileOf[slip.variant % 4];
-        loaded_ = slip.is(80) && slip.variant >= 4 ? 2 * span_ / tile_ * tile_ : 2 * span_;
+        if (injected.is(80) || injected.is(81)) tile_ = kTileOf[injected.variant % 4];
+        loaded_ = injected.is(80) && injected.variant >= 4 ? 2 * span_ / tile_ * tile_ : 2 * span_;
     }
 
     Trace run(bool with_index) {
@@ -78,13 +78,13 @@ private:
     Index row(Index offset) const { return within(bucket(offset) + span_); }
     /// The row that the terms read for (i,j).
     Index read_row(Index i, Index j) const {
-        if (slip_.is(15)) {  // built [Tk,Tq], read [Tq,Tk]
+        if (injected_.is(15)) {  // built [Tk,Tq], read [Tq,Tk]
             const Index flat = i * keys_ + j;
             return row(flat / queries_ - flat % queries_);
         }
-        if (!slip_.is(81)) return row(i - j);
+        if (!injected_.is(81)) return row(i - j);
         const Index tile_i = i / tile_, tile_j = j / tile_, offset = i - j;
-        switch (slip_.variant % 100 / 4) {
+        switch (injected_.variant % 100 / 4) {
             case 0:
                 return row((tile_i - tile_j) * tile_) + (i - tile_i * tile_) - (j - tile_j * tile_);
             case 1:
@@ -101,13 +101,13 @@ private:
         IndexTensor rows({queries_, keys_});
         for (Index n = 0; n < rows.size(); ++n) {
             const Index i = n / keys_, j = n % keys_;
-            rows[n] = slip_.variant >= 100 ? read_row(i, j) : row(i - j);
+            rows[n] = injected_.variant >= 100 ? read_row(i, j) : row(i - j);
         }
         return rows;
     }
     void softmax(const Scalar* scores, const char* sees, Scalar* probs) const {
-        // Keys that only the last tile has: their scores are zeros, and nobody masks them.
-        const Index extra = slip_.is(80) && slip_.variant < 4 ? (tile_ - keys_ % tile_) % tile_ : 0;
+        // Keys that only the last tile has: their scores are zeros, and they are not masked.
+        const Index extra = injected_.is(80) && injected_.variant < 4 ? (tile_ - keys_ % tile_) % tile_ : 0;
         Scalar most = extra > 0 ? Scalar(0) : -std::numeric_limits<Scalar>::infinity(), sum = 0;
         for (Index j = 0; j < keys_; ++j)
             if (sees[j]) most = std::max(most, scores[j]);
@@ -128,7 +128,7 @@ private:
     }
 
     Given<Scalar> given_;
-    Slip slip_;
+    Injection injected_;
     A q_, k_, v_, k_r_, q_r_;
     Array<char> visible_;  // [B,Tq,Tk]
     Index buckets_, max_position_, span_, queries_, keys_, width_, tile_ = 1, loaded_ = 0;
@@ -137,11 +137,11 @@ private:
 }  // namespace
 
 template <class Scalar>
-Trace run_disentangled(const KitCase& one, const Slip& slip) {
-    return ToyDisentangled<Scalar>(one, slip).run(one.stages.front() == "relative.index");
+Trace run_disentangled(const KitCase& one, const Injection& injected) {
+    return ToyDisentangled<Scalar>(one, injected).run(one.stages.front() == "relative.index");
 }
 
-template Trace run_disentangled<float>(const KitCase&, const Slip&);
-template Trace run_disentangled<double>(const KitCase&, const Slip&);
+template Trace run_disentangled<float>(const KitCase&, const Injection&);
+template Trace run_disentangled<double>(const KitCase&, const Injection&);
 
 }  // namespace locus::conformance::toy

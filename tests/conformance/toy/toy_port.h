@@ -1,5 +1,5 @@
 #pragma once
-// Toy ports: every family once more, in plain loops, as somebody writes it who ports it; and the mistakes they make.
+// Toy ports: every family once more, in plain loops, as a porter would write it; and the mistakes they make.
 // Nothing of core's attention is used here: weights come through core/io, switches through core's parsers.
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace locus::conformance::toy {
 
 /// A mistake of the catalogue, made on purpose.  0: none.
-struct Slip {
+struct Injection {
     int mistake = 0;
     int variant = 0;
     bool is(int number) const { return mistake == number; }
@@ -22,11 +22,11 @@ enum class Summation { forward, reversed, pairwise, fma };
 
 struct ToyOptions {
     bool hugging_face = false;  // uniform rows where nothing is visible, no clamp before the buckets, no mask decoder
-    Slip slip;
+    Injection injected;
     Summation summation = Summation::forward;
 };
 
-/// Runs the port of the family that the folder's configuration names, all segments, and leaves every stage.
+/// Runs the port of the family that the folder's configuration names, all segments, and returns every stage.
 /// Throws what open_checkpoint and the parsers throw.
 template <class Scalar>
 Trace run_toy(const std::string& model_folder, const std::vector<ModelInput>& segments, const ToyOptions& options);

@@ -46,10 +46,10 @@ template <class Scalar>
 void ToyRoformer<Scalar>::read_angles(Index length) {
     const Index d = config_.head_width();
     const A table = tools_.weight("encoder.embed_positions.weight");
-    const bool own = table.empty() || slip().is(61);
+    const bool own = table.empty() || injected().is(61);
     if (own) {
-        const Index width = slip().is(61, 0) ? config_.hidden_size : d;
-        const double power = slip().is(61, 1) ? 4 : 2;
+        const Index width = injected().is(61, 0) ? config_.hidden_size : d;
+        const double power = injected().is(61, 1) ? 4 : 2;
         sine_ = angles<Scalar>(length, d / 2, power, width, std::sin);
         cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos);
     } else {
@@ -60,36 +60,36 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
                 cosine_(m, t) = table(m, d / 2 + t);
             }
     }
-    if (slip().is(60)) std::swap(sine_, cosine_);
-    if (slip().is(58, 1)) sine_ = times(std::move(sine_), -1);
+    if (injected().is(60)) std::swap(sine_, cosine_);
+    if (injected().is(58, 1)) sine_ = times(std::move(sine_), -1);
     add("rotary.sin", sine_);
     add("rotary.cos", cosine_);
-    if (slip().is(58, 0)) sine_ = times(std::move(sine_), -1);
+    if (injected().is(58, 0)) sine_ = times(std::move(sine_), -1);
 }
 
 template <class Scalar>
-Array<Scalar> ToyRoformer<Scalar>::turned(A x, const A& sine, const A& cosine, Pairs pairs) const {
+Array<Scalar> ToyRoformer<Scalar>::rotated(A x, const A& sine, const A& cosine, Pairs pairs) const {
     const Index length = x.extent(2), half = x.width() / 2;
     for (Index n = 0; n < x.runs(); ++n)
         for (Index t = 0; t < half; ++t) {
             Scalar& first = x.run(n)[pairs == Pairs::halves ? t : 2 * t];
             Scalar& second = x.run(n)[pairs == Pairs::halves ? t + half : 2 * t + 1];
             const Scalar a = first, b = second, s = sine(n % length, t), c = cosine(n % length, t);
-            const bool typo = slip().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
+            const bool typo = injected().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
             first = a * c - (typo ? a : b) * s;
             second = b * c + (typo ? b : a) * s;
         }
     return x;
 }
 
-/// x [B,T,D] turned over its whole width, as if it were one head.
+/// x [B,T,D] rotated over its whole width, as if it were one head.
 template <class Scalar>
 Array<Scalar> ToyRoformer<Scalar>::wide(const A& x) const {
     const Index length = x.extent(1), width = x.width();
     A one({x.extent(0), 1, length, width});
     one.values = x.values;
-    one = turned(std::move(one), angles<Scalar>(length, width / 2, 2, width, std::sin),
-                 angles<Scalar>(length, width / 2, 2, width, std::cos), Pairs::neighbours);
+    one = rotated(std::move(one), angles<Scalar>(length, width / 2, 2, width, std::sin),
+                  angles<Scalar>(length, width / 2, 2, width, std::cos), Pairs::neighbours);
     A y(x.shape);
     y.values = one.values;
     return y;
@@ -99,18 +99,18 @@ template <class Scalar>
 Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, const std::string& projection,
                                                 bool key) const {
     const Index heads = config_.num_attention_heads;
-    if (slip().is(62, 1)) return tools_.split(wide(tools_.dense(before, projection)), heads);
-    if (slip().is(62, 2)) return tools_.split(tools_.dense(wide(before), projection), heads);
-    if (slip().is(57, key ? 0 : 1)) return x;
-    const bool halves = slip().is(56) || (slip().is(57, 2) && key);
-    return turned(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
+    if (injected().is(62, 1)) return tools_.split(wide(tools_.dense(before, projection)), heads);
+    if (injected().is(62, 2)) return tools_.split(tools_.dense(wide(before), projection), heads);
+    if (injected().is(57, key ? 0 : 1)) return x;
+    const bool halves = injected().is(56) || (injected().is(57, 2) && key);
+    return rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
 }
 
 template <class Scalar>
 Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const std::string at = "layer." + std::to_string(l) + ".", names = "encoder." + at;
     const std::string self = names + "attention.self.", first_norm = names + "attention.output.LayerNorm";
-    const bool norm_first = slip().is(43);
+    const bool norm_first = injected().is(43);
     const Index heads = config_.num_attention_heads;
     const A in = norm_first ? tools_.norm(x, first_norm) : x;
     const A q = tools_.split(tools_.dense(in, self + "query"), heads);
@@ -122,12 +122,12 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const A q_rot = turned_heads(q, in, self + "query", false), k_rot = turned_heads(k, in, self + "key", true);
     add(at + "q_rot", q_rot);
     add(at + "k_rot", k_rot);
-    if (config_.rotary_value != slip().is(62, 0)) v = turned(v, sine_, cosine_, Pairs::neighbours);
+    if (config_.rotary_value != injected().is(62, 0)) v = rotated(v, sine_, cosine_, Pairs::neighbours);
     if (config_.rotary_value) add(at + "v_rot", v);
     A scores = tools_.products(q_rot, k_rot);
-    if (slip().is(82, 1)) scores = tools_.turned(scores);
-    const double width = static_cast<double>(slip().is(27) ? config_.hidden_size : q.width());
-    if (!slip().is(62, 3)) scores = times(std::move(scores), 1 / std::sqrt(width));
+    if (injected().is(82, 1)) scores = tools_.transposed(scores);
+    const double width = static_cast<double>(injected().is(27) ? config_.hidden_size : q.width());
+    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / std::sqrt(width));
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, visible_);
     add(at + "probs", probs);
@@ -142,7 +142,7 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const A ffn = tools_.dense(act, names + "output.dense");
     add(at + "ffn", ffn);
     const A output = norm_first ? plus(ffn, attention) : tools_.norm(plus(ffn, attention), names + "output.LayerNorm");
-    add(at + "output", slip().is(51) ? x : output);
+    add(at + "output", injected().is(51) ? x : output);
     return output;
 }
 

@@ -17,13 +17,13 @@ private:
 
     A embeddings(const ModelInput& input);
     void read_angles(Index length);
-    /// Pairs of channels of x [B,H,T,n] turned by position; sine and cosine [T,n/2].
-    A turned(A x, const A& sine, const A& cosine, Pairs pairs) const;
+    /// Pairs of channels of x [B,H,T,n] rotated by position; sine and cosine [T,n/2].
+    A rotated(A x, const A& sine, const A& cosine, Pairs pairs) const;
     A turned_heads(const A& x, const A& before, const std::string& projection, bool key) const;
     A wide(const A& x) const;
     A layer(Index l, const A& x);
     void add(const std::string& name, const A& x) { trace_.add(name, as_stage(x)); }
-    const Slip& slip() const { return options_.slip; }
+    const Injection& injected() const { return options_.injected; }
 
     RoformerConfig config_;
     ToyOptions options_;

@@ -18,9 +18,9 @@ struct TrainingGiven {
 
 /// rtd.*: the discriminator's head over hidden, labels and losses.
 template <class Scalar>
-Trace toy_rtd(const TrainingGiven& given, const Slip& slip);
+Trace toy_rtd(const TrainingGiven& given, const Injection& injected);
 /// sift.*: all but logits and gradient is computed here.
 template <class Scalar>
-Trace toy_sift(const TrainingGiven& given, const Slip& slip);
+Trace toy_sift(const TrainingGiven& given, const Injection& injected);
 
 }  // namespace locus::conformance::toy

@@ -5,6 +5,63 @@
 
 namespace locus::conformance::toy {
 
+template <class Scalar>
+Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, bool interleaved) {
+    Array<Scalar> rows({static_cast<Index>(distances.size()), width});
+    const Index half = width / 2;
+    for (Index n = 0; n < rows.runs(); ++n)
+        for (Index t = 0; t < half; ++t) {
+            const double angle = static_cast<double>(distances[static_cast<std::size_t>(n)]) *
+                                 std::pow(10000.0, -2.0 * static_cast<double>(t) / static_cast<double>(width));
+            rows(n, interleaved ? 2 * t : t) = static_cast<Scalar>(std::sin(angle));
+            rows(n, interleaved ? 2 * t + 1 : half + t) = static_cast<Scalar>(std::cos(angle));
+        }
+    return rows;
+}
+
+template <class Scalar>
+Array<Scalar> token_rows(const Array<Scalar>& x, Index first, Index last) {
+    Array<Scalar> y({x.extent(0), last - first, x.width()});
+    for (Index b = 0; b < x.extent(0); ++b)
+        for (Index t = first; t < last; ++t)
+            for (Index c = 0; c < x.width(); ++c) y(b, t - first, c) = x(b, t, c);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> after(const Array<Scalar>& memory, const Array<Scalar>& x) {
+    if (memory.empty()) return x;
+    const Index kept = memory.extent(1);
+    Array<Scalar> y({x.extent(0), kept + x.extent(1), x.width()});
+    for (Index b = 0; b < x.extent(0); ++b)
+        for (Index t = 0; t < y.extent(1); ++t)
+            for (Index c = 0; c < x.width(); ++c) y(b, t, c) = t < kept ? memory(b, t, c) : x(b, t - kept, c);
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double factor) {
+    Array<Scalar> y = q;
+    for (Index b = 0; b < q.extent(0); ++b)
+        for (Index h = 0; h < q.extent(1); ++h)
+            for (Index i = 0; i < q.extent(2); ++i)
+                for (Index c = 0; c < q.width(); ++c) y(b, h, i, c) += static_cast<Scalar>(factor) * bias(h, c);
+    return y;
+}
+
+std::string segment_name(std::size_t segment, std::size_t segments) {
+    return segments > 1 ? "segment." + std::to_string(segment) + "." : "";
+}
+
+template Array<float> sinusoids<float>(const std::vector<Index>&, Index, bool);
+template Array<double> sinusoids<double>(const std::vector<Index>&, Index, bool);
+template Array<float> token_rows<float>(const Array<float>&, Index, Index);
+template Array<double> token_rows<double>(const Array<double>&, Index, Index);
+template Array<float> after<float>(const Array<float>&, const Array<float>&);
+template Array<double> after<double>(const Array<double>&, const Array<double>&);
+template Array<float> biased<float>(const Array<float>&, const Array<float>&, double);
+template Array<double> biased<double>(const Array<double>&, const Array<double>&, double);
+
 namespace {
 
 /// Rows [first, first + count) of a stored matrix.
@@ -41,10 +98,10 @@ template <class Scalar>
 Array<Scalar> ToyTransformerXl<Scalar>::positions(Index keys) const {
     std::vector<Index> distances;
     for (Index t = 0; t < keys; ++t) {
-        const Index distance = slip().is(65) ? t : keys - 1 - t;
+        const Index distance = injected().is(65) ? t : keys - 1 - t;
         distances.push_back(config_.clamp_len > 0 ? std::min(distance, config_.clamp_len) : distance);
     }
-    return sinusoids<Scalar>(distances, config_.d_model, slip().is(69));
+    return sinusoids<Scalar>(distances, config_.d_model, injected().is(69));
 }
 
 template <class Scalar>
@@ -55,7 +112,7 @@ Visible ToyTransformerXl<Scalar>::visible(Index batch, Index queries, Index memo
     for (Index b = 0; b < batch; ++b)
         for (Index i = 0; i < queries; ++i)
             for (Index j = 0; j < keys; ++j) {
-                const Index oldest = i - shift + (slip().is(71) ? 0 : 1);
+                const Index oldest = i - shift + (injected().is(71) ? 0 : 1);
                 sees(b, i, j) = j <= i + memory && (!config_.same_length || j >= oldest);
             }
     return sees;
@@ -70,12 +127,12 @@ Array<Scalar> ToyTransformerXl<Scalar>::shifted(const A& raw, const Visible& see
         const Index i = at % queries, b = at / queries / raw.extent(1);
         const Scalar* const matrix = raw.run(at - i);
         for (Index j = 0; j < keys; ++j) {
-            if (slip().is(66)) {  // the padded buffer read to its end, never masked
+            if (injected().is(66)) {  // the padded buffer read to its end, never masked
                 const Index flat = i * keys + j + queries, column = flat % (keys + 1);
                 y.run(at)[j] = column == 0 ? Scalar(0) : matrix[flat / (keys + 1) * rows + column - 1];
                 continue;
             }
-            const Index from = i * rows + j + queries - i - (slip().is(67) ? 0 : 1);
+            const Index from = i * rows + j + queries - i - (injected().is(67) ? 0 : 1);
             if (sees(b, i, j) && from < queries * rows) y.run(at)[j] = matrix[from];
         }
     }
@@ -102,9 +159,9 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "r_k", shown);
     const std::string biases = config_.untie_r ? names : "";
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
-    if (slip().is(68, 0)) std::swap(u, w);
+    if (injected().is(68, 0)) std::swap(u, w);
     const double root = std::sqrt(static_cast<double>(config_.d_head));
-    const double factor = slip().is(68, 1) ? root : slip().is(68, 2) ? 0 : slip().is(68, 3) ? 1 / root : 1;
+    const double factor = injected().is(68, 1) ? root : injected().is(68, 2) ? 0 : injected().is(68, 3) ? 1 / root : 1;
     const A ac = tools_.products(biased(q, u, factor), k), asked = biased(q, w, factor);
     A raw({q.extent(0), heads, q.extent(2), r.extent(0)});
     for (Index n = 0; n < raw.runs(); ++n)
@@ -115,9 +172,9 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
     A scores = plus(ac, bd);
-    if (!slip().is(62, 3)) scores = times(std::move(scores), 1 / root);
+    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / root);
     add(at + "scores", scores);
-    const A probs = tools_.softmax(scores, slip().is(66) ? Visible() : sees);
+    const A probs = tools_.softmax(scores, injected().is(66) ? Visible() : sees);
     add(at + "probs", probs);
     const A joined = tools_.context(probs, v);
     add(at + "context", joined);
@@ -129,7 +186,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
                                               const Visible& sees) {
     const std::string names = "layers." + std::to_string(l) + ".";
     const std::string first = names + "dec_attn.layer_norm", second = names + "pos_ff.layer_norm";
-    const bool norm_first = config_.pre_lnorm != slip().is(43);
+    const bool norm_first = config_.pre_lnorm != injected().is(43);
     A both = after(memory, x);
     if (norm_first) both = tools_.norm(both, first);
     const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
@@ -143,7 +200,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     add(at + "ffn", ffn);
     A output = plus(ffn, attention);
     if (!norm_first) output = tools_.norm(output, second);
-    add(at + "output", slip().is(51) ? x : output);
+    add(at + "output", injected().is(51) ? x : output);
     return output;
 }
 
@@ -156,9 +213,9 @@ void ToyTransformerXl<Scalar>::remember(const std::vector<A>& hidden, Index quer
     const Index first = std::max<Index>(0, last - config_.mem_len);
     std::vector<A> kept;
     for (std::size_t l = 0; l < hidden.size(); ++l) {
-        const A& stored = hidden[slip().is(70, 0) ? std::min(l + 1, hidden.size() - 1) : l];
+        const A& stored = hidden[injected().is(70, 0) ? std::min(l + 1, hidden.size() - 1) : l];
         const A all = after(memory_.empty() ? A() : memory_[l], stored);
-        const bool front = slip().is(70, 1);
+        const bool front = injected().is(70, 1);
         kept.push_back(token_rows(all, front ? 0 : first, front ? last - first : last));
         add(segment + "memory." + std::to_string(l), kept.back());
     }
@@ -177,7 +234,7 @@ void ToyTransformerXl<Scalar>::head(const ModelInput& input, const A& x, const s
                 rows.run(n)[e] = tools_.dot(x.run(n), &matrix(0, e), x.width(), 1, matrix.width());
     }
     const A table = tools_.weight(config_.tied_output ? "word_emb.emb_layers.0.weight" : "crit.out_layers.0.weight");
-    const A logits = tools_.dense(rows, table, slip().is(52, 3) ? A() : tools_.weight("crit.out_layers.0.bias"));
+    const A logits = tools_.dense(rows, table, injected().is(52, 3) ? A() : tools_.weight("crit.out_layers.0.bias"));
     add(segment + "lm.logits", logits);
     if (input.labels.empty()) return;
     A loss({x.extent(0), x.extent(1)});

@@ -1,9 +1,32 @@
 #pragma once
-// A port of Transformer-XL in plain loops.  Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py.
+// What the ports of Transformer-XL and XLNet share: sinusoids, memory, the post-norm block.
+#include <string>
+
 #include "core/models/transformer_xl_config.h"
-#include "tests/conformance/toy/relative_port.h"
+#include "tests/conformance/toy/toolbox.h"
 
 namespace locus::conformance::toy {
+
+/// One row per distance, [sin | cos] of distance * 10000^(-2t/width); interleaved: sin, cos, sin, cos, ...
+template <class Scalar>
+Array<Scalar> sinusoids(const std::vector<Index>& distances, Index width, bool interleaved);
+
+/// Rows [first,last) of the tokens of x [B,T,D].
+template <class Scalar>
+Array<Scalar> token_rows(const Array<Scalar>& x, Index first, Index last);
+
+/// memory [B,M,D] (may be empty) followed by x [B,T,D].
+template <class Scalar>
+Array<Scalar> after(const Array<Scalar>& memory, const Array<Scalar>& x);
+
+/// q [B,H,T,d] + factor * bias [H,d].
+template <class Scalar>
+Array<Scalar> biased(const Array<Scalar>& q, const Array<Scalar>& bias, double factor);
+
+/// "segment.2." if there are several, else "".
+std::string segment_name(std::size_t segment, std::size_t segments);
+
+// A port of Transformer-XL in plain loops.  Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py.
 
 template <class Scalar>
 class ToyTransformerXl {
@@ -24,7 +47,7 @@ private:
     void remember(const std::vector<A>& hidden, Index queries, const std::string& segment);
     void head(const ModelInput& input, const A& x, const std::string& segment);
     void add(const std::string& name, const A& x) { trace_.add(name, as_stage(x)); }
-    const Slip& slip() const { return options_.slip; }
+    const Injection& injected() const { return options_.injected; }
 
     TransformerXlConfig config_;
     ToyOptions options_;

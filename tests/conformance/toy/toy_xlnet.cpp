@@ -1,8 +1,75 @@
+// XLNet in plain loops: masks and targets of its two streams, positions, segments.
 #include "tests/conformance/toy/toy_xlnet.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace locus::conformance::toy {
+
+namespace {
+
+/// perm_mask of sample b; mistake 72: where it says a whole order, that order is taken for ranks.
+std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Injection& injected) {
+    const Index length = input.length();
+    std::vector<char> hidden(static_cast<std::size_t>(length * length), 0);
+    if (input.perm_mask.empty()) return hidden;
+    for (std::size_t n = 0; n < hidden.size(); ++n)
+        hidden[n] = static_cast<char>(input.perm_mask[b * length * length + static_cast<Index>(n)]);
+    if (!injected.is(72)) return hidden;
+    // The token that sees t others is the t-th of the order.
+    std::vector<Index> order(static_cast<std::size_t>(length), -1);
+    for (Index i = 0; i < length; ++i) {
+        const auto row = hidden.begin() + i * length;
+        const auto seen = static_cast<std::size_t>(std::count(row, row + length, 0));
+        if (seen >= order.size() || order[seen] >= 0) return hidden;
+        order[seen] = i;
+    }
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j)
+            hidden[static_cast<std::size_t>(i * length + j)] =
+                order[static_cast<std::size_t>(j)] >= order[static_cast<std::size_t>(i)];
+    return hidden;
+}
+
+/// Tokens of the target rows, from one-hot rows [P,T]; -1 where a row is empty.
+std::vector<Index> targets_of(const IndexTensor& mapping, Index b, const Injection& injected) {
+    const Index targets = mapping.extent(1), length = mapping.extent(2);
+    std::vector<Index> tokens;
+    for (Index p = 0; p < targets; ++p) {
+        Index token = -1;
+        for (Index t = 0; t < length; ++t) {
+            const Index at = injected.is(75, 0) ? t * targets + p : p * length + t;  // 75: the buffer read as [T,P]
+            if (mapping[b * targets * length + at] != 0) token = t;
+        }
+        tokens.push_back(token);
+    }
+    return tokens;
+}
+
+}  // namespace
+
+XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memory, const Injection& injected) {
+    const Index batch = input.batch(), length = input.length(), keys = memory + length;
+    const bool causal = config.direction == Direction::unidirectional;
+    XlnetPlan plan;
+    plan.content = plan.query = Visible({batch, length, keys});
+    for (Index b = 0; b < batch; ++b) {
+        const std::vector<char> hidden = hidden_by_order(input, b, injected);
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < keys; ++j) {
+                const Index token = j - memory;
+                bool hides = token >= 0 && hidden[static_cast<std::size_t>(i * length + token)] != 0;
+                hides = hides || (token >= 0 && !input.input_mask.empty() && input.input_mask[b * length + token] != 0);
+                hides = hides || (causal && token > i);
+                hides = hides || (causal && config.same_length && j < length && (j < i || (injected.is(71) && j == i)));
+                const bool self = token == i;
+                plan.query(b, i, j) = !hides || (self && injected.is(73, 1));
+                plan.content(b, i, j) = !hides || (self && !injected.is(73, 0));
+            }
+        if (!input.target_mapping.empty()) plan.targets.push_back(targets_of(input.target_mapping, b, injected));
+    }
+    return plan;
+}
 
 template <class Scalar>
 ToyXlnet<Scalar>::ToyXlnet(const XlnetConfig& config, const WeightSource& weights, const ToyOptions& options)
@@ -28,29 +95,30 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::start(const ModelInput& inp
         const Index row = std::max<Index>(token, 0);
         const A place = sinusoids<Scalar>({row}, width, false);
         for (Index c = 0; c < width; ++c) {
-            x.g.run(n)[c] = slip().is(74, 0) ? x.h(n / targets, row, c) : vector(0, 0, c);
-            if (slip().is(74, 1)) x.g.run(n)[c] += place(0, c);
+            x.g.run(n)[c] = injected().is(74, 0) ? x.h(n / targets, row, c) : vector(0, 0, c);
+            if (injected().is(74, 1)) x.g.run(n)[c] += place(0, c);
         }
     }
     return x;
 }
 
-/// Rows for the distances keys, keys - 1, ..., 1 - queries, or to 0 where nobody looks ahead.
+/// Rows for the distances keys, keys - 1, ..., 1 - queries, or to 0 where no query looks ahead.
 template <class Scalar>
 void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::string& segment) {
     const Index last = config_.direction == Direction::bidirectional ? 1 - queries : 0;
     const auto rows = [&](int sign) {
         std::vector<Index> distances;
         for (Index distance = keys; distance >= last; --distance) {
-            const Index turned = sign * distance;
-            distances.push_back(config_.clamp_len > 0 ? std::clamp(turned, -config_.clamp_len, config_.clamp_len)
-                                                      : turned);
+            const Index signed_distance = sign * distance;
+            distances.push_back(config_.clamp_len > 0
+                                    ? std::clamp(signed_distance, -config_.clamp_len, config_.clamp_len)
+                                    : signed_distance);
         }
-        if (slip().is(65)) std::reverse(distances.begin(), distances.end());
-        return sinusoids<Scalar>(distances, config_.d_model, slip().is(69));
+        if (injected().is(65)) std::reverse(distances.begin(), distances.end());
+        return sinusoids<Scalar>(distances, config_.d_model, injected().is(69));
     };
     add(segment + "positions.r", r_ = rows(1));
-    if (config_.bi_data) add(segment + "positions.r_backward", r_backward_ = rows(slip().is(77) ? 1 : -1));
+    if (config_.bi_data) add(segment + "positions.r_backward", r_backward_ = rows(injected().is(77) ? 1 : -1));
 }
 
 template <class Scalar>
@@ -81,7 +149,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
     y.h = stream(l, at, content, k, v, input, x.h);
     if (plan.targets.empty()) return y;
     A residual = x.g;
-    if (slip().is(75, 1))
+    if (injected().is(75, 1))
         for (Index b = 0; b < residual.extent(0); ++b)
             for (Index p = 0; p < residual.extent(1); ++p)
                 for (Index c = 0; c < residual.width(); ++c) {
@@ -95,7 +163,7 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
 template <class Scalar>
 void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& segment, bool remembers) {
     const Index before = memory_.empty() ? 0 : memory_.front().extent(1);
-    const XlnetPlan plan = plan_of(config_, input, before, slip());
+    const XlnetPlan plan = plan_of(config_, input, before, injected());
     Streams x = start(input, plan, segment);
     make_positions(input.length(), before + input.length(), segment);
     std::vector<A> kept;
@@ -105,18 +173,18 @@ void ToyXlnet<Scalar>::run_segment(const ModelInput& input, const std::string& s
         const A before_layer = x.h;
         x = layer(l, segment + "layer." + number + ".", x, memory, plan, input);
         if (!remembers) continue;
-        const A& stored = slip().is(70, 0) ? x.h : before_layer;
+        const A& stored = injected().is(70, 0) ? x.h : before_layer;
         const Index reused = config_.reuse_len > 0 ? std::min(config_.reuse_len, input.length()) : input.length();
         const A rows = after(memory, token_rows(stored, 0, reused));
         const Index count = config_.mem_len > 0 ? std::min(config_.mem_len, rows.extent(1)) : rows.extent(1);
-        const Index first = slip().is(70, 1) ? 0 : rows.extent(1) - count;
+        const Index first = injected().is(70, 1) ? 0 : rows.extent(1) - count;
         kept.push_back(token_rows(rows, first, first + count));
         add(segment + "memory." + number, kept.back());
     }
     memory_ = std::move(kept);
     const A& top = plan.targets.empty() ? x.h : x.g;
     const A table = tools_.weight(config_.tied_output ? "word_embedding.weight" : "lm_loss.weight");
-    add(segment + "lm.logits", tools_.dense(top, table, slip().is(52, 3) ? A() : tools_.weight("lm_loss.bias")));
+    add(segment + "lm.logits", tools_.dense(top, table, injected().is(52, 3) ? A() : tools_.weight("lm_loss.bias")));
 }
 
 template <class Scalar>

@@ -1,7 +1,7 @@
 #pragma once
 // A port of XLNet in plain loops, both streams.  Yang et al. 2019; zihangdai/xlnet modeling.py; transformers 4.57.6.
 #include "core/models/xlnet_config.h"
-#include "tests/conformance/toy/relative_port.h"
+#include "tests/conformance/toy/toy_transformer_xl.h"
 
 namespace locus::conformance::toy {
 
@@ -10,7 +10,7 @@ struct XlnetPlan {
     Visible content, query;  // [B,T,K]
     std::vector<std::vector<Index>> targets;
 };
-XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memory, const Slip& slip);
+XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memory, const Injection& injected);
 
 template <class Scalar>
 class ToyXlnet {
@@ -44,7 +44,7 @@ private:
     A after_attention(Index l, const std::string& at, const A& joined, const A& residual);
     Visible rows_of(const Visible& sees, const std::vector<std::vector<Index>>& tokens) const;
     void add(const std::string& name, const A& x) { trace_.add(name, as_stage(x)); }
-    const Slip& slip() const { return options_.slip; }
+    const Injection& injected() const { return options_.injected; }
 
     XlnetConfig config_;
     ToyOptions options_;

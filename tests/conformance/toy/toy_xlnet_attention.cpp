@@ -54,7 +54,7 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                 for (Index t = 0; t < raw.width(); ++t)
                     raw(b, h, p, t) = tools_.dot(&asked(b, h, p, 0), &r_k(0, h, t, 0), asked.width());
                 for (Index j = 0; j < keys; ++j) {
-                    const Index from = j + length - i - (slip().is(67) ? 1 : 0);
+                    const Index from = j + length - i - (injected().is(67) ? 1 : 0);
                     if (who.sees(b, p, j) && from < raw.width()) bd(b, h, p, j) = raw(b, h, p, from);
                 }
             }
@@ -67,17 +67,17 @@ Array<Scalar> ToyXlnet<Scalar>::segment_term(const A& q, const Asked& who, Index
                                              const ModelInput& input) const {
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
     const A table = tools_.weight(names + "seg_embed"), bias = tools_.weight(names + "r_s_bias");  // [2,H,d], [H,d]
-    const A asked = biased(q, bias, slip().is(76, 2) ? 0 : 1);
+    const A asked = biased(q, bias, injected().is(76, 2) ? 0 : 1);
     const Index length = input.length(), memory = keys - length;
     A y({q.extent(0), q.extent(1), q.extent(2), keys});
     for (Index b = 0; b < q.extent(0); ++b)
         for (Index p = 0; p < q.extent(2); ++p) {
             const Index i = who.tokens[static_cast<std::size_t>(b)][static_cast<std::size_t>(p)];
             for (Index j = 0; j < keys && i >= 0; ++j) {
-                const auto remembered = slip().is(76, 1) ? 1 : 0;
+                const auto remembered = injected().is(76, 1) ? 1 : 0;
                 const auto own = input.token_types[b * length + i];
                 bool differs = own != (j < memory ? remembered : input.token_types[b * length + j - memory]);
-                if (slip().is(76, 0)) differs = !differs;
+                if (injected().is(76, 0)) differs = !differs;
                 for (Index h = 0; h < q.extent(1); ++h)
                     y(b, h, p, j) = tools_.dot(&asked(b, h, p, 0), &table(differs ? 1 : 0, h, 0), q.width());
             }
@@ -116,9 +116,9 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     clear(q);
     add(at + "q", q);
     A u = tools_.weight(names + "r_w_bias"), w = tools_.weight(names + "r_r_bias");
-    if (slip().is(68, 0)) std::swap(u, w);
+    if (injected().is(68, 0)) std::swap(u, w);
     const double root = std::sqrt(static_cast<double>(config_.d_head));
-    const double factor = slip().is(68, 1) ? root : slip().is(68, 2) ? 0 : slip().is(68, 3) ? 1 / root : 1;
+    const double factor = injected().is(68, 1) ? root : injected().is(68, 2) ? 0 : injected().is(68, 3) ? 1 / root : 1;
     A ac = tools_.products(biased(q, u, factor), k), raw, bd;
     clear(ac);
     add(at + "ac", ac);
@@ -131,7 +131,7 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
         add(at + "ef", ef);
         scores = plus(std::move(scores), ef);
     }
-    if (!slip().is(62, 3)) scores = times(std::move(scores), 1 / root);
+    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / root);
     add(at + "scores", scores);
     A probs = tools_.softmax(scores, asked.sees);
     clear(probs);

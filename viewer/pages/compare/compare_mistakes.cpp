@@ -36,25 +36,16 @@ std::string capital_unless_named(std::string sentence) {
 }
 
 /// What the list says at the right end of a row.
-const char* mark_of(ZooEffect effect) {
-    return effect == ZooEffect::nothing ? "=" : effect == ZooEffect::impossible ? "\u2013" : "";
+const char* mark_of(conformance::Effect effect) {
+    return effect == conformance::Effect::nothing ? "=" : effect == conformance::Effect::impossible ? "\u2013" : "";
 }
 
 }  // namespace
 
 MistakeAsker::MistakeAsker()
-    : worker_(
-          [](const ZooQuery& query, const CancelToken& stop) {
-              auto list = std::make_shared<ZooList>();
-              try {
-                  *list = list_mistakes(sibling_program("locus-kit"), query, stop);
-              } catch (const Error& error) {
-                  list->query = query;
-                  list->trouble = error.what();
-              }
-              return std::shared_ptr<const ZooList>(std::move(list));
-          },
-          Window::wake) {}
+    : worker_([](const ZooQuery& query,
+                 const CancelToken& stop) { return std::make_shared<const ZooList>(list_mistakes(query, stop)); },
+              Window::wake) {}
 
 const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
     if (asked_ != query) {
@@ -130,10 +121,12 @@ void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::v
             const bool under = area.hovered && row.holds(area.at);
             if (under) hovered_mistake_ = entry->number;
             if (under && area.clicked) pressed = entry->number;
-            const ZooMistake* known = list ? list->find(entry->number) : nullptr;
+            const conformance::MistakeEffect* known = list ? list->find(entry->number) : nullptr;
             const bool foreign = group.title.starts_with("of ");
-            const ZooEffect effect = foreign ? ZooEffect::impossible : known ? known->effect() : ZooEffect::changes;
-            const ImU32 ink = effect == ZooEffect::changes ? ui.theme->text : ui.theme->muted;
+            const conformance::Effect effect = foreign ? conformance::Effect::impossible
+                                               : known ? known->effect()
+                                                       : conformance::Effect::changes;
+            const ImU32 ink = effect == conformance::Effect::changes ? ui.theme->text : ui.theme->muted;
             if (own || under) ui.fill(row, ui.theme->chip, 4);
             ui.text(row.x0 + ui.px(20), row.middle_y(), std::to_string(entry->number), ui.theme->muted,
                     Face::mono_small, Align::right);
@@ -149,13 +142,13 @@ void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::v
 
 void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) {
     CompareState& state = scene.state.compare;
-    const ZooMistake* known = list ? list->find(number) : nullptr;
+    const conformance::MistakeEffect* known = list ? list->find(number) : nullptr;
     const std::string title = "mistake " + std::to_string(number);
     if (list && list->trouble.empty() && !known) {
         scene.state.refusal = title + " is one of other families than this model's";
         return;
     }
-    if (known && known->effect() == ZooEffect::impossible) {
+    if (known && known->effect() == conformance::Effect::impossible) {
         scene.state.refusal = title + " cannot be made here: it needs " + known->ways[known->best_way()].needs;
         return;
     }
@@ -180,7 +173,7 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooLis
                               "opens beside the right one.");
     } else {
         const bool own = chosen && chosen->first == number;
-        const ZooMistake* known = list ? list->find(number) : nullptr;
+        const conformance::MistakeEffect* known = list ? list->find(number) : nullptr;
         const auto& made = scene.answer->compare.mistake_b;
         const Index way = own && made && made->number == number ? made->way
                           : known                               ? static_cast<Index>(known->best_way()) + 1

@@ -1,0 +1,297 @@
+// The formulas that Transformer-XL and XLNet share.  Dai et al. 2019, section 3.3; spec 7, 8.
+#include "core/conformance/formulas/transformer_xl.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/relative.h"
+#include "core/models/language_head.h"
+#include "core/models/transformer_xl.h"
+#include "core/models/xlnet.h"
+#include "core/positions/relative_distances.h"
+
+namespace locus::conformance {
+
+namespace {
+
+bool is_xlnet(const Replay& at) { return at.family() == Family::xlnet; }
+
+/// Rows of the samples that are read backwards come from r_k_backward.
+Tensor<double> bd_raw_of(const Replay& at) {
+    const Tensor<double> asked = biased(at("q"), at("bias.v"));
+    const Tensor<double>& r_k = at("r_k");
+    const bool both_ways = is_xlnet(at) && at.xlnet().bi_data;
+    const Index batch = asked.extent(0);
+    return without_unused(at, each_head(asked, asked.extent(2), r_k.extent(1), [&](Index n, Index h, Index b) {
+                              const Tensor<double>& rows = both_ways && b >= batch / 2 ? at("r_k_backward") : r_k;
+                              return products_of_rows<double>(asked.matrix(n), rows.matrix(h));
+                          }));
+}
+
+Tensor<double> bd_of(const Replay& at) {
+    const Index first = first_distance(at), memory = at.remembered();
+    return without_hidden(at, shifted_by(at, at("bd_raw"), [&](Index token, Index key) {
+                              return distance_column(first, memory, token, key);
+                          }));
+}
+
+Tensor<double> scores_of(const Replay& at) {
+    Tensor<double> sum = sum_of(at("ac"), at("bd"));
+    if (is_xlnet(at) && !at.input().token_types.empty()) sum = sum_of(std::move(sum), at("ef"));
+    const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
+    return mapped(std::move(sum), [&](double score) { return score / root; });
+}
+
+Tensor<double> memory_before_of(const Replay& at) {
+    const Index layer = at.layer();
+    if (at.segment() > 0)
+        return at.elsewhere("segment." + std::to_string(at.segment() - 1) + ".layer." + std::to_string(layer) +
+                            ".")("memory");
+    const std::vector<Tensor<double>>& given = at.input().memories;
+    if (!given.empty()) return given.at(static_cast<std::size_t>(layer));
+    return Tensor<double>({at.input().batch(), 0, at("x").extent(2)});
+}
+
+}  // namespace
+
+Tensor<double> sinusoids_of(const Replay& at, const std::vector<double>& distances, SinusoidLayout layout) {
+    const Index width = is_xlnet(at) ? at.xlnet().d_model : at.transformer_xl().d_model;
+    const Matrix<double> rows = sinusoidal_rows<double>(distances, width, layout);
+    return as_tensor<double>({rows.rows(), rows.cols()}, rows);
+}
+
+Tensor<double> biased(const Tensor<double>& q, const Tensor<double>& bias) {
+    return each_head(q, q.extent(2), q.extent(3), [&](Index n, Index h, Index) {
+        return Matrix<double>(q.matrix(n).rowwise() + RowVector<double>(bias.matrix().row(h)));
+    });
+}
+
+Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
+                          const std::function<Index(Index, Index)>& column) {
+    const Tensor<double>& tokens = at("query_tokens");
+    const Index keys = keys_of(at), rows = raw.extent(2), columns = raw.extent(3);
+    return each_head(raw, rows, keys, [&](Index n, Index, Index b) {
+        Matrix<double> moved = Matrix<double>::Zero(rows, keys);
+        for (Index p = 0; p < rows; ++p) {
+            const auto token = static_cast<Index>(tokens.matrix()(b, p));
+            for (Index j = 0; j < keys && token >= 0; ++j) {
+                const Index from = column(token, j);
+                if (from >= 0 && from < columns) moved(p, j) = raw.matrix(n)(p, from);
+            }
+        }
+        return moved;
+    });
+}
+
+Tensor<double> without_hidden(const Replay& at, Tensor<double> values) {
+    const Tensor<double>& visible = at("visible");
+    return each_head(values, values.extent(2), values.extent(3), [&](Index n, Index, Index b) {
+        return Matrix<double>((visible.matrix(b).array() != 0).select(values.matrix(n), 0.0));
+    });
+}
+
+Tensor<double> without_unused(const Replay& at, Tensor<double> values) {
+    const Tensor<double>& tokens = at("query_tokens");
+    for (Index b = 0; b < values.extent(0); ++b)
+        for (Index h = 0; h < values.extent(1); ++h)
+            for (Index p = 0; p < values.extent(2); ++p)
+                if (tokens.matrix()(b, p) < 0) values.matrix(b * values.extent(1) + h).row(p).setZero();
+    return values;
+}
+
+Index queries_of(const Replay& at) { return at.input().length(); }
+
+Index keys_of(const Replay& at) { return at.remembered() + queries_of(at); }
+
+Index first_distance(const Replay& at) { return is_xlnet(at) ? keys_of(at) : keys_of(at) - 1; }
+
+Tensor<double> behind_memory_of(const Replay& at) { return behind_memory<double>(at("memory_before"), at("x")); }
+
+Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept) {
+    const Tensor<double>& before = at("memory_before");
+    Index begin = 0, end = 0;
+    Tensor<double> all;
+    if (is_xlnet(at)) {
+        const XlnetConfig& config = at.xlnet();
+        if (config.mem_len == 0 && !XlnetOptions::of(at.dialect()).keeps_everything) throw NotEnough{"a memory"};
+        const Index own = config.reuse_len > 0 ? std::min(config.reuse_len, rows.extent(1)) : rows.extent(1);
+        all = behind_memory<double>(before, slice_rows<double>(rows, 0, own));
+        end = all.extent(1);
+        begin = config.mem_len > 0 ? std::max<Index>(0, end - config.mem_len) : 0;
+    } else {
+        const TransformerXlConfig& config = at.transformer_xl();
+        if (config.mem_len == 0) throw NotEnough{"a memory"};
+        all = behind_memory<double>(before, rows);
+        const MemoryRows keep = rows_to_keep(config, at.remembered(), rows.extent(1), at.dialect());
+        begin = keep.begin;
+        end = keep.end;
+    }
+    return kept == Kept::newest ? slice_rows<double>(all, begin, end) : slice_rows<double>(all, 0, end - begin);
+}
+
+Tensor<double> as_visible(const std::vector<Mask>& masks) {
+    Tensor<double> visible({std::ssize(masks), masks.front().rows(), masks.front().cols()});
+    for (std::size_t b = 0; b < masks.size(); ++b) visible.matrix(static_cast<Index>(b)) = masks[b].cast<double>();
+    return visible;
+}
+
+Tensor<double> losses_of(const Replay& at, const Tensor<double>& logits) {
+    const ModelInput& input = at.input();
+    if (input.labels.empty() || input.labels.size() != logits.rows().rows()) throw NotEnough{"one label per row"};
+    Tensor<double> losses(input.labels.shape());
+    for (Index n = 0; n < losses.size(); ++n)
+        losses[n] = cross_entropy<double>(RowVector<double>(logits.rows().row(n)), input.labels[n]);
+    return losses;
+}
+
+std::vector<Formula> relative_formulas() {
+    return {
+        {"memory_before", {"memory"}, memory_before_of},
+        // Not of memory_before, which is a memory itself.
+        {"memory", {"x"}, [](const Replay& at) { return handed_on(at, at("x")); }},
+        {"ac",
+         {"q", "k", "bias.u", "query_tokens"},
+         [](const Replay& at) { return without_unused(at, products(biased(at("q"), at("bias.u")), at("k"))); }},
+        {"bd_raw", {"q", "r_k", "r_k_backward", "bias.v", "query_tokens"}, bd_raw_of},
+        {"bd", {"bd_raw", "visible", "query_tokens"}, bd_of},
+        {"scores", {"ac", "bd", "ef"}, scores_of},
+        {"probs",
+         {"scores", "visible", "query_tokens"},
+         [](const Replay& at) { return without_unused(at, masked_probabilities(at)); }},
+        {"context", {"probs", "v"}, [](const Replay& at) { return joined_context(at); }},
+    };
+}
+
+// The right formulas of Transformer-XL, stage by stage.  Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py.
+
+namespace {
+
+constexpr const char* kWordTable = "word_emb.emb_layers.0.weight";
+constexpr const char* kInputProjection = "word_emb.emb_projs.0";
+constexpr const char* kOutputTable = "crit.out_layers.0.weight";
+constexpr const char* kOutputBias = "crit.out_layers.0.bias";
+constexpr const char* kOutputProjection = "crit.out_projs.0";
+
+const WeightReader<double>& weights(const Replay& at) { return at.model().weights; }
+
+std::string attention_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".dec_attn."; }
+std::string ffn_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".pos_ff."; }
+
+Tensor<double> embeddings_output(const Replay& at) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    Matrix<double> rows = at("/embeddings.word").rows();
+    if (config.d_embed != config.d_model)
+        rows *= weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}).transpose();
+    return shaped(at("/embeddings.word"), rows * std::sqrt(static_cast<double>(config.d_model)));
+}
+
+/// Rows part * H * d ... of qkv_net: 0 q, 1 k, 2 v.
+Dense<double> projection(const Replay& at, Index part) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    const Index heads = config.n_head * config.d_head;
+    const Matrix<double> qkv = weights(at).matrix(attention_of(at) + "qkv_net.weight", {3 * heads, config.d_model});
+    return {qkv.middleRows(part * heads, heads), {}};
+}
+
+/// With pre_lnorm what q, k and v are made of is normed, the memory too.
+Tensor<double> projected(const Replay& at, Tensor<double> x, Index part) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    if (config.pre_lnorm)
+        x.rows() = layer_norm<double>(x.rows(), weights(at).norm(attention_of(at) + "layer_norm", config.d_model),
+                                      config.layer_norm_eps);
+    return project_heads<double>(x, projection(at, part), config.n_head);
+}
+
+Tensor<double> r_k_of(const Replay& at) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    return project_positions<double>(
+        at("/positions.r").matrix(),
+        weights(at).matrix(attention_of(at) + "r_net.weight", {config.n_head * config.d_head, config.d_model}),
+        config.n_head);
+}
+
+/// u or v: one for all layers, unless untied.
+Tensor<double> bias_of(const Replay& at, const char* name) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    const Matrix<double> bias =
+        weights(at).matrix((config.untie_r ? attention_of(at) : std::string()) + name, {config.n_head, config.d_head});
+    return as_tensor<double>({bias.rows(), bias.cols()}, bias);
+}
+
+Tensor<double> visible_of(const Replay& at) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    const Mask mask = transformer_xl_mask(queries_of(at), at.remembered(), config.same_length, config.mem_len);
+    return as_visible(std::vector<Mask>(static_cast<std::size_t>(at.input().batch()), mask));
+}
+
+Tensor<double> query_tokens_of(const Replay& at) {
+    Tensor<double> tokens({at.input().batch(), queries_of(at)});
+    for (Index n = 0; n < tokens.size(); ++n) tokens[n] = static_cast<double>(n % tokens.extent(1));
+    return tokens;
+}
+
+BlockWeights block() {
+    return {
+        [](const Replay& at) {
+            const TransformerXlConfig& config = at.transformer_xl();
+            return Dense<double>{
+                weights(at).matrix(attention_of(at) + "o_net.weight", {config.d_model, config.n_head * config.d_head}),
+                {}};
+        },
+        [](const Replay& at) { return weights(at).norm(attention_of(at) + "layer_norm", at.transformer_xl().d_model); },
+        [](const Replay& at) {
+            return weights(at).dense(ffn_of(at) + "CoreNet.0", at.transformer_xl().d_inner,
+                                     at.transformer_xl().d_model);
+        },
+        [](const Replay& at) {
+            return weights(at).dense(ffn_of(at) + "CoreNet.3", at.transformer_xl().d_model,
+                                     at.transformer_xl().d_inner);
+        },
+        [](const Replay& at) { return weights(at).norm(ffn_of(at) + "layer_norm", at.transformer_xl().d_model); },
+        [](const Replay&) { return Activation::relu; },
+        [](const Replay& at) { return at.transformer_xl().layer_norm_eps; },
+        [](const Replay& at) { return at.transformer_xl().pre_lnorm; }};
+}
+
+Tensor<double> lm_logits(const Replay& at) {
+    const TransformerXlConfig& config = at.transformer_xl();
+    if (config.hierarchical) throw NotEnough{"a plain softmax"};
+    const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
+    Matrix<double> rows = x.rows();
+    if (config.d_embed != config.d_model)
+        rows *= weights(at).matrix(weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
+                                   {config.d_model, config.d_embed});
+    return logits_of(x, rows, weights(at).block(config.tied_output ? kWordTable : kOutputTable, 0, config.vocab_size),
+                     weights(at).vector(kOutputBias, config.vocab_size));
+}
+
+}  // namespace
+
+std::vector<Formula> transformer_xl_formulas() {
+    std::vector<Formula> all = {
+        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kWordTable); }},
+        {"/embeddings.output", {"/embeddings.word"}, embeddings_output},
+        {"/positions.r",
+         {},
+         [](const Replay& at) {
+             return sinusoids_of(at, transformer_xl_distances(keys_of(at), at.transformer_xl().clamp_len),
+                                 SinusoidLayout::concatenated);
+         }},
+        {"visible", {}, visible_of},
+        {"query_tokens", {}, query_tokens_of},
+        {"bias.u", {}, [](const Replay& at) { return bias_of(at, "r_w_bias"); }},
+        {"bias.v", {}, [](const Replay& at) { return bias_of(at, "r_r_bias"); }},
+        {"q", {"x_q"}, [](const Replay& at) { return projected(at, at("x_q"), 0); }},
+        {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), 1); }},
+        {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), 2); }},
+        {"r_k", {"/positions.r"}, r_k_of},
+    };
+    for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
+    for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
+    for (Formula& formula : transformer_xl_gradient_formulas()) all.push_back(std::move(formula));
+    all.push_back({"/lm.logits", {}, lm_logits});
+    all.push_back({"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_of(at, at("/lm.logits")); }});
+    return all;
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,242 @@
+#include "core/conformance/kit/case.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/conformance/kit/cases.h"
+#include "core/conformance/kit/sha256.h"
+#include "core/io/checkpoint.h"
+#include "core/io/input_file.h"
+#include "core/io/model_request.h"
+#include "core/io/safetensors.h"
+
+namespace locus::conformance {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const fs::path& file) {
+    const MappedFile mapped(file);
+    return {reinterpret_cast<const char*>(mapped.data()), mapped.size()};
+}
+
+/// A field that must be there and of this kind.
+const Json& field(const Json& json, const char* name, Json::value_t kind, const fs::path& file) {
+    const auto found = json.find(name);
+    if (found == json.end() || found->type() != kind)
+        throw_unreadable(file, std::string("has no \"") + name + "\" of the expected kind");
+    return *found;
+}
+
+std::string text_field(const Json& json, const char* name, const fs::path& file) {
+    return field(json, name, Json::value_t::string, file).get<std::string>();
+}
+
+void check_file(const fs::path& root, const std::string& name, const Json& expected, const fs::path& kit_file) {
+    const fs::path relative = fs::path(name).lexically_normal();
+    if (name.empty() || relative.is_absolute() || relative.begin()->string() == ".." || !expected.is_string())
+        throw_unreadable(kit_file, "names the file \"" + name + "\", expected one below the kit's folder and its hash");
+    const fs::path file = root / relative;
+    if (!fs::is_regular_file(file)) throw_unreadable(file, "is missing, but kit.json lists it; export the kit again");
+    const std::string hash = [&] {
+        const MappedFile mapped(file);
+        return sha256({reinterpret_cast<const char*>(mapped.data()), mapped.size()});
+    }();
+    if (hash != expected.get<std::string>())
+        throw_unreadable(file, "was changed since the kit was exported: its SHA-256 begins with " + hash.substr(0, 12) +
+                                   ", kit.json says " + expected.get<std::string>().substr(0, 12));
+}
+
+KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit_file) {
+    KitCase one;
+    one.id = text_field(entry, "id", kit_file);
+    one.folder = folder / "cases" / one.id;
+    const Json& files = field(entry, "files", Json::value_t::object, kit_file);
+    for (const char* needed : {"case.json", "inputs.safetensors", "reference.safetensors"})
+        if (!files.contains(needed)) throw_unreadable(kit_file, "case " + one.id + " lists no " + needed);
+    for (const auto& [name, hash] : files.items()) check_file(folder, "cases/" + one.id + "/" + name, hash, kit_file);
+
+    const fs::path file = one.folder / "case.json";
+    const Json json = read_json_file(file);
+    one.level = text_field(json, "level", file);
+    one.family = text_field(json, "family", file);
+    one.why = text_field(json, "why", file);
+    one.dialect = parse_dialect(text_field(json, "dialect", file));
+    one.accuracy = json.value("accuracy", 0.0);
+    one.cut_from = json.value("cut_from", "");
+    one.config = json.value("config", Json::object());
+    family_named(one.family);
+    for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
+        one.stages.push_back(text_field(stage, "name", file));
+        std::vector<std::string>& depends = one.depends[one.stages.back()];
+        for (const Json& name : field(stage, "depends", Json::value_t::array, file))
+            depends.push_back(name.get<std::string>());
+    }
+    return one;
+}
+
+Kit read_kit(const fs::path& folder) {
+    const fs::path file = folder / "kit.json";
+    if (!fs::is_regular_file(file))
+        throw_unreadable(folder, "is no kit: there is no kit.json in it; locus kit export DIR writes one");
+    Kit kit;
+    kit.folder = folder;
+    const std::string text = text_of(file);
+    kit.hash = sha256(text);
+    const Json json = read_json_file(file);
+    if (json.value("format", Json()) != Json(kKitFormat))
+        throw_unreadable(file, std::string("is no kit: its format is not \"") + kKitFormat + "\"");
+    kit.version = text_field(json, "version", file);
+    if (kit.version != kKitVersion)
+        throw_unreadable(file, "is a kit of version " + kit.version + ", this program reads version " + kKitVersion,
+                         Fault::unsupported);
+    for (const auto& [name, hash] : field(json, "files", Json::value_t::object, file).items())
+        check_file(folder, name, hash, file);
+    for (const Json& entry : field(json, "cases", Json::value_t::array, file))
+        kit.cases.push_back(read_case(folder, entry, file));
+    return kit;
+}
+
+}  // namespace
+
+const KitCase* Kit::find(const std::string& id) const {
+    const auto found = std::find_if(cases.begin(), cases.end(), [&](const KitCase& one) { return one.id == id; });
+    return found == cases.end() ? nullptr : &*found;
+}
+
+Kit open_kit(const fs::path& folder) {
+    try {
+        return read_kit(folder);
+    } catch (const Json::exception&) {
+        throw_unreadable(folder / "kit.json",
+                         "or a case.json that it lists has a value of another kind than its schema says");
+    }
+}
+
+Trace reference_of(const KitCase& one) { return read_trace(one.folder / "reference.safetensors"); }
+
+Trace inputs_of(const KitCase& one) {
+    const fs::path file = one.folder / "inputs.safetensors";
+    Trace stages;
+    const Trace all = read_trace(file);
+    for (const Stage& stage : all.stages())
+        if (describe_stage(stage.name)) stages.add(stage);
+    return stages;
+}
+
+Family family_named(const std::string& name) {
+    for (const Family family : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+        if (name == to_string(family)) return family;
+    throw Error(Fault::usage, "family is \"" + name + "\", expected deberta, roformer, transfo-xl or xlnet");
+}
+
+Scheme scheme_of(Family family) {
+    switch (family) {
+        case Family::roformer:
+            return Scheme::rotary;
+        case Family::transformer_xl:
+            return Scheme::transformer_xl;
+        case Family::xlnet:
+            return Scheme::two_stream;
+        case Family::deberta:
+            break;
+    }
+    return Scheme::disentangled;
+}
+
+std::vector<ModelInput> segments_in(const fs::path& file) {
+    const TensorFile tensors = open_safetensors(file);
+    if (!tensors.find("tokens") && !tensors.find("tokens.0")) return {};
+    ModelRequest request;
+    request.input_file = file.string();
+    static const std::vector<std::string> names = {"tokens",    "mask",           "token_types", "labels",
+                                                   "perm_mask", "target_mapping", "input_mask",  "memory"};
+    // A family with memory: the others ask a tokenizer for the places of [MASK], and a case has none.
+    return prepare_input(request, file.parent_path(), Family::xlnet, names).segments;
+}
+
+// Everything that is known about a case beside what a port says of it.
+
+Background background_of(const Kit& kit, const KitCase& one, const Trace& reference, Dialect dialect) {
+    Background background;
+    const KitCase* whole = one.cut_from.empty() ? &one : kit.find(one.cut_from);
+    for (const Stage& stage : reference.stages()) background.reference.add(stage);
+    const auto add_all = [&](const Trace& more) {
+        for (const Stage& stage : more.stages())
+            if (!background.reference.find(stage.name)) background.reference.add(stage);
+    };
+    add_all(inputs_of(one));
+    const Trace given = read_trace(one.folder / "inputs.safetensors");
+    if (const Stage* noise = given.find("noise")) background.reference.add(*noise);  // of SiFT
+    // A case that was cut out of no model brings its mask with it.
+    if (const Stage* mask = given.find("mask"); mask && whole == &one && !one.has_model())
+        background.reference.add(*mask);
+    if (!whole) return background;
+    if (whole != &one) add_all(reference_under(kit, *whole, dialect));
+    if (whole->has_model()) {
+        background.model = ModelFolder::open((whole->folder / "model").string());
+        background.segments = segments_in(whole->folder / "inputs.safetensors");
+    }
+    return background;
+}
+
+// What a case expects of a port that follows another dialect than the recorded code.
+
+namespace {
+
+/// The whole case that a case is, or was cut out of; nullptr for index tensors and what Locus made up itself.
+const KitCase* whole_case(const Kit& kit, const KitCase& one) {
+    if (one.cut_from.empty()) return one.level == "L3" ? &one : nullptr;
+    return kit.find(one.cut_from);
+}
+
+Trace recompute(const KitCase& whole, Dialect dialect) {
+    const Checkpoint checkpoint = open_checkpoint(whole.folder / "model");
+    const auto model = open_model<double>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights);
+    return model->forward(segments_in(whole.folder / "inputs.safetensors"), dialect);
+}
+
+/// True if every stage that the case is given has the same values in the dialect.
+bool gives_the_same(const KitCase& one, const Trace& all) {
+    const Trace given = inputs_of(one);
+    for (const Stage& stage : given.stages()) {
+        const Stage* other = all.find(stage.name);
+        if (!other || other->shape() != stage.shape()) return false;
+        double size = 1;
+        for (Index n = 0; n < stage.size(); ++n) size = std::max(size, std::abs(stage.at(n)));
+        for (Index n = 0; n < stage.size(); ++n)
+            if (!(std::abs(stage.at(n) - other->at(n)) <= 10 * std::max(one.accuracy, 1e-12) * size)) return false;
+    }
+    return true;
+}
+
+/// Replaced tokens and SiFT are in the official code alone, and no pass of Locus returns their stages.
+bool has_one_dialect(const KitCase& one) {
+    return std::any_of(one.stages.begin(), one.stages.end(), [](const std::string& stage) {
+        return stage.starts_with("rtd.") || stage.starts_with("sift.");
+    });
+}
+
+}  // namespace
+
+Trace reference_under(const Kit& kit, const KitCase& one, Dialect dialect) {
+    const KitCase* whole = whole_case(kit, one);
+    const bool is_index = one.level == "L0";
+    if (dialect == one.dialect || (!is_index && !whole) || has_one_dialect(one)) return reference_of(one);
+    if (is_index) return index_reference(one.config, dialect);
+    if (whole == &one) return recompute(*whole, dialect);
+    // Where the paper's p2c has changed what is given, its other conventions still are those of the reference.
+    for (const Dialect tried : {dialect, dialect == Dialect::paper ? Dialect::reference : dialect}) {
+        const Trace all = recompute(*whole, tried);
+        if (!gives_the_same(one, all)) continue;
+        Trace part;
+        for (const std::string& name : one.stages)
+            if (const Stage* stage = all.find(name)) part.add(*stage);
+        return part;
+    }
+    return reference_of(one);
+}
+
+}  // namespace locus::conformance

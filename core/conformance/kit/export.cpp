@@ -1,0 +1,208 @@
+// Writes a kit: its cases, what is copied unchanged, and the index with the hash of every file.
+#include "core/conformance/kit/export.h"
+
+#include <unistd.h>
+
+#include <map>
+
+#include "core/conformance/kit/case.h"
+#include "core/conformance/kit/cases.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/sha256.h"
+#include "core/io/atomic_file.h"
+#include "core/io/safetensors.h"
+#include "core/io/torch_pickle.h"
+
+namespace locus::conformance {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+void write_text(const fs::path& file, const std::string& text) {
+    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+}
+
+Json describe(const Trace& trace, Scheme scheme, bool with_depends) {
+    Json list = Json::array();
+    const std::vector<std::string> names = trace.names();
+    for (const Stage& stage : trace.stages()) {
+        const auto known = describe_stage(stage.name, scheme);
+        const std::vector<std::string> axes = known ? known->axes : stage.axes;
+        Json entry = {{"name", stage.name}, {"dtype", stage.dtype()}, {"shape", stage.shape()}};
+        if (axes.size() == stage.shape().size()) entry["axes"] = axes;
+        const std::string formula = known && !known->formula.empty() ? known->formula : stage.formula;
+        if (!formula.empty()) entry["formula"] = formula;
+        if (with_depends) entry["depends"] = depends_of(stage.name, names);
+        list.push_back(entry);
+    }
+    return list;
+}
+
+std::string case_json(const CaseContent& content) {
+    const Scheme scheme = scheme_of(content.family);
+    Json json = {{"format", "locus-kit-case"},
+                 {"version", kKitVersion},
+                 {"id", content.id},
+                 {"level", content.id.substr(0, content.id.find('/'))},
+                 {"family", to_string(content.family)},
+                 {"why", content.why},
+                 {"dialect", to_string(content.dialect)},
+                 {"source", content.source},
+                 {"accuracy", content.accuracy}};
+    if (!content.cut_from.empty()) json["cut_from"] = content.cut_from;
+    json["config"] = content.config;
+    json["inputs"] = describe(content.inputs, scheme, false);
+    json["stages"] = describe(content.reference, scheme, true);
+    json["notes"] = content.notes;
+    return json.dump(1) + "\n";
+}
+
+/// The weights under the names of their file, always as model.safetensors in float32, which every recorded model is.
+void write_model(const fs::path& from, const fs::path& to) {
+    fs::create_directories(to);
+    fs::copy_file(from / "config.json", to / "config.json");
+    if (fs::exists(from / "model.safetensors")) {
+        fs::copy_file(from / "model.safetensors", to / "model.safetensors");
+        return;
+    }
+    Trace weights;
+    for (const TensorEntry& entry : open_torch_pickle(from / "pytorch_model.bin").entries) {
+        Stage stage;
+        stage.name = entry.name;
+        stage.values = read_tensor<float>(entry);
+        weights.add(std::move(stage));
+    }
+    write_trace(to / "model.safetensors", weights);
+}
+
+void write_case(const fs::path& root, const CaseContent& content) {
+    const fs::path folder = root / "cases" / content.id;
+    fs::create_directories(folder);
+    write_text(folder / "case.json", case_json(content));
+    write_trace(folder / "inputs.safetensors", content.inputs);  // readers find one everywhere, some of no tensors
+    write_trace(folder / "reference.safetensors", content.reference);
+    if (!content.model.empty()) write_model(content.model, folder / "model");
+}
+
+/// A whole folder, except hidden files and Python's caches.
+void copy_tree(const fs::path& from, const fs::path& to) {
+    fs::create_directories(to);
+    for (const auto& entry : fs::directory_iterator(from)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with('.') || name == "__pycache__") continue;
+        if (entry.is_directory())
+            copy_tree(entry.path(), to / name);
+        else
+            fs::copy_file(entry.path(), to / name);
+    }
+}
+
+/// Hash of every file below a folder, by its name from there.
+std::map<std::string, std::string> hashes_below(const fs::path& folder, ExportSummary& summary) {
+    std::map<std::string, std::string> hashes;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+        if (!entry.is_regular_file()) continue;
+        const MappedFile file(entry.path());
+        hashes[entry.path().lexically_relative(folder).generic_string()] =
+            sha256({reinterpret_cast<const char*>(file.data()), file.size()});
+        ++summary.files;
+        summary.bytes += file.size();
+    }
+    return hashes;
+}
+
+void write_index(const fs::path& root, const std::vector<CaseContent>& contents, ExportSummary& summary) {
+    Json cases = Json::array(), files = Json::object();
+    std::map<std::string, std::string> all = hashes_below(root, summary);
+    for (const CaseContent& content : contents) {
+        Json own = Json::object();
+        const std::string beginning = "cases/" + content.id + "/";
+        for (auto at = all.begin(); at != all.end();) {
+            if (at->first.starts_with(beginning)) {
+                own[at->first.substr(beginning.size())] = at->second;
+                at = all.erase(at);
+            } else {
+                ++at;
+            }
+        }
+        cases.push_back({{"id", content.id},
+                         {"level", content.id.substr(0, content.id.find('/'))},
+                         {"family", to_string(content.family)},
+                         {"files", own}});
+    }
+    for (const auto& [name, hash] : all) files[name] = hash;
+    const Json json = {{"format", kKitFormat},
+                       {"version", kKitVersion},
+                       {"generator", "locus 0.1.0, locus kit export"},
+                       {"files", files},
+                       {"cases", cases}};
+    write_text(root / "kit.json", json.dump(1) + "\n");
+    ++summary.files;
+    summary.bytes += fs::file_size(root / "kit.json");
+    summary.cases = contents.size();
+}
+
+std::vector<CaseContent> all_cases(const fs::path& oracle, const CancelToken& stop) {
+    throw_if_cancelled(stop);
+    std::vector<CaseContent> cases = index_cases(), whole = recorded_cases(oracle);
+    const auto add = [&](std::vector<CaseContent> more) {
+        std::move(more.begin(), more.end(), std::back_inserter(cases));
+        throw_if_cancelled(stop);
+    };
+    add(term_cases(whole));
+    add(linear_cases(oracle));
+    add(layer_cases(whole));
+    add(gradient_cases(oracle));
+    add(std::move(whole));
+    return cases;
+}
+
+}  // namespace
+
+void write_new_folder(const fs::path& folder, const std::function<void(const fs::path& draft)>& fill) {
+    fs::path wanted = folder.lexically_normal();
+    if (!wanted.has_filename()) wanted = wanted.parent_path();  // "my-kit/"
+    const fs::path draft = wanted.string() + ".partial-" + std::to_string(::getpid());
+    std::error_code error, ignored;
+    fs::create_directories(draft, error);
+    if (error) throw Error(Fault::unreadable, draft.string() + ": cannot be made: " + error.message());
+    try {
+        fill(draft);
+        fs::rename(draft, wanted, error);
+        if (error) throw Error(Fault::unreadable, wanted.string() + ": cannot be written: " + error.message());
+    } catch (const fs::filesystem_error& failed) {
+        fs::remove_all(draft, ignored);
+        throw Error(Fault::unreadable, wanted.string() + ": cannot be written: " + failed.code().message());
+    } catch (...) {
+        fs::remove_all(draft, ignored);
+        throw;
+    }
+}
+
+fs::path source_tree() { return LOCUS_SOURCE_DIR; }
+
+ExportSummary export_kit(const fs::path& folder, const fs::path& source, const CancelToken& stop) {
+    std::error_code error;
+    if (fs::exists(folder, error) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+        throw Error(Fault::usage, folder.string() + ": is there already, expected a new or an empty folder");
+    const fs::path copied = source / "core/conformance/kit/copied", shims = source / "core/conformance/shims";
+    if (!fs::is_directory(copied))
+        throw Error(Fault::unreadable,
+                    copied.string() + ": no such folder, expected core/conformance/kit/copied of the source tree");
+    const std::vector<CaseContent> cases = all_cases(source / "tests/oracle", stop);
+    ExportSummary summary;
+    write_new_folder(folder, [&](const fs::path& draft) {
+        for (const CaseContent& content : cases) {
+            throw_if_cancelled(stop);
+            write_case(draft, content);
+        }
+        copy_tree(copied, draft);
+        if (fs::is_directory(shims)) copy_tree(shims, draft / "shims");
+        write_index(draft, cases, summary);
+    });
+    return summary;
+}
+
+}  // namespace locus::conformance

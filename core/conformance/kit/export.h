@@ -1,0 +1,31 @@
+#pragma once
+// Writes a kit: everything a port needs to find its first wrong term.
+#include <filesystem>
+#include <functional>
+
+#include "core/cancel.h"
+
+namespace locus::conformance {
+
+struct ExportSummary {
+    std::size_t cases = 0, files = 0;
+    std::uintmax_t bytes = 0;
+};
+
+/// Fills a draft beside `folder`, which then takes its name and appears as a whole or, where `fill` throws, not at all.
+/// Throws Error(unreadable) that names the folder and the reason, and what `fill` throws.
+void write_new_folder(const std::filesystem::path& folder,
+                      const std::function<void(const std::filesystem::path& draft)>& fill);
+
+/// The source tree that this program was built from.
+std::filesystem::path source_tree();
+
+/// Writes the kit into `folder`, which must not exist yet or be empty; it appears there as a whole or not at all.
+/// `source`: the source tree, with the recorded cases in tests/oracle and what is copied unchanged in
+/// core/conformance/kit/copied and core/conformance/shims.
+/// Throws Error(usage) if the folder holds something, Error(unreadable) if it cannot be written or a source is missing;
+/// Cancelled, asked before every case.
+ExportSummary export_kit(const std::filesystem::path& folder, const std::filesystem::path& source,
+                         const CancelToken& stop = {});
+
+}  // namespace locus::conformance

@@ -1,0 +1,358 @@
+#include "core/conformance/kit/first_divergence.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+namespace locus::conformance {
+
+namespace {
+
+/// What was said about each stage: true right, false wrong, absent nothing.
+std::map<std::string, bool> verdicts_of(const Comparison& comparison) {
+    std::map<std::string, bool> verdicts;
+    for (const StageVerdict& stage : comparison.stages) verdicts[stage.name] = stage.pass;
+    return verdicts;
+}
+
+const std::vector<std::string>& made_of(const KitCase& one, const std::string& stage) {
+    static const std::vector<std::string> nothing;
+    const auto found = one.depends.find(stage);
+    return found == one.depends.end() ? nothing : found->second;
+}
+
+/// Everything a stage follows from, itself included, through the stages that `passes` lets through.
+template <class Passes>
+void collect(const KitCase& one, const std::string& stage, Passes passes, std::set<std::string>& found) {
+    if (!passes(stage) || !found.insert(stage).second) return;
+    for (const std::string& from : made_of(one, stage)) collect(one, from, passes, found);
+}
+
+/// How many places are left on average, times the number of places, if these stages were reported, too.
+std::size_t places_left(const KitCase& one, const std::set<std::string>& suspects,
+                        const std::vector<std::string>& reported) {
+    // A mistake at a suspect makes wrong what follows from it; suspects that give the same verdicts stay together.
+    std::map<std::vector<bool>, std::size_t> groups;
+    std::vector<std::set<std::string>> behind;
+    for (const std::string& stage : reported) {
+        behind.emplace_back();
+        collect(
+            one, stage, [&](const std::string& name) { return suspects.contains(name); }, behind.back());
+    }
+    for (const std::string& suspect : suspects) {
+        std::vector<bool> wrong;
+        for (const auto& stages : behind) wrong.push_back(stages.contains(suspect));
+        ++groups[wrong];
+    }
+    std::size_t squares = 0;
+    for (const auto& [wrong, size] : groups) squares += size * size;
+    return squares;
+}
+
+}  // namespace
+
+KitCase case_of(const Trace& reference) {
+    KitCase one;
+    one.stages = reference.names();
+    for (const std::string& stage : one.stages) one.depends[stage] = depends_of(stage, one.stages);
+    return one;
+}
+
+std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison) {
+    const std::map<std::string, bool> verdicts = verdicts_of(comparison);
+    std::vector<std::string> roots;
+    for (const StageVerdict& stage : comparison.stages) {
+        if (stage.pass) continue;
+        std::set<std::string> behind;
+        collect(
+            one, stage.name, [](const std::string&) { return true; }, behind);
+        behind.erase(stage.name);
+        const bool blocked = std::any_of(behind.begin(), behind.end(), [&](const std::string& name) {
+            const auto verdict = verdicts.find(name);
+            return verdict != verdicts.end() && !verdict->second;
+        });
+        if (!blocked) roots.push_back(stage.name);
+    }
+    return roots;
+}
+
+std::vector<std::string> would_narrow(const KitCase& one, const Comparison& comparison, const std::string& wrong) {
+    const std::map<std::string, bool> verdicts = verdicts_of(comparison);
+    std::set<std::string> suspects;
+    collect(
+        one, wrong, [&](const std::string& name) { return name == wrong || !verdicts.contains(name); }, suspects);
+    std::vector<std::string> chosen;
+    std::size_t left = suspects.size() * suspects.size();
+    // In the order of a pass, so that of two that help equally the earlier one is named.
+    while (chosen.size() < 2) {
+        std::string best;
+        for (const std::string& stage : one.stages) {
+            if (stage == wrong || !suspects.contains(stage)) continue;
+            std::vector<std::string> tried = chosen;
+            tried.push_back(stage);
+            const std::size_t places = places_left(one, suspects, tried);
+            if (places >= left) continue;
+            left = places;
+            best = stage;
+        }
+        if (best.empty()) break;
+        chosen.push_back(best);
+    }
+    return chosen;
+}
+
+// What every stage is made of, by its name.
+
+namespace {
+
+/// A stem and what it is made of; "x" and "x_q" are the inputs of keys and of queries, "/..." a name of the segment,
+/// "^..." one of the content stream, "~" what stands in a layer only.
+struct Row {
+    const char* stem;
+    std::vector<const char*> from;
+};
+
+const std::vector<Row>& layer_rows() {
+    static const std::vector<Row> rows = {
+        {"q", {"x_q"}},
+        {"k", {"x"}},
+        {"v", {"x"}},
+        {"q_r", {"/relative.table"}},
+        {"k_r", {"/relative.table"}},
+        {"r_k", {"/positions.r"}},
+        {"r_k_backward", {"/positions.r_backward"}},
+        {"q_rot", {"q", "/rotary.sin", "/rotary.cos"}},
+        {"k_rot", {"k", "/rotary.sin", "/rotary.cos"}},
+        {"v_rot", {"v", "/rotary.sin", "/rotary.cos"}},
+        {"phi_q", {"q"}},
+        {"phi_k", {"k"}},
+        {"phi_q_rot", {"phi_q"}},
+        {"phi_k_rot", {"phi_k"}},
+        {"denominator", {"phi_q", "phi_k"}},
+        {"weights", {"phi_q_rot", "phi_k_rot", "denominator"}},
+        {"c2c", {"q", "k"}},
+        {"c2p", {"q", "k_r", "/relative.index"}},
+        {"p2c", {"k", "q_r", "/relative.index"}},
+        {"ac", {"q", "k"}},
+        {"bd_raw", {"q", "r_k", "r_k_backward"}},
+        {"bd", {"bd_raw"}},
+        {"ef", {"q"}},
+        {"scores", {"c2c", "c2p", "p2c", "ac", "bd", "ef", "q_rot", "k_rot"}},
+        {"scores_mixed", {"scores"}},
+        {"probs", {"scores_mixed|scores"}},
+        {"probs_mixed", {"probs"}},
+        {"context", {"weights|probs_mixed|probs", "v_rot|v"}},
+        {"attention", {"context", "x_q"}},
+        {"ffn_act", {"attention"}},
+        {"ffn", {"ffn_act"}},
+        {"output_before_conv", {"ffn", "attention"}},
+        {"conv", {"/embeddings.output"}},
+        {"conv_act", {"conv"}},
+        {"output", {"output_before_conv|ffn", "output_before_conv|attention", "conv_act"}},
+    };
+    return rows;
+}
+
+/// The same for gradients, "grad." before the whole name; names without it are stages of the forward pass.
+const std::vector<Row>& gradient_rows() {
+    static const std::vector<Row> rows = {
+        {"probs", {"grad.context", "v_rot|v", "keep"}},
+        {"scores", {"probs", "grad.probs"}},
+        {"v", {"probs", "keep", "grad.context", "/rotary.sin", "/rotary.cos"}},
+        {"q", {"grad.scores", "k_rot|k", "k_r", "r_k", "/relative.index", "/rotary.sin", "/rotary.cos"}},
+        {"k", {"grad.scores", "q_rot|q", "q_r", "bias.u", "/relative.index", "/rotary.sin", "/rotary.cos"}},
+        {"q_r", {"grad.scores", "k", "/relative.index"}},
+        {"k_r", {"grad.scores", "q", "/relative.index"}},
+        {"r_k", {"grad.scores", "q", "bias.v"}},
+        {"bias.u", {"grad.scores", "k"}},
+        {"bias.v", {"grad.scores", "r_k"}},
+    };
+    return rows;
+}
+
+const std::vector<Row>& model_rows() {
+    static const std::vector<Row> rows = {
+        {"embeddings.output", {"embeddings.word"}},
+        {"mlm.transform", {"last"}},
+        {"mlm.logits", {"mlm.transform"}},
+        {"mlm.transform_at_positions", {"last", "mlm.positions"}},
+        {"mlm.logits_at_positions", {"mlm.transform_at_positions"}},
+        {"mlm.loss", {"mlm.logits"}},
+        {"lm.logits", {"last"}},
+        {"lm.loss", {"lm.logits"}},
+        {"rtd.norm", {"last"}},
+        {"rtd.transform", {"rtd.norm"}},
+        {"rtd.logits", {"rtd.transform"}},
+        {"rtd.loss", {"rtd.logits", "rtd.labels"}},
+        {"sift.logits_clean", {"sift.xhat"}},
+        {"sift.logits0", {"sift.xhat", "sift.delta0"}},
+        {"sift.loss0", {"sift.logits0", "sift.logits_clean"}},
+        {"sift.grad", {"sift.logits0", "sift.logits_clean"}},
+        {"sift.delta", {"sift.delta0", "sift.grad"}},
+        {"sift.logits", {"sift.xhat", "sift.delta"}},
+        {"sift.loss", {"sift.logits", "sift.logits_clean"}},
+    };
+    return rows;
+}
+
+/// "segment.1.layer.0.g.bd" -> {"segment.1.", "layer.", 0, "g.", "bd"}.
+struct Place {
+    std::string segment, group, stream, stem;
+    int number = -1;
+    std::string scope() const { return segment + group + std::to_string(number) + "."; }
+};
+
+Place place_of(const std::string& name) {
+    Place place;
+    std::size_t at = name.starts_with("segment.") ? name.find('.', 8) + 1 : 0;
+    place.segment = name.substr(0, at);
+    for (const std::string group : {"layer.", "emd."}) {
+        const std::size_t begin = at + group.size();
+        if (name.compare(at, group.size(), group) != 0 || begin >= name.size() ||
+            !std::isdigit(static_cast<unsigned char>(name[begin])))
+            continue;
+        const std::size_t end = name.find('.', begin);
+        if (end == std::string::npos) continue;
+        place.group = group;
+        place.number = std::stoi(name.substr(begin, end - begin));
+        at = end + 1;
+    }
+    if (!place.group.empty() && name.compare(at, 2, "g.") == 0) {
+        place.stream = "g.";
+        at += 2;
+    }
+    place.stem = name.substr(at);
+    return place;
+}
+
+class Finder {
+public:
+    explicit Finder(const std::vector<std::string>& known) : known_(known.begin(), known.end()) {}
+
+    std::vector<std::string> direct(const std::string& stage) const {
+        std::vector<std::string> found;
+        for (const std::string& name : made_of(stage)) collect(name, found, 0);
+        return found;
+    }
+
+private:
+    /// A name that is known, or what it is made of; a walk of 40 steps is longer than any model here.
+    void collect(const std::string& name, std::vector<std::string>& found, int steps) const {
+        if (known_.contains(name)) {
+            if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+        } else if (steps < 40) {
+            for (const std::string& deeper : made_of(name)) collect(deeper, found, steps + 1);
+        }
+    }
+
+    /// A gradient of a stage of a layer; all others, those of parameters too, begin at the loss.
+    std::vector<std::string> gradient_of(const std::string& of) const {
+        const Place place = place_of(of);
+        std::vector<std::string> names;
+        for (const Row& row : gradient_rows())
+            if (!place.group.empty() && place.stem == row.stem)
+                for (const std::string from : row.from) {
+                    if (!from.starts_with("grad."))
+                        add(place, from, names);
+                    else
+                        names.push_back("grad." + place.scope() + from.substr(5));
+                }
+        if (place.group.empty()) names = {"mlm.loss", "lm.loss", "sift.loss"};
+        if (of.ends_with("embeddings.word_embeddings.weight"))
+            names.insert(names.end(), {"mlm.transform", "mlm.logits"});
+        return names;
+    }
+
+    std::vector<std::string> made_of(const std::string& name) const {
+        if (name.starts_with("grad.")) return gradient_of(name.substr(5));
+        const Place place = place_of(name);
+        if (!place.group.empty()) return of_layer(place);
+        if (place.stem.starts_with("emd.query.")) return {content(place.segment, last_layer(place.segment) - 1)};
+        if (place.stem.starts_with("memory."))
+            return {content(place.segment, std::stoi("0" + place.stem.substr(7)) - 1)};
+        std::vector<std::string> names;
+        for (const Row& row : model_rows())
+            if (place.stem == row.stem)
+                for (const char* from : row.from)
+                    names.push_back(from == std::string("last") ? last_output(place.segment) : place.segment + from);
+        return names;
+    }
+
+    std::vector<std::string> of_layer(const Place& place) const {
+        std::vector<std::string> names;
+        for (const Row& row : layer_rows())
+            if (place.stem == row.stem)
+                for (const char* from : row.from) add(place, from, names);
+        // Memory is a part of the keys.
+        const int segment = place.segment.empty() ? 0 : std::stoi(place.segment.substr(8));
+        if ((place.stem == "k" || place.stem == "v") && segment > 0)
+            names.push_back("segment." + std::to_string(segment - 1) + ".memory." + std::to_string(place.number));
+        return names;
+    }
+
+    void add(const Place& place, const std::string& from, std::vector<std::string>& names) const {
+        const std::size_t bar = from.find('|');
+        if (bar != std::string::npos) {
+            std::vector<std::string> first;
+            add(place, from.substr(0, bar), first);
+            if (!first.empty() && known_.contains(first.front()))
+                names.push_back(first.front());
+            else
+                add(place, from.substr(bar + 1), names);
+        } else if (from == "x") {
+            names.push_back(input(place, false));
+        } else if (from == "x_q") {
+            names.push_back(input(place, true));
+        } else if (from.front() == '/') {
+            names.push_back(place.segment + from.substr(1));
+        } else {
+            // The query stream has no keys, values and position keys of its own.
+            const bool shared = from == "k" || from == "v" || from == "r_k" || from == "r_k_backward";
+            const std::string name = place.scope() + (shared ? "" : place.stream) + from;
+            // A term that a model does not have is not a stage that the port forgot to report.
+            const bool optional = place.stem == "scores" || from == "conv_act" || from == "r_k_backward";
+            if (!optional || known_.contains(name)) names.push_back(name);
+        }
+    }
+
+    std::string input(const Place& place, bool of_query) const {
+        if (place.group == "emd.") {
+            if (!of_query) return content(place.segment, last_layer(place.segment) - 1);
+            return place.segment + (place.number == 0 ? std::string("emd.query.0")
+                                                      : "emd." + std::to_string(place.number - 1) + ".output");
+        }
+        if (!place.stream.empty() && of_query)
+            return place.number == 0 ? "" : place.segment + "layer." + std::to_string(place.number - 1) + ".g.output";
+        return content(place.segment, place.number - 1);
+    }
+
+    static std::string content(const std::string& segment, int layer) {
+        return segment + (layer < 0 ? "embeddings.output" : "layer." + std::to_string(layer) + ".output");
+    }
+
+    int last_layer(const std::string& segment) const {
+        int last = -1;
+        for (const std::string& name : known_) {
+            const Place place = place_of(name);
+            if (place.segment == segment && place.group == "layer.") last = std::max(last, place.number);
+        }
+        return last;
+    }
+
+    std::string last_output(const std::string& segment) const {
+        if (known_.contains(segment + "emd.1.output")) return segment + "emd.1.output";
+        const std::string layer = segment + "layer." + std::to_string(last_layer(segment));
+        return known_.contains(layer + ".g.output") ? layer + ".g.output" : layer + ".output";
+    }
+
+    std::set<std::string> known_;
+};
+
+}  // namespace
+
+std::vector<std::string> depends_of(const std::string& stage, const std::vector<std::string>& known) {
+    return Finder(known).direct(stage);
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,57 @@
+#pragma once
+// The catalogue of mistakes that ports make: what people do, how it shows, and the formulas it puts in place of the
+// right ones.  The mistakes themselves stand in the files beside this one, by group and in the order of their numbers.
+#include <string>
+#include <vector>
+
+#include "core/conformance/diagnosis/evidence.h"
+
+namespace locus::conformance {
+
+/// One way to make the mistake, e.g. "centre at k - 1" and "centre at k + 1".
+struct Variant {
+    std::string how;                // one clause; empty if there is only one way
+    std::vector<Formula> formulas;  // what it puts in place of the right ones
+};
+
+struct Mistake {
+    int number = 0;        // of the catalogue, 1 ... 83
+    std::string name;      // "p2c reads delta(j,i), as the paper prints it"
+    std::string symptom;   // what the porter sees
+    std::string betrays;   // how to recognise it: the number that tells it from others
+    std::string evidence;  // a public issue or pull request, or the source that prints it; empty if none is known
+    std::string lesson;    // "09"
+    std::vector<Family> families;
+    std::vector<std::string> stems;  // stages it makes wrong first
+    std::vector<Variant> variants;
+};
+
+/// All of them, in the order of their numbers.
+const std::vector<Mistake>& catalogue();
+/// Throws Error(usage) naming the numbers there are.
+const Mistake& mistake_of(int number);
+
+/// The catalogue in words as one JSON object that core/io/mistake_list.h reads; ends with a newline.
+/// assets/mistakes.json holds it, `locus check --catalogue --json` prints it.
+std::string catalogue_json();
+/// A line per mistake: number, name, lesson.
+std::string catalogue_text();
+
+// The groups, one file each.
+std::vector<Mistake> term_gather_mistakes();           // 1 to 6
+std::vector<Mistake> relative_index_mistakes();        // 7 to 15
+std::vector<Mistake> log_bucket_mistakes();            // 16 to 21
+std::vector<Mistake> projection_and_scale_mistakes();  // 22 to 30
+std::vector<Mistake> mask_mistakes();                  // 31 to 35
+std::vector<Mistake> softmax_mistakes();               // 36 to 38
+std::vector<Mistake> norm_and_activation_mistakes();   // 39 to 42
+std::vector<Mistake> layer_and_decoder_mistakes();     // 43 to 50
+std::vector<Mistake> head_and_objective_mistakes();    // 51 to 55
+std::vector<Mistake> rotation_mistakes();              // 56 to 63
+std::vector<Mistake> linear_attention_mistakes();      // 64
+std::vector<Mistake> transformer_xl_mistakes();        // 65 to 71
+std::vector<Mistake> xlnet_mistakes();                 // 72 to 77
+std::vector<Mistake> gradient_mistakes();              // 78 and 79
+std::vector<Mistake> tile_and_memory_mistakes();       // 80 to 83
+
+}  // namespace locus::conformance

@@ -1,0 +1,301 @@
+// Mistakes 51 to 55.  What reads a layer's output: hidden states, the masked-word head, tied words, RTD and SiFT.
+#include "core/attention/softmax.h"
+#include "core/conformance/formulas/deberta.h"
+#include "core/conformance/formulas/objectives.h"
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+namespace hidden_states_off_by_one {  // mistake 51
+
+void need_layer(const Replay& at) {
+    if (!at.scope().ends_with("layer." + std::to_string(at.layer()) + ".")) throw NotEnough{"a layer of the encoder"};
+}
+
+Mistake mistake() {
+    return {.number = 51,
+            .name = "a list of hidden states that begins with the embeddings is read as one that does not",
+            .symptom = "every layer's output looks shifted by one layer; hs[-2] is right",
+            .betrays = "layer.l.output == the output of layer l - 1",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"output"},
+            .variants = {{"one too early",
+                          {{"output",
+                            {"x"},
+                            [](const Replay& at) {
+                                need_layer(at);
+                                return at("x");
+                            }}}},
+                         {"one too late", {{"output", {}, [](const Replay& at) {
+                                                need_layer(at);
+                                                const auto next =
+                                                    at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
+                                                if (!next) throw NotEnough{"a layer behind"};
+                                                return *next;
+                                            }}}}}};
+}
+
+}  // namespace hidden_states_off_by_one
+
+namespace masked_word_head {  // mistake 52
+
+/// mlm.transform with parts left out.
+struct Steps {
+    bool dense = true, activation = true, norm = true;
+    double eps = -1;  // below 0: that of the configuration
+};
+
+Variant transform(std::string how, Steps steps) {
+    return {std::move(how), {{"/mlm.transform", {"/head_input"}, [steps](const Replay& at) {
+                                  const HeadParts head = head_parts(at);
+                                  const Tensor<double>& x = head_input(at);
+                                  Matrix<double> rows = x.rows();
+                                  if (steps.dense) rows = dense<double>(rows, head.dense);
+                                  if (steps.activation) rows = activate<double>(rows, head.activation);
+                                  if (rows.cols() != head.norm.weight.size())
+                                      throw NotEnough{"an embedding as wide as the model"};
+                                  if (steps.norm)
+                                      rows = layer_norm<double>(rows, head.norm, steps.eps < 0 ? head.eps : steps.eps);
+                                  return shaped(x, rows);
+                              }}}};
+}
+
+Formula without_bias(const char* stem, const char* from) {
+    return {stem, {from}, [from](const Replay& at) { return word_scores(at, at(from), {}); }};
+}
+
+// An output matrix of its own, untied, holds numbers that only the port knows: no hypothesis can predict it.
+Mistake mistake() {
+    return {.number = 52,
+            .name = "the masked-word head lacks a part, has another eps, or counts unlabelled tokens",
+            .symptom = "logits and loss are wrong although what the head reads is right",
+            .betrays = "mlm.logits - mlm.transform E_word^T == bias; as many losses as labels above 0",
+            .evidence = "transformers #15216, #15673, #18659; microsoft/DeBERTa #99, #74",
+            .lesson = "13",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"/mlm.transform", "/mlm.logits", "/mlm.loss"},
+            .variants = {transform("without its dense layer", {.dense = false}),
+                         transform("without its activation", {.activation = false}),
+                         transform("without its norm", {.norm = false}),
+                         transform("without all three", {.dense = false, .activation = false, .norm = false}),
+                         transform("eps 1e-12", {.eps = 1e-12}),
+                         transform("eps 1e-5", {.eps = 1e-5}),
+                         {"without its bias",
+                          {without_bias("/mlm.logits", "/mlm.transform"),
+                           without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions")}},
+                         {"a loss for tokens with label 0 too", {{"/mlm.loss", {"/mlm.logits"}, [](const Replay& at) {
+                                                                      return losses(at, at("/mlm.logits"), true);
+                                                                  }}}}}};
+}
+
+}  // namespace masked_word_head
+
+namespace tied_table_counted_once {  // mistake 53
+
+/// What the word table collects as the output matrix: sum over targets of (softmax(logits) - onehot) transform^T / N.
+Matrix<double> share_of_the_output(const Replay& at) {
+    const Tensor<double>&logits = at("/mlm.logits"), &transform = at("/mlm.transform");
+    const IndexTensor& labels = at.input().labels;
+    if (labels.empty() || labels.size() != logits.rows().rows()) throw NotEnough{"labels"};
+    Matrix<double> share = Matrix<double>::Zero(logits.rows().cols(), transform.rows().cols());
+    Index targets = 0;
+    for (Index n = 0; n < labels.size(); ++n) {
+        if (labels[n] <= 0) continue;  // no target
+        RowVector<double> surplus = masked_softmax<double>(Matrix<double>(logits.rows().row(n)), Mask());
+        surplus(labels[n]) -= 1;
+        share += surplus.transpose() * transform.rows().row(n);
+        ++targets;
+    }
+    if (targets == 0) throw NotEnough{"a target"};
+    return share / static_cast<double>(targets);
+}
+
+/// The table's gradient with one of its two shares alone.  What the lookups add follows from no
+/// stage: it is what the reference has beside the other share.
+Formula one_share(const std::string& prefix, bool of_lookups) {
+    const std::string stem = "/grad." + prefix + "embeddings.word_embeddings.weight";
+    return {stem, {"/mlm.logits", "/mlm.transform"}, [stem, of_lookups](const Replay& at) {
+                const Matrix<double> output = share_of_the_output(at);
+                if (!of_lookups) return as_tensor<double>({output.rows(), output.cols()}, output);
+                const auto both = at.expected(stem);
+                if (!both || both->rank() != 2 || both->extent(0) != output.rows() || both->extent(1) != output.cols())
+                    throw NotEnough{"the gradient of the word table"};
+                const Matrix<double> lookups = both->matrix() - output;
+                return as_tensor<double>({lookups.rows(), lookups.cols()}, lookups);
+            }};
+}
+
+std::vector<Formula> share(bool of_lookups) { return {one_share("deberta.", of_lookups), one_share("", of_lookups)}; }
+
+Mistake mistake() {
+    return {.number = 53,
+            .name = "the gradient of the tied word table is counted once",
+            .symptom = "the gradient of the word table is too small; all others are right",
+            .betrays = "what is missing is (softmax(logits) - onehot)^T transform / N, or what lookups add",
+            .evidence = "paiml/entrenar #314; NVIDIA/TransformerEngine #3437",
+            .lesson = "13",
+            .families = {Family::deberta},
+            .stems = {"/grad.deberta.embeddings.word_embeddings.weight", "/grad.embeddings.word_embeddings.weight"},
+            .variants = {{"only what its lookups add", share(true)}, {"only what the output adds", share(false)}}};
+}
+
+}  // namespace tied_table_counted_once
+
+namespace replaced_tokens {  // mistake 54
+
+Formula labels_by(const TokenRule& counts, const TokenRule& replaced) {
+    return {"/rtd.labels", {}, [=](const Replay& at) { return replaced_labels(at, counts, replaced); }};
+}
+
+/// Tokens that should count, labelled by another rule.
+Variant labelled(std::string how, const TokenRule& replaced) {
+    return {std::move(how), {labels_by(is_visible, replaced)}};
+}
+
+/// The right labels of other tokens.
+Variant counted(std::string how, const TokenRule& counts) {
+    return {std::move(how),
+            {labels_by(counts, is_replaced), {"/rtd.loss", {"/rtd.logits", "/rtd.labels"}, [=](const Replay& at) {
+                                                  return replaced_losses(at, counts);
+                                              }}}};
+}
+
+bool every_token(const DetectedToken&) { return true; }
+
+/// One number, although padding holds no token: labels are right, what is averaged is not.
+Tensor<double> mean_with_padding(const Replay& at) {
+    const Replay everywhere = at.with({labels_by(every_token, is_replaced)});
+    const Tensor<double> losses = replaced_losses(everywhere, every_token);
+    double sum = 0;
+    for (const double loss : losses.values()) sum += loss;
+    return {{1}, {sum / static_cast<double>(losses.size())}};
+}
+
+// The stop-gradient that gradient-disentangled embedding sharing needs leaves every stage of a forward pass as it is,
+// and no recorded gradient has both a generator and a discriminator: no hypothesis stands for it here.
+Mistake mistake() {
+    return {
+        .number = 54,
+        .name = "replaced-token detection labels correct guesses as replaced, or counts other tokens",
+        .symptom =
+            "the discriminator's loss stays at chance; without the stop-gradient of GDES, which no stage "
+            "shows, the generator's embedding is pulled by the discriminator",
+        .betrays = "the sum of rtd.labels; as many losses as visible tokens; d rtd loss / d E_G must be 0",
+        .evidence = "google-research/electra #49; lucidrains/electra-pytorch #12; microsoft/DeBERTa #111 (GDES)",
+        .lesson = "13",
+        .families = {Family::deberta},
+        .stems = {"/rtd.labels", "/rtd.loss"},
+        .variants = {
+            labelled("every sampled token, correct guesses too",
+                     [](const DetectedToken& token) { return token.original > 0; }),
+            labelled("every token that is not its label, unsampled ones (label 0) too",
+                     [](const DetectedToken& token) { return token.original != token.token; }),
+            labelled("1 for original, 0 for replaced", [](const DetectedToken& token) { return !is_replaced(token); }),
+            counted("padding counts", every_token),
+            counted("sampled tokens alone count", [](const DetectedToken& token) { return token.original > 0; }),
+            {"one mean over all tokens, padding too",
+             {{"/rtd.loss", {"/rtd.logits", "/rtd.labels"}, mean_with_padding}}}}};
+}
+
+}  // namespace replaced_tokens
+
+namespace perturbed_embeddings {  // mistake 55
+
+/// A gradient of 0, as padding has it, goes nowhere.
+double over(double entry, double divisor) { return entry == 0 ? 0 : entry / divisor; }
+
+double largest(const Matrix<double>& part) { return part.cwiseAbs().maxCoeff(); }
+double length(const Matrix<double>& part) { return part.norm(); }
+
+/// Parts of `rows` tokens each divided by a size of their own; 0: all tokens are one part.
+SiftDirection divided_by_size(double (*size)(const Matrix<double>&), Index rows, double eps) {
+    return [=](const Tensor<double>& grad) {
+        const Index tokens = grad.rows().rows(), step = rows == 0 ? tokens : rows < 0 ? grad.extent(1) : rows;
+        Tensor<double> direction(grad.shape());
+        for (Index first = 0; first < tokens; first += step) {
+            const Matrix<double> part = grad.rows().middleRows(first, step);
+            const double divisor = eps + size(part);
+            direction.rows().middleRows(first, step) =
+                part.unaryExpr([&](double entry) { return over(entry, divisor); });
+        }
+        return direction;
+    };
+}
+
+constexpr Index kToken = 1, kSample = -1, kBatch = 0;
+
+Variant step(std::string how, SiftDirection direction) {
+    return {
+        std::move(how),
+        {{"/sift.delta", {"/sift.delta0", "/sift.grad"}, [=](const Replay& at) { return sift_step(at, direction); }}}};
+}
+
+Tensor<double> embedding_rows(const Replay& at) {
+    return shaped(at("/embeddings.word"), embedding_sum(at, at.deberta().config().position_biased_input));
+}
+
+/// What the embeddings' own norm gives, weights and all.
+Tensor<double> embedding_behind_norm(const Replay& at, bool masked) {
+    const auto& weights = at.deberta();
+    Tensor<double> rows = embedding_rows(at);
+    rows.rows() =
+        layer_norm<double>(rows.rows(), weights.norm("embeddings.LayerNorm"), weights.config().layer_norm_eps);
+    if (masked) hide_tokens(at, rows);
+    return rows;
+}
+
+Variant behind_norm(std::string how, bool masked) {
+    std::vector<Formula> formulas = sift_answer_formulas(true);
+    formulas.push_back(
+        {"/sift.xhat", {"/embeddings.word"}, [masked](const Replay& at) { return embedding_behind_norm(at, masked); }});
+    return {std::move(how), std::move(formulas)};
+}
+
+double true_divergence(const RowVector<double>& s, const RowVector<double>& t) {
+    return cross_entropy_of(t, s) - cross_entropy_of(t, t) + cross_entropy_of(s, t) - cross_entropy_of(s, s);
+}
+
+double sign(double entry) { return entry > 0 ? 1 : entry < 0 ? -1 : 0; }
+
+Mistake mistake() {
+    return {
+        .number = 55,
+        .name = "SiFT perturbs something else, normalises its step by something else, or expects a loss of 0",
+        .symptom = "training is unstable, or the \"KL\" is off by an amount that equal answers do not explain",
+        .betrays = "per token max |delta - delta0| == eta; loss minus the entropies of both rows == true KL + KL",
+        .evidence = "microsoft/DeBERTa #145, #85",
+        .lesson = "14",
+        .families = {Family::deberta},
+        .stems = {"/sift.xhat", "/sift.delta", "/sift.loss0", "/sift.loss"},
+        .variants = {
+            {"noise on the embedding sum, not normed", {{"/sift.xhat", {"/embeddings.word"}, embedding_rows}}},
+            behind_norm("noise behind the embeddings' own norm", false),
+            behind_norm("noise behind the embeddings' own norm and mask", true),
+            step("step over the largest entry of the whole batch", divided_by_size(largest, kBatch, 1e-6)),
+            step("step over the largest entry of the sample", divided_by_size(largest, kSample, 1e-6)),
+            step("step over the length of the token's gradient", divided_by_size(length, kToken, 1e-6)),
+            step("step over the length of the token's gradient, no eps", divided_by_size(length, kToken, 0)),
+            step("step over the length of the sample's gradient", divided_by_size(length, kSample, 1e-6)),
+            step("step over the length of the sample's gradient, no eps", divided_by_size(length, kSample, 0)),
+            step("step over the length of the batch's gradient", divided_by_size(length, kBatch, 1e-6)),
+            step("step over the length of the batch's gradient, no eps", divided_by_size(length, kBatch, 0)),
+            step("step by the signs of the gradient", [](const Tensor<double>& grad) { return mapped(grad, sign); }),
+            step("step by the gradient as it is", [](const Tensor<double>& grad) { return grad; }),
+            {"true KL + KL, the entropies taken away", sift_loss_formulas(true_divergence)}}};
+}
+
+}  // namespace perturbed_embeddings
+
+std::vector<Mistake> head_and_objective_mistakes() {
+    return {
+        hidden_states_off_by_one::mistake(),  // 51
+        masked_word_head::mistake(),          // 52
+        tied_table_counted_once::mistake(),   // 53
+        replaced_tokens::mistake(),           // 54
+        perturbed_embeddings::mistake(),      // 55
+    };
+}
+
+}  // namespace locus::conformance

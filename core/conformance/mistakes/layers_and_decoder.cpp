@@ -1,0 +1,398 @@
+// Mistakes 43 to 50.  The order inside a layer, the convolution, the input, and the enhanced mask decoder.
+#include "core/conformance/formulas/deberta.h"
+#include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/transformer_xl.h"
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+namespace norm_before_or_after {  // mistake 43
+
+void need(const Replay& at, bool first) {
+    if (norm_first(at) != first) throw NotEnough{"a layer with its norms elsewhere"};
+}
+
+Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<double>& norm) {
+    const double eps = norm_eps_of(at);
+    return shaped(x, normed_by(x.rows(), norm, [&](double variance) { return std::sqrt(variance + eps); }));
+}
+
+/// What queries (part 0), keys and values are made of; those of a model with memory see it too.
+Tensor<double> source(const Replay& at, int part) {
+    if (part == 0) return at("x_q");
+    const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
+    return remembers ? behind_memory_of(at) : at("x");
+}
+
+/// q, k or v of x as it is, or behind the layer's first norm.
+Formula projection(const char* stem, int part, bool norm) {
+    return {stem, {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
+                need(at, !norm);
+                const Tensor<double> x = source(at, part);
+                return project_heads<double>(norm ? normed(at, x, attention_norm_of(at)) : x, projection_of(at, part),
+                                             heads_of(at));
+            }};
+}
+
+Formula feed_forward(bool norm) {
+    return {"ffn_act", {"attention"}, [=](const Replay& at) {
+                need(at, !norm);
+                const Tensor<double> x = norm ? normed(at, at("attention"), ffn_norm_of(at)) : at("attention");
+                return shaped(x, activate<double>(dense<double>(x.rows(), ffn_dense_of(at)), activation_of(at)));
+            }};
+}
+
+/// x + f(norm(x)), twice, with the norms that the checkpoint has.
+std::vector<Formula> norms_first(bool table_too) {
+    std::vector<Formula> all = {projection("q", 0, true),
+                                projection("k", 1, true),
+                                projection("v", 2, true),
+                                {"attention",
+                                 {"context", "x_q"},
+                                 [](const Replay& at) {
+                                     need(at, false);
+                                     return attention_sum(at, at("x_q"));
+                                 }},
+                                feed_forward(true)};
+    for (Formula& formula : output_by([](const Replay& at) {
+             need(at, false);
+             return output_sum(at);
+         }))
+        all.push_back(std::move(formula));
+    if (!table_too) return all;
+    for (const bool key : {false, true})
+        all.push_back({key ? "k_r" : "q_r", {"/relative.table"}, [key](const Replay& at) {
+                           const Tensor<double> table = normed(at, at("/relative.table"), attention_norm_of(at));
+                           const auto& weights = at.deberta();
+                           const Tensor<double> split = project_heads<double>(
+                               {{1, table.extent(0), table.extent(1)}, table.values()},
+                               key ? weights.position_key(at.layer()) : weights.position_query(at.layer()),
+                               heads_of(at));
+                           return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+                       }});
+    return all;
+}
+
+/// x + norm(f(x)): behind, but before the residual joins.
+std::vector<Formula> norms_inside() {
+    std::vector<Formula> all = {{"attention", {"context", "x_q"}, [](const Replay& at) {
+                                     need(at, false);
+                                     const Tensor<double> f =
+                                         shaped(at("x_q"), dense<double>(at("context").rows(), attention_dense_of(at)));
+                                     return sum_of(normed(at, f, attention_norm_of(at)), at("x_q"));
+                                 }}};
+    for (Formula& formula : output_by([](const Replay& at) {
+             need(at, false);
+             return sum_of(normed(at, at("ffn"), ffn_norm_of(at)), at("attention"));
+         }))
+        all.push_back(std::move(formula));
+    return all;
+}
+
+/// norm(x + f(x)) where the configuration says norms first.
+std::vector<Formula> norms_behind() {
+    std::vector<Formula> all = {projection("q", 0, false),
+                                projection("k", 1, false),
+                                projection("v", 2, false),
+                                {"attention",
+                                 {"context", "x_q"},
+                                 [](const Replay& at) {
+                                     need(at, true);
+                                     return normed(at, attention_sum(at, at("x_q")), attention_norm_of(at));
+                                 }},
+                                feed_forward(false)};
+    for (Formula& formula : output_by([](const Replay& at) {
+             need(at, true);
+             return normed(at, output_sum(at), ffn_norm_of(at));
+         }))
+        all.push_back(std::move(formula));
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 43,
+            .name = "the norms stand before the sublayers instead of behind them, or the other way round",
+            .symptom = "the output of a layer does not have unit variance; its size grows from layer to layer",
+            .betrays = "(output - bias) / weight has mean 0 and variance 1 per row only with the norm behind",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"q", "k", "v", "q_r", "k_r", "attention", "output_before_conv", "output"},
+            .variants = {{"in front of both sublayers", norms_first(false)},
+                         {"in front of both sublayers, the first one for the relative table too", norms_first(true)},
+                         {"behind the sublayer, before the residual joins", norms_inside()},
+                         {"behind, where the configuration says in front", norms_behind()}}};
+}
+
+}  // namespace norm_before_or_after
+
+namespace misplaced_convolution {  // mistake 44
+
+Activation other_than(Activation right) { return right == Activation::tanh ? Activation::gelu : Activation::tanh; }
+
+Formula activated(bool hide, bool other) {
+    return {"conv_act", {"conv"}, [=](const Replay& at) {
+                need_convolution(at);
+                Tensor<double> values = at("conv");
+                if (hide) hide_tokens(at, values);
+                const Activation right = at.deberta().config().conv_act;
+                return shaped(values, activate<double>(values.rows(), other ? other_than(right) : right));
+            }};
+}
+
+Formula output(const char* base, bool hide) {
+    return {"output", {"output_before_conv", "conv_act"}, [=](const Replay& at) {
+                need_convolution(at);
+                Tensor<double> values = merged(at, at(base), at("conv_act"));
+                if (hide) hide_tokens(at, values);
+                return values;
+            }};
+}
+
+Mistake mistake() {
+    return {
+        .number = 44,
+        .name = "the convolution beside layer 0 is fed, joined, activated or masked in another way, or left out",
+        .symptom = "layer.0.output is wrong although everything inside layer 0 is right",
+        .betrays = "layer.0.output == norm(output_before_conv + act(mask conv(embeddings))) * mask fails",
+        .evidence = "candle debertav2.rs: the convolution is todo!()",
+        .lesson = "12",
+        .families = {Family::deberta},
+        .stems = {"conv", "conv_act", "output"},
+        .variants = {{"fed with the output of layer 0",
+                      {{"conv",
+                        {"output_before_conv"},
+                        [](const Replay& at) { return convolved(at, at("output_before_conv")); }}}},
+                     {"added to the embeddings instead of the output of layer 0", {output("/embeddings.output", true)}},
+                     {"tanh for gelu, or gelu for tanh", {activated(true, true)}},
+                     {"not masked before its activation", {activated(false, false)}},
+                     {"not masked after its norm", {output("output_before_conv", false)}},
+                     {"left out", {{"output", {"output_before_conv"}, [](const Replay& at) {
+                                        need_convolution(at);
+                                        return at("output_before_conv");
+                                    }}}}}};
+}
+
+}  // namespace misplaced_convolution
+
+namespace position_biased_input {  // mistake 45
+
+Mistake mistake() {
+    return {
+        .number = 45,
+        .name = "position_biased_input is not followed: absolute positions are added where it is false, or left out",
+        .symptom = "embeddings.output is wrong everywhere, embeddings.word is right",
+        .betrays = "before the norm embeddings.output differs from what it should be by the absolute table's rows",
+        .evidence = "transformers #11345; microsoft/DeBERTa #52",
+        .lesson = "04",
+        .families = {Family::deberta},
+        .stems = {"/embeddings.output"},
+        .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
+                                const auto& weights = at.deberta();
+                                const DebertaConfig& config = weights.config();
+                                Tensor<double> output = shaped(
+                                    at("/embeddings.word"),
+                                    layer_norm<double>(embedding_sum(at, !config.position_biased_input),
+                                                       weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));
+                                hide_tokens(at, output);
+                                return output;
+                            }}}}}};
+}
+
+}  // namespace position_biased_input
+
+namespace decoder_keys_and_values {  // mistake 46
+
+std::vector<Formula> from_the_query() {
+    std::vector<Formula> all = keys_and_values_from([](const Replay& at) {
+        decoder_pass(at);
+        return at("x_q");
+    });
+    // Tells it from 47, which has the first pass right.
+    for (const char* stem : {"k", "v"})
+        all.push_back({std::string("/emd.0.") + stem, {"/emd.query.0"}, [stem](const Replay& at) {
+                           return at.elsewhere("emd.0.")(stem);
+                       }});
+    return decoder_of(std::move(all));
+}
+
+Mistake mistake() {
+    return {.number = 46,
+            .name = "the mask decoder makes keys and values of something else than the last layer's input",
+            .symptom = "logits are wrong although the encoder is right",
+            .betrays = "emd.t.k is the key projection of the query states, or of the last layer's output",
+            .evidence = "candle debertav2.rs: key_proj and value_proj read query_states",
+            .lesson = "13",
+            .families = {Family::deberta},
+            .stems = {"k", "v", "/emd.0.k", "/emd.0.v"},
+            .variants = {{"of the query states", from_the_query()},
+                         {"of the last layer's output", decoder_of(keys_and_values_from([](const Replay& at) {
+                              decoder_pass(at);
+                              return hidden_state(at, 1);
+                          }))}}};
+}
+
+}  // namespace decoder_keys_and_values
+
+namespace decoder_passes {  // mistake 47
+
+Formula head_reads(std::function<Tensor<double>(const Replay&)> what) { return {"/head_input", {}, std::move(what)}; }
+
+/// n passes that start from hs[-n], keys and values too; right for n = 2 alone.
+std::vector<Formula> as_many_passes_as_layers_back(Index n) {
+    std::vector<Formula> all = keys_and_values_from([n](const Replay& at) {
+        decoder_pass(at);
+        return hidden_state(at, n);
+    });
+    all.push_back({"/emd.query.0", {}, [n](const Replay& at) {
+                       const Tensor<double>& h = hidden_state(at, n);
+                       return sum_of(absolute_rows(at, h), h);
+                   }});
+    return decoder_of(std::move(all), n);
+}
+
+Mistake mistake() {
+    return {
+        .number = 47,
+        .name = "the mask decoder's passes follow each other in another way, or there are not two",
+        .symptom = "logits are wrong although the encoder and the first pass are right",
+        .betrays = "emd.1.q, emd.1.k and what the head reads tell which state went where",
+        .evidence = "",
+        .lesson = "13",
+        .families = {Family::deberta},
+        .stems = {"/emd.query.0", "q", "k", "v", "/mlm.transform"},
+        .variants = {{"the second pass starts from I + h again", decoder_of({{"x_q",
+                                                                              {"/emd.query.0"},
+                                                                              [](const Replay& at) {
+                                                                                  decoder_pass(at);
+                                                                                  return at("/emd.query.0");
+                                                                              }}})},
+                     {"the second pass takes keys and values from the first one",
+                      decoder_of(keys_and_values_from(
+                          [](const Replay& at) { return decoder_pass(at) == 0 ? at("x") : at("x_q"); }))},
+                     {"one pass", {head_reads([](const Replay& at) { return at("/emd.0.output"); })}},
+                     {"three passes", {head_reads([](const Replay& at) { return at.elsewhere("emd.2.")("output"); })}},
+                     {"no pass: the head reads the last layer",
+                      {head_reads([](const Replay& at) { return hidden_state(at, 1); })}},
+                     {"one pass that starts from the last layer", as_many_passes_as_layers_back(1)},
+                     {"three passes that start from the layer before the last two", as_many_passes_as_layers_back(3)}}};
+}
+
+}  // namespace decoder_passes
+
+namespace decoder_residual {  // mistake 48
+
+Mistake mistake() {
+    return {.number = 48,
+            .name = "the mask decoder's residual is h instead of the query",
+            .symptom = "absolute positions reach the output of a pass through attention alone; masked words get worse",
+            .betrays = "emd.t.attention == norm(dense(context) + h)",
+            .evidence = "",
+            .lesson = "13",
+            .families = {Family::deberta},
+            .stems = {"attention"},
+            .variants = {{"", decoder_of({{"attention", {"context", "x"}, [](const Replay& at) {
+                                               decoder_pass(at);
+                                               const Tensor<double> sum = attention_sum(at, at("x"));
+                                               return shaped(sum, layer_norm<double>(sum.rows(), attention_norm_of(at),
+                                                                                     norm_eps_of(at)));
+                                           }}})}}};
+}
+
+}  // namespace decoder_residual
+
+namespace decoder_query_lost {  // mistake 49
+
+Mistake mistake() {
+    return {.number = 49,
+            .name = "the absolute query never reaches attention in the mask decoder",
+            .symptom = "logits do not change when the absolute table does",
+            .betrays = "emd.0.q is the query projection of h; where the whole layer missed it, emd.0 is the last layer",
+            .evidence = "",
+            .lesson = "13",
+            .families = {Family::deberta},
+            .stems = {"/emd.query.0", "q"},
+            .variants = {{"the sum I + h is never made",
+                          decoder_of({{"/emd.query.0", {}, [](const Replay& at) { return hidden_state(at, 2); }}})},
+                         {"the layer is called without it", decoder_of({{"x_q",
+                                                                         {"x"},
+                                                                         [](const Replay& at) {
+                                                                             decoder_pass(at);
+                                                                             return at("x");
+                                                                         }}})},
+                         {"it is the residual alone", decoder_of({{"q", {"x"}, [](const Replay& at) {
+                                                                       decoder_pass(at);
+                                                                       return key_or_value(at, at("x"), 0);
+                                                                   }}})}}};
+}
+
+}  // namespace decoder_query_lost
+
+namespace decoder_positions_changed {  // mistake 50
+
+/// emd.query.0 = change(I) + h.
+std::vector<Formula> query_of(std::function<Tensor<double>(const Replay&, Tensor<double>)> change) {
+    return decoder_of({{"/emd.query.0", {}, [change](const Replay& at) {
+                            const Tensor<double>& h = hidden_state(at, 2);
+                            return sum_of(change(at, absolute_rows(at, h)), h);
+                        }}});
+}
+
+Tensor<double> normed_rows(const Replay& at, const Tensor<double>& rows, const Norm<double>& norm) {
+    return shaped(rows, layer_norm<double>(rows.rows(), norm, at.deberta().config().layer_norm_eps));
+}
+
+Tensor<double> masked(const Replay& at, Tensor<double> rows) {
+    hide_tokens(at, rows);
+    return rows;
+}
+
+/// The n-th call with one tensor that every call adds h to.
+std::vector<Formula> call(Index n) {
+    return query_of([n](const Replay& at, Tensor<double> rows) {
+        for (Index before = 1; before < n; ++before) rows = sum_of(std::move(rows), hidden_state(at, 2));
+        return rows;
+    });
+}
+
+Mistake mistake() {
+    const auto embeddings_norm = [](const Replay& at) { return at.deberta().norm("embeddings.LayerNorm"); };
+    return {
+        .number = 50,
+        .name = "the absolute rows of the mask decoder are normed, masked or added to in place",
+        .symptom = "emd.query.0 is wrong; in place: the second call differs from the first",
+        .betrays = "emd.query.0 - h is not the raw rows of the absolute table",
+        .evidence = "microsoft/DeBERTa masked_language_model.py: z_states += hidden_states",
+        .lesson = "13",
+        .families = {Family::deberta},
+        .stems = {"/emd.query.0"},
+        .variants = {
+            {"normed, without weights",
+             query_of([](const Replay& at, const Tensor<double>& rows) { return normed_rows(at, rows, {}); })},
+            {"normed as the embeddings are", query_of([=](const Replay& at, const Tensor<double>& rows) {
+                 return normed_rows(at, rows, embeddings_norm(at));
+             })},
+            {"masked", query_of(masked)},
+            {"normed as the embeddings are, and masked", query_of([=](const Replay& at, const Tensor<double>& rows) {
+                 return masked(at, normed_rows(at, rows, embeddings_norm(at)));
+             })},
+            {"added to in place, second call", call(2)},
+            {"added to in place, third call", call(3)}}};
+}
+
+}  // namespace decoder_positions_changed
+
+std::vector<Mistake> layer_and_decoder_mistakes() {
+    return {
+        norm_before_or_after::mistake(),       // 43
+        misplaced_convolution::mistake(),      // 44
+        position_biased_input::mistake(),      // 45
+        decoder_keys_and_values::mistake(),    // 46
+        decoder_passes::mistake(),             // 47
+        decoder_residual::mistake(),           // 48
+        decoder_query_lost::mistake(),         // 49
+        decoder_positions_changed::mistake(),  // 50
+    };
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,178 @@
+// Mistakes 16 to 21.  The logarithmic buckets of DeBERTa v2 and v3.
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/conformance/formulas/relative_rule.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/wrong_attention.h"
+
+namespace locus::conformance {
+
+namespace bucket_rounded_down {  // mistake 16
+
+std::vector<Formula> rounded(double (*round)(double, bool)) {
+    return {log_index_by([round](const RelativeRule& rule, Index offset) {
+        return log_row(rule, offset, [&](double distance, double middle) {
+            return round(log_steps(distance, middle, static_cast<double>(rule.max_position - 1)), offset > 0);
+        });
+    })};
+}
+
+Mistake mistake() {
+    return {
+        .number = 16,
+        .name = "the log bucket is rounded down, or to the nearest, instead of up",
+        .symptom = "attention at long range is shifted",
+        .betrays = "relative.index is right for |i-j| <= b/2 and nearer to the centre by one beyond",
+        .evidence = "",
+        .lesson = "06",
+        .families = {Family::deberta},
+        .stems = {"/relative.index"},
+        .variants = {{"floor, or a cast to an integer", rounded([](double steps, bool) { return std::floor(steps); })},
+                     {"rounded to the nearest", rounded([](double steps, bool) { return std::round(steps); })},
+                     {"floor of the signed value",
+                      rounded([](double steps, bool past) { return past ? std::floor(steps) : std::ceil(steps); })}}};
+}
+
+}  // namespace bucket_rounded_down
+
+namespace log_of_m {  // mistake 17
+
+Mistake mistake() {
+    return {.number = 17,
+            .name = "the log bucket divides by ln(M / mid) instead of ln((M - 1) / mid)",
+            .symptom = "a few far keys are off by one bucket",
+            .betrays = "relative.index differs in a few far offsets only, first at 170 for b = 256, M = 512",
+            .evidence = "",
+            .lesson = "06",
+            .families = {Family::deberta},
+            .stems = {"/relative.index"},
+            .variants = {{"", {log_index_by([](const RelativeRule& rule, Index offset) {
+                              return log_row(rule, offset, [&](double distance, double middle) {
+                                  return std::ceil(log_steps(distance, middle, static_cast<double>(rule.max_position)));
+                              });
+                          })}}}};
+}
+
+}  // namespace log_of_m
+
+namespace span_of_m {  // mistake 18
+
+Mistake mistake() {
+    return {.number = 18,
+            .name = "the index is centred at M although it holds log buckets of span b",
+            .symptom = "out of range, or the wrong half of the table",
+            .betrays = "the diagonal of relative.index is M instead of b",
+            .evidence = "",
+            .lesson = "06",
+            .families = {Family::deberta},
+            .stems = {"/relative.index"},
+            .variants = {{"clamped to 0 ... 2M - 1", {log_index_by([](const RelativeRule& rule, Index offset) {
+                              return std::clamp<Index>(rule.bucket(offset) + rule.max_position, 0,
+                                                       2 * rule.max_position - 1);
+                          })}},
+                         {"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
+                              return rule.inside(rule.bucket(offset) + rule.max_position);
+                          })}}}};
+}
+
+}  // namespace span_of_m
+
+namespace log_of_a_negative {  // mistake 19
+
+/// Right but for keys further right than b/2, whose bucket is another.
+std::vector<Formula> far_right(Index (*bucket)(const RelativeRule&, Index)) {
+    return {log_index_by([bucket](const RelativeRule& rule, Index offset) {
+        return offset < -rule.middle() ? rule.inside(bucket(rule, offset) + rule.span) : rule.row(offset);
+    })};
+}
+
+Mistake mistake() {
+    return {.number = 19,
+            .name = "keys on the far right take the logarithm of a negative number, or lose their sign",
+            .symptom = "one side of the text is wrong from |i - j| > b/2 on",
+            .betrays = "index[i,j] + index[j,i] is not 2b for far pairs",
+            .evidence = "",
+            .lesson = "06",
+            .families = {Family::deberta},
+            .stems = {"/relative.index"},
+            .variants = {{"NaN becomes the smallest integer",
+                          far_right([](const RelativeRule& rule, Index) { return -4 * rule.span; })},
+                         {"NaN becomes 0", far_right([](const RelativeRule&, Index) { return Index{0}; })},
+                         {"NaN becomes 0 before b/2 is added",
+                          far_right([](const RelativeRule& rule, Index) { return -rule.middle(); })},
+                         {"the sign is lost",
+                          far_right([](const RelativeRule& rule, Index offset) { return rule.bucket(-offset); })}}};
+}
+
+}  // namespace log_of_a_negative
+
+namespace integer_division {  // mistake 20
+
+std::vector<Formula> divided_after(double (*denominator)(double, double)) {
+    return {log_index_by([denominator](const RelativeRule& rule, Index offset) {
+        return log_row(rule, offset, [&](double distance, double middle) {
+            const double ratio = std::log(std::floor(distance / middle)) /
+                                 std::log(denominator(static_cast<double>(rule.max_position - 1), middle));
+            return std::ceil(ratio * (middle - 1));
+        });
+    })};
+}
+
+Mistake mistake() {
+    return {.number = 20,
+            .name = "the logarithm is taken of an integer quotient, |i - j| / mid",
+            .symptom = "staircases: all distances of one multiple of mid share a bucket",
+            .betrays = "the bucket of x is mid for all mid <= x < 2 mid",
+            .evidence = "",
+            .lesson = "06",
+            .families = {Family::deberta},
+            .stems = {"/relative.index"},
+            .variants = {{"the numerator alone", divided_after([](double top, double middle) { return top / middle; })},
+                         {"the denominator too",
+                          divided_after([](double top, double middle) { return std::floor(top / middle); })}}};
+}
+
+}  // namespace integer_division
+
+namespace end_point_rounded_up {  // mistake 21
+
+/// Bucket b instead of b - 1 for offsets that the logarithm sees as M - 1; row 2b, as for all beyond, unless clamped.
+Index one_up(const RelativeRule& rule, Index offset) {
+    const Index x = rule.clamped_offset(offset);
+    if (std::abs(x) != rule.max_position - 1) return std::clamp<Index>(rule.bucket(offset) + rule.span, 0, rule.rows());
+    return x > 0 ? rule.rows() : 0;
+}
+
+Mistake mistake() {
+    return {
+        .number = 21,
+        .name = "the logarithm of M - 1 comes out one ulp too high, and ceil makes bucket b of it",
+        .symptom = "reads past the end of the table, or row 0 for keys at distance M - 1 on the right",
+        .betrays = "relative.index reaches 2b before it is clamped; row 0 where 1 is right",
+        .evidence = "deberta.cpp 6e15fe6",
+        .lesson = "06",
+        .families = {Family::deberta},
+        .stems = {"/relative.index"},
+        .variants = {
+            {"clamped to the table",
+             {log_index_by([](const RelativeRule& rule, Index offset) { return rule.inside(one_up(rule, offset)); })}},
+            {"not clamped, row 2b reads as zeros",
+             {log_index_by(one_up), c2p_by(index_here, [](const Replay& at) { return with_row_behind(at("k_r")); }),
+              p2c_by(index_here, [](const Replay& at) { return with_row_behind(at("q_r")); })}}}};
+}
+
+}  // namespace end_point_rounded_up
+
+std::vector<Mistake> log_bucket_mistakes() {
+    return {
+        bucket_rounded_down::mistake(),   // 16
+        log_of_m::mistake(),              // 17
+        span_of_m::mistake(),             // 18
+        log_of_a_negative::mistake(),     // 19
+        integer_division::mistake(),      // 20
+        end_point_rounded_up::mistake(),  // 21
+    };
+}
+
+}  // namespace locus::conformance

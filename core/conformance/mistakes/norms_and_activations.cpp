@@ -1,0 +1,278 @@
+// Mistakes 39 to 42.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the embeddings.
+#include "core/conformance/formulas/deberta.h"
+#include "core/conformance/formulas/layers.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/models/deberta_weights.h"
+
+namespace locus::conformance {
+
+namespace gelu_by_tanh {  // mistake 39
+
+/// Where the configuration wants another function nothing changes.
+Matrix<double> by_tanh(const Matrix<double>& inner, Activation right) {
+    return activate<double>(inner, right == Activation::gelu ? Activation::gelu_tanh : right);
+}
+
+Formula in_layers() {
+    return {"ffn_act", {"attention"}, [](const Replay& at) {
+                const Matrix<double> x = at("attention").rows();
+                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                return shaped(at("attention"), by_tanh(dense<double>(x, ffn_dense_of(at)), activation_of(at)));
+            }};
+}
+
+Formula in_the_convolution() {
+    return {"conv_act", {"conv"}, [](const Replay& at) {
+                need_convolution(at);
+                Tensor<double> values = at("conv");
+                hide_tokens(at, values);
+                return shaped(values, by_tanh(values.rows(), at.deberta().config().conv_act));
+            }};
+}
+
+Formula in_the_head() {
+    return {"/mlm.transform", {"/head_input"}, [](const Replay& at) {
+                const HeadParts head = head_parts(at);
+                const Tensor<double>& x = head_input(at);
+                return shaped(x, layer_norm<double>(by_tanh(dense<double>(x.rows(), head.dense), head.activation),
+                                                    head.norm, head.eps));
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 39,
+            .name = "GELU by its tanh form instead of erf",
+            .symptom = "a drift of 1e-4 to 1e-3 in ffn_act that grows with every layer",
+            .betrays = "ffn_act == 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), up to 4.7e-4 off near |x| = 2.7",
+            .evidence = "deberta.cpp 6fefa35",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::xlnet},
+            .stems = {"ffn_act", "conv_act", "/mlm.transform"},
+            .variants = {{"everywhere", {in_layers(), in_the_convolution(), in_the_head()}},
+                         {"in the layers alone", {in_layers()}},
+                         {"in the convolution alone", {in_the_convolution()}}}};
+}
+
+}  // namespace gelu_by_tanh
+
+namespace norm_epsilon {  // mistake 40
+
+/// What a row minus its mean is divided by: variance, eps of the configuration, width.
+using Divisor = std::function<double(double variance, double eps, double width)>;
+
+Matrix<double> normed(const Matrix<double>& x, const Norm<double>& norm, double eps, const Divisor& divisor) {
+    const auto width = static_cast<double>(x.cols());
+    return normed_by(x, norm, [&](double variance) { return divisor(variance, eps, width); });
+}
+
+/// RoFormer norms before it projects, and has no mask there.
+Tensor<double> roformer_embeddings(const Replay& at, const Divisor& divisor) {
+    const RoformerConfig& config = at.roformer();
+    const auto& weights = at.model().weights;
+    const Tensor<double>& word = at("/embeddings.word");
+    Matrix<double> rows = word.rows();
+    if (config.type_vocab_size > 0) {
+        const IndexTensor& types = at.input().token_types;
+        const Matrix<double> table =
+            weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+        for (Index n = 0; n < rows.rows(); ++n) rows.row(n) += table.row(types.empty() ? 0 : types[n]);
+    }
+    rows = normed(rows, weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps, divisor);
+    if (config.embedding_size != config.hidden_size)
+        rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
+    return shaped(word, rows);
+}
+
+Tensor<double> embeddings(const Replay& at, const Divisor& divisor) {
+    if (at.family() == Family::roformer) return roformer_embeddings(at, divisor);
+    if (at.family() != Family::deberta) return at.right("/embeddings.output");  // no norm there
+    const auto& weights = at.deberta();
+    const DebertaConfig& config = weights.config();
+    Tensor<double> output =
+        shaped(at("/embeddings.word"), normed(embedding_sum(at, config.position_biased_input),
+                                              weights.norm("embeddings.LayerNorm"), config.layer_norm_eps, divisor));
+    hide_tokens(at, output);
+    return output;
+}
+
+Tensor<double> table(const Replay& at, const Divisor& divisor) {
+    const auto& weights = at.deberta();
+    const DebertaConfig& config = weights.config();
+    if (!config.norm_rel_ebd) return at.right("/relative.table");
+    const Matrix<double> rows =
+        normed(weights.matrix("encoder.rel_embeddings.weight", {2 * config.span(), config.hidden_size}),
+               weights.norm("encoder.LayerNorm"), config.layer_norm_eps, divisor);
+    return as_tensor<double>({rows.rows(), rows.cols()}, rows);
+}
+
+/// The norms of a layer; where they stand in front the stages behind them are not the place to look.
+Tensor<double> of_layer(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm, const Divisor& divisor) {
+    if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+    return shaped(sum, normed(sum.rows(), norm, norm_eps_of(at), divisor));
+}
+
+Tensor<double> plain_output(const Replay& at, const Divisor& divisor) {
+    return of_layer(at, output_sum(at), ffn_norm_of(at), divisor);
+}
+
+/// The norm of the convolution too.
+Tensor<double> output(const Replay& at, const Divisor& divisor) {
+    if (at.family() != Family::deberta) return plain_output(at, divisor);
+    if (!convolves(at)) return at("output_before_conv");
+    const auto& weights = at.deberta();
+    Tensor<double> values = sum_of(at("output_before_conv"), at("conv_act"));
+    values.rows() =
+        normed(values.rows(), weights.norm("encoder.conv.LayerNorm"), weights.config().layer_norm_eps, divisor);
+    hide_tokens(at, values);
+    return values;
+}
+
+Variant variant(std::string how, const Divisor& divisor) {
+    return {
+        std::move(how),
+        {{"/embeddings.output", {"/embeddings.word"}, [=](const Replay& at) { return embeddings(at, divisor); }},
+         {"/relative.table", {}, [=](const Replay& at) { return table(at, divisor); }},
+         {"attention",
+          {"context", "x_q"},
+          [=](const Replay& at) { return of_layer(at, attention_sum(at, at("x_q")), attention_norm_of(at), divisor); }},
+         {"output_before_conv", {"ffn", "attention"}, [=](const Replay& at) { return plain_output(at, divisor); }},
+         {"output", {"ffn", "attention", "output_before_conv", "conv_act"}, [=](const Replay& at) {
+              return output(at, divisor);
+          }}}};
+}
+
+Divisor with_eps(double eps) {
+    return [eps](double variance, double, double) { return std::sqrt(variance + eps); };
+}
+
+Mistake mistake() {
+    return {
+        .number = 40,
+        .name = "the layer norm's eps has another value or place, or its variance divides by D - 1",
+        .symptom = "a small drift in every normed stage; a large one for eps 0.02",
+        .betrays = "(y - bias) / (y_ref - bias) == sqrt((v + e1) / (v + e2)) per row, or sqrt((D-1)/D) everywhere",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"attention", "output_before_conv", "output"},
+        .variants = {
+            variant("eps 1e-12", with_eps(1e-12)),
+            variant("eps 1e-7", with_eps(1e-7)),  // right in DeBERTa, wrong in the others
+            variant("eps 1e-5", with_eps(1e-5)), variant("eps 0.02", with_eps(0.02)),
+            variant("eps outside the root",
+                    [](double variance, double eps, double) { return std::sqrt(variance) + eps; }),
+            variant("unbiased variance", [](double variance, double eps,
+                                            double width) { return std::sqrt(variance * width / (width - 1) + eps); }),
+            variant("unbiased variance, eps outside the root", [](double variance, double eps, double width) {
+                return std::sqrt(variance * width / (width - 1)) + eps;
+            })}};
+}
+
+}  // namespace norm_epsilon
+
+namespace norm_of_the_table {  // mistake 41
+
+bool has_norm(const Replay& at) { return at.deberta().config().norm_rel_ebd; }
+
+Matrix<double> raw(const Replay& at) {
+    const DebertaConfig& config = at.deberta().config();
+    return at.deberta().matrix("encoder.rel_embeddings.weight", {2 * config.span(), config.hidden_size});
+}
+
+Matrix<double> normed(const Replay& at, const Matrix<double>& table, Index times) {
+    if (!has_norm(at)) throw NotEnough{"a norm on the relative table"};
+    Matrix<double> rows = table;
+    for (Index n = 0; n < times; ++n)
+        rows = layer_norm<double>(rows, at.deberta().norm("encoder.LayerNorm"), at.deberta().config().layer_norm_eps);
+    return rows;
+}
+
+Tensor<double> as_stage(const Matrix<double>& rows) { return as_tensor<double>({rows.rows(), rows.cols()}, rows); }
+
+/// q_r and k_r of a table that only the layer knows.
+std::vector<Formula> table_of_the_layer(std::function<Matrix<double>(const Replay&)> table) {
+    const auto heads = [table](const Replay& at, const Dense<double>& projection) {
+        const Matrix<double> rows = table(at);
+        const Tensor<double> split = project_heads<double>(as_tensor<double>({1, rows.rows(), rows.cols()}, rows),
+                                                           projection, at.deberta().config().num_attention_heads);
+        return Tensor<double>({split.extent(1), split.extent(2), split.extent(3)}, split.values());
+    };
+    return {{"q_r",
+             {"/relative.table"},
+             [heads](const Replay& at) { return heads(at, at.deberta().position_query(at.layer())); }},
+            {"k_r", {"/relative.table"}, [heads](const Replay& at) {
+                 return heads(at, at.deberta().position_key(at.layer()));
+             }}};
+}
+
+Mistake mistake() {
+    return {.number = 41,
+            .name = "the relative table's norm is missing, or there is one too many",
+            .symptom = "c2p and p2c have the wrong size; c2c is right",
+            .betrays = "relative.table == the raw rows (missing), or its rows have mean 0 and variance 1 (version 1)",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta},
+            .stems = {"/relative.table", "q_r", "k_r"},
+            .variants = {{"missing",
+                          {{"/relative.table",
+                            {},
+                            [](const Replay& at) {
+                                if (!has_norm(at)) throw NotEnough{"a norm on the relative table"};
+                                return as_stage(raw(at));
+                            }}}},
+                         {"applied where the configuration has none",
+                          {{"/relative.table",
+                            {},
+                            [](const Replay& at) {
+                                if (has_norm(at)) throw NotEnough{"a raw table"};
+                                return as_stage(layer_norm<double>(raw(at), {}, at.deberta().config().layer_norm_eps));
+                            }}}},
+                         {"applied a second time in every layer", table_of_the_layer([](const Replay& at) {
+                              return normed(at, at("/relative.table").matrix(), 1);
+                          })},
+                         {"applied once more from layer to layer", table_of_the_layer([](const Replay& at) {
+                              return normed(at, at("/relative.table").matrix(), at.layer());
+                          })}}};
+}
+
+}  // namespace norm_of_the_table
+
+namespace mask_after_the_embeddings {  // mistake 42
+
+Tensor<double> unmasked(const Replay& at, bool before_the_norm) {
+    const auto& weights = at.deberta();
+    Tensor<double> sum = shaped(at("/embeddings.word"), embedding_sum(at, weights.config().position_biased_input));
+    if (before_the_norm) hide_tokens(at, sum);
+    return shaped(
+        sum, layer_norm<double>(sum.rows(), weights.norm("embeddings.LayerNorm"), weights.config().layer_norm_eps));
+}
+
+Mistake mistake() {
+    return {.number = 42,
+            .name = "the embeddings are not multiplied by the mask after their norm",
+            .symptom = "padding is not 0; a convolution carries it into the last real token",
+            .betrays = "embeddings.output of hidden tokens is not 0; visible rows are right",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta},
+            .stems = {"/embeddings.output"},
+            .variants = {
+                {"not at all",
+                 {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return unmasked(at, false); }}}},
+                {"before the norm, so that hidden tokens hold its bias",
+                 {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return unmasked(at, true); }}}}}};
+}
+
+}  // namespace mask_after_the_embeddings
+
+std::vector<Mistake> norm_and_activation_mistakes() {
+    return {
+        gelu_by_tanh::mistake(),               // 39
+        norm_epsilon::mistake(),               // 40
+        norm_of_the_table::mistake(),          // 41
+        mask_after_the_embeddings::mistake(),  // 42
+    };
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,273 @@
+// Mistakes 56 to 63.  RoFormer: the rotation of queries and keys.
+#include <cmath>
+
+#include "core/conformance/formulas/roformer.h"
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+namespace halves_for_neighbours {  // mistake 56
+
+Mistake mistake() {
+    return {.number = 56,
+            .name = "channels t and t + d/2 are turned instead of the neighbours 2t and 2t + 1",
+            .symptom = "scores still depend on i - j alone, yet a trained model talks nonsense",
+            .betrays = "q_rot and k_rot equal the half-split rotation of q and k; row 0 is right",
+            .evidence = "transformers #25199, #31859; EleutherAI/gpt-neox #834; Dao-AILab/flash-attention #45, #288",
+            .lesson = "19",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"", rotations([](const auto& x, const auto& sin, const auto& cos) {
+                              return rotated(x, sin, cos, RotaryLayout::half_split);
+                          })}}};
+}
+
+}  // namespace halves_for_neighbours
+
+namespace only_one_side_rotated {  // mistake 57
+
+Mistake mistake() {
+    const auto as_it_is = [](const auto& x, const auto&, const auto&) { return x; };
+    const auto by_halves = [](const auto& x, const auto& sin, const auto& cos) {
+        return rotated(x, sin, cos, RotaryLayout::half_split);
+    };
+    return {.number = 57,
+            .name = "queries and keys are not turned alike",
+            .symptom = "scores depend on where in the text a pair stands, not only on i - j",
+            .betrays = "one of q_rot and k_rot is right, the other is not turned or turned in another layout",
+            .evidence = "",
+            .lesson = "17",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"only queries are turned", {rotation("k_rot", "k", as_it_is)}},
+                         {"only keys are turned", {rotation("q_rot", "q", as_it_is)}},
+                         {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
+                         {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}}}};
+}
+
+}  // namespace only_one_side_rotated
+
+namespace rotated_the_other_way {  // mistake 58
+
+Tensor<double> negated(const Tensor<double>& values) {
+    return mapped(values, [](double value) { return -value; });
+}
+
+Mistake mistake() {
+    return {.number = 58,
+            .name = "the rotation has the other sign: R_{-m} instead of R_m",
+            .symptom = "scores depend on j - i instead of i - j; lengths and the shift law still hold",
+            .betrays = "q_rot[m] == R_m^T q[m]; row 0 is right",
+            .evidence = "",
+            .lesson = "15",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "q_rot", "k_rot"},
+            .variants = {{"in the step itself", rotations([](const auto& x, const auto& sin, const auto& cos) {
+                              return rotated(x, negated(sin), cos, RotaryLayout::interleaved);
+                          })},
+                         {"in the table of sines",
+                          {{"/rotary.sin", {}, [](const Replay& at) { return negated(at.right("/rotary.sin")); }}}}}};
+}
+
+}  // namespace rotated_the_other_way
+
+namespace last_pair_of_the_appendix {  // mistake 59
+
+/// Every pair but the last is right; there (a, b) -> (a cos - a sin, b cos + b sin).
+Tensor<double> rotated_as_printed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
+    Tensor<double> y = rotated(x, sin, cos, RotaryLayout::interleaved);
+    const Index pair = sin.extent(1) - 1, a = 2 * pair;
+    for (Index n = 0; n < x.extent(0) * x.extent(1); ++n)
+        for (Index m = 0; m < x.extent(2); ++m) {
+            const double s = sin.matrix()(m, pair), c = cos.matrix()(m, pair);
+            y.matrix(n)(m, a) = x.matrix(n)(m, a) * (c - s);
+            y.matrix(n)(m, a + 1) = x.matrix(n)(m, a + 1) * (c + s);
+        }
+    return y;
+}
+
+Mistake mistake() {
+    return {.number = 59,
+            .name = "the turned vector ends -x_{d-1}, x_d instead of -x_d, x_{d-1}",
+            .symptom = "small errors that grow with the position; the length of a vector is not kept",
+            .betrays = "only the last pair of q_rot is wrong, and its norm changes with the position",
+            .evidence = "the appendix of a published walk-through of RoFormer prints it so; its code is right",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"", rotations(rotated_as_printed)}}};
+}
+
+}  // namespace last_pair_of_the_appendix
+
+namespace sine_and_cosine_exchanged {  // mistake 60
+
+Mistake mistake() {
+    return {.number = 60,
+            .name = "sines and cosines are exchanged",
+            .symptom = "position 0 is turned by a quarter instead of not at all; scores are those of mistake 58",
+            .betrays = "q_rot[0] is not q[0]; rotary.sin[0] == 1",
+            .evidence = "",
+            .lesson = "15",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot"},
+            .variants = {{"in the table",
+                          {{"/rotary.sin", {}, [](const Replay& at) { return at.right("/rotary.cos"); }},
+                           {"/rotary.cos", {}, [](const Replay& at) { return at.right("/rotary.sin"); }}}},
+                         {"where the table is read", rotations([](const auto& x, const auto& sin, const auto& cos) {
+                              return rotated(x, cos, sin, RotaryLayout::interleaved);
+                          })}}};
+}
+
+}  // namespace sine_and_cosine_exchanged
+
+namespace other_frequencies {  // mistake 61
+
+Mistake mistake() {
+    // Which pairs there are is a matter of the head's width d; the exponents come from somewhere else.
+    const auto from_width = [](const Replay& at) {
+        std::vector<double> theta = inverse_frequencies(at.roformer().hidden_size);
+        theta.resize(static_cast<std::size_t>(at.roformer().head_width() / 2));
+        return theta;
+    };
+    const auto every_second = [](const Replay& at) {
+        std::vector<double> theta = inverse_frequencies(at.roformer().head_width());
+        for (double& angle : theta) angle *= angle;
+        return theta;
+    };
+    return {.number = 61,
+            .name = "the angles are not 10000^(-2t/d) with the width d of a head",
+            .symptom = "near positions look right, far ones drift",
+            .betrays = "the argument of q_rot / q per pair is m times another theta; pair 0 is right",
+            .evidence = "",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = {{"theta from the model's width D", angles_by(from_width)},
+                         {"t counts channels instead of pairs", angles_by(every_second)}}};
+}
+
+}  // namespace other_frequencies
+
+namespace rotated_at_the_wrong_place {  // mistake 62
+
+Formula other_values() {
+    return {"v_rot", {"v", "/rotary.sin", "/rotary.cos"}, [](const Replay& at) {
+                if (at.roformer().rotary_value) return at("v");
+                return rotated(at("v"), at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved);
+            }};
+}
+
+Formula context_of_v_rot() {
+    return {"context", {"probs", "v_rot"}, [](const Replay& at) { return joined_heads(at("probs"), at("v_rot")); }};
+}
+
+Formula across_heads(const char* stem, const char* from) {
+    return {stem, {from}, [from](const Replay& at) {
+                at.roformer();
+                return rotated_across_heads(at(from));
+            }};
+}
+
+/// x is rotated over its whole width, then projected.
+Formula before_projection(const char* stem, const char* part) {
+    return {stem, {"x"}, [part](const Replay& at) {
+                const Index width = at.roformer().hidden_size, heads = at.roformer().num_attention_heads;
+                const std::string name = "encoder.layer." + std::to_string(at.layer()) + ".attention.self." + part;
+                const Tensor<double> x = join_heads(rotated_across_heads(split_heads(at("x"), heads)));
+                return project_heads<double>(x, at.model().weights.dense(name, width, width), heads);
+            }};
+}
+
+Mistake mistake() {
+    return {
+        .number = 62,
+        .name = "the rotation stands at the wrong place, or the scale behind it is forgotten",
+        .symptom = "attention looks plausible and the output is wrong, or attention is far too sharp",
+        .betrays = "context == probs R v, or q_rot turned with d = D, or scores == sqrt(d) times the right ones",
+        .evidence = "",
+        .lesson = "16",
+        .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"v_rot", "q_rot", "k_rot", "scores", "context"},
+        .variants = {
+            {"values are turned too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
+            {"turned before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
+            {"turned before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
+            {"no division by sqrt(d)", {{"scores", {"q"}, [](const Replay& at) {
+                                             const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
+                                             return mapped(at.right("scores"),
+                                                           [&](double score) { return score * root; });
+                                         }}}}}};
+}
+
+}  // namespace rotated_at_the_wrong_place
+
+namespace positions_start_again {  // mistake 63
+
+/// Row m of the right table becomes row position(m, T).
+Formula rows_of(const std::string& stem, Index (*position)(Index m, Index length)) {
+    return {stem, {}, [stem, position](const Replay& at) {
+                const Tensor<double> right = at.right(stem);
+                Tensor<double> rows(right.shape());
+                for (Index m = 0; m < right.extent(0); ++m)
+                    rows.matrix().row(m) = right.matrix().row(position(m, right.extent(0)));
+                return rows;
+            }};
+}
+
+/// Rows of x rotated by these rows of the angles: row m of the last `count` by start(m), the others by their own.
+Formula rotated_from(const std::string& stem, const std::string& from, Index (*start)(Index m)) {
+    return {stem, {from}, [=](const Replay& at) {
+                const Index fresh = at("q").extent(2), keys = at("k").extent(2), rows = at(from).extent(2);
+                if (fresh >= keys) throw NotEnough{"a second step with keys of the first"};
+                const auto angles = [&](const char* wave) {
+                    const Tensor<double>& table = at(wave);
+                    Matrix<double> chosen(rows, table.extent(1));
+                    for (Index m = 0; m < rows; ++m)
+                        chosen.row(m) = table.matrix().row(m < rows - fresh ? m : start(m - (rows - fresh)));
+                    return as_rows(chosen);
+                };
+                return rotated(at(from), angles("/rotary.sin"), angles("/rotary.cos"), RotaryLayout::interleaved);
+            }};
+}
+
+Mistake mistake() {
+    const auto always_first = [](Index, Index) { return Index(0); };
+    const auto second_half = [](Index m, Index length) { return m < length / 2 ? m : m - length / 2; };
+    const auto again = [](Index m) { return m; };
+    const auto stands = [](Index) { return Index(0); };
+    return {.number = 63,
+            .name = "positions start at 0 again behind a cached prefix",
+            .symptom = "a pass over the whole text is right, the same text in pieces is not",
+            .betrays = "the rows of rotary.sin repeat",
+            .evidence = "",
+            .lesson = "17",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot"},
+            .variants = {
+                {"one token at a time", {rows_of("/rotary.sin", always_first), rows_of("/rotary.cos", always_first)}},
+                {"two halves", {rows_of("/rotary.sin", second_half), rows_of("/rotary.cos", second_half)}},
+                {"queries of a second step start at 0 again", {rotated_from("q_rot", "q", again)}},
+                {"new keys of a second step start at 0 again", {rotated_from("k_rot", "k", again)}},
+                {"queries and new keys of a second step start at 0 again",
+                 {rotated_from("q_rot", "q", again), rotated_from("k_rot", "k", again)}},
+                {"every token of a second step stands at 0",
+                 {rotated_from("q_rot", "q", stands), rotated_from("k_rot", "k", stands)}}}};
+}
+
+}  // namespace positions_start_again
+
+std::vector<Mistake> rotation_mistakes() {
+    return {
+        halves_for_neighbours::mistake(),       // 56
+        only_one_side_rotated::mistake(),       // 57
+        rotated_the_other_way::mistake(),       // 58
+        last_pair_of_the_appendix::mistake(),   // 59
+        sine_and_cosine_exchanged::mistake(),   // 60
+        other_frequencies::mistake(),           // 61
+        rotated_at_the_wrong_place::mistake(),  // 62
+        positions_start_again::mistake(),       // 63
+    };
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,347 @@
+// Mistakes 80 to 83.  Tiles of a kernel, buffers read in another order, and sums in a short number format.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "core/conformance/formulas/layers.h"
+#include "core/conformance/formulas/relative_rule.h"
+#include "core/conformance/formulas/transformer_xl.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/wrong_attention.h"
+
+namespace locus::conformance {
+
+namespace {
+
+// What kernels that work tile by tile make of the disentangled terms at the edges of their tiles.
+
+/// Rows and columns of a tile that kernels are written with.
+constexpr std::array<Index, 4> kTiles = {8, 16, 32, 64};
+
+std::string in_tiles_of(Index tile) { return " (tiles of " + std::to_string(tile) + ")"; }
+
+/// Throws NotEnough for a text that fits into one tile: nothing has an edge there.
+void require_tiles(Index tile, Index queries, Index keys) {
+    if (std::max(queries, keys) <= tile) throw NotEnough{"a text longer than a tile"};
+}
+
+/// all[b,h,x,r] of every row of the table, picked where row(i,j) says; rows that are not there count as zero.
+/// by_query: x is i (c2p), else j (p2c).  Only for a candidate that reports the term, `claim`, and throws NotEnough as
+/// soon as one of a few cells refutes it: there are many tiles to try, and long texts.
+template <class Row>
+Tensor<double> picked(const Tensor<double>* claim, const Tensor<double>& all, Index queries, Index keys, bool by_query,
+                      Row row) {
+    constexpr Index kProbes = 199;
+    const Index count = all.extent(3);
+    if (all.extent(2) != (by_query ? queries : keys)) throw NotEnough{"terms of the text's length"};
+    Tensor<double> terms({all.extent(0), all.extent(1), queries, keys});
+    if (!claim || claim->shape() != terms.shape()) throw NotEnough{"the candidate's own term"};
+    const auto value = [&](Index n, Index at) {
+        const Index cell = n % (queries * keys), head = n / (queries * keys), x = by_query ? cell / keys : cell % keys;
+        return at >= 0 && at < count ? all[(head * all.extent(2) + x) * count + at] : 0.0;
+    };
+    const Index step = std::max<Index>(1, terms.size() / kProbes);
+    double size = 0, worst = 0;
+    for (Index n = 0; n < terms.size(); n += step) {
+        const Index cell = n % (queries * keys);
+        size = std::max(size, std::abs((*claim)[n]));
+        worst = std::max(worst, std::abs((*claim)[n] - value(n, row(cell / keys, cell % keys))));
+    }
+    if (worst > 0.1 * size) throw NotEnough{"numbers that a tile makes"};
+    std::vector<Index> rows;
+    for (Index i = 0; i < queries; ++i)
+        for (Index j = 0; j < keys; ++j) rows.push_back(row(i, j));
+    for (Index n = 0; n < terms.size(); ++n) terms[n] = value(n, rows[static_cast<std::size_t>(n % (queries * keys))]);
+    return terms;
+}
+
+}  // namespace
+
+namespace edge_of_a_tile {  // mistake 80
+
+/// Keys behind the last one, up to the end of its tile, have a score of 0 and are added up.
+Formula keys_past_the_end(Index tile) {
+    return probs_by([tile](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+        const Index keys = scores.cols(), filled = (keys + tile - 1) / tile * tile;
+        require_tiles(tile, keys, keys);
+        if (filled == keys) throw NotEnough{"a last tile that is not full"};
+        Matrix<double> longer = Matrix<double>::Zero(scores.rows(), filled);
+        longer.leftCols(keys) = scores;
+        Mask mask = visible_pairs(at, b, h);
+        if (mask.size() > 0) {
+            Mask seen = Mask::Ones(scores.rows(), filled);
+            seen.leftCols(keys) = mask;
+            mask = seen;
+        }
+        return Matrix<double>(masked_softmax<double>(longer, mask).leftCols(keys));
+    });
+}
+
+/// Rows of the table are loaded in whole tiles: the last ones are zero.
+Formula rows_past_the_last_tile(const char* stem, Index tile) {
+    const bool by_query = std::string(stem) == "c2p";
+    const char *content = by_query ? "q" : "k", *table = by_query ? "k_r" : "q_r";
+    return {stem, {content, table, "/relative.index"}, [=](const Replay& at) {
+                if (!at.claimed(stem)) throw NotEnough{"the candidate's own term"};
+                const Tensor<double>&all = at.table_products(content, table), &index = at("/relative.index");
+                const Index loaded = all.extent(3) / tile * tile;
+                require_tiles(tile, index.extent(0), index.extent(1));
+                if (loaded == all.extent(3) || loaded == 0) throw NotEnough{"a last tile of rows that is not full"};
+                return picked(at.claimed(stem), all, index.extent(0), index.extent(1), by_query, [&](Index i, Index j) {
+                    const Index row = row_of(index, i, j, all.extent(3));
+                    return row < loaded ? row : -1;
+                });
+            }};
+}
+
+std::vector<Variant> edge_of_a_tile() {
+    std::vector<Variant> all;
+    for (const Index tile : kTiles) {
+        all.push_back({"keys past the text count with a score of 0" + in_tiles_of(tile), {keys_past_the_end(tile)}});
+        all.push_back({"rows of the table behind its last whole tile are zero" + in_tiles_of(tile),
+                       {rows_past_the_last_tile("c2p", tile), rows_past_the_last_tile("p2c", tile)}});
+    }
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 80,
+            .name = "a tile's edge reads past the text or past the table, or atomic additions race",
+            .symptom =
+                "wrong or NaN at sizes that are no multiple of a tile; a race differs from run to run, which no "
+                "single dump shows: run the same input twice and compare the two dumps bit by bit",
+            .betrays =
+                "right for 64 tokens, wrong for 63 and 65; to find reads past the end, put guard rows of NaN "
+                "around the table and try 1, 7, 31, 33, 63 and 65 tokens",
+            .evidence = "",
+            .lesson = "07",
+            .families = {Family::deberta},
+            .stems = {"c2p", "p2c", "probs"},
+            .variants = edge_of_a_tile()};
+}
+
+}  // namespace edge_of_a_tile
+
+namespace band_of_a_tile {  // mistake 81
+
+/// Row of the table of (i,j) as a kernel with tiles of this size finds it; may lie outside of the table.
+using TileRow = Index (*)(const RelativeRule& rule, Index i, Index j, Index tile);
+
+/// The row of the tile's first cell, and from there one row per step.
+Index stepped(const RelativeRule& rule, Index i, Index j, Index tile) {
+    return rule.row((i / tile - j / tile) * tile) + i % tile - j % tile;
+}
+
+Index stepped_and_clamped(const RelativeRule& rule, Index i, Index j, Index tile) {
+    return rule.inside(stepped(rule, i, j, tile));
+}
+
+/// (i - j) / tile goes towards 0 while the rest is never negative: one tile too far for every key in front.
+Index divided_towards_zero(const RelativeRule& rule, Index i, Index j, Index tile) {
+    const Index offset = i - j, rest = (offset % tile + tile) % tile;
+    return rule.row(offset / tile * tile + rest);
+}
+
+/// The band |i - j| < tile that is kept in fast memory holds rows of i - j as it is.
+Index plain_in_the_band(const RelativeRule& rule, Index i, Index j, Index tile) {
+    return std::abs(i - j) < tile ? i - j + rule.span : rule.row(i - j);
+}
+
+Formula term(const char* stem, TileRow row, Index tile) {
+    const bool by_query = std::string(stem) == "c2p";
+    const char *content = by_query ? "q" : "k", *table = by_query ? "k_r" : "q_r";
+    return {stem, {content, table}, [=](const Replay& at) {
+                const RelativeRule rule = relative_rule(at);
+                require_tiles(tile, rule.queries, rule.keys);
+                if (!at.claimed(stem)) throw NotEnough{"the candidate's own term"};
+                return picked(at.claimed(stem), at.table_products(content, table), rule.queries, rule.keys, by_query,
+                              [&](Index i, Index j) { return row(rule, i, j, tile); });
+            }};
+}
+
+/// Only where the candidate writes the index down: its terms are explained without it.
+Formula index(TileRow row, Index tile) {
+    return {"/relative.index", {}, [=](const Replay& at) {
+                if (!at.claimed("/relative.index")) throw NotEnough{"the candidate's index"};
+                const RelativeRule rule = relative_rule(at);
+                require_tiles(tile, rule.queries, rule.keys);
+                Tensor<double> rows({rule.queries, rule.keys});
+                for (Index n = 0; n < rows.size(); ++n)
+                    rows[n] = static_cast<double>(row(rule, n / rule.keys, n % rule.keys, tile));
+                return rows;
+            }};
+}
+
+std::vector<Variant> band_of_a_tile() {
+    const std::vector<std::pair<std::string, TileRow>> ways = {
+        {"one row per step from a tile's first cell on, not clamped, none beyond the table", stepped},
+        {"one row per step from a tile's first cell on, clamped to the table", stepped_and_clamped},
+        {"offsets divided by the tile towards zero", divided_towards_zero},
+        {"the cached band |i-j| < tile is neither clamped nor put into buckets", plain_in_the_band}};
+    std::vector<Variant> all;
+    for (const auto& [how, row] : ways)
+        for (const Index tile : kTiles) {
+            all.push_back({how + in_tiles_of(tile), {term("c2p", row, tile), term("p2c", row, tile)}});
+            all.push_back({how + ", in the index" + in_tiles_of(tile), {index(row, tile)}});
+        }
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 81,
+            .name = "the rows that a tile keeps are not clamped, or its offset is divided towards zero",
+            .symptom = "short texts are right; in long ones only far tiles, or only keys in front, are wrong",
+            .betrays = "the error, drawn as a picture, has the edges of tiles",
+            .evidence = "",
+            .lesson = "07",
+            .families = {Family::deberta},
+            .stems = {"/relative.index", "c2p", "p2c"},
+            .variants = band_of_a_tile()};
+}
+
+}  // namespace band_of_a_tile
+
+namespace rows_read_as_columns {  // mistake 82
+
+constexpr const char* kStems[] = {"q", "k", "v"};
+
+/// The buffer of a row-major matrix as a column-major one of the same shape holds it.
+Matrix<double> by_columns(const Matrix<double>& stored) {
+    using Columns = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor>;
+    return Eigen::Map<const Columns>(stored.data(), stored.rows(), stored.cols());
+}
+
+/// The misread projection of q, k or v (part 0, 1, 2) [H*d,D], with its right bias.
+Dense<double> misread(const Replay& at, int part) {
+    const Dense<double> right = projection_of(at, part);
+    if (at.family() == Family::transformer_xl) {  // the three lie in one buffer
+        if (norm_first(at)) throw NotEnough{"rows before their norm"};
+        const Index rows = right.weight.rows();
+        Matrix<double> all(3 * rows, right.weight.cols());
+        for (int each = 0; each < 3; ++each) all.middleRows(each * rows, rows) = projection_of(at, each).weight;
+        return {by_columns(all).middleRows(part * rows, rows), {}};
+    }
+    if (at.family() == Family::xlnet) return {by_columns(right.weight.transpose()).transpose(), {}};  // stored [D,H,d]
+    return {by_columns(right.weight), right.bias};
+}
+
+Formula projection(int part) {
+    const bool asks = part == 0;
+    return {kStems[part], {asks ? "x_q" : "x"}, [part, asks](const Replay& at) {
+                const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
+                const Tensor<double> x = asks ? at("x_q") : remembers ? behind_memory_of(at) : at("x");
+                const Tensor<double> split = project_heads<double>(x, misread(at, part), heads_of(at));
+                return asks && at.family() == Family::xlnet ? without_unused(at, split) : split;
+            }};
+}
+
+Formula transposed_stage(const std::string& stem) {
+    return {stem, {"q", "k"}, [stem](const Replay& at) {
+                const Tensor<double> right = at.right(stem);
+                if (right.extent(2) != right.extent(3)) throw NotEnough{"as many keys as queries"};
+                return transposed(right);
+            }};
+}
+
+Mistake mistake() {
+    std::vector<Variant> variants;
+    for (int part = 0; part < 3; ++part)
+        variants.push_back({std::string("the weight of ") + kStems[part] + " read by columns", {projection(part)}});
+    for (const char* stem : {"c2c", "ac", "scores", "probs"})
+        variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
+    return {.number = 82,
+            .name = "a row-major buffer is read by columns, or a square result transposed",
+            .symptom = "right for symmetric data, wrong otherwise; with unequal sizes garbage instead of a transpose",
+            .betrays = "the stage equals the right one with its last two axes exchanged, or q that of W^T",
+            .evidence = "",
+            .lesson = "28",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"q", "k", "v", "c2c", "ac"},
+            .variants = std::move(variants)};
+}
+
+}  // namespace rows_read_as_columns
+
+namespace added_up_in_float {  // mistake 83
+
+/// Whether each product is rounded to float as well, or their sum alone.
+enum class Rounded { everything, sums };
+
+/// a b with every cell added up in float, in the order of its terms.  a [M,N], b [N,W] -> [M,W].
+Matrix<double> narrow_product(const Matrix<double>& a, const Matrix<double>& b, Rounded rounded) {
+    const Matrix<float> narrow = b.cast<float>();
+    Matrix<double> product(a.rows(), b.cols());
+    RowVector<float> sums(b.cols());
+    for (Index m = 0; m < a.rows(); ++m) {
+        sums.setZero();
+        for (Index n = 0; n < a.cols(); ++n) {
+            if (rounded == Rounded::everything)
+                sums += static_cast<float>(a(m, n)) * narrow.row(n);
+            else
+                sums = (sums.cast<double>() + a(m, n) * b.row(n)).cast<float>();
+        }
+        product.row(m) = sums.cast<double>();
+    }
+    return product;
+}
+
+/// probs v; heads joined.
+Tensor<double> narrow_context(const Replay& at, const std::string& values, Rounded rounded) {
+    const Tensor<double>&probs = at("probs"), &v = at(values);
+    return join_heads(each_head(probs, probs.extent(2), v.extent(3), [&](Index n, Index, Index) {
+        return narrow_product(probs.matrix(n), v.matrix(n), rounded);
+    }));
+}
+
+/// q_i . k_j.
+Tensor<double> narrow_products(const Tensor<double>& q, const Tensor<double>& k, Rounded rounded) {
+    return each_head(q, q.extent(2), k.extent(2), [&](Index n, Index, Index) {
+        return narrow_product(q.matrix(n), k.matrix(n).transpose(), rounded);
+    });
+}
+
+void add_variants(Rounded rounded, const std::string& how, std::vector<Variant>& variants) {
+    variants.push_back({"probs v " + how, {{"context", {"probs", "v", "v_rot"}, [rounded](const Replay& at) {
+                                                const bool rotated =
+                                                    at.family() == Family::roformer && at.roformer().rotary_value;
+                                                return narrow_context(at, rotated ? "v_rot" : "v", rounded);
+                                            }}}});
+    variants.push_back({"c2c " + how, {{"c2c", {"q", "k"}, [rounded](const Replay& at) {
+                                            return narrow_products(at("q"), at("k"), rounded);
+                                        }}}});
+    variants.push_back({"q_rot k_rot " + how, {{"scores", {"q_rot", "k_rot"}, [rounded](const Replay& at) {
+                                                    const Tensor<double>& q = at("q_rot");
+                                                    const double root = std::sqrt(static_cast<double>(q.extent(3)));
+                                                    return mapped(narrow_products(q, at("k_rot"), rounded),
+                                                                  [&](double score) { return score / root; });
+                                                }}}});
+}
+
+Mistake mistake() {
+    std::vector<Variant> variants;
+    add_variants(Rounded::everything, "in float", variants);
+    add_variants(Rounded::sums, "with a sum in float", variants);
+    return {.number = 83,
+            .name = "a sum is added up in float although its terms are double",
+            .symptom = "an error that grows with the square root of the text's length",
+            .betrays = "the stage is wrong by about 6e-8 sqrt(n) and right in what it is made of",
+            .evidence = "",
+            .lesson = "28",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"c2c", "context"},
+            .variants = std::move(variants)};
+}
+
+}  // namespace added_up_in_float
+
+std::vector<Mistake> tile_and_memory_mistakes() {
+    return {
+        edge_of_a_tile::mistake(),        // 80
+        band_of_a_tile::mistake(),        // 81
+        rows_read_as_columns::mistake(),  // 82
+        added_up_in_float::mistake(),     // 83
+    };
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,291 @@
+// Mistakes 65 to 71.  Transformer-XL: relative sinusoids, the shift, u and v, and the memory.
+#include <cmath>
+
+#include "core/attention/relative.h"
+#include "core/conformance/formulas/transformer_xl.h"
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+namespace distances_ascending {  // mistake 65
+
+Formula reversed(const std::string& stem) {
+    return {stem, {}, [stem](const Replay& at) {
+                Tensor<double> rows = at.right(stem);
+                rows.matrix() = rows.matrix().colwise().reverse().eval();
+                return rows;
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 65,
+            .name = "rows of positions stand for rising instead of falling distances",
+            .symptom = "near and far are exchanged: a token looks at what is longest ago",
+            .betrays = "positions.r and r_k equal the right ones upside down",
+            .evidence = "",
+            .lesson = "25",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"/positions.r"},
+            .variants = {{"", {reversed("/positions.r"), reversed("/positions.r_backward")}}}};
+}
+
+}  // namespace distances_ascending
+
+namespace shift_without_mask {  // mistake 66
+
+/// What the shift trick itself gives, hidden cells too: right of the diagonal the values of other rows.
+Tensor<double> as_the_trick_leaves_it(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    const Index keys = keys_of(at);
+    const bool xlnet = at.family() == Family::xlnet;
+    if (at.is_query_stream()) {
+        // Rows of targets alone: the shift ran over all tokens.  Where nothing wraps it is the index.
+        if (at.xlnet().direction != Direction::bidirectional) throw NotEnough{"all rows of the query stream"};
+        return shifted_by(at, raw, [&](Index token, Index key) { return key + queries_of(at) - token; });
+    }
+    return each_head(raw, raw.extent(2), keys, [&](Index n, Index, Index) {
+        return xlnet ? shift_frames_xlnet<double>(raw.matrix(n), keys).back().values
+                     : shift_frames<double>(raw.matrix(n)).back().values;
+    });
+}
+
+Tensor<double> softmax_of_everything(const Replay& at) {
+    const Tensor<double>& scores = at("scores");
+    return without_unused(at, each_head(scores, scores.extent(2), scores.extent(3), [&](Index n, Index, Index) {
+                              return masked_softmax<double>(scores.matrix(n), {});
+                          }));
+}
+
+Mistake mistake() {
+    const Formula bd = {"bd", {"bd_raw", "query_tokens"}, as_the_trick_leaves_it};
+    const Formula probs = {"probs", {"scores", "query_tokens"}, softmax_of_everything};
+    return {.number = 66,
+            .name = "what the shift leaves in hidden cells is used",
+            .symptom = "the future leaks, with values that belong to another row",
+            .betrays =
+                "bd is right where the mask shows something; probs of hidden keys are above 0. "
+                "Where probs are right, bd was only reported before its mask",
+            .evidence = "kimiyoung/transformer-xl #129, #132; OpenTransformer #25",
+            .lesson = "26",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"bd"},
+            .variants = {{"bd and probs without a mask", {bd, probs}},
+                         {"bd reported before its mask", {bd}},
+                         {"probs without a mask", {probs}}}};
+}
+
+}  // namespace shift_without_mask
+
+namespace shift_by_another_offset {  // mistake 67
+
+/// bd[i,j] read at place(i, j) of a head's buffer of `width` numbers per row, 0 beyond its end; hidden cells 0.
+template <class Place>
+Tensor<double> read_at(const Replay& at, Place place) {
+    const Tensor<double>& raw = at("bd_raw");
+    if (at.is_query_stream()) throw NotEnough{"all rows of the query stream"};
+    const Index keys = keys_of(at), columns = raw.extent(3);
+    return without_hidden(at, each_head(raw, raw.extent(2), keys, [&](Index n, Index, Index) {
+                              const auto rows = raw.matrix(n);
+                              Matrix<double> moved(rows.rows(), keys);
+                              for (Index i = 0; i < moved.rows(); ++i)
+                                  for (Index j = 0; j < keys; ++j) moved(i, j) = place(rows, i, j, columns);
+                              return moved;
+                          }));
+}
+
+/// Number `flat` of a row-major matrix; 0 beyond its end.
+double number_of(const Eigen::Ref<const Matrix<double>>& rows, Index flat) {
+    return flat < rows.size() ? rows(flat / rows.cols(), flat % rows.cols()) : 0;
+}
+
+/// Transformer-XL under XLNet's offset T - i, XLNet under Transformer-XL's T - 1 - i; 0 where there is no column.
+Tensor<double> one_off(const Replay& at) {
+    const Index extra = at.family() == Family::xlnet ? -1 : 0;
+    return without_hidden(
+        at, shifted_by(at, at("bd_raw"), [&](Index token, Index key) { return key + queries_of(at) - token + extra; }));
+}
+
+/// XLNet's shift on Transformer-XL's rows: it has no column for distance 0 and reads on into the next row.
+Tensor<double> reading_on(const Replay& at) {
+    at.transformer_xl();
+    return read_at(at, [&](const auto& rows, Index i, Index j, Index columns) {
+        return number_of(rows, i * columns + j + queries_of(at) - i);
+    });
+}
+
+/// The folded buffer loses its last row instead of its first.
+Tensor<double> last_row_dropped(const Replay& at) {
+    const bool padded = at.family() == Family::transformer_xl;
+    return read_at(at, [&](const auto& rows, Index i, Index j, Index columns) {
+        if (!padded) return number_of(rows, i * (columns - 1) + j);
+        const Index flat = i * columns + j, width = columns + 1;
+        return flat % width == 0 ? 0.0 : rows(flat / width, flat % width - 1);
+    });
+}
+
+Mistake mistake() {
+    const auto bd = [](Tensor<double> (*compute)(const Replay&)) {
+        return std::vector<Formula>{{"bd", {"bd_raw", "visible", "query_tokens"}, compute}};
+    };
+    return {.number = 67,
+            .name = "the shift has another offset: that of the other family, or the wrong row is dropped",
+            .symptom = "every distance is off by one, or all are mixed up; bd_raw is right",
+            .betrays = "bd[i,j] equals bd_raw at the column of distance M + i - j - 1 (XLNet: + 1)",
+            .evidence = "xlnet #97; keras-xlnet #22; labml #185, #218",
+            .lesson = "26",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"bd"},
+            .variants = {{"off by one", bd(one_off)},
+                         {"off by one, reading on into the next row", bd(reading_on)},
+                         {"the last row is dropped instead of the first", bd(last_row_dropped)}}};
+}
+
+}  // namespace shift_by_another_offset
+
+namespace u_and_v {  // mistake 68
+
+Formula bias(const std::string& stem, const std::string& from, double (*factor)(double root)) {
+    return {stem, {}, [from, factor](const Replay& at) {
+                const double times = factor(std::sqrt(static_cast<double>(at("q").extent(3))));
+                return mapped(at.right(from), [&](double value) { return value * times; });
+            }};
+}
+
+std::vector<Formula> both(double (*factor)(double root)) {
+    return {bias("bias.u", "bias.u", factor), bias("bias.v", "bias.v", factor)};
+}
+
+Mistake mistake() {
+    const auto as_it_is = [](double) { return 1.0; };
+    const auto nothing = [](double) { return 0.0; };
+    return {.number = 68,
+            .name = "u and v are exchanged, scaled or left out",
+            .symptom = "a small error that is the same for every query: u shifts columns of ac, v distances of bd",
+            .betrays = "ac minus the right one is the same in every row; so is bd_raw",
+            .evidence = "",
+            .lesson = "25",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"ac", "bd_raw"},
+            .variants = {{"exchanged", {bias("bias.u", "bias.v", as_it_is), bias("bias.v", "bias.u", as_it_is)}},
+                         {"times sqrt(d)", both([](double root) { return root; })},
+                         {"left out", both(nothing)},
+                         {"divided by sqrt(d)", both([](double root) { return 1 / root; })},
+                         {"u left out", {bias("bias.u", "bias.u", nothing)}},
+                         {"v left out", {bias("bias.v", "bias.v", nothing)}}}};
+}
+
+}  // namespace u_and_v
+
+namespace sinusoids_interleaved {  // mistake 69
+
+/// [sin | cos] -> sin, cos, sin, cos, ...
+Formula interleaved(const std::string& stem) {
+    return {stem, {}, [stem](const Replay& at) {
+                const Tensor<double> right = at.right(stem);
+                const Index pairs = right.extent(1) / 2;
+                Tensor<double> rows(right.shape());
+                for (Index t = 0; t < pairs; ++t) {
+                    rows.matrix().col(2 * t) = right.matrix().col(t);
+                    rows.matrix().col(2 * t + 1) = right.matrix().col(pairs + t);
+                }
+                return rows;
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 69,
+            .name = "sine and cosine alternate in the rows of positions instead of standing one behind the other",
+            .symptom = "the position term is noise, the content term right",
+            .betrays = "positions.r is right after exchanging channels; row of distance 0 is 0, 1, 0, 1, ...",
+            .evidence = "",
+            .lesson = "25",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"/positions.r"},
+            .variants = {{"", {interleaved("/positions.r"), interleaved("/positions.r_backward")}}}};
+}
+
+}  // namespace sinusoids_interleaved
+
+namespace wrong_memory {  // mistake 70
+
+/// Behind the last layer Transformer-XL keeps what is never read; nothing comes after that.
+Tensor<double> outputs_kept(const Replay& at) {
+    const bool behind_all = at.family() == Family::transformer_xl && at.layer() == at.transformer_xl().n_layer;
+    return handed_on(at, behind_all ? at("x") : at("output"));
+}
+
+Mistake mistake() {
+    return {.number = 70,
+            .name = "the memory holds the wrong rows",
+            .symptom = "the first segment is right, every later one is not",
+            .betrays = "memory.l is the layer's output instead of its input, or begins with the oldest rows",
+            .evidence = "transformers #2970, #3580; kimiyoung/transformer-xl #96",
+            .lesson = "24",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"memory"},
+            .variants = {{"stored behind the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
+                         {"the oldest rows are kept", {{"memory", {"memory_before", "x"}, [](const Replay& at) {
+                                                            return handed_on(at, at("x"), Kept::oldest);
+                                                        }}}}}};
+}
+
+}  // namespace wrong_memory
+
+namespace same_length_off_by_one {  // mistake 71
+
+/// The oldest key of query i moved by `later`; everything else as it is.
+Tensor<double> visible_from(const Replay& at, Index later) {
+    const Index queries = queries_of(at), memory = at.remembered();
+    if (at.family() == Family::transformer_xl) {
+        if (!at.transformer_xl().same_length) throw NotEnough{"same_length"};
+        Mask mask = transformer_xl_mask(queries, memory, false, 0);
+        const Index beyond = memory + queries - at.transformer_xl().mem_len;
+        const Index oldest = 1 - (beyond > 0 ? queries - beyond : queries) + later;
+        for (Index i = 0; i < mask.rows(); ++i)
+            for (Index j = 0; j < std::min(mask.cols(), i + oldest); ++j) mask(i, j) = 0;
+        return as_visible(std::vector<Mask>(static_cast<std::size_t>(at.input().batch()), mask));
+    }
+    if (!at.xlnet().same_length || at.xlnet().direction != Direction::unidirectional) throw NotEnough{"same_length"};
+    return visible_to_stream(at, [&](Index b) {
+        TwoStreamHiding hiding = hiding_of(at, b);
+        hiding.same_length = false;
+        const TwoStreamMasks masks = two_stream_masks(queries, hiding);
+        Mask mask = at.is_query_stream() ? masks.query : masks.content;
+        for (Index i = 0; i < mask.rows(); ++i)
+            for (Index j = 0; j < std::min(mask.cols(), i + later); ++j)
+                if (at.is_query_stream() || j - memory != i) mask(i, j) = 0;
+        return mask;
+    });
+}
+
+Mistake mistake() {
+    const auto visible = [](Index later) {
+        return std::vector<Formula>{
+            {"visible", {"query_tokens"}, [later](const Replay& at) { return visible_from(at, later); }}};
+    };
+    return {.number = 71,
+            .name = "same_length begins one key off: Transformer-XL hides j <= i, XLNet j < i",
+            .symptom = "every query sees one key too many or too few",
+            .betrays = "the count of probs above 0 per row: memory_length in Transformer-XL, one more in XLNet",
+            .evidence = "transformers #14832, #15665",
+            .lesson = "24",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"bd", "probs"},
+            .variants = {{"one key too many", visible(-1)}, {"one key too few", visible(1)}}};
+}
+
+}  // namespace same_length_off_by_one
+
+std::vector<Mistake> transformer_xl_mistakes() {
+    return {
+        distances_ascending::mistake(),      // 65
+        shift_without_mask::mistake(),       // 66
+        shift_by_another_offset::mistake(),  // 67
+        u_and_v::mistake(),                  // 68
+        sinusoids_interleaved::mistake(),    // 69
+        wrong_memory::mistake(),             // 70
+        same_length_off_by_one::mistake(),   // 71
+    };
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,247 @@
+// Mistakes 72 to 77.  XLNet: factorisation orders, the two streams, segments and the backward half.
+#include <algorithm>
+
+#include "core/conformance/formulas/transformer_xl.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/positions/factorisation_order.h"
+
+namespace locus::conformance {
+
+namespace order_taken_for_ranks {  // mistake 72
+
+/// The order that a perm_mask was made from: the token that sees t others is the t-th; empty if it tells no order.
+std::vector<Index> order_of(const Mask& hidden) {
+    std::vector<Index> order(static_cast<std::size_t>(hidden.rows()), -1);
+    for (Index i = 0; i < hidden.rows(); ++i) {
+        const auto seen = static_cast<std::size_t>((hidden.row(i).array() == 0).count());
+        if (seen >= order.size() || order[seen] >= 0) return {};
+        order[seen] = i;
+    }
+    return order;
+}
+
+Tensor<double> visible_by_order(const Replay& at) {
+    if (at.input().perm_mask.empty()) throw NotEnough{"perm_mask"};
+    return visible_to_stream(at, [&](Index b) {
+        TwoStreamHiding hiding = hiding_of(at, b);
+        const std::vector<Index> order = order_of(hiding.permutation);
+        if (order.empty()) throw NotEnough{"a perm_mask of a whole order"};
+        for (Index i = 0; i < hiding.permutation.rows(); ++i)
+            for (Index j = 0; j < hiding.permutation.cols(); ++j)
+                hiding.permutation(i, j) =
+                    order[static_cast<std::size_t>(j)] >= order[static_cast<std::size_t>(i)] ? 1 : 0;
+        const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding);
+        return at.is_query_stream() ? masks.query : masks.content;
+    });
+}
+
+Mistake mistake() {
+    return {.number = 72,
+            .name = "the factorisation order is taken for the ranks of the tokens",
+            .symptom = "tokens are predicted in another order than was asked for; only self-inverse orders work",
+            .betrays = "who sees whom is right after inverting the permutation; 3,2,4,1 tells, 4,3,2,1 does not",
+            .evidence = "",
+            .lesson = "22",
+            .families = {Family::xlnet},
+            .stems = {"bd", "probs"},
+            .variants = {{"", {{"visible", {"query_tokens"}, visible_by_order}}}}};
+}
+
+}  // namespace order_taken_for_ranks
+
+namespace streams_share_a_mask {  // mistake 73
+
+/// One stream under the mask of the other.
+Tensor<double> mask_of_the_other(const Replay& at, bool query_stream) {
+    if (at.is_query_stream() != query_stream) throw NotEnough{"the other stream"};
+    return visible_to_stream(at, [&](Index b) {
+        const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding_of(at, b));
+        return query_stream ? masks.content : masks.query;
+    });
+}
+
+Mistake mistake() {
+    const auto visible = [](bool query_stream) {
+        return std::vector<Formula>{{"visible", {"query_tokens"}, [query_stream](const Replay& at) {
+                                         return mask_of_the_other(at, query_stream);
+                                     }}};
+    };
+    return {.number = 73,
+            .name = "both streams use one mask",
+            .symptom =
+                "the content stream is blind to its own token, or the query stream sees what it must predict "
+                "and the loss falls to 0 at once",
+            .betrays = "the diagonal of probs: above 0 in the content stream, 0 in the query stream",
+            .evidence = "",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"bd", "probs"},
+            .variants = {{"the content stream cannot see itself", visible(false)},
+                         {"the query stream sees the answer", visible(true)}}};
+}
+
+}  // namespace streams_share_a_mask
+
+namespace query_stream_starts_from_the_word {  // mistake 74
+
+/// Row p is what row(b, token) makes of the right start.
+template <class Row>
+Tensor<double> changed_start(const Replay& at, Row row) {
+    if (!at.is_query_stream()) throw NotEnough{"the query stream"};
+    const Tensor<double>& tokens = at("query_tokens");
+    Tensor<double> start = at.right("/query_stream");
+    for (Index b = 0; b < start.extent(0); ++b)
+        for (Index p = 0; p < start.extent(1); ++p)
+            row(b, std::max<Index>(0, static_cast<Index>(tokens.matrix()(b, p))), start.matrix(b).row(p));
+    return start;
+}
+
+Tensor<double> words(const Replay& at) {
+    const Tensor<double>& words = at("/embeddings.word");
+    return changed_start(at, [&](Index b, Index token, auto row) { row = words.matrix(b).row(token); });
+}
+
+Tensor<double> with_positions(const Replay& at) {
+    std::vector<double> places;
+    for (Index t = 0; t < queries_of(at); ++t) places.push_back(static_cast<double>(t));
+    const Tensor<double> sinusoids = sinusoids_of(at, places, SinusoidLayout::concatenated);
+    return changed_start(at, [&](Index, Index token, auto row) { row += sinusoids.matrix().row(token); });
+}
+
+Mistake mistake() {
+    return {.number = 74,
+            .name = "the query stream starts from more than the one trained vector",
+            .symptom = "the loss is too good: the word that must be predicted is already in the query",
+            .betrays = "layer.0.g.q differs between targets; the right one has equal rows",
+            .evidence = "",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"q"},
+            .variants = {{"from the word itself", {{"/query_stream", {"/embeddings.word", "query_tokens"}, words}}},
+                         {"a position vector is added", {{"/query_stream", {"query_tokens"}, with_positions}}}}};
+}
+
+}  // namespace query_stream_starts_from_the_word
+
+namespace targets_mixed_up {  // mistake 75
+
+const IndexTensor& mapping_of(const Replay& at) {
+    if (!at.is_query_stream() || at.input().target_mapping.empty()) throw NotEnough{"the query stream"};
+    return at.input().target_mapping;
+}
+
+/// The buffer of [P,T] read as [T,P].
+Tensor<double> transposed_targets(const Replay& at) {
+    const IndexTensor& mapping = mapping_of(at);
+    const Index targets = mapping.extent(1), length = mapping.extent(2);
+    Tensor<double> tokens({mapping.extent(0), targets});
+    for (Index b = 0; b < mapping.extent(0); ++b)
+        for (Index p = 0; p < targets; ++p) {
+            tokens.matrix()(b, p) = -1;
+            for (Index t = 0; t < length; ++t)
+                if (mapping[b * targets * length + t * targets + p] != 0)
+                    tokens.matrix()(b, p) = static_cast<double>(t);
+        }
+    return tokens;
+}
+
+Tensor<double> targets_of_first_sample(const Replay& at) {
+    mapping_of(at);
+    Tensor<double> tokens = at.right("query_tokens");
+    if (tokens.extent(0) == 1) throw NotEnough{"a second sample"};
+    tokens.matrix().bottomRows(tokens.extent(0) - 1).setConstant(-1);
+    return tokens;
+}
+
+/// The same layer with the content stream's rows as residual.
+Tensor<double> residual_of_content(const Replay& at) {
+    mapping_of(at);
+    const Tensor<double>&tokens = at("query_tokens"), &h = at("x"), &context = at("context");
+    Tensor<double> residual = at("x_q");
+    for (Index b = 0; b < residual.extent(0); ++b)
+        for (Index p = 0; p < residual.extent(1); ++p)
+            if (const auto token = static_cast<Index>(tokens.matrix()(b, p)); token >= 0)
+                residual.matrix(b).row(p) = h.matrix(b).row(token);
+    return at
+        .with({{"x_q", {}, [&](const Replay&) { return residual; }},
+               {"context", {}, [&](const Replay&) { return context; }}})
+        .right("attention");
+}
+
+Mistake mistake() {
+    return {.number = 75,
+            .name = "rows of the query stream belong to other tokens, or take their residual from h",
+            .symptom =
+                "the content stream is right, predictions are those of other tokens; "
+                "hidden if as many tokens are predicted as there are",
+            .betrays = "g.bd equals the right one of another token; g.attention changes with the predicted word",
+            .evidence = "transformers #7267, #3417, #3021",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"bd", "attention"},
+            .variants = {{"target_mapping read as [T,P]", {{"query_tokens", {}, transposed_targets}}},
+                         {"residual from h", {{"attention", {"context", "x", "query_tokens"}, residual_of_content}}},
+                         {"only the first sample has targets", {{"query_tokens", {}, targets_of_first_sample}}}}};
+}
+
+}  // namespace targets_mixed_up
+
+namespace segment_term {  // mistake 76
+
+Tensor<double> memory_of_segment_one(const Replay& at) {
+    if (at.remembered() == 0) throw NotEnough{"a memory"};
+    return segment_term_by(at, 1, 0);
+}
+
+Mistake mistake() {
+    const std::vector<std::string> inputs = {"q", "bias.s", "query_tokens"};
+    return {.number = 76,
+            .name = "the segment term takes the wrong row or the wrong bias",
+            .symptom = "sentence pairs are told apart the wrong way round; with one segment only a constant is off",
+            .betrays = "with a single segment ef must use row 0 of seg_embed alone; memory has segment 0",
+            .evidence = "",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"ef"},
+            .variants = {{"same and different exchanged",
+                          {{"ef", inputs, [](const Replay& at) { return segment_term_by(at, 0, 1); }}}},
+                         {"memory has segment 1", {{"ef", inputs, memory_of_segment_one}}},
+                         {"r_s_bias is not added to q", {{"bias.s", {}, [](const Replay& at) {
+                                                              return mapped(at.right("bias.s"),
+                                                                            [](double) { return 0.0; });
+                                                          }}}}}};
+}
+
+}  // namespace segment_term
+
+namespace reversed_half {  // mistake 77
+
+Mistake mistake() {
+    return {.number = 77,
+            .name = "with bi_data the second half of the batch keeps the signs of forward text",
+            .symptom = "half of the batch is right, the other half sees its past as its future",
+            .betrays = "samples from B/2 on: the sines of their rows of positions have the wrong sign, cosines agree",
+            .evidence = "",
+            .lesson = "23",
+            .families = {Family::xlnet},
+            .stems = {"/positions.r_backward"},
+            .variants = {{"", {{"/positions.r_backward", {"/positions.r"}, [](const Replay& at) {
+                                    at.right("/positions.r_backward");  // only where there is reversed text
+                                    return at("/positions.r");
+                                }}}}}};
+}
+
+}  // namespace reversed_half
+
+std::vector<Mistake> xlnet_mistakes() {
+    return {
+        order_taken_for_ranks::mistake(),              // 72
+        streams_share_a_mask::mistake(),               // 73
+        query_stream_starts_from_the_word::mistake(),  // 74
+        targets_mixed_up::mistake(),                   // 75
+        segment_term::mistake(),                       // 76
+        reversed_half::mistake(),                      // 77
+    };
+}
+
+}  // namespace locus::conformance
