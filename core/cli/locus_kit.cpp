@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/conformance/kit/check.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/export.h"

@@ -14,7 +14,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 
 extern char** environ;
 
@@ -25,7 +25,7 @@ namespace {
 constexpr int kSlice = 20;  // milliseconds between two questions whether to stop
 
 /// How a program is run, and when it is killed.
-struct Terms {
+struct RunTerms {
     CancelToken stop;
     double seconds = std::numeric_limits<double>::infinity();
     std::size_t most_bytes = std::size_t{256} << 20;
@@ -171,7 +171,7 @@ std::string last_line(const std::string& text) {
     return text.substr(start, end - start + 1);
 }
 
-ProgramOutput run(const std::filesystem::path& file, const std::vector<std::string>& arguments, const Terms& terms) {
+ProgramOutput run(const std::filesystem::path& file, const std::vector<std::string>& arguments, const RunTerms& terms) {
     Pipe out, err;
     pid_t id = -1;
     const int failure =
@@ -245,7 +245,7 @@ std::filesystem::path sibling_program(const std::string& name) {
 
 ProgramOutput run_subprocess(const std::filesystem::path& file, const std::vector<std::string>& arguments,
                              const CancelToken& stop, double seconds) {
-    Terms terms;
+    RunTerms terms;
     terms.stop = stop;
     terms.seconds = seconds;
     return run(file, arguments, terms);
@@ -253,7 +253,7 @@ ProgramOutput run_subprocess(const std::filesystem::path& file, const std::vecto
 
 ProgramOutput run_shell_command(const std::string& command, const std::string& argument, double seconds) {
     const HeldSignals held;
-    Terms terms;
+    RunTerms terms;
     terms.stop = [&held] { return held.one_waits(); };
     terms.seconds = seconds;
     terms.most_bytes = std::size_t{1} << 30;

@@ -29,14 +29,13 @@ std::filesystem::path sibling_program(const std::string& name);
 /// until it has ended.  It is killed when `stop` says yes, after `seconds`, or when it has written more than 256 MiB.
 /// Several threads may call this at once.  Throws Error(unreadable) if it cannot be started.
 ProgramOutput run_subprocess(const std::filesystem::path& file, const std::vector<std::string>& arguments,
-                             const CancelToken& stop = {},
-                             double seconds = std::numeric_limits<double>::infinity());
+                             const CancelToken& stop = {}, double seconds = std::numeric_limits<double>::infinity());
 
 /// Runs a command line that somebody else wrote: the shell reads `command`, and `argument` follows it as one word.
-/// Standard error goes where ours goes; ProgramOutput::err stays empty.  Waits until the command has ended and everybody
-/// it started has closed standard output, at most `seconds`; killed, with everything it started, if it takes longer or
-/// writes more than 1 GiB, and if SIGINT, SIGTERM or SIGHUP reaches this process meanwhile.
-/// Throws Error(unreadable) if no process can be started.
+/// Standard error goes where ours goes; ProgramOutput::err stays empty.  Waits until the command has ended and
+/// everybody it started has closed standard output, at most `seconds`; killed, with everything it started, if it takes
+/// longer or writes more than 1 GiB, and if SIGINT, SIGTERM or SIGHUP reaches this process meanwhile. Throws
+/// Error(unreadable) if no process can be started.
 ProgramOutput run_shell_command(const std::string& command, const std::string& argument, double seconds);
 
 }  // namespace locus

@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/io/json_file.h"
+#include "core/io/input_file.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"

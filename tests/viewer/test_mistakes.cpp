@@ -8,8 +8,8 @@
 #include "core/io/safetensors.h"
 #include "cuda/library.h"
 #include "tests/run_program.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/mistake_source.h"
-#include "viewer/data/session.h"
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
@@ -20,8 +20,8 @@ namespace locus::test::test_mistakes {
 
 namespace {
 
-const Session& session() {
-    static const Session opened("tiny-v3");
+const DebertaSession& session() {
+    static const DebertaSession opened("tiny-v3");
     return opened;
 }
 

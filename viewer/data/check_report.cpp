@@ -7,8 +7,7 @@
 
 #include "core/check.h"
 #include "core/conformance/report/report.h"
-#include "core/io/json_file.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/stages.h"
 #include "viewer/plots/stage_slice.h"
 

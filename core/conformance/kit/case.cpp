@@ -6,11 +6,9 @@
 #include "core/conformance/kit/cases.h"
 #include "core/conformance/kit/sha256.h"
 #include "core/io/checkpoint.h"
-#include "core/io/json_file.h"
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "core/io/model_request.h"
 #include "core/io/safetensors.h"
-#include "core/io/unreadable.h"
 
 namespace locus::conformance {
 

@@ -15,8 +15,7 @@
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/dump.h"
 #include "core/conformance/kit/first_divergence.h"
-#include "core/io/mapped_file.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/json_text.h"
 
 namespace locus::conformance {

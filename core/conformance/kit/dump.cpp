@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/io/input_file.h"
 #include "core/io/npy.h"
-#include "core/io/printable.h"
 #include "core/io/safetensors.h"
-#include "core/io/stage_bytes.h"
 #include "core/io/subprocess.h"
-#include "core/io/unreadable.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/fast/encoder.h"
-#include "core/io/write_safetensors.h"
+#include "core/io/safetensors.h"
 #include "core/philox.h"
 #include "cuda/fused/half_types.h"
 
