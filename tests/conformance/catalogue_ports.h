@@ -24,7 +24,7 @@ struct RecordedPort {
 };
 
 /// Every recorded DeBERTa case; the trained model too.
-inline const std::vector<RecordedPort>& recorded_cases() {
+inline const std::vector<RecordedPort>& recorded_ports() {
     static const std::vector<RecordedPort> all = [] {
         std::vector<RecordedPort> cases;
         for (const Case& one : cases_of({"hf_deberta", "ms_deberta"}, "tiny_v3_trained", "tiny-v3")) {

@@ -68,7 +68,7 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
             double largest = 0;
             bool named = false;
             for (const Stems& stems : reports_of(variant))
-                for (const RecordedPort& one : recorded_cases()) {
+                for (const RecordedPort& one : recorded_ports()) {
                     const auto port = port_with(one, variant, stems);
                     if (!port) continue;
                     const PortOutcome outcome = outcome_of(one, *port);

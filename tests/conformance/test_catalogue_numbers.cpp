@@ -52,7 +52,7 @@ std::vector<Index> differing(int number, std::size_t variant) {
 }  // namespace
 
 TEST_CASE("catalogue: right formulas give every recorded stage of a layer, masks and clamps as recorded", "[kit]") {
-    for (const RecordedPort& one : recorded_cases()) {
+    for (const RecordedPort& one : recorded_ports()) {
         const Trace silent;
         const Evidence evidence{one.reference, silent, one.model, one.segments};
         const Replay replay(evidence, "layer.0.");
@@ -139,7 +139,7 @@ TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[
 namespace {
 
 const RecordedPort& case_named(const std::string& name) {
-    const auto& all = recorded_cases();
+    const auto& all = recorded_ports();
     const auto found = std::find_if(all.begin(), all.end(), [&](const RecordedPort& one) { return one.name == name; });
     REQUIRE(found != all.end());
     return *found;

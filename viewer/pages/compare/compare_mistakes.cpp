@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/io/subprocess.h"
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/characters.h"
