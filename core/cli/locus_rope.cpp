@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "core/cli/program.h"
-#include "core/positions/rope_decay.h"
+#include "core/positions/rotary.h"
 #include "core/positions/rope_scaling.h"
 
 namespace {

@@ -1,8 +1,7 @@
 #include "core/fast/attention_head.h"
 
-#include "core/attention/slices_backward.h"
-#include "core/fast/matrix_products.h"
 #include "core/fast/slices.h"
+#include "core/fast/matrix_products.h"
 
 namespace locus {
 

@@ -1,6 +1,6 @@
 #include "core/models/elementwise_backward.h"
 
-#include "core/check_shape.h"
+#include "core/tensor.h"
 #include "core/models/elementwise.h"
 
 namespace locus {

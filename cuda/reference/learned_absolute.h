@@ -1,8 +1,8 @@
 #pragma once
-// The GPU twin of embedding rows, core/positions/learned_absolute.h.
+// The GPU twin of embedding rows, core/positions/position_rows.h.
 // Same names, shapes and order of sums as on the CPU, one simple kernel each; every function throws
 // Error(unsupported) in one sentence where there is no device.
-#include "core/positions/learned_absolute.h"
+#include "core/positions/position_rows.h"
 
 namespace locus::cuda {
 

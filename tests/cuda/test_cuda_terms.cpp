@@ -1,7 +1,6 @@
 // The twins that no pass calls by themselves: position to position, T5 and ALiBi, whole rotary attention, linear
 // attention, the four terms of Transformer-XL, embedding rows.  Each at both places, as in test_cuda_operations.cpp.
-#include "core/positions/alibi.h"
-#include "core/positions/t5_buckets.h"
+#include "core/positions/offset_bias.h"
 #include "cuda/reference/biased.h"
 #include "cuda/reference/biased_kernels.h"
 #include "cuda/reference/disentangled.h"
@@ -90,7 +89,7 @@ void check_biased(const At& at) {
         for (const Index keys : {queries, Index(1), Index(40)})
             for (const ContentScale scale : {ContentScale::none, ContentScale::inverse_root}) {
                 INFO(queries << " x " << keys);
-                const auto line = make_bias_line<Scalar>("test", 3, queries, keys, [](Index h, Index offset) {
+                const auto line = make_offset_bias<Scalar>("test", 3, queries, keys, [](Index h, Index offset) {
                     return Scalar(0.01) * Scalar(offset) * Scalar(h + 1);
                 });
                 const Matrix<Scalar> q = some<Scalar>(queries, 8), k = some<Scalar>(keys, 8), v = some<Scalar>(keys, 5);
@@ -161,7 +160,7 @@ template <class Scalar, class At>
 void check_linear(const At& at) {
     for (const Index length : {1, 7, 31, 33, 65, 129, 300})
         for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split})
-            for (const LinearForm form : {LinearForm::paper, LinearForm::seed})
+            for (const LinearForm form : {LinearForm::paper, LinearForm::rotated_first})
                 for (const bool padded : {false, true}) {
                     INFO("T " << length << (form == LinearForm::paper ? ", paper" : ", seed"));
                     const auto table = rotary_table<Scalar>(inverse_frequencies(8), 0, length);
@@ -262,7 +261,7 @@ TEST_CASE("cuda: without a device every twin refuses", "[emulation]") {
     const auto table = rotary_table<double>({1.0}, 0, 2);
     const auto layout = RotaryLayout::interleaved;
     const RelativeBuckets line = RelativeBuckets::clamped(2, 2, 1);
-    const auto bias = make_bias_line<double>("test", 1, 2, 2, [](Index, Index) { return 0.0; });
+    const auto bias = make_offset_bias<double>("test", 1, 2, 2, [](Index, Index) { return 0.0; });
     Matrix<double> y = x;
     Tensor<double> heads({1, 1, 2, 2});
     const std::vector<std::int64_t> ids = {0, 1};

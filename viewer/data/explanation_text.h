@@ -3,8 +3,8 @@
 // so that it reads back with the same bits.
 #include <string>
 
-#include "core/attention/microscope_linear.h"
-#include "core/attention/microscope_rotary.h"
+#include "core/attention/linear.h"
+#include "core/attention/rotary.h"
 
 namespace locus {
 

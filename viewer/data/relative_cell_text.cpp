@@ -21,7 +21,7 @@ std::string channels(const NamedTerm& named) {
 }
 
 std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std::string& hidden) {
-    const RelativeSoftmax<float>& steps = cell.softmax;
+    const SoftmaxSteps<float>& steps = cell.softmax;
     if (steps.sees_nothing)
         return "the query sees no key at all\n" + cell_text_line("probability", exact_text(steps.probability));
     std::string text;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope_relative.h"
+#include "core/attention/relative.h"
 
 namespace locus {
 

@@ -1,7 +1,6 @@
 #pragma once
 // One head without some of its terms: what the scores and probabilities would be.
 #include "core/attention/disentangled.h"
-#include "core/attention/microscope.h"
 #include "core/tensor.h"
 
 namespace locus {

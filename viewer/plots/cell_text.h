@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "viewer/plots/bucket_steps.h"
 
 namespace locus {

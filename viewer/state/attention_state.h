@@ -2,7 +2,7 @@
 // What the Attention page remembers.
 #include <string>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "viewer/plots/selection.h"
 
 namespace locus {

@@ -1,6 +1,6 @@
 #pragma once
 // The line at the bottom: the equation of the cell with its numbers.
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "viewer/page.h"
 
 namespace locus {

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "core/attention/relative_backward.h"
-#include "core/attention/softmax_backward.h"
+#include "core/attention/relative.h"
+#include "core/attention/softmax.h"
 #include "core/models/layers.h"
 
 namespace locus::conformance {
