@@ -1,5 +1,5 @@
 #pragma once
-// The spine of Locus: a forward pass leaves an ordered list of named stages.
+// The spine of Locus: a forward pass returns an ordered list of named stages.
 // Names, shapes and meanings are a contract with ports, files and pictures; core/stages.cpp holds the table.
 #include <functional>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "core/models/elementwise_backward.h"
 
-#include "core/check_shape.h"
 #include "core/models/elementwise.h"
+#include "core/tensor.h"
 
 namespace locus {
 

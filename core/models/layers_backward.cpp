@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/check_shape.h"
+#include "core/tensor.h"
 
 namespace locus {
 

@@ -4,7 +4,7 @@
 #include "core/models/block.h"
 #include "core/models/transformer.h"
 #include "core/models/transformer_masks.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 
 namespace locus {
 

@@ -8,7 +8,7 @@
 #include "core/models/language_head.h"
 #include "core/models/relative_heads.h"
 #include "core/models/stage_plan.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 
 namespace locus {
 

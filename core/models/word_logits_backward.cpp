@@ -1,6 +1,6 @@
 #include "core/models/word_logits_backward.h"
 
-#include "core/check_shape.h"
+#include "core/tensor.h"
 
 namespace locus {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/models/activation.h"
-#include "core/positions/relative_distances.h"
+#include "core/positions/position_rows.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 
 namespace locus {
 

@@ -7,8 +7,7 @@
 #include "core/models/rnn.h"
 #include "core/models/seq2seq.h"
 #include "core/models/transformer.h"
-#include "core/positions/alibi.h"
-#include "core/positions/t5_buckets.h"
+#include "core/positions/offset_bias.h"
 #include "tests/naive_reference.h"
 
 namespace locus::test::test_oracle_older {
@@ -165,7 +164,7 @@ TEST_CASE("oracle: transformers' T5Attention of encoder and decoder", "[oracle][
         const Tensor<double> q = file.tensor(side + ".q"), k = file.tensor(side + ".k"), v = file.tensor(side + ".v");
         const Tensor<double> bias = file.tensor(side + ".bias"), probs = file.tensor(side + ".probs");
         const Tensor<double> context = file.tensor(side + ".context");
-        const OffsetBias<double> line = t5_bias_line<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
+        const OffsetBias<double> line = t5_bias<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
         REQUIRE((line.heads() == 3 && q.extent(0) == 3));
         Mask mask(14, 14);
         for (Index i = 0; i < 14; ++i)

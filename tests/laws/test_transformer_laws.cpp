@@ -1,6 +1,6 @@
 // What must hold of the original Transformer whatever its weights are.
 #include "core/models/label_smoothing.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "tests/random_transformer.h"
 
 namespace locus::test::test_transformer_laws {

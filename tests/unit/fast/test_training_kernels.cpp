@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "core/attention/disentangled_backward.h"
+#include "core/attention/disentangled.h"
 #include "core/fast/attention_head.h"
 #include "core/fast/matrix_products.h"
 #include "core/models/layers_backward.h"

@@ -1,5 +1,5 @@
 // The Transformer against plain loops, and what it refuses.
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "tests/files.h"
 #include "tests/random_transformer.h"
 
