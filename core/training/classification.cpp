@@ -1,7 +1,6 @@
 #include "core/training/classification.h"
 
 #include "core/models/word_logits.h"
-#include "core/models/word_logits_backward.h"
 #include "core/training/deberta_training_pass.h"
 #include "core/training/mean_loss.h"
 

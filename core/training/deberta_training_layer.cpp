@@ -1,6 +1,6 @@
 // One layer of the encoder in training, and the convolution beside the first; and back.
 #include "core/models/deberta_weights.h"
-#include "core/models/layers_backward.h"
+#include "core/models/layers.h"
 #include "core/training/deberta_training_pass.h"
 
 namespace locus {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/models/word_logits.h"
-#include "core/models/word_logits_backward.h"
 #include "core/training/deberta_parameters.h"
 #include "core/training/deberta_training_pass.h"
 

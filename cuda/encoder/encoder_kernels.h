@@ -14,7 +14,7 @@ constexpr void add_piece(const Scalar* from, float (&x)[kPiece<Scalar>]) {
     for (int e = 0; e < kPiece<Scalar>; ++e) x[e] += to_float(piece.x[e]);
 }
 
-/// Word, type and position rows of a token.  core/models/deberta_embeddings.cpp
+/// Word, type and position rows of a token.  core/models/deberta.cpp
 template <class Scalar>
 struct EmbeddedRows {
     const Scalar *words, *types, *positions;  // [V,row], [types,row] or none, [places,row] or none

@@ -1,8 +1,8 @@
 #pragma once
-// The GPU twins of core/models/elementwise.h; `context` stands in cuda/reference/disentangled.h.
+// The GPU twins of core/models/layers.h; `context` stands in cuda/reference/disentangled.h.
 // Same names, shapes and order of sums as on the CPU, one simple kernel each; every function throws
 // Error(unsupported) in one sentence where there is no device.
-#include "core/models/elementwise.h"
+#include "core/models/layers.h"
 
 namespace locus::cuda {
 

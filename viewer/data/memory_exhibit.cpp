@@ -63,14 +63,12 @@ std::shared_ptr<const MemoryExhibit::Before> MemoryExhibit::before(Index length,
     auto made = std::make_shared<Before>();
     made->length = length;
     made->segment = segment;
-    const Index layers = sizes().layers;
     Trace nothing(StageFilter::none());
     for (Index s = 0; s < segment; ++s)
-        made->memory =
-            model().run_segment(input_of(s * length, length), made->memory, Dialect::official, layers, "", nothing);
+        made->memory = model().run_segment(input_of(s * length, length), made->memory, Dialect::official, "", nothing);
     const Index count = std::min(length, static_cast<Index>(tokens_.size()) - segment * length);
     Trace alone(StageFilter("lm.logits"));
-    model().run_segment(input_of(segment * length, count), {}, Dialect::official, layers, "", alone);
+    model().run_segment(input_of(segment * length, count), {}, Dialect::official, "", alone);
     if (const Stage* stage = alone.find("lm.logits")) made->logits = stage->as<float>();
     before_ = made;
     return made;
@@ -95,8 +93,8 @@ void MemoryAnswer::run() {
     std::string stages = "lm.logits";
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;
     trace = Trace(StageFilter(stages), Scheme::transformer_xl);
-    exhibit.model().run_segment(exhibit.input_of(begin, length), newest(before->memory, memory), Dialect::official,
-                                sizes.layers, "", trace);
+    exhibit.model().run_segment(exhibit.input_of(begin, length), newest(before->memory, memory), Dialect::official, "",
+                                trace);
     logits_without = before->logits;
     has_head = exhibit.model().has_head();
     next.assign(exhibit.tokens().begin() + begin + 1, exhibit.tokens().begin() + std::min(begin + length + 1, words));

@@ -1,6 +1,6 @@
 #include "core/conformance/formulas/deberta_parts.h"
 
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 #include "core/models/language_head.h"
 
 namespace locus::conformance {

@@ -2,7 +2,7 @@
 // He et al. 2023; microsoft/DeBERTa replaced_token_detection_model.py, rtd_task.py.
 #include "core/conformance/formulas/deberta_parts.h"
 #include "core/conformance/formulas/rtd_parts.h"
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 
 namespace locus::conformance {
 

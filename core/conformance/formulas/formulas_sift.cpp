@@ -1,7 +1,7 @@
 // The right formulas of SiFT.  He et al. 2021, section 4; microsoft/DeBERTa sift.py.
 #include "core/conformance/formulas/deberta_parts.h"
 #include "core/conformance/formulas/sift_parts.h"
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 
 namespace locus::conformance {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/conformance/diagnosis/relative.h"
-#include "core/models/xlnet_pass.h"
 
 namespace locus::conformance {
 

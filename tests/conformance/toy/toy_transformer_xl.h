@@ -1,6 +1,6 @@
 #pragma once
 // A port of Transformer-XL in plain loops.  Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py.
-#include "core/models/transformer_xl_config.h"
+#include "core/models/transformer_xl.h"
 #include "tests/conformance/toy/relative_port.h"
 
 namespace locus::conformance::toy {

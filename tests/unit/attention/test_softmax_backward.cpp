@@ -3,8 +3,7 @@
 
 #include "core/attention/softmax.h"
 #include "core/attention/softmax_backward.h"
-#include "core/models/elementwise.h"
-#include "core/models/elementwise_backward.h"
+#include "core/models/layers.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/seeded.h"
