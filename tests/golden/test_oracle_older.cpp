@@ -2,11 +2,10 @@
 #include "core/attention/biased.h"
 #include "core/attention/shaw.h"
 #include "core/io/safetensors.h"
-#include "core/models/label_smoothing.h"
-#include "core/models/lstm.h"
-#include "core/models/rnn.h"
+#include "core/models/recurrent.h"
 #include "core/models/seq2seq.h"
 #include "core/models/transformer.h"
+#include "core/models/word_logits.h"
 #include "core/positions/offset_bias.h"
 #include "tests/naive_reference.h"
 
@@ -193,7 +192,7 @@ TEST_CASE("oracle: BLOOM's ALiBi slopes, 1 to 40 heads", "[oracle][alibi]") {
     }
 }
 
-TEST_CASE("oracle: BERT's relative_key is Shaw's key table turned round, without a value term", "[oracle][shaw]") {
+TEST_CASE("oracle: BERT's relative_key is Shaw's key table reversed, without a value term", "[oracle][shaw]") {
     const Recorded file("relative_key");
     const Tensor<double> q = file.tensor("query"), k = file.tensor("key"), v = file.tensor("value");
     const Matrix<double> by_i_minus_j = file.rows("distance_embedding");

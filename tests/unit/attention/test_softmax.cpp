@@ -4,8 +4,7 @@
 
 #include "core/attention/scaled_dot_product.h"
 #include "core/attention/softmax.h"
-#include "core/models/elementwise.h"
-#include "core/models/elementwise_backward.h"
+#include "core/models/layers.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"

@@ -5,7 +5,7 @@
 #include "core/attention/disentangled.h"
 #include "core/fast/attention_head.h"
 #include "core/fast/matrix_products.h"
-#include "core/models/layers_backward.h"
+#include "core/models/layers.h"
 #include "core/training/random.h"
 #include "cuda/fused/dropout.h"
 #include "tests/max_abs.h"
