@@ -52,7 +52,7 @@ template <class Scalar>
 void add_slices_by_key(const ConstView<Scalar>& table, const RelativeBuckets& line, View<Scalar> scores) {
     check_table<Scalar>("add_slices_by_key", table, line.keys(), line, scores);
     // For one key the row numbers rise along the queries, so slices run down a column of the scores.  They are
-    // collected for a few keys and many queries, a tile that fits the first cache, and turned there.
+    // collected for a few keys and many queries, a tile that fits the first cache, and transposed there.
     constexpr Index kQueries = 256, kKeys = 16;
     Eigen::Matrix<Scalar, kKeys, kQueries, Eigen::RowMajor> by_key;
     for (Index i0 = 0; i0 < line.queries(); i0 += kQueries)

@@ -1,5 +1,5 @@
 #pragma once
-// Adding a small tile turned round, inside the registers.
+// Adding the transpose of a small tile, inside the registers.
 #include "core/tensor.h"
 
 namespace locus {

@@ -1,6 +1,7 @@
 #pragma once
 // DeBERTa versions 1, 2 and 3 for inference: embeddings, encoder, enhanced mask decoder, masked-word head.
 // He et al. 2021; microsoft/DeBERTa; transformers modeling_deberta(_v2).py.  Dropout is off.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,14 +16,24 @@
 
 namespace locus {
 
+/// One head of one layer, as a picture of all heads shows it: the raw terms and the probabilities, [T,T] each, by the
+/// readable formulas of core/attention.  c2p and p2c are empty where the model has none.
+template <class Scalar>
+struct HeadOverview {
+    Index layer = 0, sample = 0, head = 0;
+    Matrix<Scalar> c2c, c2p, p2c, probs;
+};
+template <class Scalar>
+using VisitHead = std::function<void(const HeadOverview<Scalar>&)>;
+
 template <class Scalar>
 class Deberta {
 public:
     /// Checks that every tensor the configuration calls for is there and has its shape, reading no values.
     /// Throws Error(unreadable) that names the first missing or misshapen tensor.
-    /// `compute` does the arithmetic of every pass and must outlive this.
+    /// `compute` does the arithmetic of every pass and must outlive this.  ForwardPath::fast: see takes_fast_path.
     Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
-            const Operations<Scalar>& compute = cpu_operations<Scalar>());
+            const Operations<Scalar>& compute = cpu_operations<Scalar>(), ForwardPath path = ForwardPath::reference);
     ~Deberta();
     Deberta(Deberta&&) noexcept;
     Deberta& operator=(Deberta&&) noexcept;
@@ -50,6 +61,17 @@ public:
     /// `stop` is asked before every layer and ends the pass by throwing Cancelled.
     Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {},
                   const CancelToken& stop = {}) const;
+
+    /// True if `forward` runs whole layers by the fast path: this was opened with ForwardPath::fast and computes on the
+    /// processor, the model has a fast path (core/models/fast_encoder.h), and no wanted stage lies inside a layer, so
+    /// that every stage inside is the reference's, and so is what it was made from.
+    bool takes_fast_path(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) const;
+
+    /// Calls visit(head) for every head of every encoder layer and sample: its raw terms and probabilities, for a
+    /// picture of all of them.  Layer by layer, the heads of a layer in any order, maybe on several threads at once.
+    /// With the fast path only what a layer hands on is computed by it.  Throws like forward, Cancelled included.
+    void visit_heads(const ModelInput& input, const DebertaOptions& options, const VisitHead<Scalar>& visit,
+                     const CancelToken& stop = {}) const;
 
     /// One sentence per weight tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;

@@ -11,6 +11,9 @@
 
 namespace locus {
 
+template <class Scalar>
+struct FastPath;
+
 /// What stays the same from the first embedding to the last logit.
 template <class Scalar>
 struct DebertaPass {
@@ -20,6 +23,7 @@ struct DebertaPass {
     Trace& trace;
     std::vector<Mask> masks;              // [T,T] per sample; all empty where everything is visible
     std::optional<RelativeBuckets> line;  // none without relative attention
+    FastPath<Scalar>* fast = nullptr;     // computes whole layers where no stage inside them is wanted
 
     const DebertaConfig& config() const { return weights.config(); }
     /// Does the arithmetic.

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "core/attention/disentangled.h"
-#include "core/fast/attention_head.h"
+#include "core/fast/disentangled.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/layers.h"
 #include "core/models/layers_backward.h"

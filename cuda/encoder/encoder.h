@@ -1,5 +1,5 @@
 #pragma once
-// A DeBERTa encoder that stays on the device: the twin of core/fast/encoder.h.  Weights are uploaded once,
+// A DeBERTa encoder that stays on the device: the twin of core/models/fast_encoder.h.  Weights are uploaded once,
 // with the position keys and queries of every layer; a call brings token ids there and the last rows back, and between
 // them runs kernels alone: fused attention, products (cuda/reference/products.h), sums and norms in one
 // (cuda/fused/norm_rows.h).

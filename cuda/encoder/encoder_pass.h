@@ -1,5 +1,5 @@
 #pragma once
-// The steps of an encoder that stays where its weights lie: core/fast/encoder.cpp, kernel by kernel, written
+// The steps of an encoder that stays where its weights lie: core/models/fast_encoder.cpp, kernel by kernel, written
 // over a place, so that tests run the same steps on the host.  A place here offers what cuda/reference/backend.h lists,
 // and
 //     void write(Buffer<Value>& to, const Value* host, std::size_t count)    over what lies there

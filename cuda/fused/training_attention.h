@@ -1,5 +1,5 @@
 #pragma once
-// Attention of a training step by the fused kernels.  The CPU twin is core/fast/attention_head.h.
+// Attention of a training step by the fused kernels.  The CPU twin is core/fast/disentangled.h.
 #include "core/training/attention_engine.h"
 #include "cuda/fused/fused.h"
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <random>
 
-#include "core/fast/encoder.h"
+#include "core/models/fast_encoder.h"
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
 #include "tests/bench/make_checkpoint.h"

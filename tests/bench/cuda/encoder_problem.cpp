@@ -4,7 +4,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/fast/encoder.h"
+#include "core/models/fast_encoder.h"
 #include "core/io/write_safetensors.h"
 #include "core/philox.h"
 #include "cuda/fused/half_types.h"

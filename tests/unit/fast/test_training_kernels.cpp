@@ -3,7 +3,7 @@
 #include <random>
 
 #include "core/attention/disentangled_backward.h"
-#include "core/fast/attention_head.h"
+#include "core/fast/disentangled.h"
 #include "core/fast/matrix_products.h"
 #include "core/models/layers_backward.h"
 #include "core/training/random.h"

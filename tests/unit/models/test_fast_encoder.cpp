@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/fast/encoder.h"
+#include "core/models/fast_encoder.h"
 #include "tests/naive_reference.h"
 #include "tests/random_model.h"
 
