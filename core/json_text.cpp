@@ -1,5 +1,6 @@
 #include "core/json_text.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -59,6 +60,11 @@ std::string excerpt(const Json& value) {
     std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
     if (text.size() > kMost) text = text.substr(0, kMost - 3) + "...";
     return text;
+}
+
+nlohmann::ordered_json json_number(double value) {
+    if (std::isfinite(value)) return value;
+    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
 }  // namespace locus

@@ -14,4 +14,7 @@ nlohmann::json parse_json_object(std::string_view text, const std::string& locat
 /// A value as it may stand in a sentence: ASCII, at most 60 characters.
 std::string excerpt(const nlohmann::json& value);
 
+/// JSON has no NaN or infinity; they become the strings "nan", "inf", "-inf".
+nlohmann::ordered_json json_number(double value);
+
 }  // namespace locus

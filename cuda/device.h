@@ -1,7 +1,8 @@
 #pragma once
-// What every .cu file needs: checked calls and memory that frees itself.
+// What every .cu file needs: checked calls, memory that frees itself, limits of the device, and times as the device
+// counts them.
 #include <cuda_runtime.h>
-
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -45,3 +46,82 @@ private:
 
 /// Runs a CUDA runtime call and throws Error(unsupported) in one sentence if it fails.
 #define LOCUS_CUDA_CHECK(call) ::locus::cuda::check_call((call), #call)
+
+namespace locus::cuda {
+
+/// Of shared memory, that one block can have on this device.
+inline int most_shared_bytes() {
+    int device = 0, bytes = 0;
+    LOCUS_CUDA_CHECK(cudaGetDevice(&device));
+    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return bytes;
+}
+
+/// True on compute capability 9.0, whose own instructions no other device knows.
+inline bool is_hopper() {
+    int device = 0, major = 0, minor = 0;
+    LOCUS_CUDA_CHECK(cudaGetDevice(&device));
+    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    return major == 9 && minor == 0;
+}
+
+inline void check_width(int width) {
+    if (width < 8 || width > 256 || width % 8 != 0)
+        throw Error(Fault::unsupported, "CUDA: the fused kernels have no head width " + std::to_string(width) +
+                                            ", expected a multiple of 8 up to 256; the CPU computes the same with "
+                                            "--device cpu");
+}
+
+template <class Run>
+void allow_shared_bytes(Run run, int bytes) {
+    LOCUS_CUDA_CHECK(cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
+inline dim3 grid(int queries, int tile, int heads, int batch) {
+    return {static_cast<unsigned>((queries + tile - 1) / tile), static_cast<unsigned>(heads),
+            static_cast<unsigned>(batch)};
+}
+
+/// A moment on a stream.
+class Event {
+public:
+    Event() { LOCUS_CUDA_CHECK(cudaEventCreate(&event_)); }
+    ~Event() { cudaEventDestroy(event_); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    void record(cudaStream_t stream = nullptr) { LOCUS_CUDA_CHECK(cudaEventRecord(event_, stream)); }
+    /// Milliseconds; waits until the device has come here.
+    float since(const Event& start) {
+        float milliseconds = 0;
+        LOCUS_CUDA_CHECK(cudaEventSynchronize(event_));
+        LOCUS_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start.event_, event_));
+        return milliseconds;
+    }
+
+private:
+    cudaEvent_t event_ = nullptr;
+};
+
+/// Milliseconds of every round on the stream, in rising order.
+template <class Work>
+std::vector<double> times_of(int rounds, Work work, cudaStream_t stream = nullptr) {
+    std::vector<double> times;
+    Event start, end;
+    for (int round = 0; round < rounds; ++round) {
+        start.record(stream);
+        work();
+        end.record(stream);
+        times.push_back(end.since(start));
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
+template <class Work>
+double median_milliseconds(int rounds, Work work) {
+    const std::vector<double> times = times_of(rounds, work);
+    return times[times.size() / 2];
+}
+
+}  // namespace locus::cuda

@@ -48,7 +48,7 @@ public:
     __device__ void store(Lane&, Value* to, Value value) const {
         *to = value;
     }
-    /// 16 bytes from global to shared memory, on their way until `arrive`.
+    /// 16 bytes from global to shared memory, in flight until `arrive`.
     __device__ void copy16(Lane&, void* to, const void* from) const {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to)), "l"(from) : "memory");
     }

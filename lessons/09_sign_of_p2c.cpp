@@ -4,7 +4,7 @@
 // Before: 08. Minutes: 10. Page: attention.
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -35,10 +35,9 @@ Port port_with(P2cIndex index) {
     const auto tokenizer = open_tokenizer(checkpoint.folder);
     DebertaOptions options;
     options.p2c_index = index;
-    const Trace trace =
-        cli::open_deberta<double>(checkpoint)
-            .forward(cli::input_of_texts({"the capital of france is [MASK]."}, *tokenizer, Family::deberta), options,
-                     StageFilter("layer.0.p2c,mlm.logits_at_positions"));
+    const Trace trace = open_deberta<double>(checkpoint)
+                            .forward(input_of_texts({"the capital of france is [MASK]."}, *tokenizer, Family::deberta),
+                                     options, StageFilter("layer.0.p2c,mlm.logits_at_positions"));
     const Matrix<double> logits = trace.at("mlm.logits_at_positions").as<double>().rows();
     return {trace.at("layer.0.p2c").as<double>(), masked_softmax<double>(logits, Mask()).row(0),
             tokenizer->encode("paris").ids[tokenizer->frame().first]};

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/attention/disentangled.h"
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "core/models/deberta_weights.h"
 #include "core/positions/offset_bias.h"
 #include "lessons/support/print.h"
@@ -21,7 +21,7 @@ struct Sentence {
 };
 
 Sentence read(const Deberta<double>& model, const Tokenizer& tokenizer, const std::string& text, Index head) {
-    const Trace trace = model.forward(cli::input_of_texts({text}, tokenizer, Family::deberta), DebertaOptions(),
+    const Trace trace = model.forward(input_of_texts({text}, tokenizer, Family::deberta), DebertaOptions(),
                                       StageFilter("layer.0.q,layer.0.k,layer.0.k_r,layer.0.q_r"));
     const auto of = [&](const char* name) { return trace.at(name).as<double>().matrix(head); };
     return {of("layer.0.q"), of("layer.0.k"), of("layer.0.k_r"), of("layer.0.q_r")};
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
             "Row i is the query, column j the key; digits are ninths of the largest number:");
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        const Deberta<double> model = cli::open_deberta<double>(checkpoint);
+        const Deberta<double> model = open_deberta<double>(checkpoint);
         const Index head = 0;
         const Sentence mall = read(model, *tokenizer, "a new mall opened", head);
         const Sentence paris = read(model, *tokenizer, "the capital of france", head);

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cli/request.h"
 #include "core/compare.h"
+#include "core/io/model_request.h"
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
 #include "core/stages.h"
@@ -63,8 +63,8 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        const Deberta<double> model = cli::open_deberta<double>(checkpoint);
-        const ModelInput input = cli::input_of_texts({"a new store opened"}, *tokenizer, Family::deberta);
+        const Deberta<double> model = open_deberta<double>(checkpoint);
+        const ModelInput input = input_of_texts({"a new store opened"}, *tokenizer, Family::deberta);
         const StageFilter wanted("embeddings.output,relative.*,layer.0.*");
         const Trace trace = model.forward(input, DebertaOptions(), wanted);
         lesson.say(

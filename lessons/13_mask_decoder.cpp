@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/cli/best_words.h"
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
 #include "lessons/support/print.h"
@@ -65,9 +65,9 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        const Deberta<double> model = cli::open_deberta<double>(checkpoint);
+        const Deberta<double> model = open_deberta<double>(checkpoint);
         const std::string text = "a new [MASK] opened beside the new [MASK].";
-        const ModelInput input = cli::input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
+        const ModelInput input = input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
         lesson.say(
             "The sentence is a new store opened beside the new mall. Distances do not tell the blanks apart: each has "
             "\"new\" one to its left. So DeBERTa adds a learned vector per place, I, but only behind the encoder and "

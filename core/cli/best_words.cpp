@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/cli/program.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -41,7 +42,7 @@ std::string as_table(const std::vector<Guess>& guesses) {
         std::snprintf(probability, sizeof probability, "%.4f", guess.probability);
         rows.push_back({"  " + guess.piece, probability, bar(guess.probability)});
     }
-    return table(rows, {false, true, false});
+    return text_table(rows, {false, true, false});
 }
 
 nlohmann::ordered_json as_json(const std::vector<Guess>& guesses) {

@@ -11,7 +11,6 @@
 
 #include "core/cli/program.h"
 #include "core/io/printable.h"
-#include "core/text/statistics/stop_words.h"
 #include "core/text/statistics/words.h"
 
 namespace locus::cli {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/statistics/word_list.h"
+#include "core/text/statistics/words.h"
 
 namespace CLI {
 class App;

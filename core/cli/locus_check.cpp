@@ -5,15 +5,16 @@
 #include <optional>
 
 #include "core/cli/program.h"
-#include "core/cli/request.h"
 #include "core/conformance/diagnosis/missing_evidence.h"
 #include "core/conformance/kit/kit_dump.h"
 #include "core/conformance/kit/kit_first_divergence.h"
 #include "core/conformance/mistakes/catalogue_list.h"
 #include "core/conformance/report/report_printers.h"
 #include "core/io/atomic_file.h"
+#include "core/io/model_request.h"
 #include "core/io/printable.h"
 #include "core/io/safetensors.h"
+#include "core/text/text_table.h"
 
 namespace {
 
@@ -31,11 +32,10 @@ struct Options {
 /// What the pass was given, where the user says so.
 std::vector<ModelInput> segments_of(const std::string& file, const ModelFolder& model) {
     if (file.empty()) return {};
-    cli::Request request;
+    ModelRequest request;
     request.input_file = file;
     const auto names = open_model<double>(model.config_json, model.location, model.source)->input_names();
-    return cli::prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names)
-        .segments;
+    return prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names).segments;
 }
 
 /// The first stage that fails while what it depends on passes.
@@ -103,14 +103,14 @@ std::string as_json(const CaseReport& one, const std::optional<Tolerance>& fixed
 
 std::string as_text(const CaseReport& one, const std::optional<Tolerance>& fixed) {
     const Comparison& comparison = one.comparison;
-    std::string text = fixed ? "tolerance: rtol " + cli::number(fixed->relative) + ", atol " +
-                                   cli::number(fixed->absolute) + ", the same for every stage\n"
+    std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
+                                   format_number(fixed->absolute) + ", the same for every stage\n"
                              : "tolerance: derived from dtype and reduction length, stage by stage\n";
     std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
     for (const StageVerdict& verdict : comparison.stages)
-        rows.push_back({verdict.name, verdict.worst >= 0 ? cli::number(verdict.max_difference) : "-",
-                        cli::number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
-    text += cli::table(rows, {false, true, true, false});
+        rows.push_back({verdict.name, verdict.worst >= 0 ? format_number(verdict.max_difference) : "-",
+                        format_number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
+    text += text_table(rows, {false, true, true, false});
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
     if (!comparison.unexpected.empty())

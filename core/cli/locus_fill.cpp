@@ -6,8 +6,7 @@
 
 #include "core/cli/best_words.h"
 #include "core/cli/program.h"
-#include "core/cli/request.h"
-#include "core/cli/targets.h"
+#include "core/io/model_request.h"
 
 namespace {
 
@@ -52,9 +51,9 @@ void need_masks(const ModelInput& input) {
 
 Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
                   const Tokenizer& tokenizer) {
-    const ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::deberta);
+    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
     need_masks(input);
-    const Deberta<float> model = cli::open_deberta<float>(checkpoint);
+    const Deberta<float> model = open_deberta<float>(checkpoint);
     need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
     DebertaOptions switches = DebertaOptions::of(Dialect::reference);
     if (options.no_emd) switches.decoder = MaskDecoder::none;
@@ -66,7 +65,7 @@ Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint&
 /// Runs any family for one stage; refuses where the model has no such head.
 Trace run(const CLI::App& app, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
           const std::string& stage, const char* expected) {
-    const auto model = cli::open_model_of<float>(checkpoint);
+    const auto model = open_model_of<float>(checkpoint);
     const std::vector<std::string> names = model->stage_names(segments, Dialect::reference);
     need_head(std::find(names.begin(), names.end(), stage) != names.end(), checkpoint, expected);
     Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));
@@ -76,20 +75,20 @@ Trace run(const CLI::App& app, const Checkpoint& checkpoint, const std::vector<M
 
 Rows fill_roformer(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
                    const Tokenizer& tokenizer) {
-    const ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::roformer);
+    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::roformer);
     need_masks(input);
     return rows_at_masks(run(app, checkpoint, {input}, "mlm.logits_at_positions", "cls.predictions.*"), input);
 }
 
 Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
-    ModelInput input = cli::input_of_texts({options.text}, tokenizer, Family::xlnet);
+    ModelInput input = input_of_texts({options.text}, tokenizer, Family::xlnet);
     std::vector<Index> positions;
     if (options.order.empty()) {
         need_masks(input);
         for (Index n = 0; n < input.mask_positions.extent(0); ++n) positions.push_back(input.mask_positions[2 * n + 1]);
     } else {
         LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
-        positions = cli::predict_in_order(input, options.order, tokenizer);
+        positions = predict_in_order(input, options.order, tokenizer);
     }
     const Trace trace = run(app, checkpoint, {input}, "lm.logits", "lm_loss.bias");
     const auto logits = trace.at("lm.logits").as<float>().rows();
@@ -107,9 +106,9 @@ Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& c
 }
 
 Rows next_word(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
-    const ModelInput whole = cli::input_of_texts({options.text}, tokenizer, Family::transformer_xl);
+    const ModelInput whole = input_of_texts({options.text}, tokenizer, Family::transformer_xl);
     const std::vector<ModelInput> segments =
-        cli::cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
+        cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
     const std::string stage =
         segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
     const Trace trace = run(app, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");

@@ -13,6 +13,7 @@
 #include "core/conformance/kit/kit_stream.h"
 #include "core/conformance/report/report_printers.h"
 #include "core/io/atomic_file.h"
+#include "core/text/text_table.h"
 
 namespace {
 
@@ -61,7 +62,7 @@ int run_check(const CLI::App& app, const Arguments& arguments) {
     LOCUS_CHECK(arguments.dumps.empty() != arguments.command.empty(),
                 "expected either a folder with dumps or --run PROGRAM");
     LOCUS_CHECK(arguments.timeout >= 0.001 && arguments.timeout <= 86400,
-                "--timeout is " + cli::number(arguments.timeout) + ", expected 0.001 to 86400 seconds");
+                "--timeout is " + format_number(arguments.timeout) + ", expected 0.001 to 86400 seconds");
     CheckOptions options;
     options.family = arguments.family;
     if (!arguments.dialect.empty()) options.dialect = parse_dialect(arguments.dialect);

@@ -9,6 +9,7 @@
 #include "core/cli/program.h"
 #include "core/positions/rope_decay.h"
 #include "core/positions/rope_scaling.h"
+#include "core/text/text_table.h"
 
 namespace {
 
@@ -77,14 +78,14 @@ std::string as_tables(const Options& options, const Curves& curves) {
     std::vector<std::vector<std::string>> planes = {{"plane", "theta", "tokens per turn"}};
     for (std::size_t t = 0; t < curves.wavelength.size(); ++t)
         planes.push_back(
-            {std::to_string(t), cli::number(curves.frequencies.theta[t]), cli::number(curves.wavelength[t])});
+            {std::to_string(t), format_number(curves.frequencies.theta[t]), format_number(curves.wavelength[t])});
     std::vector<std::vector<std::string>> distances = {{"distance", "bound B(r)", "q = k = ones, / d"}};
     for (const std::size_t r : {0, 1, 2, 3, 5, 10, 20, 50, 100, 200, 250, 500, 1000, 2000, 5000})
         if (r < curves.bound.size())
-            distances.push_back({std::to_string(r), cli::number(curves.bound[r]), cli::number(curves.ones[r])});
-    return "d " + std::to_string(options.width) + ", base " + cli::number(options.base) + ", scaling " +
-           options.scaling + ", sine and cosine times " + cli::number(curves.frequencies.attention_factor) + "\n\n" +
-           cli::table(planes, {true, true, true}) + "\n" + cli::table(distances, {true, true, true});
+            distances.push_back({std::to_string(r), format_number(curves.bound[r]), format_number(curves.ones[r])});
+    return "d " + std::to_string(options.width) + ", base " + format_number(options.base) + ", scaling " +
+           options.scaling + ", sine and cosine times " + format_number(curves.frequencies.attention_factor) + "\n\n" +
+           text_table(planes, {true, true, true}) + "\n" + text_table(distances, {true, true, true});
 }
 
 }  // namespace

@@ -4,8 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
-#include "core/cli/request.h"
 #include "core/io/checkpoint.h"
+#include "core/io/model_request.h"
+#include "core/text/text_table.h"
 #include "core/text/tokenizers/tokenizer.h"
 
 int main(int argc, char** argv) {
@@ -36,7 +37,7 @@ int main(int argc, char** argv) {
         std::vector<std::vector<std::string>> rows = {{"position", "id", "piece"}};
         for (std::size_t t = 0; t < tokens.ids.size(); ++t)
             rows.push_back({std::to_string(t), std::to_string(tokens.ids[t]), tokens.pieces[t]});
-        std::cout << cli::table(rows, {true, true, false});
+        std::cout << text_table(rows, {true, true, false});
         return 0;
     });
 }

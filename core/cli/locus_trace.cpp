@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "core/io/safetensors.h"
+#include "core/json_text.h"
+#include "core/text/text_table.h"
 #include "core/training/masked_words.h"
+#include "cuda/library.h"
 #include "cuda/reference/operations.h"
 
 namespace {
@@ -16,7 +19,7 @@ using namespace locus;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-    cli::Request request;
+    ModelRequest request;
     std::string stages, precision = "f32", dialect = "reference", device = "cpu", out;
     std::vector<std::string> answers;
     bool json = false, gradients = false;
@@ -58,10 +61,10 @@ Json as_json(const Trace& trace, const Options& options) {
                           {"axes", stage.axes},
                           {"formula", stage.formula},
                           {"source", stage.source},
-                          {"min", cli::json_number(summary.min)},
-                          {"max", cli::json_number(summary.max)},
-                          {"mean", cli::json_number(summary.mean)},
-                          {"rms", cli::json_number(summary.rms)}});
+                          {"min", json_number(summary.min)},
+                          {"max", json_number(summary.max)},
+                          {"mean", json_number(summary.mean)},
+                          {"rms", json_number(summary.rms)}});
     }
     return {{"model", options.request.model},
             {"dialect", options.dialect},
@@ -73,10 +76,10 @@ std::string as_table(const Trace& trace) {
     std::vector<std::vector<std::string>> rows = {{"stage", "shape", "dtype", "min", "max", "mean", "rms"}};
     for (const Stage& stage : trace.stages()) {
         const Summary summary = summarise(stage);
-        rows.push_back({stage.name, to_string(stage.shape()), stage.dtype(), cli::number(summary.min),
-                        cli::number(summary.max), cli::number(summary.mean), cli::number(summary.rms)});
+        rows.push_back({stage.name, to_string(stage.shape()), stage.dtype(), format_number(summary.min),
+                        format_number(summary.max), format_number(summary.mean), format_number(summary.rms)});
     }
-    return cli::table(rows, {false, false, false, true, true, true, true});
+    return text_table(rows, {false, false, false, true, true, true, true});
 }
 
 struct Result {
@@ -126,8 +129,8 @@ Result backward(const Options& options) {
     if (family != Family::deberta)
         throw Error(Fault::unsupported,
                     checkpoint.folder.string() + ": --gradients are those of a deberta, found " + to_string(family));
-    cli::PreparedInput prepared =
-        cli::prepare_input(options.request, checkpoint.folder, family, {"tokens", "mask", "token_types", "labels"});
+    PreparedInput prepared =
+        prepare_input(options.request, checkpoint.folder, family, {"tokens", "mask", "token_types", "labels"});
     ModelInput& input = prepared.segments.front();
     if (!options.answers.empty() || input.labels.empty())
         input.labels = labels_of_answers(input, options.answers, *open_tokenizer(checkpoint.folder));
@@ -141,11 +144,11 @@ template <class Scalar>
 Result forward(const CLI::App& app, const Options& options) {
     // A missing device is told before the model is read.
     const Operations<Scalar>& compute =
-        options.device == "cuda" ? cuda::device_operations<Scalar>() : cpu_operations<Scalar>();
+        options.device == "cuda" ? cuda::library().operations<Scalar>() : cpu_operations<Scalar>();
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
-    const auto model = cli::open_model_of<Scalar>(checkpoint, compute);
-    const cli::PreparedInput prepared =
-        cli::prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
+    const auto model = open_model_of<Scalar>(checkpoint, compute);
+    const PreparedInput prepared =
+        prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
         cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);

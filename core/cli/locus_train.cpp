@@ -12,7 +12,7 @@
 #include "core/io/scratch_folder.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
-#include "cuda/fused/training_attention.h"
+#include "cuda/library.h"
 #include "cuda/runtime.h"
 
 namespace {
@@ -52,10 +52,10 @@ std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
 int train(const cli::TrainRequest& request) {
     cli::check_out(request);
     TrainingTask task = cli::task_of(request);
-    cuda::TrainingAttention on_device;
+    std::unique_ptr<AttentionEngine> on_device;
     if (request.device == "cuda") {
-        if (!cuda::available()) throw Error(Fault::unsupported, "--device cuda: " + cuda::why_unavailable());
-        task.plan.switches.engine = &on_device;
+        on_device = cuda::library().training_attention();
+        task.plan.switches.engine = on_device.get();
     }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     ThreadPool pool(request.threads > 0 ? request.threads : cores);

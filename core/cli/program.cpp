@@ -2,13 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 namespace locus::cli {
 
@@ -80,17 +76,6 @@ int run_program(CLI::App& app, std::vector<std::string> arguments, const std::fu
         say(app, std::string("unexpected: ") + error.what());
     }
     return 70;
-}
-
-nlohmann::ordered_json json_number(double value) {
-    if (std::isfinite(value)) return value;
-    return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-}
-
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", value);
-    return text;
 }
 
 }  // namespace locus::cli

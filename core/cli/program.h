@@ -1,7 +1,6 @@
 #pragma once
-// What every Locus program does around its work: options, one-sentence refusals, exit statuses, number formats.
+// What every Locus program does around its work: options, errors in one sentence, exit statuses.
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -30,17 +29,7 @@ CLI::Validator not_empty();
 /// One line on stderr: "locus trace: <sentence>".
 void say(const CLI::App& app, const std::string& sentence);
 
-/// Rows of cells as aligned columns; the first is left-aligned, the others right-aligned where `numbers` says so.
-/// Widths count characters, two for Hangul and other wide ones.
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers);
-
-/// "1.2346", "-3.2e-07", "nan": six significant digits.
-std::string number(double value);
-
-/// JSON has no NaN or infinity; they become the strings "nan", "inf", "-inf".
-nlohmann::ordered_json json_number(double value);
-
-/// Columns that a UTF-8 text takes on a terminal.
-std::size_t display_width(const std::string& text);
+/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
+std::string readable_text(const CLI::App& app, const std::string& text);
 
 }  // namespace locus::cli

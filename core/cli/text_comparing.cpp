@@ -6,9 +6,9 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/statistics/latent_semantics.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/tf_idf.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -63,7 +63,7 @@ int print_similar(const Corpus& corpus, const ComparingOptions& options) {
     Rows rows = {{"document", "document", options.measure}};
     Json pairs = Json::array();
     for (const Couple& couple : couples) {
-        rows.push_back({corpus.names[couple.a], corpus.names[couple.b], number(couple.value)});
+        rows.push_back({corpus.names[couple.a], corpus.names[couple.b], format_number(couple.value)});
         pairs.push_back({{"a", corpus.names[couple.a]}, {"b", corpus.names[couple.b]}, {"value", couple.value}});
     }
     print(options, {{"by", options.by}, {"measure", options.measure}, {"pairs", pairs}}, rows, {false, false, true});
@@ -99,11 +99,11 @@ int print_topics(const Corpus& corpus, const ComparingOptions& options) {
         Json words = Json::array();
         for (const Index word : heaviest_words(space, topic, options.top)) {
             const double weight = space.words(word, topic);
-            shown += (shown.empty() ? "" : ", ") + bag.words.word(word) + " " + number(weight);
+            shown += (shown.empty() ? "" : ", ") + bag.words.word(word) + " " + format_number(weight);
             words.push_back({{"word", bag.words.word(word)}, {"weight", weight}});
         }
-        topic_rows.push_back(
-            {std::to_string(topic + 1), number(space.strengths[topic]), number(space.shares[topic]), shown});
+        topic_rows.push_back({std::to_string(topic + 1), format_number(space.strengths[topic]),
+                              format_number(space.shares[topic]), shown});
         topics.push_back({{"strength", space.strengths[topic]}, {"share", space.shares[topic]}, {"words", words}});
         document_rows[0].push_back("topic " + std::to_string(topic + 1));
     }
@@ -111,14 +111,15 @@ int print_topics(const Corpus& corpus, const ComparingOptions& options) {
         const std::string& name = corpus.names[static_cast<std::size_t>(row)];
         document_rows.push_back({name});
         for (Index topic = 0; topic < options.topics; ++topic)
-            document_rows.back().push_back(number(space.documents(row, topic)));
+            document_rows.back().push_back(format_number(space.documents(row, topic)));
         const RowVector<double> place = space.documents.row(row);
         documents.push_back({{"name", name}, {"place", std::vector<double>(place.begin(), place.end())}});
     }
     if (options.json)
         print({{"by", options.by}, {"topics", topics}, {"documents", documents}});
     else
-        std::cout << table(topic_rows, {true, true, true, false}) << '\n' << table(document_rows, document_numbers);
+        std::cout << text_table(topic_rows, {true, true, true, false}) << '\n'
+                  << text_table(document_rows, document_numbers);
     return 0;
 }
 

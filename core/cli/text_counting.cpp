@@ -8,6 +8,7 @@
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
 #include "core/text/statistics/tf_idf.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -77,8 +78,8 @@ int print_tf_idf(const Corpus& corpus, const CountingOptions& options) {
         Json words = Json::array();
         for (const Weight& weight : weights) {
             const std::string& word = bag.words.word(weight.word);
-            rows.push_back({corpus.names[document], word, whole(weight.count), number(weight.tf), number(weight.idf),
-                            number(weight.tf_idf)});
+            rows.push_back({corpus.names[document], word, whole(weight.count), format_number(weight.tf),
+                            format_number(weight.idf), format_number(weight.tf_idf)});
             words.push_back({{"word", word},
                              {"count", static_cast<Index>(weight.count)},
                              {"tf", weight.tf},
@@ -104,7 +105,7 @@ TextCommand add_bag_of_words(const CLI::App& app, CLI::App& command) {
             std::vector<bool> numbers(rows.front().size(), true);
             numbers[0] = false;
             numbers[1] = corpus.size() <= kMostColumns;
-            std::cout << table(rows, numbers);
+            std::cout << text_table(rows, numbers);
             return 0;
         }
         Json documents = Json::array();

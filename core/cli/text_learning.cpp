@@ -8,10 +8,11 @@
 #include "core/cli/text_options.h"
 #include "core/io/atomic_file.h"
 #include "core/positions/factorisation_order.h"
-#include "core/text/statistics/permutation_lm.h"
+#include "core/text/statistics/factorisation.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/skip_gram.h"
 #include "core/text/statistics/words.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -62,7 +63,7 @@ int print_neighbours(const SkipGram& model, const LearningOptions& options) {
         std::string shown;
         Json nearest = Json::array();
         for (const Neighbour& one : nearest_to(word, model.vectors.vectors, options.top)) {
-            shown += (shown.empty() ? "" : ", ") + model.vectors.words.word(one.word) + " " + number(one.cosine);
+            shown += (shown.empty() ? "" : ", ") + model.vectors.words.word(one.word) + " " + format_number(one.cosine);
             nearest.push_back({{"word", model.vectors.words.word(one.word)}, {"cosine", one.cosine}});
         }
         rows.push_back({model.vectors.words.word(word), shown});
@@ -128,7 +129,7 @@ int print_order(const OrderOptions& options) {
         print({{"order", order}, {"content", content}, {"query", query}, {"sentences", sentences}});
         return 0;
     }
-    std::cout << table(rows, {false, false, false}) << '\n';
+    std::cout << text_table(rows, {false, false, false}) << '\n';
     for (const Json& sentence : sentences) std::cout << sentence.get<std::string>() << '\n';
     return 0;
 }

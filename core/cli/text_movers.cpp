@@ -11,6 +11,7 @@
 #include "core/cli/text_options.h"
 #include "core/io/printable.h"
 #include "core/text/statistics/word_movers.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -84,15 +85,16 @@ int print_movers(const CLI::App& app, const MoverOptions& options) {
             const WordMovers movers = word_movers_distance(placed[a], placed[b]);
             const RelaxedWordMovers relaxed = relaxed_word_movers_distance(placed[a], placed[b]);
             const double centroids = centroid_distance(placed[a], placed[b]);
-            rows.push_back({corpus.names[a], corpus.names[b], number(movers.distance), number(relaxed.larger()),
-                            number(relaxed.from_a), number(relaxed.from_b), number(centroids)});
+            rows.push_back({corpus.names[a], corpus.names[b], format_number(movers.distance),
+                            format_number(relaxed.larger()), format_number(relaxed.from_a),
+                            format_number(relaxed.from_b), format_number(centroids)});
             Json plan = Json::array();
             for (const Move& move : moves_of(movers, placed[a], placed[b])) {
                 plan.push_back(
                     {{"from", move.from}, {"to", move.to}, {"share", move.share}, {"distance", move.distance}});
                 if (placed.size() == 2)
-                    move_rows.push_back({move.from, move.to, number(move.share), number(move.distance),
-                                         number(move.share * move.distance)});
+                    move_rows.push_back({move.from, move.to, format_number(move.share), format_number(move.distance),
+                                         format_number(move.share * move.distance)});
             }
             pairs.push_back({{"a", corpus.names[a]},
                              {"b", corpus.names[b]},
@@ -107,8 +109,8 @@ int print_movers(const CLI::App& app, const MoverOptions& options) {
         print({{"pairs", pairs}});
         return 0;
     }
-    std::cout << table(rows, {false, false, true, true, true, true, true});
-    if (placed.size() == 2) std::cout << '\n' << table(move_rows, {false, false, true, true, true});
+    std::cout << text_table(rows, {false, false, true, true, true, true, true});
+    if (placed.size() == 2) std::cout << '\n' << text_table(move_rows, {false, false, true, true, true});
     return 0;
 }
 

@@ -5,10 +5,9 @@
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/cli/text_options.h"
-#include "core/text/statistics/next_word.h"
 #include "core/text/statistics/ngrams.h"
-#include "core/text/statistics/spelling.h"
 #include "core/text/statistics/words.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -55,7 +54,7 @@ TextCommand add_ngrams(const CLI::App& app, CLI::App& command) {
         for (const Counted& one : counted) {
             const double share = static_cast<double>(one.count) / static_cast<double>(grams.size());
             const std::string shown = options->characters ? "\"" + one.text + "\"" : one.text;
-            rows.push_back({shown, std::to_string(one.count), number(share)});
+            rows.push_back({shown, std::to_string(one.count), format_number(share)});
             list.push_back({{"text", one.text}, {"count", one.count}, {"share", share}});
         }
         print(*options, {{"n", options->n}, {"total", grams.size()}, {"distinct", distinct}, {"ngrams", list}}, rows,
@@ -79,7 +78,7 @@ TextCommand add_next_word(const CLI::App& app, CLI::App& command) {
         Rows rows = {{"next", "count", "probability"}};
         Json list = Json::array();
         for (const NextWord& one : next) {
-            rows.push_back({one.word, std::to_string(one.count), number(one.probability)});
+            rows.push_back({one.word, std::to_string(one.count), format_number(one.probability)});
             list.push_back({{"word", one.word}, {"count", one.count}, {"probability", one.probability}});
         }
         print(*options, {{"after", context}, {"next", list}}, rows, {false, true, true});
@@ -103,7 +102,7 @@ TextCommand add_suggestions(const CLI::App& app, CLI::App& command) {
         Rows rows = {{"word", "similarity", "count"}};
         Json list = Json::array();
         for (const Suggestion& one : suggestions) {
-            rows.push_back({one.word, number(one.similarity), std::to_string(one.count)});
+            rows.push_back({one.word, format_number(one.similarity), std::to_string(one.count)});
             list.push_back({{"word", one.word}, {"similarity", one.similarity}, {"count", one.count}});
         }
         if (options->json) {
@@ -114,7 +113,7 @@ TextCommand add_suggestions(const CLI::App& app, CLI::App& command) {
         for (const std::string& gram : unknown) never += (never.empty() ? "" : " ") + gram;
         if (!unknown.empty()) std::cout << "in no known word: " << never << '\n';
         std::cout << (suggestions.empty() ? "no known word shares anything with it\n"
-                                          : table(rows, {false, true, true}));
+                                          : text_table(rows, {false, true, true}));
         return 0;
     };
 }

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "core/cli/program.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -18,7 +19,7 @@ void print(const CommonOptions& options, const Json& json, const Rows& rows, con
     if (options.json)
         print(json);
     else
-        std::cout << table(rows, numbers);
+        std::cout << text_table(rows, numbers);
 }
 
 }  // namespace locus::cli

@@ -10,6 +10,8 @@
 
 #include "core/cli/program.h"
 #include "core/cli/train_progress.h"
+#include "core/json_text.h"
+#include "core/text/text_table.h"
 
 namespace locus::cli {
 
@@ -73,7 +75,7 @@ std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTa
                                      (differ_clearly(row, rows.front()) ? "" : "  within the spread")});
     }
     const auto seeds = std::to_string(rows.front().losses.size());
-    return table(cells, {false, true, true, false}) + "\nEach model: " + std::to_string(task.plan.steps) +
+    return text_table(cells, {false, true, true, false}) + "\nEach model: " + std::to_string(task.plan.steps) +
            " steps of " + std::to_string(task.batch_tokens) + " tokens of " + task.corpus.filename().string() + ", " +
            seeds + (seeds == "1" ? " seed" : " seeds") +
            "; the loss is that of sentences never seen, the spread the standard deviation over seeds.\n"

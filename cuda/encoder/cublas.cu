@@ -12,10 +12,10 @@ namespace {
 
 using Handle = struct cublasContext*;
 
-constexpr int kAsItLies = 0, kTurned = 1;  // CUBLAS_OP_N, CUBLAS_OP_T
-constexpr int kSumsInFloat = 68;           // CUBLAS_COMPUTE_32F: no TF32 unless the math mode asks for it
-constexpr int kChooseItself = -1;          // CUBLAS_GEMM_DEFAULT
-constexpr int kNoShortSums = 16;           // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, default math otherwise
+constexpr int kAsItLies = 0, kTransposed = 1;  // CUBLAS_OP_N, CUBLAS_OP_T
+constexpr int kSumsInFloat = 68;               // CUBLAS_COMPUTE_32F: no TF32 unless the math mode asks for it
+constexpr int kChooseItself = -1;              // CUBLAS_GEMM_DEFAULT
+constexpr int kNoShortSums = 16;  // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION, default math otherwise
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what its manual recommends for Hopper
 
 template <class Scalar>
@@ -102,26 +102,26 @@ std::string Cublas::name() const {
 }
 
 template <class Scalar>
-void Cublas::multiply(const SheetProducts<Scalar>& products, void* stream) {
+void Cublas::multiply(const BatchedProducts<Scalar>& products, void* stream) {
     const ProductArguments<Scalar>& at = products.first;
-    if (at.rows == 0 || at.columns == 0 || products.sheets == 0) return;
+    if (at.rows == 0 || at.columns == 0 || products.count == 0) return;
     LOCUS_CHECK(!at.bias && !at.activates, "cuBLAS: the product takes neither bias nor activation along");
     Library& library = *library_;
     library.check(library.set_stream(library.handle, static_cast<cudaStream_t>(stream)), "cublasSetStream");
     // Setting the stream gives the workspace back, so it is handed over again.
     library.check(library.set_workspace(library.handle, library.workspace->data(), kWorkspace), "cublasSetWorkspace");
     const float one = 1, zero = 0;
-    // The library counts down columns: what it calls c is our c turned round, so b comes first.
+    // The library counts down columns: what it calls c is our c transposed, so b comes first.
     library.check(
-        library.multiply(library.handle, products.turned ? kTurned : kAsItLies, kAsItLies, at.columns, at.rows,
-                         at.depth, &one, at.b, kType<Scalar>, static_cast<int>(at.b_row), products.b_sheet, at.a,
-                         kType<Scalar>, static_cast<int>(at.a_row), products.a_sheet, &zero, at.c, kType<Scalar>,
-                         static_cast<int>(at.c_row), products.c_sheet, products.sheets, kSumsInFloat, kChooseItself),
+        library.multiply(library.handle, products.b_transposed ? kTransposed : kAsItLies, kAsItLies, at.columns,
+                         at.rows, at.depth, &one, at.b, kType<Scalar>, static_cast<int>(at.b_row), products.b_stride,
+                         at.a, kType<Scalar>, static_cast<int>(at.a_row), products.a_stride, &zero, at.c, kType<Scalar>,
+                         static_cast<int>(at.c_row), products.c_stride, products.count, kSumsInFloat, kChooseItself),
         "cublasGemmStridedBatchedEx");
 }
 
-template void Cublas::multiply<float>(const SheetProducts<float>&, void*);
-template void Cublas::multiply<Half>(const SheetProducts<Half>&, void*);
-template void Cublas::multiply<Bfloat16>(const SheetProducts<Bfloat16>&, void*);
+template void Cublas::multiply<float>(const BatchedProducts<float>&, void*);
+template void Cublas::multiply<Half>(const BatchedProducts<Half>&, void*);
+template void Cublas::multiply<Bfloat16>(const BatchedProducts<Bfloat16>&, void*);
 
 }  // namespace locus::cuda

@@ -9,13 +9,13 @@
 
 namespace locus::cuda {
 
-/// The same product for neighbouring sheets; `first` is the first sheet's, without bias and activation.
+/// The same product for neighbouring count; `first` is the first sheet's, without bias and activation.
 template <class Scalar>
-struct SheetProducts {
+struct BatchedProducts {
     ProductArguments<Scalar> first;
-    int sheets = 1;
-    long long a_sheet = 0, b_sheet = 0, c_sheet = 0;  // from a sheet to the next
-    bool turned = true;                               // c = a b^T; false: c = a b, b [depth,columns]
+    int count = 1;
+    long long a_stride = 0, b_stride = 0, c_stride = 0;  // from a sheet to the next
+    bool transposed = true;                              // c = a b^T; false: c = a b, b [depth,columns]
 };
 
 class Cublas {
@@ -34,7 +34,7 @@ public:
     /// Waits for nothing.  Sums are float32, in float32 without TF32.  stream: a cudaStream_t, or nullptr; may be under
     /// capture.  Throws Error(unsupported) if the call fails.  Scalar: float, Half, Bfloat16.
     template <class Scalar>
-    void multiply(const SheetProducts<Scalar>& products, void* stream = nullptr);
+    void multiply(const BatchedProducts<Scalar>& products, void* stream = nullptr);
 
 private:
     struct Library;

@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "cuda/device.h"
 #include "cuda/encoder/encoder_pass.h"
-#include "cuda/event.h"
-#include "cuda/reference/stream_backend.h"
+#include "cuda/encoder/stream_backend.h"
 
 namespace locus::cuda {
 
@@ -40,7 +40,7 @@ private:
 };
 
 const DebertaConfig& checked_model(const DebertaConfig& config) {
-    check_blocks_model(config);
+    check_encoder_model(config);
     return config;
 }
 
@@ -49,10 +49,10 @@ const DebertaConfig& checked_model(const DebertaConfig& config) {
 template <class Scalar>
 struct FastEncoder<Scalar>::Parts {
     Parts(const DebertaConfig& config, std::shared_ptr<const WeightSource> weights, ProductsBy by)
-        : place(by), pass(place, DebertaWeights<float>(config, std::move(weights))) {}
+        : backend(by), pass(backend, DebertaWeights<float>(config, std::move(weights))) {}
 
-    StreamPlace place;
-    DebertaBlocksPass<Scalar, StreamPlace> pass;
+    StreamBackend backend;
+    EncoderPass<Scalar, StreamBackend> pass;
     std::optional<Graph> recorded;
 };
 
@@ -80,16 +80,16 @@ void FastEncoder<Scalar>::prepare(const ModelInput& input, const DebertaOptions&
 template <class Scalar>
 double FastEncoder<Scalar>::run() {
     return times_of(
-               1, [&] { parts_->pass.run(); }, parts_->place.stream().get())
+               1, [&] { parts_->pass.run(); }, parts_->backend.stream().get())
         .front();
 }
 
 template <class Scalar>
 double FastEncoder<Scalar>::replay() {
-    const cudaStream_t stream = parts_->place.stream().get();
+    const cudaStream_t stream = parts_->backend.stream().get();
     if (!parts_->recorded) {
         parts_->pass.run();  // what a first launch loads or sets up cannot be recorded
-        parts_->place.stream().wait();
+        parts_->backend.stream().wait();
         parts_->recorded.emplace(stream, [&] { parts_->pass.run(); });
     }
     return times_of(
@@ -100,7 +100,7 @@ double FastEncoder<Scalar>::replay() {
 template <class Scalar>
 Tensor<float> FastEncoder<Scalar>::output() const {
     const auto& pass = parts_->pass;
-    parts_->place.stream().wait();
+    parts_->backend.stream().wait();
     std::vector<Scalar> found(static_cast<std::size_t>(pass.batch().rows()) *
                               static_cast<std::size_t>(pass.sizes().hidden_row));
     if (!found.empty())
@@ -111,7 +111,7 @@ Tensor<float> FastEncoder<Scalar>::output() const {
 
 template <class Scalar>
 std::string FastEncoder<Scalar>::products() const {
-    return parts_->place.products().name();
+    return parts_->backend.products().name();
 }
 
 template class FastEncoder<float>;

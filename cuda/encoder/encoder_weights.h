@@ -1,12 +1,12 @@
 #pragma once
-// The parameters of an encoder at a place (deberta_blocks_pass.h), uploaded once: matrices rounded to Scalar with their
-// sides rounded up to kRowStep by zeros, biases and norms as float32, k_r and q_r of every layer computed before.
+// The parameters of an encoder at a backend (encoder_pass.h), uploaded once: matrices rounded to Scalar with
+// their sides rounded up to kRowStep by zeros, biases and norms as float32, k_r and q_r of every layer computed before.
 #include <memory>
 #include <vector>
 
 #include "core/models/deberta_weights.h"
-#include "cuda/fused/fused_index.h"
-#include "cuda/fused/vector_load.h"
+#include "cuda/fused/half_types.h"
+#include "cuda/fused/layout.h"
 #include "cuda/reference/backend.h"
 
 namespace locus::cuda {
@@ -14,8 +14,8 @@ namespace locus::cuda {
 inline int padded_to_step(Index size) { return round_up(narrow(size), kRowStep); }
 
 /// Sizes of an encoder, as the kernels see them.
-struct BlocksSizes {
-    explicit BlocksSizes(const DebertaConfig& config)
+struct EncoderSizes {
+    explicit EncoderSizes(const DebertaConfig& config)
         : hidden(narrow(config.hidden_size)),
           hidden_row(padded_to_step(config.hidden_size)),
           embedding_row(padded_to_step(config.embedding_size)),
@@ -61,11 +61,11 @@ private:
     std::vector<Scalar> values_;
 };
 
-template <class Scalar, class Place>
-class BlocksWeights {
+template <class Scalar, class Backend>
+class EncoderWeights {
 public:
     template <class Value>
-    using Buffer = decltype(std::declval<const Place&>().template room<Value>(0));
+    using Buffer = decltype(std::declval<const Backend&>().template allocate<Value>(0));
 
     /// weight [out,in], bias [out] padded with zeros.
     struct Product {
@@ -82,24 +82,24 @@ public:
         Buffer<Scalar> k_r, q_r;  // [H,2k,d]; empty: the term is off
     };
 
-    BlocksWeights(const Place& place, const DebertaWeights<float>& weights)
+    EncoderWeights(const Backend& backend, const DebertaWeights<float>& weights)
         : sizes(weights.config()),
-          words(rows_at(place, weights.word_block(0, weights.config().vocab_size))),
-          types(rows_at(place, types_of(weights))),
-          positions(rows_at(place, positions_of(weights))),
-          embedding_norm(norm_at(place, weights.norm("embeddings.LayerNorm"))) {
+          words(rows_at(backend, weights.word_block(0, weights.config().vocab_size))),
+          types(rows_at(backend, types_of(weights))),
+          positions(rows_at(backend, positions_of(weights))),
+          embedding_norm(norm_at(backend, weights.norm("embeddings.LayerNorm"))) {
         const DebertaConfig& config = weights.config();
         if (config.embedding_size != config.hidden_size)
-            projection = own([&] { return product_at(place, weights.dense("embeddings.embed_proj")); });
+            projection = own([&] { return product_at(backend, weights.dense("embeddings.embed_proj")); });
         for (Index l = 0; l < config.num_hidden_layers; ++l)
-            layers.push_back(own([&] { return layer_at(place, weights, l); }));
+            layers.push_back(own([&] { return layer_at(backend, weights, l); }));
         if (config.conv_kernel_size == 0) return;
         for (Index group = 0; group < config.conv_groups; ++group)
-            convolutions.push_back(own([&] { return taps_at(place, weights.convolution(), group); }));
-        convolution_norm = own([&] { return norm_at(place, weights.norm("encoder.conv.LayerNorm")); });
+            convolutions.push_back(own([&] { return taps_at(backend, weights.convolution(), group); }));
+        convolution_norm = own([&] { return norm_at(backend, weights.norm("encoder.conv.LayerNorm")); });
     }
 
-    const BlocksSizes sizes;
+    const EncoderSizes sizes;
     const Buffer<Scalar> words, types, positions;  // the last two empty where the model has none
     const NormAt embedding_norm;
     std::unique_ptr<Product> projection;  // E != D
@@ -124,34 +124,34 @@ private:
         if (!weights.config().position_biased_input) return {};
         return weights.absolute_rows(weights.config().max_position_embeddings);
     }
-    static Buffer<Scalar> at(const Place& place, const Spread<Scalar>& spread) {
-        return place.upload(spread.values().data(), spread.values().size());
+    static Buffer<Scalar> at(const Backend& backend, const Spread<Scalar>& spread) {
+        return backend.upload(spread.values().data(), spread.values().size());
     }
-    static Buffer<Scalar> rows_at(const Place& place, const Matrix<float>& rows) {
-        return at(place, Spread<Scalar>(rows.rows(), padded_to_step(rows.cols()))
-                             .put(rows, in_order(rows.rows()), in_order(rows.cols())));
+    static Buffer<Scalar> rows_at(const Backend& backend, const Matrix<float>& rows) {
+        return at(backend, Spread<Scalar>(rows.rows(), padded_to_step(rows.cols()))
+                               .put(rows, in_order(rows.rows()), in_order(rows.cols())));
     }
-    static Buffer<float> bias_at(const Place& place, const RowVector<float>& bias, const Places& places,
+    static Buffer<float> bias_at(const Backend& backend, const RowVector<float>& bias, const Places& places,
                                  Index columns) {
         std::vector<float> values(static_cast<std::size_t>(columns));
         for (Index n = 0; n < bias.size(); ++n)
             values[static_cast<std::size_t>(places[static_cast<std::size_t>(n)])] = bias[n];
-        return place.upload(values.data(), values.size());
+        return backend.upload(values.data(), values.size());
     }
-    static NormAt norm_at(const Place& place, const Norm<float>& norm) {
-        return {upload(place, norm.weight), upload(place, norm.bias)};
+    static NormAt norm_at(const Backend& backend, const Norm<float>& norm) {
+        return {upload(backend, norm.weight), upload(backend, norm.bias)};
     }
-    static Product product_at(const Place& place, const Dense<float>& dense) {
-        return product_at(place, dense, in_order(dense.weight.cols()), padded_to_step(dense.weight.cols()));
+    static Product product_at(const Backend& backend, const Dense<float>& dense) {
+        return product_at(backend, dense, in_order(dense.weight.cols()), padded_to_step(dense.weight.cols()));
     }
-    static Product product_at(const Place& place, const Dense<float>& dense, const Places& inputs, int depth) {
+    static Product product_at(const Backend& backend, const Dense<float>& dense, const Places& inputs, int depth) {
         const int columns = padded_to_step(dense.weight.rows());
         const Places outputs = in_order(dense.weight.rows());
-        return {at(place, Spread<Scalar>(columns, depth).put(dense.weight, outputs, inputs)),
-                bias_at(place, dense.bias, outputs, columns), columns, depth};
+        return {at(backend, Spread<Scalar>(columns, depth).put(dense.weight, outputs, inputs)),
+                bias_at(backend, dense.bias, outputs, columns), columns, depth};
     }
 
-    Product qkv_at(const Place& place, const DebertaWeights<float>& weights, Index layer) const {
+    Product qkv_at(const Backend& backend, const DebertaWeights<float>& weights, Index layer) const {
         const DebertaConfig& config = weights.config();
         const Places heads = by_head(config.num_attention_heads, config.attention_head_size);
         Spread<Scalar> joined(3 * sizes.joined(), sizes.hidden_row);
@@ -162,27 +162,27 @@ private:
             for (Index n = 0; n < dense.bias.size(); ++n)
                 bias[part * sizes.joined() + heads[static_cast<std::size_t>(n)]] = dense.bias[n];
         }
-        return {at(place, joined), upload(place, bias), 3 * sizes.joined(), sizes.hidden_row};
+        return {at(backend, joined), upload(backend, bias), 3 * sizes.joined(), sizes.hidden_row};
     }
     /// [H,2k,d] -> [H,2k,head].
-    static Buffer<Scalar> table_at(const Place& place, const Tensor<float>* table) {
-        return rows_at(place, table ? Matrix<float>(table->rows()) : Matrix<float>());
+    static Buffer<Scalar> table_at(const Backend& backend, const Tensor<float>* table) {
+        return rows_at(backend, table ? Matrix<float>(table->rows()) : Matrix<float>());
     }
-    Layer layer_at(const Place& place, const DebertaWeights<float>& weights, Index l) const {
+    Layer layer_at(const Backend& backend, const DebertaWeights<float>& weights, Index l) const {
         const DebertaConfig& config = weights.config();
         const std::string names = layer_prefix(l);
         const Places heads = by_head(config.num_attention_heads, config.attention_head_size);
-        return {qkv_at(place, weights, l),
-                product_at(place, weights.dense(names + "attention.output.dense"), heads, sizes.joined()),
-                product_at(place, weights.dense(names + "intermediate.dense")),
-                product_at(place, weights.dense(names + "output.dense")),
-                norm_at(place, weights.norm(names + "attention.output.LayerNorm")),
-                norm_at(place, weights.norm(names + "output.LayerNorm")),
-                table_at(place, config.terms.c2p ? &weights.k_r(l) : nullptr),
-                table_at(place, config.terms.p2c ? &weights.q_r(l) : nullptr)};
+        return {qkv_at(backend, weights, l),
+                product_at(backend, weights.dense(names + "attention.output.dense"), heads, sizes.joined()),
+                product_at(backend, weights.dense(names + "intermediate.dense")),
+                product_at(backend, weights.dense(names + "output.dense")),
+                norm_at(backend, weights.norm(names + "attention.output.LayerNorm")),
+                norm_at(backend, weights.norm(names + "output.LayerNorm")),
+                table_at(backend, config.terms.c2p ? &weights.k_r(l) : nullptr),
+                table_at(backend, config.terms.p2c ? &weights.q_r(l) : nullptr)};
     }
-    /// One group of a convolution as a product with the taps of TapsCell: weight [outputs,kernel * step].
-    static Product taps_at(const Place& place, const Convolution<float>& layer, Index group) {
+    /// One group of a convolution as a product with the taps of TapsKernel: weight [outputs,kernel * step].
+    static Product taps_at(const Backend& backend, const Convolution<float>& layer, Index group) {
         const Index inputs = layer.weight.cols() / layer.kernel, outputs = layer.weight.rows() / layer.groups;
         const Index step = padded_to_step(inputs);
         Places taps;  // stored as [input][tap]
@@ -190,9 +190,9 @@ private:
         // A single group writes whole rows, the zeros behind them too.
         const Index columns = layer.groups == 1 ? padded_to_step(outputs) : outputs;
         const RowVector<float> bias = layer.bias.segment(group * outputs, outputs);
-        return {at(place, Spread<Scalar>(columns, layer.kernel * step)
-                              .put(layer.weight.middleRows(group * outputs, outputs), in_order(outputs), taps)),
-                bias_at(place, bias, in_order(outputs), columns), narrow(columns), narrow(layer.kernel * step)};
+        return {at(backend, Spread<Scalar>(columns, layer.kernel * step)
+                                .put(layer.weight.middleRows(group * outputs, outputs), in_order(outputs), taps)),
+                bias_at(backend, bias, in_order(outputs), columns), narrow(columns), narrow(layer.kernel * step)};
     }
 };
 

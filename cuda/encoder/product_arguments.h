@@ -28,7 +28,7 @@ struct ProductArguments {
 
 /// Can tensor cores have it?  They read 8 numbers of 16 bits at a time and write pairs.
 template <class Scalar>
-bool in_pieces_of_eight(const ProductArguments<Scalar>& args) {
+bool fits_tensor_cores(const ProductArguments<Scalar>& args) {
     const auto starts_at = [](const Scalar* data, std::size_t step) {
         return reinterpret_cast<std::uintptr_t>(data) % step == 0;
     };

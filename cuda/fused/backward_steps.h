@@ -1,8 +1,8 @@
 #pragma once
 // What the fused backward kernels do with pairs: what is known of a block's tokens, and the derivative of the softmax.
-#include "cuda/fused/backward_arguments.h"
-#include "cuda/fused/backward_layout.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
+#include "cuda/fused/layout.h"
 #include "cuda/fused/online_softmax.h"
 
 namespace locus::cuda {

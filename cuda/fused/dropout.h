@@ -1,6 +1,6 @@
 #pragma once
 // Which probabilities dropout drops: a function of the place alone, so that backward draws the same without a mask.
-// The CPU twin is core/training/random.h.
+// The CPU computes the same in core/training/dropout.h.
 #include "core/philox.h"
 
 namespace locus::cuda {

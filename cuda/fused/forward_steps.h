@@ -1,9 +1,9 @@
 #pragma once
 // What the forward kernels on tensor cores do alike, whichever instructions multiply: which row of the relative table
-// serves a place, the sum of the three scores, and the way out.
+// serves a place, the sum of the three scores, and the output.
 #include <cmath>
 
-#include "cuda/fused/fused_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/online_softmax.h"
 #include "cuda/fused/position_scores.h"

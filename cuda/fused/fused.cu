@@ -13,7 +13,7 @@ FusedOutput run(const FusedInput& input, const RelativeBuckets& line, ForwardPat
     const DeviceInput<Scalar> device(input, line);
     const FusedSizes& sizes = device.sizes();
     FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
-    // Packed samples that are shorter than the longest leave places that nobody writes.
+    // Packed samples that are shorter than the longest leave places that no thread writes.
     std::fill(output.log_sum.data(), output.log_sum.data() + output.log_sum.size(), 0.0f);
     DeviceBuffer<Scalar> context(static_cast<std::size_t>(output.context.size()));
     DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));
@@ -41,6 +41,45 @@ FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& line
             return run<Bfloat16>(input, line, path);
         default:
             return run<float>(input, line, path);
+    }
+}
+
+// Host tensors onto the device and back, around the fused backward kernels.
+
+namespace {
+
+template <class Scalar>
+FusedGradients run(const FusedInput& input, const FusedOutput& output, const Tensor<float>& d_context,
+                   const RelativeBuckets& line) {
+    const FusedSizes sizes = checked(input, line);
+    check_shape("the context", output.context, input.q.shape());
+    check_shape("log_sum", output.log_sum, {sizes.batch, sizes.heads, sizes.queries});
+    check_shape("the gradient of the context", d_context, input.q.shape());
+    const DeviceInput<Scalar> device(input, line);
+    auto context = upload<Scalar>(output.context);
+    DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));
+    ForwardArguments<Scalar> forward = device.arguments(input);
+    forward.context = rows_of<Scalar>(context, input.q.shape());
+    forward.log_sum = log_sum.data();
+    const DeviceBackward<Scalar> backward(input, sizes, forward, line, d_context);
+    launch_fused_backward(backward.arguments(), static_cast<int>(sizes.width));
+    LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
+    return backward.gradients();
+}
+
+}  // namespace
+
+FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
+                                        const Tensor<float>& d_context, const RelativeBuckets& line,
+                                        FusedPrecision precision) {
+    check_options(input, line);
+    switch (precision) {
+        case FusedPrecision::f16:
+            return run<Half>(input, output, d_context, line);
+        case FusedPrecision::bf16:
+            return run<Bfloat16>(input, output, d_context, line);
+        default:
+            return run<float>(input, output, d_context, line);
     }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Disentangled attention in one kernel: scores, softmax and context without a [B,H,Tq,Tk] tensor in global memory and
-// without a table of position scores there.  The CPU twin is the sum of core/attention/disentangled.h, softmax.h and
-// probs v; the kernels are hopper_forward.h and fused_forward.h (tensor cores) and
-// portable_forward.h (any width, float32).
+// without a table of position scores there.  The CPU computes the same in the sum of core/attention/disentangled.h,
+// softmax.h and probs v; the kernels are hopper_forward.h and fused_forward.h (tensor cores) and portable_forward.h
+// (any width, float32).
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +19,7 @@ enum class FusedPrecision { f32, f16, bf16 };
 /// (portable_forward.h).
 enum class ForwardPath { fastest, hopper, tensor_cores, portable };
 
-/// Host tensors; float32 here, rounded to the precision on the way.
+/// Host tensors; float32 here, rounded to the precision during the copy.
 struct FusedInput {
     Tensor<float> q, k, v;              // [B,H,Tq,d], [B,H,Tk,d], [B,H,Tk,d]; packed: [1,H,tokens,d]
     Tensor<float> k_r, q_r;             // [H,2k,d]; empty: the term is off
@@ -47,8 +47,8 @@ struct FusedGradients {
     Tensor<float> k_r, q_r;  // summed over samples; rows that no pair addresses are exactly 0; empty: the term is off
 };
 
-/// From the gradient of the context, shaped like it, to those of everything it was made of: the CPU twin is
-/// core/attention/disentangled_backward.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
+/// From the gradient of the context, shaped like it, to those of everything it was made of: the CPU computes the same
+/// in core/attention/disentangled_backward.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
 /// every run.   output: what fused_attention gave for the same input, line and precision.
 /// Throws as fused_attention does.
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,

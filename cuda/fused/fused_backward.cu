@@ -1,14 +1,82 @@
-// Which backward kernels serve which width and device, and their start.
+// The backward kernels on tensor cores and the portable ones: which serve which width and device, and their launch.
 #include "cuda/device.h"
 #include "cuda/device_block.h"
-#include "cuda/fused/backward_kernels.h"
-#include "cuda/fused/fused_launch.h"
+#include "cuda/fused/fused_backward.h"
+#include "cuda/fused/fused_host.h"
 #include "cuda/fused/portable_backward.h"
-#include "cuda/launching.h"
+#include "cuda/fused/table_gradients.h"
 
 namespace locus::cuda {
 
 namespace {
+
+template <class Scalar, int width, int tile_outer, int tile_inner, bool around_keys>
+__global__ void __launch_bounds__(4 * tile_outer, 1)
+    fused_backward_kernel(const __grid_constant__ BackwardArguments<Scalar> args, int capacity) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    using Block = DeviceBlock<BackwardLane<width, tile_inner, around_keys>>;
+    Block block(memory);
+    FusedBackward<Scalar, width, tile_outer, tile_inner, around_keys, Block>(
+        block, args, capacity, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
+        .run();
+}
+
+template <class Scalar, int width, bool around_keys>
+__global__ void __launch_bounds__(128) table_gradients_kernel(const __grid_constant__ BackwardArguments<Scalar> args) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    using Block = DeviceBlock<TableLane<width>>;
+    Block block(memory);
+    TableGradients<Scalar, width, around_keys, Block>(block, args, static_cast<int>(blockIdx.x),
+                                                      static_cast<int>(blockIdx.y))
+        .run();
+}
+
+/// One kernel around queries or keys, the one that follows it, and what they need.
+template <class Scalar>
+struct BackwardKernel {
+    int width, tile_outer, tile_inner;
+    bool around_keys;
+    void (*run)(const BackwardArguments<Scalar>, int);
+    void (*run_tables)(const BackwardArguments<Scalar>);
+    int table_bytes;
+
+    int outer(const BackwardArguments<Scalar>& args) const {
+        return around_keys ? args.forward.keys : args.forward.queries;
+    }
+    int capacity(const BackwardArguments<Scalar>& args) const {
+        const int inner = around_keys ? args.forward.queries : args.forward.keys;
+        return smaller(args.forward.table_rows, tile_outer + inner - 1);
+    }
+    int bytes(const BackwardArguments<Scalar>& args) const {
+        const bool c2p = args.forward.k_r != nullptr, p2c = args.forward.q_r != nullptr;
+        return BackwardLayout::of(tile_outer, tile_inner, width, capacity(args), around_keys, around_keys ? p2c : c2p,
+                                  around_keys ? c2p : p2c)
+            .bytes;
+    }
+    int threads() const { return 4 * tile_outer; }
+    std::string tile() const { return std::to_string(tile_outer) + " x " + std::to_string(tile_inner); }
+};
+
+template <class Scalar, int width, int tile_outer, int tile_inner, bool around_keys>
+constexpr BackwardKernel<Scalar> backward_kernel() {
+    return {width,
+            tile_outer,
+            tile_inner,
+            around_keys,
+            fused_backward_kernel<Scalar, width, tile_outer, tile_inner, around_keys>,
+            table_gradients_kernel<Scalar, width, around_keys>,
+            TableGradients<Scalar, width, around_keys, DeviceBlock<TableLane<width>>>::bytes()};
+}
+
+/// The tiles that are compiled for tensor cores, around queries and around keys, the largest first; width 64 alone, as
+/// forward.
+template <class Scalar>
+const std::vector<BackwardKernel<Scalar>>& backward_kernels() {
+    static const std::vector<BackwardKernel<Scalar>> kernels = {
+        backward_kernel<Scalar, 64, 64, 64, false>(), backward_kernel<Scalar, 64, 64, 64, true>(),
+        backward_kernel<Scalar, 64, 32, 32, false>(), backward_kernel<Scalar, 64, 32, 32, true>()};
+    return kernels;
+}
 
 template <class Scalar>
 __global__ void __launch_bounds__(4 * PortableBackwardLane::kTile)
@@ -33,22 +101,22 @@ __global__ void __launch_bounds__(4 * PortableBackwardLane::kTile)
 template <class Scalar, bool around_keys>
 __global__ void __launch_bounds__(128)
     portable_tables_kernel(const __grid_constant__ BackwardArguments<Scalar> args, int width) {
-    using Block = DeviceBlock<LanePlace>;
+    using Block = DeviceBlock<LaneBase>;
     Block block(nullptr);
     PortableTables<Scalar, around_keys, Block>::run(block, args, width, static_cast<int>(blockIdx.x),
                                                     static_cast<int>(blockIdx.y));
 }
 
-/// The largest tile that the device has room for; nullptr: the portable kernels have to do it.
+/// The largest tile for which the device has shared memory; nullptr: the portable kernels have to do it.
 template <class Scalar>
 const BackwardKernel<Scalar>* chosen_kernel(const BackwardArguments<Scalar>& args, int width, bool around_keys) {
     if constexpr (std::is_same_v<Scalar, float>) {
         return nullptr;
     } else {
-        const int room = most_shared_bytes();
+        const int available = most_shared_bytes();
         const BackwardKernel<Scalar>* chosen = nullptr;
         for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>()) {
-            if (kernel.width != width || kernel.around_keys != around_keys || kernel.bytes(args) > room) continue;
+            if (kernel.width != width || kernel.around_keys != around_keys || kernel.bytes(args) > available) continue;
             chosen = &kernel;
             if (kernel.outer(args) > kernel.tile_outer / 2) break;  // a smaller one if half of it would be empty
         }
@@ -67,7 +135,7 @@ void launch_portable(const BackwardArguments<Scalar>& args, int width, cudaStrea
            Portable::bytes(width), at>>>(args, width);
     LOCUS_CUDA_CHECK(cudaGetLastError());
     if (!side.d_rows()) return;
-    using Tables = PortableTables<Scalar, around_keys, DeviceBlock<LanePlace>>;
+    using Tables = PortableTables<Scalar, around_keys, DeviceBlock<LaneBase>>;
     const dim3 blocks = grid(args.reached.count * width, Tables::kThreads, args.forward.heads, 1);
     portable_tables_kernel<Scalar, around_keys><<<blocks, Tables::kThreads, 0, at>>>(args, width);
     LOCUS_CUDA_CHECK(cudaGetLastError());

@@ -8,18 +8,17 @@
 //   2. For a tile of inner tokens: their position scores, the inner table; the scores, as in forward; probabilities by
 //      the logarithms of forward's sums; dS = P (dO V^T - delta); dS times inner tokens, and around keys P times dO.
 //   3. The tile's dS, summed by relative row: neighbours, so that a lane runs along a token's pairs with one number and
-//      leaves every complete sum in the outer table, in the cell whose score has been used for the last time.
+//      writes every complete sum to the outer table, in the cell whose score has been used for the last time.
 //   4. That table times the relative rows, the term's share of dQ or dK; and out with it, for dK_r or dQ_r.  The two
 //      halves of every sum are added last.
 //   A tile that reaches one row only adds its rows' sums and has no table to look into.
 //
 // No atomics; every sum has one order.  The text runs on the device and in tests, see fused_forward.h.
 // Source: Dao et al. 2022, "FlashAttention", algorithm 4, cut in two so that every output has one writer.
-#include "cuda/fused/backward_arguments.h"
-#include "cuda/fused/backward_layout.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/backward_steps.h"
-#include "cuda/fused/half_sums.h"
 #include "cuda/fused/half_types.h"
+#include "cuda/fused/layout.h"
 #include "cuda/fused/operand_rows.h"
 #include "cuda/fused/position_scores.h"
 #include "cuda/fused/row_sums.h"
@@ -28,7 +27,7 @@ namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width, int tile_inner, bool around_keys>
-struct BackwardLane : LanePlace {
+struct BackwardLane : LaneBase {
     std::uint32_t a[width / 16][4] = {};  // 16 tokens as left factors, or 16 rows of dS or P
     std::uint32_t b[4] = {};
     float scores[tile_inner / 16][4] = {};  // of half a tile; then probabilities, as dropout left them
@@ -227,7 +226,7 @@ private:
     }
 
     constexpr void store() {
-        // Where the tokens were, nobody reads any more.
+        // Where the tokens were, no thread reads any more.
         const HalfSums<width, kBands, Block> halves{block_, shared<float>(layout_.outer_tokens)},
             of_values{block_, halves.sums + tile_outer * width};
         static_assert((around_keys ? 2 : 1) * 4 * tile_outer * width <=

@@ -1,15 +1,60 @@
-// Which kernel serves which width and device, and its start.
+// The forward kernels on tensor cores and the portable one: which serves which width and device, and its launch.
 #include "cuda/device.h"
-#include "cuda/fused/fused_kernels.h"
-#include "cuda/fused/fused_launch.h"
+#include "cuda/device_block.h"
+#include "cuda/fused/fused_forward.h"
+#include "cuda/fused/fused_host.h"
 #include "cuda/fused/portable_forward.h"
 #include "cuda/hopper/hopper_kernels.h"
-#include "cuda/hopper/tensor_map.h"
-#include "cuda/launching.h"
 
 namespace locus::cuda {
 
 namespace {
+
+/// How many blocks a multiprocessor has to hold; 0: as the compiler chooses.  For the smallest tile it assumes more
+/// blocks than their shared memory allows, and gives each too few registers.
+constexpr int blocks_together(int tile_queries) { return tile_queries == 32 ? 4 : 0; }
+
+template <class Scalar, int width, int tile_queries, int tile_keys>
+__global__ void __launch_bounds__(2 * tile_queries, blocks_together(tile_queries))
+    fused_forward_kernel(const __grid_constant__ ForwardArguments<Scalar> args, int capacity) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    using Block = DeviceBlock<ForwardLane<width, tile_keys>>;
+    Block block(memory);
+    FusedForward<Scalar, width, tile_queries, tile_keys, Block>(
+        block, args, capacity, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
+        .run();
+}
+
+/// One kernel and what it needs.
+template <class Scalar>
+struct ForwardKernel {
+    int width, tile_queries, tile_keys;
+    void (*run)(const ForwardArguments<Scalar>, int);
+
+    int capacity(const ForwardArguments<Scalar>& args) const {
+        return smaller(args.table_rows, tile_queries + args.keys - 1);
+    }
+    int bytes(const ForwardArguments<Scalar>& args) const {
+        return ForwardLayout::of(tile_queries, tile_keys, width, capacity(args), args.k_r, args.q_r).bytes;
+    }
+    int threads() const { return 2 * tile_queries; }
+    std::string tile() const { return std::to_string(tile_queries) + " x " + std::to_string(tile_keys); }
+};
+
+template <class Scalar, int width, int tile_queries, int tile_keys>
+constexpr ForwardKernel<Scalar> forward_kernel() {
+    return {width, tile_queries, tile_keys, fused_forward_kernel<Scalar, width, tile_queries, tile_keys>};
+}
+
+/// The tiles that are compiled for tensor cores, the largest first.  Width 64 is that of every released DeBERTa; others
+/// take the portable kernel.
+template <class Scalar>
+const std::vector<ForwardKernel<Scalar>>& forward_kernels() {
+    static const std::vector<ForwardKernel<Scalar>> kernels = {forward_kernel<Scalar, 64, 128, 64>(),
+                                                               forward_kernel<Scalar, 64, 64, 64>(),
+                                                               forward_kernel<Scalar, 64, 32, 32>()};
+    return kernels;
+}
 
 template <class Scalar>
 __global__ void __launch_bounds__(4 * PortableLane::kTile)
@@ -28,15 +73,15 @@ struct Chosen {
     const ForwardKernel<Scalar>* tensor_cores = nullptr;
 };
 
-/// The largest tile that the device has room for; nullptr: there is none.
+/// The largest tile for which the device has shared memory; nullptr: there is none.
 template <class Kernel, class Scalar>
 const Kernel* largest_tile(const std::vector<Kernel>& kernels, const ForwardArguments<Scalar>& args, int width,
                            int smallest_tile) {
-    const int room = most_shared_bytes();
+    const int available = most_shared_bytes();
     for (const Kernel& kernel : kernels) {
         // A tile of queries that is mostly empty wastes its tensor cores.
         const bool is_filled = kernel.tile_queries == smallest_tile || args.queries > kernel.tile_queries / 2;
-        if (kernel.width == width && is_filled && kernel.bytes(args) <= room) return &kernel;
+        if (kernel.width == width && is_filled && kernel.bytes(args) <= available) return &kernel;
     }
     return nullptr;
 }
@@ -60,9 +105,9 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
                         std::to_string(width) + " with " + std::to_string(args.table_rows) +
                         " table rows here, expected " +
                         (path == ForwardPath::hopper
-                             ? "compute capability 9.0, f16 or bf16, width 64 or 128, keys, rows at multiples of 16 "
-                               "bytes and room in shared memory"
-                             : "f16 or bf16, width 32, 64 or 128 and room in shared memory"));
+                             ? "compute capability 9.0, f16 or bf16, width 64, keys, rows at multiples of 16 bytes and "
+                               "enough shared memory"
+                             : "f16 or bf16, width 64 and enough shared memory"));
     return chosen;
 }
 

@@ -11,14 +11,14 @@
 // tests it is all of them one after the other, so that this very code is compared with the reference without a GPU.
 // Source: Dao et al. 2022, "FlashAttention", algorithm 1, for the online softmax; the tables are ours.
 #include "cuda/fused/forward_steps.h"
-#include "cuda/fused/fused_layout.h"
+#include "cuda/fused/layout.h"
 #include "cuda/fused/operand_rows.h"
 
 namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width, int tile_keys>
-struct ForwardLane : LanePlace {
+struct ForwardLane : LaneBase {
     std::uint32_t q[width / 16][4] = {};  // 16 queries as left factors
     std::uint32_t a[width / 16][4] = {};  // 16 keys, or 16 queries' probabilities
     std::uint32_t b[4] = {};

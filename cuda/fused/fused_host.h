@@ -1,12 +1,36 @@
 #pragma once
-// Host tensors onto the device, for the fused kernels forward and backward; only .cu files include this.
-#include "cuda/device.h"
+// Around the fused kernels on the host side: their launch on memory of the device, checks and copies of host tensors,
+// and the memory of the backward pass.  What fused.h and the benchmarks share; only .cu files include this.
+#include <string>
 
+#include "cuda/device.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/fused.h"
-#include "cuda/fused/fused_launch.h"
 #include "cuda/fused/half_types.h"
 
 namespace locus::cuda {
+
+/// Starts the kernel for a width and a number of table rows on this device, and does not wait.  stream: a
+/// cudaStream_t, or nullptr.  Scalar: float, Half, Bfloat16.
+/// Throws Error(unsupported) if the width is no multiple of 8 up to 256, the named kernel does not serve, or a call
+/// fails.
+template <class Scalar>
+void launch_fused_forward(const ForwardArguments<Scalar>& args, int width, void* stream = nullptr,
+                          ForwardPath path = ForwardPath::fastest);
+
+/// Which kernel it would be, and its tile: "Hopper, tile 128 x 64", for people.
+template <class Scalar>
+std::string fused_forward_choice(const ForwardArguments<Scalar>& args, int width,
+                                 ForwardPath path = ForwardPath::fastest);
+
+/// All kernels of the backward pass, one after the other; `reached`, `columns` and the memory between the kernels are
+/// the caller's to fill in.  The same bits on every run.
+template <class Scalar>
+void launch_fused_backward(const BackwardArguments<Scalar>& args, int width, void* stream = nullptr);
+
+/// How the scores' gradients are computed: around queries, and around keys.
+template <class Scalar>
+std::string fused_backward_choice(const BackwardArguments<Scalar>& args, int width);
 
 /// Of the longest sample.
 struct FusedSizes {
@@ -149,5 +173,70 @@ void download(const DeviceBuffer<Scalar>& from, Tensor<float>& to) {
     from.copy_to(found.data());
     for (std::size_t n = 0; n < found.size(); ++n) to.data()[n] = to_float(found[n]);
 }
+
+/// What the backward kernels need on the device beside their inputs, and the copies of their results to the host.
+template <class Scalar>
+class DeviceBackward {
+public:
+    /// d_context shaped like q.  What `forward` holds must outlive this.
+    DeviceBackward(const FusedInput& input, const FusedSizes& sizes, const ForwardArguments<Scalar>& forward,
+                   const RelativeBuckets& line, const Tensor<float>& d_context)
+        : found_{like(input.q), like(input.k), like(input.v), like(input.k_r), like(input.q_r)},
+          d_context_(upload<Scalar>(d_context)),
+          d_q_(count(found_.q)),
+          d_k_(count(found_.k)),
+          d_v_(count(found_.v)),
+          d_k_r_(count(found_.k_r)),
+          d_q_r_(count(found_.q_r)),
+          delta_(static_cast<std::size_t>(sizes.batch * sizes.heads * sizes.queries)),
+          reached_{static_cast<int>(line.rows().front()),
+                   static_cast<int>(line.rows().back() - line.rows().front()) + 1},
+          columns_(BackwardArguments<Scalar>::columns_of(reached_)),
+          by_query_(forward.k_r ? static_cast<std::size_t>(element_count(table_shape(found_.q))) : 0),
+          by_key_(forward.q_r ? static_cast<std::size_t>(element_count(table_shape(found_.k))) : 0) {
+        args_.forward = forward;
+        args_.d_context = rows_of<const Scalar>(d_context_, found_.q.shape());
+        args_.d_q = rows_of<Scalar>(d_q_, found_.q.shape());
+        args_.d_k = rows_of<Scalar>(d_k_, found_.k.shape());
+        args_.d_v = rows_of<Scalar>(d_v_, found_.v.shape());
+        args_.delta = delta_.data();
+        args_.reached = reached_;
+        args_.columns = columns_;
+        if (forward.k_r) args_.d_k_r = d_k_r_.data();
+        if (forward.q_r) args_.d_q_r = d_q_r_.data();
+        args_.by_query = rows_of<Scalar>(by_query_, table_shape(found_.q));
+        args_.by_key = rows_of<Scalar>(by_key_, table_shape(found_.k));
+    }
+
+    const BackwardArguments<Scalar>& arguments() const { return args_; }
+
+    /// Of a term that is off: empty.
+    FusedGradients gradients() const {
+        FusedGradients found = found_;
+        download(d_q_, found.q);
+        download(d_k_, found.k);
+        download(d_v_, found.v);
+        download(d_k_r_, found.k_r);
+        download(d_q_r_, found.q_r);
+        return found;
+    }
+
+private:
+    static Tensor<float> like(const Tensor<float>& tensor) {
+        return tensor.size() > 0 ? Tensor<float>(tensor.shape()) : Tensor<float>();
+    }
+    static std::size_t count(const Tensor<float>& tensor) { return static_cast<std::size_t>(tensor.size()); }
+    Shape table_shape(const Tensor<float>& tokens) const {
+        return {tokens.extent(0), tokens.extent(1), tokens.extent(2), columns_};
+    }
+
+    FusedGradients found_;  // shapes alone
+    DeviceBuffer<Scalar> d_context_, d_q_, d_k_, d_v_;
+    DeviceBuffer<float> d_k_r_, d_q_r_, delta_;
+    RowRange reached_;
+    int columns_;
+    DeviceBuffer<Scalar> by_query_, by_key_;
+    BackwardArguments<Scalar> args_;
+};
 
 }  // namespace locus::cuda

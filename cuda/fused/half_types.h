@@ -121,4 +121,27 @@ constexpr std::uint32_t packed(float first, float second) {
     return from_float<Scalar>(first).bits | static_cast<std::uint32_t>(from_float<Scalar>(second).bits) << 16;
 }
 
+/// Vector loads: 16 bytes of neighbouring numbers in one instruction.
+/// How many numbers that is.
+template <class Scalar>
+inline constexpr int kVectorSize = 16 / static_cast<int>(sizeof(Scalar));
+
+template <class Scalar>
+struct alignas(16) Vector {
+    Scalar x[kVectorSize<Scalar>];
+};
+
+/// from: at a multiple of 16 bytes.
+template <class Scalar>
+constexpr Vector<Scalar> load_vector(const Scalar* from) {
+    return *reinterpret_cast<const Vector<Scalar>*>(from);
+}
+template <class Scalar>
+constexpr void store_vector(Scalar* to, const Vector<Scalar>& vector) {
+    *reinterpret_cast<Vector<Scalar>*>(to) = vector;
+}
+
+/// Rows are as long as their channels rounded up to this, with zeros at the end, so that vectors never straddle.
+inline constexpr int kRowStep = 8;
+
 }  // namespace locus::cuda

@@ -14,7 +14,7 @@ constexpr void unrolled(F f) {
 
 /// A thread of a block.  Fragments as in the PTX manual, mma.m16n8k16: `group` is the row of 8, `pair` the pair of
 /// columns that a lane holds.
-struct LanePlace {
+struct LaneBase {
     int thread = 0;
 
     constexpr int warp() const { return thread / 32; }

@@ -2,8 +2,8 @@
 // Rows of 16-bit numbers in shared memory, and tensor cores that multiply them.
 #include <utility>
 
-#include "cuda/fused/fused_index.h"
 #include "cuda/fused/lanes.h"
+#include "cuda/fused/layout.h"
 
 namespace locus::cuda {
 
@@ -18,10 +18,10 @@ public:
 
     /// Rows of a matrix into shared memory, 16 bytes a lane; rows from `valid` on become zeros.
     constexpr void copy(std::uint16_t* to, const Scalar* from, long long stride, int count, int valid) {
-        constexpr int kPieces = width / 8;
+        constexpr int kVectors = width / 8;
         block_.each([&](auto& r) {
-            for (int n = r.thread; n < count * kPieces; n += threads) {
-                const int row = n / kPieces, column = n % kPieces * 8;
+            for (int n = r.thread; n < count * kVectors; n += threads) {
+                const int row = n / kVectors, column = n % kVectors * 8;
                 if (row < valid)
                     block_.copy16(r, to + row * kStride + column, from + row * stride + column);
                 else
@@ -39,9 +39,9 @@ public:
         });
     }
 
-    /// 16 columns from column(lane) on of the 16 rows from `first` on, turned round, as the left factor.
+    /// 16 columns from column(lane) on of the 16 rows from `first` on, transposed, as the left factor.
     template <class Column, class Out>
-    constexpr void load_left_turned(const std::uint16_t* rows, int first, Column column, Out out) {
+    constexpr void load_left_transposed(const std::uint16_t* rows, int first, Column column, Out out) {
         block_.template load_matrices<true>([&](auto& r) {
             const int matrix = r.lane() / 8, row = first + matrix / 2 * 8 + r.lane() % 8;
             return std::pair(rows + row * kStride + column(r) + matrix % 2 * 8, &out(r)[0]);

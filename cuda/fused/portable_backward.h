@@ -10,14 +10,14 @@
 // appendix B.2.
 #include <cmath>
 
-#include "cuda/fused/backward_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/online_softmax.h"
 
 namespace locus::cuda {
 
 /// Four threads share an outer token; each has every fourth inner token of a tile and every fourth channel.
-struct PortableBackwardLane : LanePlace {
+struct PortableBackwardLane : LaneBase {
     static constexpr int kTile = 16;
 
     RunningRow<false> falling;
@@ -252,7 +252,7 @@ private:
 template <class Scalar, bool around_keys, class Block>
 class PortableTables {
 public:
-    using Lane = LanePlace;
+    using Lane = LaneBase;
     static constexpr int kThreads = 128;
 
     static constexpr void run(Block& block, const BackwardArguments<Scalar>& args, int width, int place_block,

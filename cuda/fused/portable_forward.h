@@ -3,14 +3,14 @@
 // position score by its own dot product.  Simple where fused_forward.h is fast; the same online softmax.
 #include <cmath>
 
-#include "cuda/fused/fused_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/online_softmax.h"
 
 namespace locus::cuda {
 
 /// Four threads share a query; each has every fourth key of a tile and every fourth channel.
-struct PortableLane : LanePlace {
+struct PortableLane : LaneBase {
     static constexpr int kTile = 32;  // queries of a block, keys of a tile
 
     float scores[kTile / 4] = {};

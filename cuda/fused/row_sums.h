@@ -1,12 +1,44 @@
 #pragma once
-// The gradients of a block's scores, summed by relative row in the place of its position scores.
-#include "cuda/fused/backward_arguments.h"
+// Sums of the backward kernels in shared memory: halves of a sum that two warps have in their registers, and the
+// gradients of scores summed by relative row.
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
+#include "cuda/fused/lanes.h"
 #include "cuda/fused/online_softmax.h"
 #include "cuda/fused/operand_rows.h"
 
 namespace locus::cuda {
 
+/// One warp puts its half of a sum into shared memory, the other adds it.  [16 bands, width] numbers; warp n has a half
+/// of the band n modulo `bands`, as accumulators lie.
+template <int width, int bands, class Block>
+struct HalfSums {
+    Block& block;
+    float* sums;  // room for all of them
+
+    template <class Lane>
+    constexpr void hand_over(Lane& r, const float (&numbers)[width / 8][4]) const {
+        unrolled<width / 8>([&](auto n) {
+            unrolled<4>([&](auto e) { block.store(r, sums + place_of(r, 4 * n + e), numbers[n][e]); });
+        });
+    }
+    /// After a barrier.
+    template <class Lane>
+    constexpr void take_over(const Lane& r, float (&numbers)[width / 8][4]) const {
+        unrolled<width / 8>([&](auto n) {
+            unrolled<4>([&](auto e) { numbers[n][e] += block.load(r, sums + place_of(r, 4 * n + e)); });
+        });
+    }
+
+private:
+    /// Number after number, those of all lanes side by side.
+    template <class Lane>
+    static constexpr int place_of(const Lane& r, int number) {
+        return (number * bands + r.band(bands)) * 32 + r.lane();
+    }
+};
+
+/// The gradients of a block's scores, summed by relative row in the place of its position scores.
 /// A cell of the table holds a score until the last pair of its row has passed, and then the sum of their gradients:
 /// both are numbers of 16 bits.  Two warps hold the gradients of a band of 16 tokens, each of one half of the tile's
 /// inner ones; one lane of every quad runs along a token, 8 tokens a warp.

@@ -1,7 +1,7 @@
 #pragma once
-// dK_r and dQ_r on tensor cores: the scores' gradients by token and relative row, turned round, times the tokens; a
+// dK_r and dQ_r on tensor cores: the scores' gradients by token and relative row, transposed, times the tokens; a
 // block has 64 relative rows of a head, and adds up all samples and tokens in order.
-#include "cuda/fused/backward_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/half_types.h"
 #include "cuda/fused/operand_rows.h"
 
@@ -9,7 +9,7 @@ namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width>
-struct TableLane : LanePlace {
+struct TableLane : LaneBase {
     std::uint32_t a[4] = {};
     std::uint32_t b[4] = {};
     float sums[width / 8][4] = {};
@@ -34,7 +34,7 @@ public:
             block_.arrive();
             if (next.sample < side_.forward().batch) prefetch(next, 1 - buffer);
             unrolled<kTokens / 16>([&](auto n) {
-                table_.load_left_turned(
+                table_.load_left_transposed(
                     gradients(buffer), 16 * n, [](Lane& r) { return 16 * r.warp(); },
                     [](Lane & r) -> auto& { return r.a; });
                 unrolled<width / 16>([&](auto c) {

@@ -1,9 +1,9 @@
 #pragma once
 // What the Hopper forward kernel lets the copy engine bring, and how its threads wait for it: boxes of 64 rows with all
 // their channels, each completing a barrier of its own.  All threads come by everywhere, one of them asks.
-#include "cuda/encoder/rows_map.h"
 #include "cuda/fused/forward_steps.h"
 #include "cuda/hopper/hopper_layout.h"
+#include "cuda/hopper/rows_map.h"
 
 namespace locus::cuda {
 
@@ -107,7 +107,7 @@ private:
     int head_, sample_of_queries_, sample_of_keys_;
     std::uint32_t waited_ = 0;                  // a bit per barrier: the parity of the phase that is waited for next
     int window_first_ = -1, window_boxes_ = 0;  // rows of q_r that the window holds
-    int arriving_ = 0;                          // boxes of them that nobody has waited for
+    int arriving_ = 0;                          // boxes of them that no thread has waited for
 };
 
 }  // namespace locus::cuda

@@ -10,7 +10,7 @@
 //   A tile that reaches one row only (far from the diagonal) adds a number per query and a number per key, and finds
 //   its row in the window already.
 //
-// What runs beside what: keys and values of the next tile are on their way during a whole tile, rows of the next window
+// What runs beside what: keys and values of the next tile are in flight during a whole tile, rows of the next window
 // from the moment that the key table is made; q k^T of the next tile, and the number per key where that is all it
 // needs, are multiplied beside the softmax.  No product is under way across a branch or the end of the loop: ptxas then
 // gives up on overlap and says so (C7510 and its neighbours; it must say nothing here). Accumulators lie as those of
@@ -23,7 +23,7 @@
 // whole key table of the next tile beside the softmax too; more than 64 queries where 1024 table rows leave no room for
 // a row table of 128.
 // Source: Shah et al. 2024, "FlashAttention-3", sections 3.1 and 3.2, for products that overlap the softmax; the PTX
-// sources are in hopper_operands.h.
+// sources are in hopper_layout.h.
 #include "cuda/fused/forward_steps.h"
 #include "cuda/hopper/hopper_copies.h"
 #include "cuda/hopper/hopper_tables.h"
@@ -32,7 +32,7 @@ namespace locus::cuda {
 
 /// The registers of one lane.
 template <int width>
-struct HopperLane : LanePlace {
+struct HopperLane : LaneBase {
     std::uint32_t q[width / 16][4] = {};  // 64 queries of the warpgroup as left factors
     std::uint32_t p[4][4] = {};           // their probabilities of a tile
     float asked[8][4] = {};               // q k^T of the tile, then already of the next one
@@ -136,7 +136,8 @@ private:
             if (args_.q_r && !has_constants) tables_.template fill_of_tile<Lane>(copies_, tile.rows, number);
             copies_.wait_for_values(number);
             clear_absent_values(tile, copies_.values_of(number));
-            // Where the constants were there and no key is missing, nobody has written anything since the last barrier.
+            // Where the constants were there and no key is missing, no thread has written anything since the last
+            // barrier.
             if (!has_constants || !steps_.sees_all(tile)) block_.sync();
             // Everybody is done with these keys and this window.
             if (args_.q_r && !is_last) copies_.bring_window(next);
@@ -146,7 +147,7 @@ private:
                 steps_.add_positions(r, r.asked, tile, scores);
                 if (!steps_.sees_all(tile)) hide<kTileKeys>(block_, r, visible);
             });
-            // Both reach the same row alone: it stays in the window, and nobody reads the whole key table.
+            // Both reach the same row alone: it stays in the window, and no thread reads the whole key table.
             has_constants = block_.uniform(args_.q_r && !is_last && args_.dropout == 0 && tile.rows.count == 1 &&
                                            next.rows.count == 1 && next.rows.first == tile.rows.first);
             if (!is_last) copies_.wait_for_keys(number + 1);

@@ -1,28 +1,17 @@
 #pragma once
-// The table of compiled Hopper forward kernels of one number format; only .cu files include this.
-#include "cuda/device.h"
-
+// The compiled Hopper forward kernels and the tensor maps that they are given; only .cu files include this.
+#include <cuda.h>
 #include <string>
 #include <vector>
 
-#include "cuda/hopper/hopper_block.h"
-#include "cuda/hopper/hopper_forward.h"
+#include "cuda/device.h"
+#include "cuda/fused/half_types.h"
+#include "cuda/hopper/hopper_layout.h"
+#include "cuda/hopper/rows_map.h"
 
 namespace locus::cuda {
 
 using HopperMaps = ForwardMaps<CUtensorMap>;
-
-template <class Scalar, int width, int tile_queries>
-__global__ void __launch_bounds__(2 * tile_queries, 1)
-    hopper_forward_kernel(const __grid_constant__ ForwardArguments<Scalar> args,
-                          const __grid_constant__ HopperMaps maps, int capacity) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    using Block = HopperBlock<HopperLane<width>>;
-    Block block(memory);
-    HopperForward<Scalar, width, tile_queries, Block>(block, args, maps, capacity, static_cast<int>(blockIdx.x),
-                                                      static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
-        .run();
-}
 
 /// One kernel and what it needs.
 template <class Scalar>
@@ -40,13 +29,13 @@ struct HopperKernel {
     std::string tile() const { return std::to_string(tile_queries) + " x " + std::to_string(HopperLayout::kTileKeys); }
 };
 
-template <class Scalar, int width, int tile_queries>
-constexpr HopperKernel<Scalar> hopper_kernel() {
-    return {width, tile_queries, hopper_forward_kernel<Scalar, width, tile_queries>};
-}
-
-/// Of every width, the largest tile first.
+/// Those of Half or Bfloat16, width 64, the largest tile first.
 template <class Scalar>
 const std::vector<HopperKernel<Scalar>>& hopper_kernels();
+
+/// Boxes of 64 rows and 64 channels, exchanged as hopper_layout.h says, zeros for what lies outside of `rows`.
+/// numbers: CU_TENSOR_MAP_DATA_TYPE_FLOAT16 or _BFLOAT16.
+/// Throws Error(unsupported) in one sentence if the driver knows no tensor maps or refuses this one.
+CUtensorMap tensor_map(const RowsMap& rows, CUtensorMapDataType numbers);
 
 }  // namespace locus::cuda

@@ -1,10 +1,74 @@
 #pragma once
-// Position scores of the Hopper forward kernel, made by warpgroups: the row table of a block and the key table of a
-// tile.
+// Warpgroup products of the Hopper forward kernel, and its position scores: the row table of a block and the key table
+// of a tile.  Each product is a group that the tensor cores work on while the warpgroup continues. Registers are fenced
+// before, and waited for after, by the caller.
 #include "cuda/fused/forward_steps.h"
-#include "cuda/hopper/hopper_factors.h"
+#include "cuda/fused/lanes.h"
+#include "cuda/hopper/hopper_layout.h"
 
 namespace locus::cuda {
+
+/// Boxes are 64 rows of shared memory with all their channels; lanes have q, p and context as HopperLane.
+template <class Scalar, int width, class Block>
+class HopperFactors {
+public:
+    static constexpr int kPanels = width / kPanelChannels, kPanel = HopperLayout::kBoxRows * kPanelRow;
+
+    constexpr explicit HopperFactors(Block& block) : block_(block) {}
+
+    /// c[64, 64] = queries of the warpgroup times the 64 rows of a box, as a group of products.
+    template <class C>
+    constexpr void multiply_queries(int box, C c) {
+        unrolled<width / 16>([&](auto step) {
+            constexpr int kStep = decltype(step)::value;
+            const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
+            block_.template multiply_held<Scalar, false, (kStep > 0)>([&](auto& r) {
+                return Held{r.q[kStep], rows, c(r)};
+            });
+        });
+        block_.commit_products();
+    }
+
+    /// c[64, columns] = a tile's keys times rows of the window, from its byte first(lane) on, as a group of products.
+    template <int columns, class First, class C>
+    constexpr void multiply_keys(int keys, int window, First first, C c) {
+        unrolled<width / 16>([&](auto step) {
+            constexpr int kStep = decltype(step)::value;
+            const std::uint64_t left = rows_descriptor(block_.address(keys)),
+                                right = rows_descriptor(block_.address(window));
+            block_.template multiply_shared<Scalar, columns, (kStep > 0)>([&](auto& r) {
+                return Shared{advanced(left, channels_of_step(kStep)),
+                              advanced(right, first(r) + channels_of_step(kStep)), c(r)};
+            });
+        });
+        block_.commit_products();
+    }
+
+    /// context += probabilities values.
+    template <class Lane>
+    constexpr void gather_values(int values) {
+        unrolled<HopperLayout::kTileKeys / 16>([&](auto step) {
+            unrolled<kPanels>([&](auto panel) {
+                const std::uint64_t channels =
+                    advanced(channels_descriptor(block_.address(values)), panel * kPanel + step * kStepOfRows);
+                block_.template multiply_held<Scalar, true, true>([&](Lane& r) {
+                    return Held{r.p[decltype(step)::value], channels, r.context + 8 * panel};
+                });
+            });
+        });
+        block_.commit_products();
+    }
+
+private:
+    using Held = typename Block::HeldFactors;
+    using Shared = typename Block::SharedFactors;
+
+    static constexpr int channels_of_step(int step) {
+        return 16 * step / kPanelChannels * kPanel + 16 * step % kPanelChannels / 16 * kStepOfChannels;
+    }
+
+    Block& block_;
+};
 
 /// Lanes have scores[8][4], in which pieces of the tables are made, and constant[4].
 template <class Scalar, int width, int tile_queries, class Block>
@@ -36,8 +100,8 @@ public:
                 unrolled<8>([&](auto c) {
                     const int column = n * Layout::kBoxRows + 8 * c;
                     if (column < reached.count)
-                        keep_piece(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
-                                   16 * r.warp(), column);
+                        keep_vector(block_, r, r.scores[c], scale(), shared(layout_.row_table), row_stride_,
+                                    16 * r.warp(), column);
                 });
             });
             block_.sync();
@@ -105,11 +169,11 @@ private:
 
     constexpr float scale() const { return args_.scale * kLog2e; }
     constexpr std::uint16_t* shared(int bytes) const { return block_.template shared<std::uint16_t>(bytes); }
-    /// They alternate between two places: somebody may still read those of the tile before.
+    /// They alternate between two places: some thread may still read those of the tile before.
     static constexpr int column_of_constants(int number) { return 8 * (number % 2); }
     template <class Lane>
     constexpr void keep_keys(Lane& r, const float (&piece)[4], int column) {
-        keep_piece(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
+        keep_vector(block_, r, piece, scale(), shared(layout_.key_table), kKeyStride, r.warp() % 4 * 16, column);
     }
 
     Block& block_;

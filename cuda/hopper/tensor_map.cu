@@ -1,4 +1,4 @@
-#include "cuda/hopper/tensor_map.h"
+#include "cuda/hopper/hopper_kernels.h"
 
 #include "cuda/hopper/hopper_layout.h"
 

@@ -1,13 +1,13 @@
 #pragma once
-// The ladder: disentangled attention six times, each rung one file that says what changed.  float32, one thread a cell
-// until the fourth rung, and all of them the same context.
+// The ladder: disentangled attention six times, each version with what changed (versions.h).  float32, one thread an
+// element until the fourth version, and all of them the same context.
 //
-//   1 naive        naive.h        three dot products a score; scores, probabilities and context each in memory
-//   2 gather       gather.h       two tables of products, and an index gathers from them: what frameworks do
-//     + cuBLAS     cublas_gather.h  the same with products from a library, where it is installed
-//   3 slices       slices.h       the same tables; the row is a function of i - j, so one pass adds all three terms
-//   4 flash table  flash_table.h  the tables stay in memory, scores and probabilities never get there
-//   5 fused        ../fused_forward.h, ../portable_forward.h   the tables do not get there either
+//   1 naive        three dot products a score; scores, probabilities and context each in memory
+//   2 gather       two tables of products, and an index gathers from them: what frameworks do
+//     + cuBLAS     the same with products from a library, where it is installed
+//   3 slices       the same tables; the row is a function of i - j, so one pass adds all three terms
+//   4 flash table  the tables stay in memory, scores and probabilities never get there
+//   5 fused        ../fused/fused_forward.h and portable_forward.h: the tables do not get there either
 //
 // What each step buys is measured by `locus bench cuda` where there is a device (tests/bench/README.md).
 #include <array>
@@ -18,23 +18,23 @@ namespace locus::cuda {
 
 enum class KernelVersion { naive, gather, cublas_gather, slices, flash_table, fused };
 
-struct NamedRung {
-    KernelVersion rung;
+struct NamedVersion {
+    KernelVersion version;
     const char* name;
 };
-inline constexpr std::array<NamedRung, 6> kLadder = {{{KernelVersion::naive, "naive"},
-                                                      {KernelVersion::gather, "gather"},
-                                                      {KernelVersion::cublas_gather, "gather, cuBLAS"},
-                                                      {KernelVersion::slices, "slices"},
-                                                      {KernelVersion::flash_table, "flash with tables"},
-                                                      {KernelVersion::fused, "fused"}}};
+inline constexpr std::array<NamedVersion, 6> kKernelVersions = {{{KernelVersion::naive, "naive"},
+                                                                 {KernelVersion::gather, "gather"},
+                                                                 {KernelVersion::cublas_gather, "gather, cuBLAS"},
+                                                                 {KernelVersion::slices, "slices"},
+                                                                 {KernelVersion::flash_table, "flash with tables"},
+                                                                 {KernelVersion::fused, "fused"}}};
 
-/// The context [B,H,Tq,d] of padded samples with both terms, without hidden keys or dropout, computed on that rung.
+/// The context [B,H,Tq,d] of padded samples with both terms, without hidden keys or dropout, computed on that version.
 /// Throws Error(usage) for an input that has other things, what fused_attention throws, and Error(unsupported) if the
-/// rung needs cuBLAS and it is not installed.
-Tensor<float> climb(KernelVersion rung, const FusedInput& input, const RelativeBuckets& line);
+/// version needs cuBLAS and it is not installed.
+Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& line);
 
-/// Milliseconds of one whole rung, its passes together, median of the rounds; everything lies on the device before.
-double time_rung(KernelVersion rung, const FusedInput& input, const RelativeBuckets& line, int rounds = 20);
+/// Milliseconds of one whole version, its passes together, median of the rounds; everything lies on the device before.
+double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& line, int rounds = 20);
 
 }  // namespace locus::cuda

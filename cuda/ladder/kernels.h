@@ -1,5 +1,5 @@
 #pragma once
-// What the first rungs share: sizes, one head of a tensor, products, softmax and context as cells
+// What the first versions share: sizes, one head of a tensor, products, softmax and context as cells
 // (cuda/reference/backend.h).
 #include <cmath>
 
@@ -7,25 +7,26 @@
 
 namespace locus::cuda::ladder {
 
-/// q [sheets,queries,width], k and v [sheets,keys,width], k_r and q_r [heads,rows,width], line [queries + keys - 1].
+/// q [batch_heads,queries,width], k and v [batch_heads,keys,width], k_r and q_r [heads,rows,width], line [queries +
+/// keys - 1].
 struct Problem {
     const float *q, *k, *v, *k_r, *q_r;
     const int* line;
-    int sheets, heads, queries, keys, width, rows;
+    int batch_heads, heads, queries, keys, width, rows;
     float scale;
 
-    constexpr long long scores() const { return static_cast<long long>(sheets) * queries * keys; }
-    constexpr int row(int i, int j) const { return line[line_place(i, j, keys)]; }
-    constexpr const float* query(long long sheet, int i) const { return q + (sheet * queries + i) * width; }
-    constexpr const float* key(long long sheet, int j) const { return k + (sheet * keys + j) * width; }
-    constexpr const float* row_of(const float* table, long long sheet, int at) const {
-        return table + (sheet % heads * rows + at) * width;
+    constexpr long long scores() const { return static_cast<long long>(batch_heads) * queries * keys; }
+    constexpr int row(int i, int j) const { return line[bucket_index(i, j, keys)]; }
+    constexpr const float* query(long long batch_head, int i) const { return q + (batch_head * queries + i) * width; }
+    constexpr const float* key(long long batch_head, int j) const { return k + (batch_head * keys + j) * width; }
+    constexpr const float* row_of(const float* table, long long batch_head, int at) const {
+        return table + (batch_head % heads * rows + at) * width;
     }
 };
 
-/// One score's place.
+/// Which score: sample and head, query, key.
 struct Pair {
-    long long sheet;
+    long long batch_head;
     int i, j;
 };
 constexpr Pair pair_of(long long n, int queries, int keys) {
@@ -34,7 +35,7 @@ constexpr Pair pair_of(long long n, int queries, int keys) {
 }
 
 /// One thread a row: largest score, sum of exponentials, shares.
-struct SoftmaxCell {
+struct SoftmaxKernel {
     const float* scores;
     int keys;
     float* probs;
@@ -50,22 +51,22 @@ struct SoftmaxCell {
 };
 
 /// One thread a channel of a query.
-struct ContextCell {
+struct ContextKernel {
     const float *probs, *v;
     int queries, keys, width;
     float* context;
     constexpr void operator()(long long n) const {
-        const long long row = n / width, sheet = row / queries;
-        const float* values = v + sheet * keys * width + n % width;
+        const long long row = n / width, batch_head = row / queries;
+        const float* values = v + batch_head * keys * width + n % width;
         float sum = 0;
         for (int j = 0; j < keys; ++j) sum += probs[row * keys + j] * values[static_cast<long long>(j) * width];
         context[n] = sum;
     }
 };
 
-/// One thread a product of a token with a row of the relative table: tokens [sheets,count,width] ->
-/// [sheets,count,rows].
-struct TableCell {
+/// One thread a product of a token with a row of the relative table: tokens [batch_heads,count,width] ->
+/// [batch_heads,count,rows].
+struct TableKernel {
     Problem at;
     const float *tokens, *relative;
     int count;
@@ -78,11 +79,11 @@ struct TableCell {
 };
 
 /// Scores in memory become the context.
-template <class Place>
-void finish(const Place& place, const Problem& at, const float* scores, float* probs, float* context) {
-    place.each(static_cast<long long>(at.sheets) * at.queries, SoftmaxCell{scores, at.keys, probs});
-    place.each(static_cast<long long>(at.sheets) * at.queries * at.width,
-               ContextCell{probs, at.v, at.queries, at.keys, at.width, context});
+template <class Backend>
+void finish(const Backend& backend, const Problem& at, const float* scores, float* probs, float* context) {
+    backend.parallel_for(static_cast<long long>(at.batch_heads) * at.queries, SoftmaxKernel{scores, at.keys, probs});
+    backend.parallel_for(static_cast<long long>(at.batch_heads) * at.queries * at.width,
+                         ContextKernel{probs, at.v, at.queries, at.keys, at.width, context});
 }
 
 }  // namespace locus::cuda::ladder

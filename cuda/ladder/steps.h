@@ -1,10 +1,8 @@
 #pragma once
-// A rung on a place: what lies there, and the rung that runs on it.
+// A version of the ladder on a backend: its inputs there, and the launch.
 #include "cuda/fused/fused.h"
-#include "cuda/ladder/flash_table.h"
 #include "cuda/ladder/kernel_versions.h"
-#include "cuda/ladder/naive.h"
-#include "cuda/ladder/slices.h"
+#include "cuda/ladder/versions.h"
 
 namespace locus::cuda::ladder {
 
@@ -14,17 +12,17 @@ inline void check_input(const FusedInput& input) {
                 "the ladder computes padded samples with both terms, all keys visible and no dropout");
 }
 
-/// An input on the place, for as long as the rungs run.
-template <class Place>
+/// An input on the backend, for as long as the versions run.
+template <class Backend>
 class Problems {
 public:
-    Problems(const Place& place, const FusedInput& input, const RelativeBuckets& line)
-        : q_(upload(place, input.q)),
-          k_(upload(place, input.k)),
-          v_(upload(place, input.v)),
-          k_r_(upload(place, input.k_r)),
-          q_r_(upload(place, input.q_r)),
-          line_(upload_as_int(place, line.rows())) {
+    Problems(const Backend& backend, const FusedInput& input, const RelativeBuckets& line)
+        : q_(upload(backend, input.q)),
+          k_(upload(backend, input.k)),
+          v_(upload(backend, input.v)),
+          k_r_(upload(backend, input.k_r)),
+          q_r_(upload(backend, input.q_r)),
+          line_(upload_as_int(backend, line.rows())) {
         at_.q = q_.data();
         at_.k = k_.data();
         at_.v = v_.data();
@@ -32,7 +30,7 @@ public:
         at_.q_r = q_r_.data();
         at_.line = line_.data();
         at_.heads = narrow(input.q.extent(1));
-        at_.sheets = narrow(input.q.extent(0)) * at_.heads;
+        at_.batch_heads = narrow(input.q.extent(0)) * at_.heads;
         at_.queries = narrow(input.q.extent(2));
         at_.keys = narrow(input.k.extent(2));
         at_.width = narrow(input.q.extent(3));
@@ -42,50 +40,51 @@ public:
     const Problem& at() const { return at_; }
 
 private:
-    static auto upload(const Place& place, const Tensor<float>& tensor) {
-        return place.upload(tensor.data(), static_cast<std::size_t>(tensor.size()));
+    static auto upload(const Backend& backend, const Tensor<float>& tensor) {
+        return backend.upload(tensor.data(), static_cast<std::size_t>(tensor.size()));
     }
 
-    decltype(std::declval<const Place&>().upload(static_cast<const float*>(nullptr), 0)) q_, k_, v_, k_r_, q_r_;
-    decltype(std::declval<const Place&>().upload(static_cast<const int*>(nullptr), 0)) line_;
+    decltype(std::declval<const Backend&>().upload(static_cast<const float*>(nullptr), 0)) q_, k_, v_, k_r_, q_r_;
+    decltype(std::declval<const Backend&>().upload(static_cast<const int*>(nullptr), 0)) line_;
     Problem at_{};
 };
 
-/// use(rung): the rung's object, whose run(context) computes everything.
-template <class Place, class Use>
-void with_rung(KernelVersion rung, const Place& place, const Problem& at, Use use) {
-    switch (rung) {
+/// use(version): the version's object, whose run(context) computes everything.
+template <class Backend, class Use>
+void with_version(KernelVersion version, const Backend& backend, const Problem& at, Use use) {
+    switch (version) {
         case KernelVersion::naive:
-            return use(Naive<Place>(place, at));
+            return use(Naive<Backend>(backend, at));
         case KernelVersion::gather:
-            return use(Gather<Place>(place, at));
+            return use(Gather<Backend>(backend, at));
         case KernelVersion::slices:
-            return use(Slices<Place>(place, at));
+            return use(Slices<Backend>(backend, at));
         case KernelVersion::flash_table:
-            return use(FlashTable<Place>(place, at));
+            return use(FlashTable<Backend>(backend, at));
         case KernelVersion::cublas_gather:
-            throw Error(Fault::usage, "the ladder's rung with bought products is given what multiplies");
+            throw Error(Fault::usage, "the ladder's version with products from cuBLAS is given what multiplies");
         case KernelVersion::fused:
-            throw Error(Fault::usage, "the ladder's last rung is the fused kernel itself");
+            throw Error(Fault::usage, "the ladder's last version is the fused kernel itself");
     }
 }
 
-/// The context on the place, brought back.   run(at, context): computes everything.
-template <class Place, class Run>
-Tensor<float> climb_with(const Place& place, const FusedInput& input, const RelativeBuckets& line, Run run) {
+/// The context on the backend, brought back.   run(at, context): computes everything.
+template <class Backend, class Run>
+Tensor<float> launch_with(const Backend& backend, const FusedInput& input, const RelativeBuckets& line, Run run) {
     check_input(input);
-    const Problems<Place> problem(place, input, line);
+    const Problems<Backend> problem(backend, input, line);
     Tensor<float> result(input.q.shape());
-    auto context = place.template room<float>(static_cast<std::size_t>(result.size()));
+    auto context = backend.template allocate<float>(static_cast<std::size_t>(result.size()));
     run(problem.at(), context.data());
-    place.download(context, result.data());
+    backend.download(context, result.data());
     return result;
 }
 
-template <class Place>
-Tensor<float> climb(KernelVersion rung, const Place& place, const FusedInput& input, const RelativeBuckets& line) {
-    return climb_with(place, input, line, [&](const Problem& at, float* context) {
-        with_rung(rung, place, at, [&](auto&& steps) { steps.run(context); });
+template <class Backend>
+Tensor<float> launch(KernelVersion version, const Backend& backend, const FusedInput& input,
+                     const RelativeBuckets& line) {
+    return launch_with(backend, input, line, [&](const Problem& at, float* context) {
+        with_version(version, backend, at, [&](auto&& steps) { steps.run(context); });
     });
 }
 

@@ -1,21 +1,22 @@
 #pragma once
-// How a twin is written: a cell that one thread computes, and the steps around it, over a place that runs cells.
+// How a GPU counterpart is written: an element kernel, what one thread computes, and around it a function in namespace
+// `reference` that checks sizes, copies, launches and copies back, over a backend that runs element kernels.
 //
-// A place offers
-//     Buffer<Value> upload(const Value* host, std::size_t count)   a copy there
-//     Buffer<Value> room(std::size_t count)                        values not yet written: all bytes 0xFF, so NaN
-//     void each(long long count, Cell cell)                        cell(n) for 0 <= n < count, in any order
-//     void download(const Buffer<Value>& buffer, Value* host)      all of it back here
-// The device is one (cuda/device_place.h); tests have another that runs the same cells on the host, so that everything
-// but the copies and the launch is checked without a GPU.  Cells are constexpr, which both may call, and know nothing
-// but pointers and sizes.
+// A backend offers
+//     Buffer<Value> upload(const Value* host, std::size_t count)    a copy of host values
+//     Buffer<Value> allocate(std::size_t count)                     values not yet written: all bytes 0xFF, so NaN
+//     void parallel_for(long long count, Kernel kernel)             kernel(n) for 0 <= n < count, in any order
+//     void download(const Buffer<Value>& buffer, Value* host)       all of it back to the host
+// The device is one (device_backend.h); tests have another that runs the same kernels on the host, so that everything
+// but the copies and the launch is checked without a GPU.  Element kernels are constexpr, which both may call, and know
+// nothing but pointers and sizes.
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "core/attention/softmax.h"
 #include "core/tensor.h"
-#include "cuda/fused/indexing.h"
+#include "cuda/reference/indexing.h"
 
 namespace locus::cuda {
 
@@ -27,7 +28,7 @@ constexpr Scalar dot(const Scalar* a, const Scalar* b, int channels) {
     return sum;
 }
 
-/// A size as the cells count.  Throws Error(unsupported) beyond 2^31 - 1.
+/// A size as the kernels count.  Throws Error(unsupported) beyond 2^31 - 1.
 inline int narrow(Index size) {
     if (size > std::numeric_limits<int>::max())
         throw Error(Fault::unsupported, "CUDA: a side of " + std::to_string(size) + ", expected at most " +
@@ -45,33 +46,33 @@ inline void check_rows(const char* who, Index found, Index expected) {
                                        std::to_string(expected));
 }
 
-template <class Place, class Derived>
-auto upload(const Place& place, const Eigen::PlainObjectBase<Derived>& values) {
-    return place.upload(values.data(), static_cast<std::size_t>(values.size()));
+template <class Backend, class Derived>
+auto upload(const Backend& backend, const Eigen::PlainObjectBase<Derived>& values) {
+    return backend.upload(values.data(), static_cast<std::size_t>(values.size()));
 }
 
-template <class Place, class Value>
-auto upload(const Place& place, const std::vector<Value>& values) {
-    return place.upload(values.data(), values.size());
+template <class Backend, class Value>
+auto upload(const Backend& backend, const std::vector<Value>& values) {
+    return backend.upload(values.data(), values.size());
 }
 
-/// Whole numbers as the cells read them.
-template <class Place, class Whole>
-auto upload_as_int(const Place& place, const std::vector<Whole>& values) {
+/// Whole numbers as the kernels read them.
+template <class Backend, class Whole>
+auto upload_as_int(const Backend& backend, const std::vector<Whole>& values) {
     std::vector<int> narrowed;
     for (const Whole value : values) narrowed.push_back(narrow(static_cast<Index>(value)));
-    return place.upload(narrowed.data(), narrowed.size());
+    return backend.upload(narrowed.data(), narrowed.size());
 }
 
-template <class Scalar, class Place>
-auto room(const Place& place, Index rows, Index cols) {
-    return place.template room<Scalar>(static_cast<std::size_t>(rows * cols));
+template <class Scalar, class Backend>
+auto allocate(const Backend& backend, Index rows, Index cols) {
+    return backend.template allocate<Scalar>(static_cast<std::size_t>(rows * cols));
 }
 
-template <class Place, class Buffer>
-auto download(const Place& place, const Buffer& buffer, Index rows, Index cols) {
+template <class Backend, class Buffer>
+auto download(const Backend& backend, const Buffer& buffer, Index rows, Index cols) {
     Matrix<typename Buffer::Scalar> matrix(rows, cols);
-    place.download(buffer, matrix.data());
+    backend.download(buffer, matrix.data());
     return matrix;
 }
 

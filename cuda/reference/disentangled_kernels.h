@@ -1,5 +1,5 @@
 #pragma once
-// One thread a cell, one loop over the channels: as readable as the CPU, and summed in the same order.  The fast
+// One thread an element, one loop over the channels: as readable as the CPU, and summed in the same order.  The fast
 // kernels are measured against these.
 #include "core/attention/disentangled.h"
 #include "cuda/reference/backend.h"
@@ -7,7 +7,7 @@
 namespace locus::cuda {
 
 template <class Scalar>
-struct ContentToContentCell {
+struct ContentToContentKernel {
     const Scalar *q, *k;
     int keys, channels;
     Scalar* scores;
@@ -19,21 +19,22 @@ struct ContentToContentCell {
 
 /// rows: the bucket line, offset -(keys - 1) first.
 template <class Scalar>
-struct ContentToPositionCell {
+struct ContentToPositionKernel {
     const Scalar *q, *k_r;
     const int* rows;
     int keys, channels;
     Scalar* scores;
     constexpr void operator()(long long n) const {
         const CellIndex cell = cell_of(n, keys);
-        const int row = rows[line_place(cell.i, cell.j, keys)];
+        const int row = rows[bucket_index(cell.i, cell.j, keys)];
         scores[n] = dot(q + row_start(cell.i, channels), k_r + row_start(row, channels), channels);
     }
 };
 
-/// by_key: the line is that of the pairs (j, i), as the paper prints it, and has one place per key and query turned.
+/// by_key: the line is that of the pairs (j, i), as the paper prints it, and has one backend per key and query
+/// exchanged.
 template <class Scalar>
-struct PositionToContentCell {
+struct PositionToContentKernel {
     const Scalar *k, *q_r;
     const int* rows;
     int queries, keys, channels;
@@ -41,71 +42,72 @@ struct PositionToContentCell {
     Scalar* scores;
     constexpr void operator()(long long n) const {
         const CellIndex cell = cell_of(n, keys);
-        const int row = by_key ? rows[line_place(cell.j, cell.i, queries)] : rows[line_place(cell.i, cell.j, keys)];
+        const int row = by_key ? rows[bucket_index(cell.j, cell.i, queries)] : rows[bucket_index(cell.i, cell.j, keys)];
         scores[n] = dot(k + row_start(cell.j, channels), q_r + row_start(row, channels), channels);
     }
 };
 
-/// A square line, so that the pair (j, i) has its place in it too.
+/// A square line, so that the pair (j, i) has its backend in it too.
 template <class Scalar>
-struct PositionToPositionCell {
+struct PositionToPositionKernel {
     const Scalar *q_r, *k_r;
     const int* rows;
     int keys, channels;
     Scalar* scores;
     constexpr void operator()(long long n) const {
         const CellIndex cell = cell_of(n, keys);
-        const int q_row = rows[line_place(cell.j, cell.i, keys)], k_row = rows[line_place(cell.i, cell.j, keys)];
+        const int q_row = rows[bucket_index(cell.j, cell.i, keys)], k_row = rows[bucket_index(cell.i, cell.j, keys)];
         scores[n] = dot(q_r + row_start(q_row, channels), k_r + row_start(k_row, channels), channels);
     }
 };
 
-namespace twin {
+namespace reference {
 
-template <class Place, class Scalar>
-Matrix<Scalar> content_to_content(const Place& place, const Matrix<Scalar>& q, const Matrix<Scalar>& k) {
+template <class Backend, class Scalar>
+Matrix<Scalar> content_to_content(const Backend& backend, const Matrix<Scalar>& q, const Matrix<Scalar>& k) {
     check_width("content_to_content", q.cols(), k.cols());
-    const auto there_q = upload(place, q), there_k = upload(place, k);
-    auto scores = room<Scalar>(place, q.rows(), k.rows());
-    place.each(q.rows() * k.rows(), ContentToContentCell<Scalar>{there_q.data(), there_k.data(), narrow(k.rows()),
-                                                                 narrow(q.cols()), scores.data()});
-    return download(place, scores, q.rows(), k.rows());
+    const auto there_q = upload(backend, q), there_k = upload(backend, k);
+    auto scores = allocate<Scalar>(backend, q.rows(), k.rows());
+    backend.parallel_for(q.rows() * k.rows(),
+                         ContentToContentKernel<Scalar>{there_q.data(), there_k.data(), narrow(k.rows()),
+                                                        narrow(q.cols()), scores.data()});
+    return download(backend, scores, q.rows(), k.rows());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> content_to_position(const Place& place, const Matrix<Scalar>& q, const Matrix<Scalar>& k_r,
+template <class Backend, class Scalar>
+Matrix<Scalar> content_to_position(const Backend& backend, const Matrix<Scalar>& q, const Matrix<Scalar>& k_r,
                                    const RelativeBuckets& line) {
     check_width("content_to_position", q.cols(), k_r.cols());
     check_rows("content_to_position", q.rows(), line.queries());
     check_rows("content_to_position", k_r.rows(), 2 * line.span());
-    const auto there_q = upload(place, q), there_k_r = upload(place, k_r);
-    const auto rows = upload_as_int(place, line.rows());
-    auto scores = room<Scalar>(place, line.queries(), line.keys());
-    place.each(line.queries() * line.keys(),
-               ContentToPositionCell<Scalar>{there_q.data(), there_k_r.data(), rows.data(), narrow(line.keys()),
-                                             narrow(q.cols()), scores.data()});
-    return download(place, scores, line.queries(), line.keys());
+    const auto there_q = upload(backend, q), there_k_r = upload(backend, k_r);
+    const auto rows = upload_as_int(backend, line.rows());
+    auto scores = allocate<Scalar>(backend, line.queries(), line.keys());
+    backend.parallel_for(line.queries() * line.keys(),
+                         ContentToPositionKernel<Scalar>{there_q.data(), there_k_r.data(), rows.data(),
+                                                         narrow(line.keys()), narrow(q.cols()), scores.data()});
+    return download(backend, scores, line.queries(), line.keys());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> position_to_content(const Place& place, const Matrix<Scalar>& k, const Matrix<Scalar>& q_r,
+template <class Backend, class Scalar>
+Matrix<Scalar> position_to_content(const Backend& backend, const Matrix<Scalar>& k, const Matrix<Scalar>& q_r,
                                    const RelativeBuckets& line, P2cIndex index) {
     const bool by_key = index == P2cIndex::paper_ji;
     const Index queries = by_key ? line.keys() : line.queries(), keys = by_key ? line.queries() : line.keys();
     check_width("position_to_content", k.cols(), q_r.cols());
     check_rows("position_to_content", k.rows(), keys);
     check_rows("position_to_content", q_r.rows(), 2 * line.span());
-    const auto there_k = upload(place, k), there_q_r = upload(place, q_r);
-    const auto rows = upload_as_int(place, line.rows());
-    auto scores = room<Scalar>(place, queries, keys);
-    place.each(queries * keys,
-               PositionToContentCell<Scalar>{there_k.data(), there_q_r.data(), rows.data(), narrow(queries),
-                                             narrow(keys), narrow(k.cols()), by_key, scores.data()});
-    return download(place, scores, queries, keys);
+    const auto there_k = upload(backend, k), there_q_r = upload(backend, q_r);
+    const auto rows = upload_as_int(backend, line.rows());
+    auto scores = allocate<Scalar>(backend, queries, keys);
+    backend.parallel_for(queries * keys,
+                         PositionToContentKernel<Scalar>{there_k.data(), there_q_r.data(), rows.data(), narrow(queries),
+                                                         narrow(keys), narrow(k.cols()), by_key, scores.data()});
+    return download(backend, scores, queries, keys);
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> position_to_position(const Place& place, const Matrix<Scalar>& q_r, const Matrix<Scalar>& k_r,
+template <class Backend, class Scalar>
+Matrix<Scalar> position_to_position(const Backend& backend, const Matrix<Scalar>& q_r, const Matrix<Scalar>& k_r,
                                     const RelativeBuckets& line) {
     check_width("position_to_position", q_r.cols(), k_r.cols());
     check_rows("position_to_position", q_r.rows(), 2 * line.span());
@@ -113,15 +115,15 @@ Matrix<Scalar> position_to_position(const Place& place, const Matrix<Scalar>& q_
     LOCUS_CHECK(line.queries() == line.keys(), "cuda::position_to_position: a line of " +
                                                    std::to_string(line.queries()) + " x " +
                                                    std::to_string(line.keys()) + " pairs, expected a square");
-    const auto there_q_r = upload(place, q_r), there_k_r = upload(place, k_r);
-    const auto rows = upload_as_int(place, line.rows());
-    auto scores = room<Scalar>(place, line.queries(), line.keys());
-    place.each(line.queries() * line.keys(),
-               PositionToPositionCell<Scalar>{there_q_r.data(), there_k_r.data(), rows.data(), narrow(line.keys()),
-                                              narrow(q_r.cols()), scores.data()});
-    return download(place, scores, line.queries(), line.keys());
+    const auto there_q_r = upload(backend, q_r), there_k_r = upload(backend, k_r);
+    const auto rows = upload_as_int(backend, line.rows());
+    auto scores = allocate<Scalar>(backend, line.queries(), line.keys());
+    backend.parallel_for(line.queries() * line.keys(),
+                         PositionToPositionKernel<Scalar>{there_q_r.data(), there_k_r.data(), rows.data(),
+                                                          narrow(line.keys()), narrow(q_r.cols()), scores.data()});
+    return download(backend, scores, line.queries(), line.keys());
 }
 
-}  // namespace twin
+}  // namespace reference
 
 }  // namespace locus::cuda

@@ -1,18 +1,21 @@
 #pragma once
-// Dense, layer norm, activations, convolution.  The dense twin is a loop over the channels like all the others and not
-// a call of cuBLAS: it adds up in a stated order with each step rounded once (cuBLAS promises no order, and its float32
-// may use TF32 unless told not to), and the program stays one file that needs nothing but a driver, while the static
-// cuBLAS is larger than all the rest together.  Speed is the business of the fused kernels and of products.h.
+// Dense, layer norm, activations, convolution, and the language head: logits over the words and their loss.  The dense
+// kernel is a loop over the channels like all the others and not a call of cuBLAS: it adds up in a stated order with
+// each step rounded once (cuBLAS promises no order, and its float32 may use TF32 unless told not to), and the program
+// stays one file that needs nothing but a driver, while the static cuBLAS is larger than all the rest together.  Fast
+// products are those of cuda/encoder.
+#include <algorithm>
 #include <cmath>
 
 #include "core/models/layers.h"
+#include "core/models/word_logits.h"
 #include "cuda/reference/backend.h"
 
 namespace locus::cuda {
 
 /// bias == nullptr: none.
 template <class Scalar>
-struct DenseCell {
+struct DenseKernel {
     const Scalar *x, *weight, *bias;
     int outputs, channels;
     Scalar* y;
@@ -25,7 +28,7 @@ struct DenseCell {
 
 /// weight == nullptr: no affine part.
 template <class Scalar>
-struct LayerNormRow {
+struct LayerNormKernel {
     const Scalar *x, *weight, *bias;
     int channels;
     Scalar eps;
@@ -68,7 +71,7 @@ constexpr Scalar activated(Scalar v, Activation activation) {
 }
 
 template <class Scalar>
-struct ActivateCell {
+struct ActivateKernel {
     const Scalar* x;
     Activation activation;
     Scalar* y;
@@ -77,7 +80,7 @@ struct ActivateCell {
 
 /// Output `out` of row t; weight [outputs, inputs * kernel] with `inputs` channels of its group.
 template <class Scalar>
-struct ConvolveCell {
+struct ConvolveKernel {
     const Scalar *x, *weight, *bias;
     int rows, outputs, inputs, kernel, groups;
     Scalar* y;
@@ -91,52 +94,53 @@ struct ConvolveCell {
             const Scalar* x_row = x + row_start(row, inputs * groups) + group * inputs;
             Scalar of_tap = 0;
             for (int in = 0; in < inputs; ++in)
-                of_tap += x_row[in] * weight[tap_place(cell.j, in, tap, inputs, kernel)];
+                of_tap += x_row[in] * weight[tap_index(cell.j, in, tap, inputs, kernel)];
             sum += of_tap;
         }
         y[n] = sum;
     }
 };
 
-namespace twin {
+namespace reference {
 
-template <class Place, class Scalar>
-Matrix<Scalar> dense(const Place& place, const Matrix<Scalar>& x, const Dense<Scalar>& layer) {
+template <class Backend, class Scalar>
+Matrix<Scalar> dense(const Backend& backend, const Matrix<Scalar>& x, const Dense<Scalar>& layer) {
     check_width("dense", x.cols(), layer.weight.cols());
     LOCUS_CHECK(layer.bias.size() == 0 || layer.bias.size() == layer.weight.rows(),
                 "cuda::dense: a bias of " + std::to_string(layer.bias.size()) + ", expected " +
                     std::to_string(layer.weight.rows()) + " or none");
-    const auto there = upload(place, x), weight = upload(place, layer.weight);
-    const auto bias = upload(place, layer.bias);
-    auto y = room<Scalar>(place, x.rows(), layer.weight.rows());
-    place.each(x.rows() * layer.weight.rows(),
-               DenseCell<Scalar>{there.data(), weight.data(), layer.bias.size() > 0 ? bias.data() : nullptr,
-                                 narrow(layer.weight.rows()), narrow(x.cols()), y.data()});
-    return download(place, y, x.rows(), layer.weight.rows());
+    const auto there = upload(backend, x), weight = upload(backend, layer.weight);
+    const auto bias = upload(backend, layer.bias);
+    auto y = allocate<Scalar>(backend, x.rows(), layer.weight.rows());
+    backend.parallel_for(x.rows() * layer.weight.rows(),
+                         DenseKernel<Scalar>{there.data(), weight.data(), layer.bias.size() > 0 ? bias.data() : nullptr,
+                                             narrow(layer.weight.rows()), narrow(x.cols()), y.data()});
+    return download(backend, y, x.rows(), layer.weight.rows());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> layer_norm(const Place& place, const Matrix<Scalar>& x, const Norm<Scalar>& norm, double eps) {
+template <class Backend, class Scalar>
+Matrix<Scalar> layer_norm(const Backend& backend, const Matrix<Scalar>& x, const Norm<Scalar>& norm, double eps) {
     if (norm.weight.size() > 0) check_width("layer_norm", x.cols(), norm.weight.size());
     check_width("layer_norm", norm.weight.size(), norm.bias.size());
-    const auto there = upload(place, x);
-    const auto weight = upload(place, norm.weight), bias = upload(place, norm.bias);
-    auto y = room<Scalar>(place, x.rows(), x.cols());
-    place.each(x.rows(), LayerNormRow<Scalar>{there.data(), norm.weight.size() > 0 ? weight.data() : nullptr,
-                                              bias.data(), narrow(x.cols()), Scalar(eps), y.data()});
-    return download(place, y, x.rows(), x.cols());
+    const auto there = upload(backend, x);
+    const auto weight = upload(backend, norm.weight), bias = upload(backend, norm.bias);
+    auto y = allocate<Scalar>(backend, x.rows(), x.cols());
+    backend.parallel_for(
+        x.rows(), LayerNormKernel<Scalar>{there.data(), norm.weight.size() > 0 ? weight.data() : nullptr, bias.data(),
+                                          narrow(x.cols()), Scalar(eps), y.data()});
+    return download(backend, y, x.rows(), x.cols());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> activate(const Place& place, const Matrix<Scalar>& x, Activation activation) {
-    const auto there = upload(place, x);
-    auto y = room<Scalar>(place, x.rows(), x.cols());
-    place.each(x.size(), ActivateCell<Scalar>{there.data(), activation, y.data()});
-    return download(place, y, x.rows(), x.cols());
+template <class Backend, class Scalar>
+Matrix<Scalar> activate(const Backend& backend, const Matrix<Scalar>& x, Activation activation) {
+    const auto there = upload(backend, x);
+    auto y = allocate<Scalar>(backend, x.rows(), x.cols());
+    backend.parallel_for(x.size(), ActivateKernel<Scalar>{there.data(), activation, y.data()});
+    return download(backend, y, x.rows(), x.cols());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> convolve(const Place& place, const Matrix<Scalar>& x, const Convolution<Scalar>& layer) {
+template <class Backend, class Scalar>
+Matrix<Scalar> convolve(const Backend& backend, const Matrix<Scalar>& x, const Convolution<Scalar>& layer) {
     const Index outputs = layer.weight.rows(), inputs = layer.weight.cols() / layer.kernel;
     check_width("convolve", x.cols(), inputs * layer.groups);
     LOCUS_CHECK(
@@ -144,15 +148,64 @@ Matrix<Scalar> convolve(const Place& place, const Matrix<Scalar>& x, const Convo
         "cuda::convolve: a weight of " + to_string(Shape{outputs, layer.weight.cols()}) + " and a bias of " +
             std::to_string(layer.bias.size()) + " for " + std::to_string(layer.groups) + " groups and " +
             std::to_string(layer.kernel) + " taps do not fit");
-    const auto there = upload(place, x), weight = upload(place, layer.weight);
-    const auto bias = upload(place, layer.bias);
-    auto y = room<Scalar>(place, x.rows(), outputs);
-    place.each(x.rows() * outputs,
-               ConvolveCell<Scalar>{there.data(), weight.data(), bias.data(), narrow(x.rows()), narrow(outputs),
-                                    narrow(inputs), narrow(layer.kernel), narrow(layer.groups), y.data()});
-    return download(place, y, x.rows(), outputs);
+    const auto there = upload(backend, x), weight = upload(backend, layer.weight);
+    const auto bias = upload(backend, layer.bias);
+    auto y = allocate<Scalar>(backend, x.rows(), outputs);
+    backend.parallel_for(
+        x.rows() * outputs,
+        ConvolveKernel<Scalar>{there.data(), weight.data(), bias.data(), narrow(x.rows()), narrow(outputs),
+                               narrow(inputs), narrow(layer.kernel), narrow(layer.groups), y.data()});
+    return download(backend, y, x.rows(), outputs);
 }
 
-}  // namespace twin
+}  // namespace reference
+
+// Logits against the word table, a block of words at a time, and the loss of one label.
+
+/// One thread for the whole row: there are few targets.
+template <class Scalar>
+struct CrossEntropy {
+    const Scalar* logits;
+    int words, label;
+    Scalar* loss;
+    constexpr void operator()(long long) const {
+        Scalar maximum = logits[0];
+        for (int w = 1; w < words; ++w)
+            if (!(logits[w] <= maximum)) maximum = logits[w];
+        Scalar sum = 0;
+        for (int w = 0; w < words; ++w) sum += std::exp(logits[w] - maximum);
+        *loss = std::log(sum) - (logits[label] - maximum);
+    }
+};
+
+namespace reference {
+
+template <class Backend, class Scalar>
+Matrix<Scalar> word_logits(const Backend& backend, const Matrix<Scalar>& x, const WordBlock<Scalar>& table, Index words,
+                           const RowVector<Scalar>& bias) {
+    if (bias.size() > 0) check_width("word_logits", bias.size(), words);
+    Matrix<Scalar> logits(x.rows(), words);
+    for (Index first = 0; first < words; first += kWordsAtOnce) {
+        const Index count = std::min(kWordsAtOnce, words - first);
+        Dense<Scalar> block{table(first, count), {}};
+        if (bias.size() > 0) block.bias = bias.segment(first, count);
+        logits.middleCols(first, count) = dense(backend, x, block);
+    }
+    return logits;
+}
+
+template <class Backend, class Scalar>
+Scalar cross_entropy(const Backend& backend, const RowVector<Scalar>& logits, std::int64_t label) {
+    LOCUS_CHECK(
+        label >= 0 && label < logits.size(),
+        "labels holds " + std::to_string(label) + ", expected ids from 0 to " + std::to_string(logits.size() - 1));
+    const auto there = upload(backend, logits);
+    auto loss = allocate<Scalar>(backend, 1, 1);
+    backend.parallel_for(
+        1, CrossEntropy<Scalar>{there.data(), narrow(logits.size()), static_cast<int>(label), loss.data()});
+    return download(backend, loss, 1, 1)(0, 0);
+}
+
+}  // namespace reference
 
 }  // namespace locus::cuda

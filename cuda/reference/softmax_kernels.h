@@ -1,5 +1,5 @@
 #pragma once
-// Masked softmax, one thread a row, and the values it weighs, one thread a cell.
+// Masked softmax, one thread a row, and the values it weighs, one thread an element.
 #include <cmath>
 
 #include "cuda/reference/backend.h"
@@ -8,7 +8,7 @@ namespace locus::cuda {
 
 /// Hidden keys are told by mask[i * keys + j] == 0, or mask == nullptr: none is.
 template <class Scalar>
-struct MaskedSoftmaxRow {
+struct MaskedSoftmaxKernel {
     const Scalar* scores;
     const unsigned char* mask;
     int keys;
@@ -38,7 +38,7 @@ struct MaskedSoftmaxRow {
 };
 
 template <class Scalar>
-struct ContextCell {
+struct ContextKernel {
     const Scalar *probs, *v;
     int keys, channels;
     Scalar* context;
@@ -51,33 +51,34 @@ struct ContextCell {
     }
 };
 
-namespace twin {
+namespace reference {
 
-template <class Place, class Scalar>
-Matrix<Scalar> masked_softmax(const Place& place, const Matrix<Scalar>& scores, const Mask& mask,
+template <class Backend, class Scalar>
+Matrix<Scalar> masked_softmax(const Backend& backend, const Matrix<Scalar>& scores, const Mask& mask,
                               MaskedRow masked_row) {
     LOCUS_CHECK(mask.size() == 0 || (mask.rows() == scores.rows() && mask.cols() == scores.cols()),
                 "cuda::masked_softmax: a mask of [" + std::to_string(mask.rows()) + ", " + std::to_string(mask.cols()) +
                     "] for scores of [" + std::to_string(scores.rows()) + ", " + std::to_string(scores.cols()) + "]");
-    const auto there = upload(place, scores);
-    const auto there_mask = upload(place, mask);
-    auto probs = room<Scalar>(place, scores.rows(), scores.cols());
-    place.each(scores.rows(),
-               MaskedSoftmaxRow<Scalar>{there.data(), mask.size() > 0 ? there_mask.data() : nullptr,
-                                        narrow(scores.cols()), masked_row == MaskedRow::uniform, probs.data()});
-    return download(place, probs, scores.rows(), scores.cols());
+    const auto there = upload(backend, scores);
+    const auto there_mask = upload(backend, mask);
+    auto probs = allocate<Scalar>(backend, scores.rows(), scores.cols());
+    backend.parallel_for(scores.rows(), MaskedSoftmaxKernel<Scalar>{
+                                            there.data(), mask.size() > 0 ? there_mask.data() : nullptr,
+                                            narrow(scores.cols()), masked_row == MaskedRow::uniform, probs.data()});
+    return download(backend, probs, scores.rows(), scores.cols());
 }
 
-template <class Place, class Scalar>
-Matrix<Scalar> context(const Place& place, const Matrix<Scalar>& probs, const Matrix<Scalar>& v) {
+template <class Backend, class Scalar>
+Matrix<Scalar> context(const Backend& backend, const Matrix<Scalar>& probs, const Matrix<Scalar>& v) {
     check_rows("context", v.rows(), probs.cols());
-    const auto there_probs = upload(place, probs), there_v = upload(place, v);
-    auto result = room<Scalar>(place, probs.rows(), v.cols());
-    place.each(probs.rows() * v.cols(), ContextCell<Scalar>{there_probs.data(), there_v.data(), narrow(v.rows()),
-                                                            narrow(v.cols()), result.data()});
-    return download(place, result, probs.rows(), v.cols());
+    const auto there_probs = upload(backend, probs), there_v = upload(backend, v);
+    auto result = allocate<Scalar>(backend, probs.rows(), v.cols());
+    backend.parallel_for(
+        probs.rows() * v.cols(),
+        ContextKernel<Scalar>{there_probs.data(), there_v.data(), narrow(v.rows()), narrow(v.cols()), result.data()});
+    return download(backend, result, probs.rows(), v.cols());
 }
 
-}  // namespace twin
+}  // namespace reference
 
 }  // namespace locus::cuda

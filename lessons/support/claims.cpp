@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "lessons/support/record.h"
 
 namespace locus::lesson {
@@ -18,8 +18,8 @@ void Lesson::claim(const std::string& what, bool holds, const std::string& numbe
     std::replace(kept.begin(), kept.end(), ' ', kGlue);
     const std::string mark = record.page.plain(holds ? "\u2713 " : "\u2717 ");
     std::string lines;
-    for (const std::string& line : wrapped(record.page.plain(what) + " " + kept, 78 - cli::display_width(mark)))
-        lines += (lines.empty() ? "" : std::string(cli::display_width(mark), ' ')) + line + '\n';
+    for (const std::string& line : wrapped(record.page.plain(what) + " " + kept, 78 - display_width(mark)))
+        lines += (lines.empty() ? "" : std::string(display_width(mark), ' ')) + line + '\n';
     record.print(Kind::claim, record.page.ink.tinted(mark, holds) + lines);
     record.json["claims"].push_back({{"claim", what}, {"holds", holds}, {"numbers", numbers}});
 }

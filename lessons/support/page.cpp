@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus::lesson {
@@ -40,7 +40,7 @@ bool is_ascii(const std::string& text) {
 
 /// Appends one paragraph of words, joined and broken at `columns`.
 void break_words(const std::string& paragraph, std::size_t columns, std::vector<std::string>& lines) {
-    if (!paragraph.empty() && cli::display_width(paragraph) <= columns) {  // a heading keeps the gaps between its words
+    if (!paragraph.empty() && display_width(paragraph) <= columns) {  // a heading keeps the gaps between its words
         lines.push_back(paragraph);
         return;
     }
@@ -50,7 +50,7 @@ void break_words(const std::string& paragraph, std::size_t columns, std::vector<
         const std::size_t end = std::min(paragraph.find(' ', at), paragraph.size());
         const std::string word = paragraph.substr(at, end - at);
         at = std::min(paragraph.find_first_not_of(' ', end), paragraph.size());
-        const std::size_t more = cli::display_width(word);
+        const std::size_t more = display_width(word);
         if (width > 0 && width + 1 + more > columns) {
             lines.push_back(line);
             line.clear();

@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/cli/program.h"
+#include "core/json_text.h"
+#include "core/text/text_table.h"
 #include "lessons/support/record.h"
 
 namespace locus::lesson {
@@ -47,7 +48,7 @@ void Lesson::keep_matrix(const std::string& title, const Matrix<double>& matrix)
     auto rows = nlohmann::ordered_json::array();
     for (Index i = 0; i < matrix.rows(); ++i) {
         rows.push_back(nlohmann::ordered_json::array());
-        for (Index j = 0; j < matrix.cols(); ++j) rows.back().push_back(cli::json_number(matrix(i, j)));
+        for (Index j = 0; j < matrix.cols(); ++j) rows.back().push_back(json_number(matrix(i, j)));
     }
     record_->json["matrices"][title] = rows;
 }
@@ -82,7 +83,7 @@ void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>&
     double scale = 0;
     Index height = static_cast<Index>(rows.size());
     std::size_t margin = 0;
-    for (const std::string& row : rows) margin = std::max(margin, cli::display_width(record_->page.plain(row)) + 2);
+    for (const std::string& row : rows) margin = std::max(margin, display_width(record_->page.plain(row)) + 2);
     for (const auto& [title, matrix] : matrices) {
         scale = std::max(scale, largest(matrix));
         height = std::max(height, matrix.rows());
@@ -91,11 +92,11 @@ void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>&
     std::vector<std::string> lines(static_cast<std::size_t>(height) + 1, "  " + spaces(margin));
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::string label = record_->page.plain(rows[i]);
-        lines[i + 1] = "  " + label + spaces(margin - cli::display_width(label));
+        lines[i + 1] = "  " + label + spaces(margin - display_width(label));
     }
     for (const auto& [title, matrix] : matrices) {
         const std::string name = record_->page.plain(title);
-        const std::size_t wide = cli::display_width(name), cells = 3 * static_cast<std::size_t>(matrix.cols());
+        const std::size_t wide = display_width(name), cells = 3 * static_cast<std::size_t>(matrix.cols());
         const std::size_t width = std::max(wide, cells) + 3;
         lines[0] += name + spaces(width - wide);
         for (Index i = 0; i < height; ++i) {
@@ -127,7 +128,7 @@ void Lesson::table(const std::string& title, const std::vector<std::vector<std::
         cells.emplace_back();
         for (std::size_t column = 0; column < columns; ++column) {
             cells.back().push_back(record_->page.plain(row[column]));
-            widths[column] = std::max(widths[column], cli::display_width(cells.back()[column]));
+            widths[column] = std::max(widths[column], display_width(cells.back()[column]));
             if (cells.size() > 1 && !begins_as_number(cells.back()[column])) numbers[column] = false;
         }
     }
@@ -136,7 +137,7 @@ void Lesson::table(const std::string& title, const std::vector<std::vector<std::
         lines += "  ";
         for (std::size_t column = 0; column < columns; ++column) {
             const std::string& cell = cells[row][column];
-            const std::string padding = spaces(widths[column] - cli::display_width(cell));
+            const std::string padding = spaces(widths[column] - display_width(cell));
             lines += "\u2502 " + (numbers[column] ? padding + cell : cell + padding) + " ";
         }
         lines += "\u2502\n";

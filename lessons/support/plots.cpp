@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "core/cli/program.h"
+#include "core/json_text.h"
+#include "core/text/text_table.h"
 #include "lessons/support/record.h"
 
 namespace locus::lesson {
@@ -48,15 +49,15 @@ void Lesson::bars(const std::string& title, const std::vector<std::string>& labe
     std::size_t label_width = 0, number_width = 0;
     double scale = 0;
     for (std::size_t n = 0; n < values.size(); ++n) {
-        label_width = std::max(label_width, cli::display_width(record_->page.plain(labels[n])));
+        label_width = std::max(label_width, display_width(record_->page.plain(labels[n])));
         number_width = std::max(number_width, text_of(values[n], format).size());
         scale = std::max(scale, std::abs(values[n]));
-        record_->json["bars"][title][labels[n]] = cli::json_number(values[n]);
+        record_->json["bars"][title][labels[n]] = json_number(values[n]);
     }
     std::string lines = title + '\n';
     for (std::size_t n = 0; n < values.size(); ++n) {
         const std::string label = record_->page.plain(labels[n]);
-        std::string line = "  " + label + std::string(label_width - cli::display_width(label), ' ') + "  " +
+        std::string line = "  " + label + std::string(label_width - display_width(label), ' ') + "  " +
                            padded_left(text_of(values[n], format), number_width) + "  ";
         const double length = scale > 0 ? 72.0 - 6 - static_cast<double>(label_width + number_width) : 0;
         std::string blocks;
@@ -80,7 +81,7 @@ void Lesson::curves(const std::string& title, const std::string& x_axis, const s
             const auto row = static_cast<std::size_t>(rows - 1 - up.place(line.heights[n], rows));
             char& cell = canvas[row][static_cast<std::size_t>(across.place(xs[n], kColumns))];
             if (cell == ' ') cell = line.mark;  // the curve named first stays on top
-            record_->json["curves"][title][line.name].push_back(cli::json_number(line.heights[n]));
+            record_->json["curves"][title][line.name].push_back(json_number(line.heights[n]));
         }
         legend += "   " + std::string(1, line.mark) + " " + line.name;
     }
@@ -98,7 +99,7 @@ void Lesson::curves(const std::string& title, const std::string& x_axis, const s
     for (int column = 0; column < kColumns; ++column) axis += "\u2500";
     const std::string first = text_of(across.low, "%.4g"), last = text_of(across.high, "%.4g"),
                       name = record_->page.plain(x_axis);
-    const std::size_t room = kColumns - first.size() - last.size(), wide = cli::display_width(name);
+    const std::size_t room = kColumns - first.size() - last.size(), wide = display_width(name);
     LOCUS_CHECK(wide + 2 <= room, "curves \"" + title + "\": the name of the x axis is too long");
     const std::size_t before = (room - wide) / 2;
     text += axis + '\n' + std::string(12, ' ') + first + std::string(before, ' ') + name +

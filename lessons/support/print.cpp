@@ -9,6 +9,8 @@
 #include <iostream>
 
 #include "core/cli/program.h"
+#include "core/json_text.h"
+#include "core/text/text_table.h"
 #include "lessons/support/record.h"
 
 namespace locus::lesson {
@@ -112,16 +114,16 @@ void Lesson::say(const std::string& text) {
 
 void Lesson::correct(const std::string& source, const std::string& printed, const std::string& right) {
     const std::string prints = source + " prints  ", should = "it should be  ";
-    const std::size_t width = std::max(cli::display_width(prints), cli::display_width(should));
+    const std::size_t width = std::max(display_width(prints), display_width(should));
     const auto padded = [&](const std::string& text) {
-        return "  " + text + std::string(width - cli::display_width(text), ' ');
+        return "  " + text + std::string(width - display_width(text), ' ');
     };
     record_->print_words(Kind::words, padded(prints) + printed + "\n" + padded(should) + right);
     record_->json["corrections"].push_back({{"source", source}, {"printed", printed}, {"right", right}});
 }
 
 std::string Lesson::number(const std::string& name, double value, const char* format) {
-    record_->json["numbers"][name] = cli::json_number(value);
+    record_->json["numbers"][name] = json_number(value);
     return text_of(value, format);
 }
 

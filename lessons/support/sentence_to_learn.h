@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "core/training/parameters.h"
 #include "core/training/sift.h"
 
@@ -15,7 +15,7 @@ struct SentenceToLearn {
     SentenceToLearn(const std::string& text, const std::string& word)
         : config(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string())) {
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        ModelInput input = cli::input_of_texts({text}, *tokenizer, Family::deberta);
+        ModelInput input = input_of_texts({text}, *tokenizer, Family::deberta);
         input.labels = IndexTensor({1, input.length()});
         input.labels[input.mask_positions[1]] = tokenizer->encode(word).ids[tokenizer->frame().first];
         batch = packed_batch(input);

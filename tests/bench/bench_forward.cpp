@@ -1,13 +1,13 @@
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "tests/bench/bench.h"
 
 namespace locus::bench {
 
 std::vector<Measure> bench_forward() {
     const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
-    const Deberta<float> model = cli::open_deberta<float>(checkpoint);
-    const ModelInput input = cli::input_of_texts({"a new [MASK] opened beside the new [MASK]."},
-                                                 *open_tokenizer(checkpoint.folder), Family::deberta);
+    const Deberta<float> model = open_deberta<float>(checkpoint);
+    const ModelInput input = input_of_texts({"a new [MASK] opened beside the new [MASK]."},
+                                            *open_tokenizer(checkpoint.folder), Family::deberta);
     const DebertaOptions options = DebertaOptions::of(Dialect::official);
     std::vector<double> all, one;
     for (int round = 0; round < 30; ++round) {

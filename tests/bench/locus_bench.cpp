@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "tests/bench/bench.h"
 
 namespace {
@@ -92,15 +93,15 @@ int main(int argc, char** argv) {
                 const std::string target =
                     measure.target == 0 ? ""
                                         : std::string(measure.at_least ? "target at least " : "target at most ") +
-                                              cli::number(measure.target);
-                rows.push_back({"  " + measure.name, cli::number(measure.value), measure.unit, target,
+                                              format_number(measure.target);
+                rows.push_back({"  " + measure.name, format_number(measure.value), measure.unit, target,
                                 measure.target == 0 ? ""
                                 : measure.met()     ? "met"
                                                     : "MISSED",
-                                measure.processor < 0 ? "" : "processor time " + cli::number(measure.processor),
-                                measure.error < 0 ? "" : "error " + cli::number(measure.error)});
+                                measure.processor < 0 ? "" : "processor time " + format_number(measure.processor),
+                                measure.error < 0 ? "" : "error " + format_number(measure.error)});
             }
-            if (!json) std::cout << cli::table(rows, {false, true, false, false, false, false, false});
+            if (!json) std::cout << text_table(rows, {false, true, false, false, false, false, false});
         }
         LOCUS_CHECK(known, "there is no benchmark \"" + name + "\"; locus bench --help lists them");
         if (json) std::cout << all.dump(2) << '\n';

@@ -7,7 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "cuda/runtime.h"
+#include "cuda/library.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_bad_input {
@@ -249,7 +249,7 @@ TEST_CASE("bad input: lists, numbers and names that are none", "[cli]") {
     check_refusal(model.trace({"--tokens", "3", "--precision", "f16"}), 2, {"f16", "f32"});
     check_refusal(model.trace({"--tokens", "3", "--stages", "layr.*"}), 2, {"layr.*"});
     check_refusal(model.trace({"--tokens", "3", "--device", "gpu"}), 2, {"gpu", "cuda"});
-    if (!locus::cuda::available())
+    if (!locus::cuda::library_error().empty())
         check_refusal(model.trace({"--tokens", "3", "--device", "cuda"}), 4, {"no CUDA device", "--device cpu"});
     check_refusal(model.trace({"--tokens", "3", "--dialekt", "hf"}), 2, {"--dialekt"});
     check_refusal(model.trace({}), 2, {"--text"});

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_cli_tokens {
@@ -63,8 +63,8 @@ TEST_CASE("tokens: a text that is not UTF-8 is repaired, and one line says so", 
 TEST_CASE("input: padding goes on the side the tokenizer says", "[tokenizer]") {
     const auto xlnet = open_tokenizer(kTokenizers / "xlnet"), bert = open_tokenizer(kTokenizers / "wordpiece");
     const std::vector<std::string> texts = {"the capital of france", "the"};
-    const ModelInput left = cli::input_of_texts(texts, *xlnet, Family::xlnet),
-                     right = cli::input_of_texts(texts, *bert, Family::roformer);
+    const ModelInput left = input_of_texts(texts, *xlnet, Family::xlnet),
+                     right = input_of_texts(texts, *bert, Family::roformer);
     const Index width = left.tokens.extent(1), short_text = 3;  // a piece, <sep>, <cls>
     REQUIRE(left.tokens.extent(0) == 2);
     REQUIRE(width > short_text);
@@ -82,12 +82,12 @@ TEST_CASE("input: padding goes on the side the tokenizer says", "[tokenizer]") {
 
 TEST_CASE("input: texts of several lengths need a padding token", "[tokenizer]") {
     const auto words = open_tokenizer(kTokenizers / "txl");
-    const ModelInput input = cli::input_of_texts({"tom went home", "anna went home"}, *words, Family::transformer_xl);
+    const ModelInput input = input_of_texts({"tom went home", "anna went home"}, *words, Family::transformer_xl);
     CHECK(input.tokens.extent(1) == 4);
     CHECK(input.mask.size() == 0);
     CHECK_THAT(refusal(
                    [&] {
-                       cli::input_of_texts({"tom went", "anna went home"}, *words, Family::transformer_xl);
+                       input_of_texts({"tom went", "anna went home"}, *words, Family::transformer_xl);
                    },
                    Fault::usage),
                Contains("3 and 4 tokens") && Contains("no padding token"));

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "tests/lessons/lesson_files.h"
 
 namespace locus::test::test_launcher {
@@ -80,7 +80,7 @@ TEST_CASE("launcher: the table of contents holds every lesson under its title", 
         const std::size_t minutes = line.find(" " + file.minutes + " min");
         REQUIRE(minutes != std::string::npos);
         // One column, however many bytes the title takes.
-        CHECK(locus::cli::display_width(line.substr(0, line.find(" min"))) == 43);
+        CHECK(display_width(line.substr(0, line.find(" min"))) == 43);
         CHECK((line.find("locus view --page " + file.page) != std::string::npos) == (file.page != "none"));
     }
     CHECK_FALSE(std::getline(lines, line));

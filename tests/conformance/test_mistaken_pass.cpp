@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include "core/cli/request.h"
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/kit/kit_first_divergence.h"
+#include "core/io/model_request.h"
 #include "core/io/safetensors.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
@@ -23,11 +23,11 @@ namespace {
 
 RightPass pass_of(const std::string& model, const std::vector<std::string>& texts, Dialect dialect) {
     auto folder = ModelFolder::open(resolve_model(model).string());
-    cli::Request request;
+    ModelRequest request;
     request.model = model;
     request.texts = texts;
     const auto names = open_model<double>(folder->config_json, folder->location, folder->source)->input_names();
-    auto prepared = cli::prepare_input(request, fs::path(folder->location).parent_path(), folder->family, names);
+    auto prepared = prepare_input(request, fs::path(folder->location).parent_path(), folder->family, names);
     return RightPass::of(std::move(folder), std::move(prepared.segments), dialect);
 }
 

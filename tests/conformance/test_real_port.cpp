@@ -2,8 +2,8 @@
 // GELU patched in, the first wrong stage is the activation.
 #include <iostream>
 
-#include "core/cli/request.h"
 #include "core/conformance/diagnosis/diagnosis.h"
+#include "core/io/model_request.h"
 #include "tests/conformance/shim_case.h"
 #include "tests/oracle_cases.h"
 
@@ -35,7 +35,7 @@ struct RealPort {
         REQUIRE(outcome.status == 0);
         segments = read_segments(folder / "inputs.safetensors", folder / "float64.safetensors");
         REQUIRE(segments.front().mask.size() > 0);
-        const auto model = cli::open_model_of<double>(open_checkpoint(folder / "model"));
+        const auto model = open_model_of<double>(open_checkpoint(folder / "model"));
         reference = model->forward(segments, Dialect::hf);
     }
     Trace dump(const std::string& name, std::map<std::string, std::string>* stored = nullptr) const {

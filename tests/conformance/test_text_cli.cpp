@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_text_cli {
@@ -24,7 +24,7 @@ Json json_of(std::vector<std::string> arguments) {
     return Json::parse(outcome.out);
 }
 
-std::string cli_number(const Json& value) { return locus::cli::number(value.get<double>()); }
+std::string cli_number(const Json& value) { return format_number(value.get<double>()); }
 
 std::vector<std::string> lines_of(const std::string& out) {
     std::vector<std::string> lines;
@@ -101,7 +101,7 @@ TEST_CASE("text: columns stand straight, in Korean too", "[cli][text]") {
     const Outcome outcome = text({"bow", "--text", "발 없는 말이 천리 간다", "--text", "나 go"});
     const std::vector<std::string> lines = lines_of(outcome.out);
     REQUIRE(lines.size() == 8);
-    for (const std::string& line : lines) CHECK(locus::cli::display_width(line) == locus::cli::display_width(lines[0]));
+    for (const std::string& line : lines) CHECK(display_width(line) == display_width(lines[0]));
     CHECK(lines[2] == "없는       1       0");
     CHECK(lines[7] == "go         0       1");
     const std::vector<std::string> many = {"bow", "--text", "a", "--text", "b", "--text", "c", "--text", "d",  "--text",

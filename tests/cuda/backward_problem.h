@@ -5,7 +5,7 @@
 
 #include "core/attention/disentangled_backward.h"
 #include "core/attention/slices_backward.h"
-#include "cuda/fused/backward_arguments.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
 #include "tests/cuda/guarded.h"
 

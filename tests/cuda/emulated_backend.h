@@ -1,5 +1,5 @@
 #pragma once
-// The host as a place for passes that stay on the device (cuda/encoder/encoder_pass.h): the same steps and the very
+// The host as a backend for passes that stay on the device (cuda/encoder/encoder_pass.h): the same steps and the very
 // text of every kernel, lane after lane, between guards of NaN.
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/encoder/encoder_kernels.h"
-#include "cuda/encoder/plain_product.h"
+#include "cuda/encoder/product_kernels.h"
 #include "cuda/fused/fused_forward.h"
 #include "cuda/fused/portable_forward.h"
 #include "tests/cuda/emulated_block.h"
@@ -74,8 +74,8 @@ public:
     EmulatedBuffer(std::size_t count, bool& guards_held, const Value* host = nullptr)
         : bytes_(count * sizeof(Value) + 2 * kGuard + 16, 0xFF), count_(count), guards_held_(guards_held) {
         void* first = bytes_.data() + kGuard;
-        std::size_t room = bytes_.size() - kGuard;
-        data_ = static_cast<Value*>(std::align(16, 1, first, room));
+        std::size_t left = bytes_.size() - kGuard;
+        data_ = static_cast<Value*>(std::align(16, 1, first, left));
         if (host) std::copy_n(host, count, data_);
     }
     ~EmulatedBuffer() {
@@ -99,10 +99,10 @@ private:
     Value* data_;
 };
 
-class EmulatedPlace {
+class EmulatedBackend {
 public:
     template <class Value>
-    EmulatedBuffer<Value> room(std::size_t count) const {
+    EmulatedBuffer<Value> allocate(std::size_t count) const {
         return {count, guards_held_};
     }
     template <class Value>
@@ -111,18 +111,18 @@ public:
     }
     template <class Value>
     void write(EmulatedBuffer<Value>& to, const Value* host, std::size_t count) const {
-        if (count > to.size()) throw std::logic_error("more values than there is room for");
+        if (count > to.size()) throw std::logic_error("more values than the buffer holds");
         std::copy_n(host, count, to.data());
     }
-    /// Last to first: a cell that reads what another one writes shows.
-    template <class Cell>
-    void each(long long count, const Cell& cell) const {
-        for (long long n = count - 1; n >= 0; --n) cell(n);
+    /// Last to first: a kernel that reads what another element writes is found.
+    template <class Kernel>
+    void parallel_for(long long count, const Kernel& kernel) const {
+        for (long long n = count - 1; n >= 0; --n) kernel(n);
     }
     template <class Scalar>
     void multiply(const cuda::ProductArguments<Scalar>& args) const {
         if constexpr (sizeof(Scalar) == 2)
-            if (cuda::in_pieces_of_eight(args)) return run_tensor_product<64>(args);
+            if (cuda::fits_tensor_cores(args)) return run_tensor_product<64>(args);
         run_plain_product(args);
     }
     template <class Scalar, class Source>
@@ -136,8 +136,8 @@ public:
             for (int h = 0; h < args.heads; ++h)
                 for (int n = 0; n * 32 < args.queries; ++n) {
                     if constexpr (sizeof(Scalar) == 2)
-                        if (width == 32) {
-                            run_fused_forward<32>(args, n, h, b);
+                        if (width == 64) {
+                            run_fused_forward<64>(args, n, h, b);
                             continue;
                         }
                     run_portable_forward(args, width, n, h, b);

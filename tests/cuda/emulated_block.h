@@ -1,7 +1,7 @@
 #pragma once
 // A block of threads on the host: runs the text of a fused kernel lane after lane, and watches its shared memory.  What
 // a device would only sometimes get wrong is wrong here always: a byte that two threads touch between two barriers, one
-// of them writing; a byte that is read while it is still on its way, or before anybody wrote it.
+// of them writing; a byte that is read while it is still in flight, or before anybody wrote it.
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -186,7 +186,7 @@ protected:
         if (first + bytes > memory_.size()) throw std::logic_error("beyond the shared memory");
         for (std::size_t n = first; n < first + bytes; ++n) {
             Watched& byte = watched_[n];
-            if (byte.on_its_way) refuse("touched on its way", n);
+            if (byte.on_its_way) refuse("touched in flight", n);
             if (!writes && byte.written < 0) refuse("read before it was written", n);
             if (byte.written == epoch_ && byte.writer != thread)
                 refuse("written and touched by two threads without a barrier", n);

@@ -6,14 +6,14 @@
 // product, a missing fence between ordinary stores and the copy engine or the tensor cores.
 // Source: PTX ISA 9.0, "Tensor swizzling modes", "mbarrier", "Asynchronous warpgroup level matrix shared memory
 // layout", "Matrix descriptor format", "wgmma.fence", "Async proxy".  Nothing is shared with
-// cuda/hopper/hopper_operands.h.
+// cuda/hopper/hopper_layout.h.
 #include <array>
 #include <bit>
 #include <deque>
 #include <map>
 #include <unordered_map>
 
-#include "cuda/encoder/rows_map.h"
+#include "cuda/hopper/rows_map.h"
 #include "tests/cuda/emulated_block.h"
 
 namespace locus::test {
@@ -118,7 +118,7 @@ public:
     // Products.
 
     void fence_registers() { registers_are_fenced_ = true; }
-    template <class Scalar, bool turned, bool adds, class F>
+    template <class Scalar, bool transposed, bool adds, class F>
     void multiply_held(F f) {
         for (std::size_t group = 0; group < lanes_.size(); group += kGroup) {
             Product product;
@@ -133,7 +133,7 @@ public:
                     left[row + e / 2 % 2 * 8][column + e % 2 + e / 4 * 8] =
                         Base::template number<Scalar>(at.a[e / 2], e % 2);
             }
-            multiply<Scalar, 64, adds>(product, left, turned, descriptor,
+            multiply<Scalar, 64, adds>(product, left, transposed, descriptor,
                                        [&](std::size_t n) { return f(lanes_[group + n]).c; });
         }
     }
@@ -247,19 +247,19 @@ private:
 
     /// Element (row or column mn, k) of a described operand.
     template <class Scalar>
-    float operand(Product& product, std::uint64_t descriptor, bool turned, int mn, int k) {
+    float operand(Product& product, std::uint64_t descriptor, bool transposed, int mn, int k) {
         const auto field = [&](int bit) { return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4; };
         if (descriptor >> 62 != 1 || (descriptor >> 49 & 7) != 0)
             throw std::logic_error("a descriptor that is not of the 128-byte swizzle from a multiple of 1024 on");
         const std::uint32_t start = field(0), leading = field(16), stride = field(32);
         const auto at = [](int n) { return static_cast<std::uint32_t>(n); };
         const std::uint32_t linear =
-            turned ? start + at(mn / 64) * leading + at(mn % 64) * 2 + at(k % 8) * 128 + at(k / 8) * stride
-                   : start + at(mn / 8) * stride + at(mn % 8) * 128 + at(k) * 2;
+            transposed ? start + at(mn / 64) * leading + at(mn % 64) * 2 + at(k % 8) * 128 + at(k / 8) * stride
+                       : start + at(mn / 8) * stride + at(mn % 8) * 128 + at(k) * 2;
         const std::size_t place = exchanged(linear);
         for (std::size_t n = place; n < place + 2; ++n) {
             auto& byte = watched_[n];
-            if (byte.on_its_way) refuse("multiplied on its way", n);
+            if (byte.on_its_way) refuse("multiplied in flight", n);
             if (byte.written < 0) refuse("multiplied before it was written", n);
             if (byte.written == epoch_) refuse("multiplied without a barrier after the store", n);
             if (beside_[n].used == fences_) refuse("multiplied after ordinary use without a fence", n);
@@ -272,11 +272,11 @@ private:
     }
 
     template <class Scalar, int columns, bool adds, class C>
-    void multiply(Product& product, const float (&left)[64][16], bool turned, std::uint64_t descriptor, C c) {
+    void multiply(Product& product, const float (&left)[64][16], bool transposed, std::uint64_t descriptor, C c) {
         if (!registers_are_fenced_) throw std::logic_error("registers were used, and no fence before the product");
         float right[16][columns];
         for (int k = 0; k < 16; ++k)
-            for (int n = 0; n < columns; ++n) right[k][n] = operand<Scalar>(product, descriptor, turned, n, k);
+            for (int n = 0; n < columns; ++n) right[k][n] = operand<Scalar>(product, descriptor, transposed, n, k);
         for (std::size_t lane = 0; lane < kGroup; ++lane) {
             float* registers = c(lane)[0];
             Coming& coming = coming_[registers];

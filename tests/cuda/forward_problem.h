@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
-#include "cuda/fused/fused_arguments.h"
 #include "tests/cuda/guarded.h"
 #include "tests/max_abs.h"
 
@@ -154,7 +154,7 @@ inline void keep_worst(double& worst, double error) {
 
 /// What a kernel made of a problem, against the reference.   halves: it keeps position scores as such.
 template <class Scalar>
-void check_sheet(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, double& worst, double& worst_log) {
+void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, double& worst, double& worst_log) {
     const ForwardCase& one = made.one;
     const bool packed = !one.lengths.empty();
     const Index queries = packed ? one.lengths[static_cast<std::size_t>(b)] : one.queries,
@@ -214,15 +214,15 @@ void check_sheet(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, do
 }
 
 /// run(args): every block of the kernel.
-template <class Scalar, int width, class Run>
-void check_forward(const ForwardCase& one, bool halves, Run run) {
+template <class Scalar, class Run>
+void check_forward(const ForwardCase& one, Index width, bool halves, Run run) {
     INFO(text_of(one) << ", d " << width);
     ForwardProblem<Scalar> made(one, width);
     run(made.args);
     double worst = 0, worst_log = 0;
     for (Index b = 0; b < made.batch; ++b)
         for (Index h = 0; h < made.kHeads; ++h)
-            if (b != one.lost) check_sheet(made, halves, b, h, worst, worst_log);
+            if (b != one.lost) check_head(made, halves, b, h, worst, worst_log);
     CHECK(worst <= 1);
     CHECK(worst_log <= 1);
     CHECK(made.context.guards_hold());

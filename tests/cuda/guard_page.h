@@ -8,22 +8,22 @@
 namespace locus::test {
 
 template <class Scalar>
-class BeforeWall {
+class BeforeGuardPage {
 public:
     /// Zeros.  Starts at a multiple of 16 bytes if they fill a multiple of 16 bytes.
-    explicit BeforeWall(std::size_t count) {
+    explicit BeforeGuardPage(std::size_t count) {
         const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = count * sizeof(Scalar);
-        const std::size_t room = (bytes + page - 1) / page * page;
-        all_ = room + page;
+        const std::size_t rounded = (bytes + page - 1) / page * page;
+        all_ = rounded + page;
         start_ = mmap(nullptr, all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (start_ == MAP_FAILED) throw std::bad_alloc();
-        auto* wall = static_cast<unsigned char*>(start_) + room;
-        mprotect(wall, page, PROT_NONE);
-        data_ = reinterpret_cast<Scalar*>(wall - bytes);
+        auto* guard = static_cast<unsigned char*>(start_) + rounded;
+        mprotect(guard, page, PROT_NONE);
+        data_ = reinterpret_cast<Scalar*>(guard - bytes);
     }
-    ~BeforeWall() { munmap(start_, all_); }
-    BeforeWall(const BeforeWall&) = delete;
-    BeforeWall& operator=(const BeforeWall&) = delete;
+    ~BeforeGuardPage() { munmap(start_, all_); }
+    BeforeGuardPage(const BeforeGuardPage&) = delete;
+    BeforeGuardPage& operator=(const BeforeGuardPage&) = delete;
     Scalar* data() { return data_; }
 
 private:

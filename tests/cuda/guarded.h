@@ -18,8 +18,8 @@ public:
     explicit Guarded(std::size_t count) : storage_(count + 2 * kGuard + 16), count_(count) {
         for (Scalar& x : storage_) x = cuda::from_float<Scalar>(std::nanf(""));
         void* first = storage_.data() + kGuard;
-        std::size_t room = (count + 16) * sizeof(Scalar);
-        data_ = static_cast<Scalar*>(std::align(16, 1, first, room));
+        std::size_t left = (count + 16) * sizeof(Scalar);
+        data_ = static_cast<Scalar*>(std::align(16, 1, first, left));
     }
     Scalar* data() { return data_; }
     const Scalar* data() const { return data_; }
@@ -57,5 +57,18 @@ template <class Scalar>
 constexpr double kRoundoff = std::is_same_v<Scalar, float>        ? 0x1p-24
                              : std::is_same_v<Scalar, cuda::Half> ? 0x1p-11
                                                                   : 0x1p-8;
+
+/// One rounding of the result to Scalar, with room for its power of two, and sums of float32 as long as they are deep;
+/// every activation has a slope of at most 1.13.
+template <class Scalar>
+double product_rounding(double size, int depth, double result) {
+    return 1.13 * (depth + 4) * 0x1p-24 * size + 2 * kRoundoff<Scalar> * std::abs(result) + 0x1p-24;
+}
+
+/// What more is lost where the sum is rounded to Scalar before bias and activation.
+template <class Scalar>
+double rounded_between(double size) {
+    return 1.13 * kRoundoff<Scalar> * size;
+}
 
 }  // namespace locus::test

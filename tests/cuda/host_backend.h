@@ -1,5 +1,5 @@
 #pragma once
-// The host as a place (cuda/reference/backend.h): the same cells and the same steps as on the device, without one.
+// The host as a backend (cuda/reference/backend.h): the same kernels and the same steps as on the device, without one.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -25,7 +25,7 @@ public:
         for (const Value* guard : {all_.data(), data() + count_})
             for (std::size_t byte = 0; byte < kGuard * sizeof(Value); ++byte)
                 if (reinterpret_cast<const unsigned char*>(guard)[byte] != 0xFF)
-                    throw std::logic_error("a cell wrote beyond its result");
+                    throw std::logic_error("a kernel wrote beyond its result");
     }
 
 private:
@@ -34,20 +34,20 @@ private:
     std::vector<Value> all_;
 };
 
-/// Cells run last to first: a cell that reads what another one writes shows.
-class HostPlace {
+/// Elements run last to first: a kernel that reads what another element writes is found.
+class HostBackend {
 public:
     template <class Value>
     HostBuffer<Value> upload(const Value* host, std::size_t count) const {
         return {host, count};
     }
     template <class Value>
-    HostBuffer<Value> room(std::size_t count) const {
+    HostBuffer<Value> allocate(std::size_t count) const {
         return HostBuffer<Value>(count);
     }
-    template <class Cell>
-    void each(long long count, const Cell& cell) const {
-        for (long long n = count - 1; n >= 0; --n) cell(n);
+    template <class Kernel>
+    void parallel_for(long long count, const Kernel& kernel) const {
+        for (long long n = count - 1; n >= 0; --n) kernel(n);
     }
     template <class Value>
     void download(const HostBuffer<Value>& buffer, Value* host) const {

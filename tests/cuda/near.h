@@ -1,22 +1,14 @@
 #pragma once
-// How far a twin may stand from the CPU: nothing where both add up in one order, else what rounding explains, cell by
-// cell, from the length of the sums and the size of what was added.
+// How far a GPU kernel may stand from the CPU: nothing where both add up in one order, else what rounding explains,
+// cell by cell, from the length of the sums and the size of what was added.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <iostream>
 #include <limits>
 
 #include "core/attention/softmax.h"
 #include "core/tensor.h"
-#include "cuda/runtime.h"
 
 namespace locus::test {
-
-inline bool has_device() {
-    if (cuda::available()) return true;
-    std::cout << "skipped: " << cuda::why_unavailable() << std::endl;
-    return false;
-}
 
 /// Queries and keys of the probes: beside every power of two that a kernel may cut at.
 inline const std::vector<Index> kSizes = {1, 7, 31, 33, 63, 65, 127, 129, 300, 513, 1025};

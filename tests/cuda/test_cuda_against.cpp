@@ -10,7 +10,6 @@
 #include "cuda/fused/half_types.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/against_problem.h"
-#include "tests/bench/cuda/against_ratios.h"
 
 namespace locus::test::test_cuda_against {
 
@@ -24,7 +23,7 @@ const AgainstShape kPacked{"packed forward", 4, 2, 12, 8, 4, 0, {}};
 const AgainstShape kBackward{"backward", 2, 2, 11, 8, 4, 0, {}};
 
 /// One context cell by the definition alone: a loop over all keys.
-double dumb_context(const AgainstProblem& problem, Index b, Index h, Index i, Index c, bool positions) {
+double naive_context(const AgainstProblem& problem, Index b, Index h, Index i, Index c, bool positions) {
     const AgainstShape& shape = problem.shape();
     const auto q = problem.input().q.matrix(b * shape.heads + h), k = problem.input().k.matrix(b * shape.heads + h),
                v = problem.input().v.matrix(b * shape.heads + h), k_r = problem.input().k_r.matrix(h),
@@ -89,7 +88,7 @@ TEST_CASE("emulation: the truth about a head is the definition, with positions a
             for (Index i = 0; i < 20; ++i)
                 for (Index c = 0; c < 8; ++c)
                     CHECK(found[static_cast<std::size_t>((b * 20 + i) * 8 + c)] ==
-                          Approx(dumb_context(problem, b, 1, i, c, positions)).epsilon(1e-12));
+                          Approx(naive_context(problem, b, 1, i, c, positions)).epsilon(1e-12));
     }
 }
 

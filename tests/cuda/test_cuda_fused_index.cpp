@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/positions/relative_buckets.h"
-#include "cuda/fused/fused_layout.h"
+#include "cuda/fused/layout.h"
 
 namespace locus::test::test_cuda_fused_index {
 

@@ -37,24 +37,23 @@ void run_hopper(const cuda::ForwardArguments<Scalar>& args) {
 template <class Scalar, int width, int tile_queries>
 void check_case(const ForwardCase& one) {
     INFO("tile of " << tile_queries);
-    check_forward<Scalar, width>(one, true, run_hopper<Scalar, width, tile_queries>);
+    check_forward<Scalar>(one, width, true, run_hopper<Scalar, width, tile_queries>);
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("emulation: the Hopper forward kernel is disentangled attention", "[emulation][hopper]", Half,
-                   Bfloat16) {
+TEST_CASE("emulation: the Hopper forward kernel is disentangled attention", "[emulation][hopper]") {
     for (const Index length : {1, 7, 31, 33, 63, 64, 65, 127, 128, 129, 300})
         for (const bool logarithmic : {false, true}) {
-            check_case<TestType, 64, 128>({length, length, 16, logarithmic});
-            if (length <= 129) check_case<TestType, 64, 64>({length, length, 16, logarithmic});
+            check_case<Half, 64, 128>({length, length, 16, logarithmic});
+            if (length <= 129) check_case<Half, 64, 64>({length, length, 16, logarithmic});
         }
-    check_case<TestType, 64, 128>({513, 513, 64, true});
+    check_case<Half, 64, 128>({513, 513, 64, true});
+    for (const Index length : {33, 129}) check_case<Bfloat16, 64, 128>({length, length, 16, true});
 }
 
-TEST_CASE("emulation: Hopper forward with other widths and numbers of queries and keys", "[emulation][hopper]") {
-    check_case<Half, 128, 64>({70, 200, 100});
-    check_case<Bfloat16, 128, 128>({130, 130, 32, true});
+TEST_CASE("emulation: Hopper forward with other numbers of queries and keys", "[emulation][hopper]") {
+    check_case<Half, 64, 64>({70, 200, 100});
     check_case<Half, 64, 128>({129, 300, 512});  // a row table of more boxes than the window has slots
     check_case<Bfloat16, 64, 128>({200, 77, 32, true});
     check_case<Half, 64, 64>({1, 129, 4});
@@ -67,7 +66,7 @@ TEST_CASE("emulation: Hopper forward without a term, with hidden keys, with drop
     check_case<Half, 64, 128>({140, 140, 16, true, true, false});
     check_case<Half, 64, 128>({140, 140, 16, true, false, false});
     check_case<Half, 64, 128>({150, 150, 16, true, true, true, true});
-    check_case<Bfloat16, 64, 64>({150, 90, 16, false, true, true, true});
+    check_case<Half, 64, 64>({150, 90, 16, false, true, true, true});
     check_case<Half, 64, 128>({100, 130, 16, true, true, true, true, 0.25f});
 }
 

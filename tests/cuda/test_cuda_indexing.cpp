@@ -1,9 +1,9 @@
-// The index arithmetic of the twins, exhaustively for small sizes, against the plain meaning of each place.
+// The index arithmetic of the kernels, exhaustively for small sizes, against the plain meaning of each index.
 #include <catch2/catch.hpp>
 
 #include "core/positions/offset_bias.h"
 #include "core/positions/relative_distances.h"
-#include "cuda/fused/indexing.h"
+#include "cuda/reference/indexing.h"
 
 namespace locus::test::test_cuda_indexing {
 
@@ -30,9 +30,9 @@ TEST_CASE("cuda emulation: a bias stands where its line has it", "[emulation]") 
                 make_bias_line<double>("test", 1, queries, keys, [](Index, Index n) { return double(n); });
             for (int i = 0; i < queries; ++i)
                 for (int j = 0; j < keys; ++j) {
-                    REQUIRE(bias_place(i, j, queries) >= 0);
-                    REQUIRE(bias_place(i, j, queries) < line.values.cols());
-                    REQUIRE(line.values(0, bias_place(i, j, queries)) == j - i);
+                    REQUIRE(bias_index(i, j, queries) >= 0);
+                    REQUIRE(bias_index(i, j, queries) < line.values.cols());
+                    REQUIRE(line.values(0, bias_index(i, j, queries)) == j - i);
                 }
         }
 }
@@ -57,9 +57,9 @@ TEST_CASE("cuda emulation: rotation pairs every channel with one other and signs
     for (int planes = 1; planes <= 70; ++planes)
         for (const bool interleaved : {true, false})
             for (int channel = 0; channel < 2 * planes; ++channel) {
-                const RotaryPlace place = rotary_place(channel, planes, interleaved);
+                const RotaryChannel place = rotary_channel(channel, planes, interleaved);
                 REQUIRE((place.partner >= 0 && place.partner < 2 * planes && place.partner != channel));
-                const RotaryPlace other = rotary_place(place.partner, planes, interleaved);
+                const RotaryChannel other = rotary_channel(place.partner, planes, interleaved);
                 REQUIRE(other.partner == channel);
                 REQUIRE(other.plane == place.plane);
                 REQUIRE(other.sign == -place.sign);
@@ -79,7 +79,24 @@ TEST_CASE("cuda emulation: the taps of a convolution lie around their row, their
     long long next = 0;
     for (int out = 0; out < 6; ++out)
         for (int in = 0; in < 5; ++in)
-            for (int tap = 0; tap < 3; ++tap) REQUIRE(tap_place(out, in, tap, 5, 3) == next++);
+            for (int tap = 0; tap < 3; ++tap) REQUIRE(tap_index(out, in, tap, 5, 3) == next++);
+}
+
+TEST_CASE("cuda emulation: the kernels' places are the bucket line's, for every pair", "[emulation]") {
+    for (int queries = 1; queries <= 64; ++queries)
+        for (const int keys : {1, 2, 17, queries, 64}) {
+            const RelativeBuckets line = RelativeBuckets::clamped(queries, keys, 5),
+                                  line_ji = RelativeBuckets::clamped(keys, queries, 5);
+            for (long long n = 0; n < static_cast<long long>(queries) * keys; ++n) {
+                const cuda::CellIndex cell = cuda::cell_of(n, keys);
+                REQUIRE(cell.i * keys + cell.j == n);
+                REQUIRE((cell.i < queries && cell.j < keys));
+                REQUIRE(line.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.i, cell.j, keys))] ==
+                        line.row(cell.i, cell.j));
+                REQUIRE(line_ji.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.j, cell.i, queries))] ==
+                        line_ji.row(cell.j, cell.i));
+            }
+        }
 }
 
 }  // namespace locus::test::test_cuda_indexing

@@ -1,24 +1,23 @@
-// Whole models through the twins leave the stages that the CPU leaves, under the same names, with the same numbers as
-// far as rounding allows.  The CPU in float64 is the reference; the twins run on the host and, where there is one, on
-// the device.
+// Whole models through the GPU kernels give the CPU's stages, under the same names, with the same numbers as far as
+// rounding allows.  The CPU in float64 is the reference.
 #include "core/compare.h"
-#include "cuda/reference/operations.h"
 #include "cuda/reference/reference_operations.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/cuda/model_cases.h"
 #include "tests/cuda/near.h"
+#include "tests/cuda/reference_checks.h"
 
 namespace locus::test::test_cuda_models {
 
 namespace {
 
 template <class Scalar>
-void check_models(const Operations<Scalar>& twins) {
+void check_stages(const Operations<Scalar>& operations) {
     for (const ModelCase& one : model_cases())
         for (const Dialect dialect : kDialects) {
             INFO(one.name << ", " << to_string(dialect));
             const Trace reference = open_model_on(one, cpu_operations<double>())->forward(one.segments(), dialect);
-            const Trace found = open_model_on(one, twins)->forward(one.segments(), dialect);
+            const Trace found = open_model_on(one, operations)->forward(one.segments(), dialect);
             REQUIRE(found.names() == reference.names());
             for (const Stage& expected : reference.stages()) {
                 INFO(expected.name);
@@ -32,10 +31,10 @@ void check_models(const Operations<Scalar>& twins) {
 
 /// What nobody asked for by itself is added straight into the scores: another way through the pass.
 template <class Scalar>
-void check_ends(const Operations<Scalar>& twins) {
+void check_ends(const Operations<Scalar>& operations) {
     for (const ModelCase& one : model_cases()) {
         INFO(one.name);
-        const auto model = open_model_on(one, twins);
+        const auto model = open_model_on(one, operations);
         const Trace whole = model->forward(one.segments(), Dialect::reference);
         const std::string last = whole.stages().back().name;
         const Trace end = model->forward(one.segments(), Dialect::reference, StageFilter(last));
@@ -45,17 +44,22 @@ void check_ends(const Operations<Scalar>& twins) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("cuda emulation: whole models through the cells leave the CPU's stages", "[emulation]", float,
-                   double) {
-    const cuda::TwinOperations<TestType, HostPlace> twins;
-    check_models<TestType>(twins);
-    check_ends<TestType>(twins);
-}
-
-TEMPLATE_TEST_CASE("cuda: whole models on the device leave the CPU's stages", "[cuda]", float, double) {
-    if (!has_device()) return;
-    check_models<TestType>(cuda::device_operations<TestType>());
-    check_ends<TestType>(cuda::device_operations<TestType>());
+TEMPLATE_TEST_CASE("cuda emulation: whole models through the element kernels give the CPU's stages", "[emulation]",
+                   float, double) {
+    check_models<TestType>(cuda::ReferenceOperations<TestType, HostBackend>());
 }
 
 }  // namespace locus::test::test_cuda_models
+
+namespace locus::test {
+
+template <class Scalar>
+void check_models(const Operations<Scalar>& operations) {
+    test_cuda_models::check_stages(operations);
+    test_cuda_models::check_ends(operations);
+}
+
+template void check_models<float>(const Operations<float>&);
+template void check_models<double>(const Operations<double>&);
+
+}  // namespace locus::test

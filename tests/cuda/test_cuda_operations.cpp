@@ -1,10 +1,10 @@
-// Every operation of a pass: the twin equals the CPU, cell by cell.  The twins run twice: their cells on the host, in a
-// place of the test's own, and on the device where there is one.
+// Every operation of a forward pass: the GPU's element kernels equal the CPU, value by value.  Here they run on the
+// host; tests/cuda/device runs the same checks on a device.
 #include "core/models/elementwise.h"
-#include "cuda/reference/operations.h"
 #include "cuda/reference/reference_operations.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/cuda/near.h"
+#include "tests/cuda/reference_checks.h"
 #include "tests/max_abs.h"
 
 namespace locus::test::test_cuda_operations {
@@ -13,49 +13,37 @@ namespace {
 
 constexpr Index kBatch = 2, kHeads = 3;
 
-template <class Scalar>
-const Operations<Scalar>& emulated() {
-    static const cuda::TwinOperations<Scalar, HostPlace> operations;
-    return operations;
-}
+using Scalar = float;
 
-template <class Scalar>
-Matrix<Scalar> random(Index rows, Index cols) {
-    return Matrix<Scalar>::Random(rows, cols);
-}
+Matrix<Scalar> random(Index rows, Index cols) { return Matrix<Scalar>::Random(rows, cols); }
 
-template <class Scalar>
-RowVector<Scalar> random_row(Index size) {
-    return RowVector<Scalar>::Random(size);
-}
+RowVector<Scalar> random_row(Index size) { return RowVector<Scalar>::Random(size); }
 
-template <class Scalar>
-void check_dense(const Operations<Scalar>& twin) {
+void check_dense(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index rows : kSizes)
         for (const Index width : {1, 20, 65}) {
             INFO(rows << " x " << width);
-            const Matrix<Scalar> x = random<Scalar>(rows, width);
+            const Matrix<Scalar> x = random(rows, width);
             for (const bool biased : {false, true}) {
-                Dense<Scalar> layer{random<Scalar>(33, width), {}};
-                if (biased) layer.bias = random_row<Scalar>(33);
+                Dense<Scalar> layer{random(33, width), {}};
+                if (biased) layer.bias = random_row(33);
                 Matrix<double> allowed = sums_of_products(x, layer.weight);
                 allowed.array() += biased ? 2 * epsilon<Scalar>() : 0;  // the bias and its sum
-                check_within(cpu.dense(x, layer), twin.dense(x, layer), allowed);
+                check_within(cpu.dense(x, layer), gpu.dense(x, layer), allowed);
             }
             const WordBlock<Scalar> none = [](Index, Index) { return Matrix<Scalar>(); };
-            CHECK(twin.word_logits(x, none, 0, {}).size() == 0);
+            CHECK(gpu.word_logits(x, none, 0, {}).size() == 0);
         }
-    CHECK_THROWS_AS(twin.dense(random<Scalar>(2, 3), {random<Scalar>(4, 5), {}}), Error);
+    CHECK_THROWS_AS(gpu.dense(random(2, 3), {random(4, 5), {}}), Error);
 }
 
-template <class Scalar>
-void check_layer_norm(const Operations<Scalar>& twin) {
+void check_layer_norm(const Operations<Scalar>& gpu) {
     for (const Index width : kSizes)
         for (const double eps : {1e-12, 1e-3}) {
             INFO("D " << width << ", eps " << eps);
-            const Matrix<Scalar> x = random<Scalar>(5, width).array() + Scalar(0.5);
-            const Norm<Scalar> norm{random_row<Scalar>(width), random_row<Scalar>(width)}, plain;
+            const Matrix<Scalar> x = random(5, width).array() + Scalar(0.5);
+            const Norm<Scalar> norm{random_row(width), random_row(width)}, plain;
             const Matrix<Scalar> expected = cpu_operations<Scalar>().layer_norm(x, norm, eps);
             // With m the largest |x| and s the deviation: the mean is off by n eps m, so x - mean by as much, the
             // deviation by half the sum's n eps and by the same again over s.
@@ -71,63 +59,59 @@ void check_layer_norm(const Operations<Scalar>& twin) {
                                     4 * epsilon<Scalar>() * (std::abs(double(expected(i, c))) + 1);
                 }
             }
-            check_within(expected, twin.layer_norm(x, norm, eps), allowed);
-            check_within(cpu_operations<Scalar>().layer_norm(x, plain, eps), twin.layer_norm(x, plain, eps),
+            check_within(expected, gpu.layer_norm(x, norm, eps), allowed);
+            check_within(cpu_operations<Scalar>().layer_norm(x, plain, eps), gpu.layer_norm(x, plain, eps),
                          allowed_plain);
         }
 }
 
-/// erf, tanh and exp are right to 2 units in the last place on the device; their argument carries 3 roundings.
-template <class Scalar>
-void check_activations(const Operations<Scalar>& twin) {
-    Matrix<Scalar> x = random<Scalar>(7, 129) * 9;
+/// erf, tanh and exp are right to 2 units in the last backend on the device; their argument carries 3 roundings.
+void check_activations(const Operations<Scalar>& gpu) {
+    Matrix<Scalar> x = random(7, 129) * 9;
     x.row(3) *= Scalar(1e-3);
     x(0, 0) = 0;
     x(0, 1) = Scalar(-40);
     x(0, 2) = Scalar(40);
     const Matrix<double> allowed = 8 * epsilon<Scalar>() * x.template cast<double>().cwiseAbs();
     for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::tanh})
-        check_within(cpu_operations<Scalar>().activate(x, activation), twin.activate(x, activation),
+        check_within(cpu_operations<Scalar>().activate(x, activation), gpu.activate(x, activation),
                      activation == Activation::relu ? Matrix<double>(allowed * 0) : allowed);
     Matrix<Scalar> bad(1, 1);
     bad(0, 0) = std::numeric_limits<Scalar>::quiet_NaN();
     for (const Activation activation : {Activation::gelu, Activation::gelu_tanh, Activation::relu, Activation::tanh})
-        CHECK(std::isnan(twin.activate(bad, activation)(0, 0)));
+        CHECK(std::isnan(gpu.activate(bad, activation)(0, 0)));
 }
 
-template <class Scalar>
-void check_convolution(const Operations<Scalar>& twin) {
+void check_convolution(const Operations<Scalar>& gpu) {
     for (const Index rows : kSizes)
         for (const Index kernel : {1, 3, 4, 7})
             for (const Index groups : {1, 2, 6}) {
                 INFO(rows << " rows, " << kernel << " taps, " << groups << " groups");
-                const Matrix<Scalar> x = random<Scalar>(rows, 12);
-                const Convolution<Scalar> layer{random<Scalar>(18, 12 / groups * kernel), random_row<Scalar>(18),
-                                                kernel, groups};
+                const Matrix<Scalar> x = random(rows, 12);
+                const Convolution<Scalar> layer{random(18, 12 / groups * kernel), random_row(18), kernel, groups};
                 // All factors are at most 1.
                 const double terms = double(12 / groups * kernel);
-                check_within(cpu_operations<Scalar>().convolve(x, layer), twin.convolve(x, layer),
+                check_within(cpu_operations<Scalar>().convolve(x, layer), gpu.convolve(x, layer),
                              Matrix<double>(Matrix<double>::Constant(
                                  rows, 18, (terms + kernel + 2) * (terms + 1) * epsilon<Scalar>())));
             }
 }
 
 /// Each of these rounds every step once and in one order, so the bits are the same.
-template <class Scalar>
-void check_small_steps(const Operations<Scalar>& twin) {
+void check_elementwise(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index rows : kSizes)
         for (const Index width : {1, 8, 33}) {
             INFO(rows << " x " << width);
-            const Matrix<Scalar> x = random<Scalar>(rows, width), y = random<Scalar>(rows, width);
-            const RowVector<Scalar> factors = random_row<Scalar>(rows);
+            const Matrix<Scalar> x = random(rows, width), y = random(rows, width);
+            const RowVector<Scalar> factors = random_row(rows);
             std::vector<std::int64_t> ids;
             for (Index n = 0; n < rows; ++n) ids.push_back(n * 7 % 5);
-            const Matrix<Scalar> table = random<Scalar>(5, width);
+            const Matrix<Scalar> table = random(5, width);
             const auto both = [&](auto change) {
                 Matrix<Scalar> expected = x, found = x;
                 change(cpu, expected);
-                change(twin, found);
+                change(gpu, found);
                 check_same(expected, found);
             };
             both([&](const Operations<Scalar>& at, Matrix<Scalar>& z) { at.add(y, z); });
@@ -136,121 +120,129 @@ void check_small_steps(const Operations<Scalar>& twin) {
             both([&](const Operations<Scalar>& at, Matrix<Scalar>& z) { at.divide(Scalar(0.3), z); });
             both([&](const Operations<Scalar>& at, Matrix<Scalar>& z) { at.multiply_rows(factors, z); });
         }
-    Matrix<Scalar> z = random<Scalar>(2, 2);
-    CHECK_THROWS_AS(twin.add(random<Scalar>(2, 3), z), Error);
-    CHECK_THROWS_AS(twin.add_rows(random<Scalar>(2, 2), {0, 2}, z), Error);
-    CHECK_THROWS_AS(twin.multiply_rows(random_row<Scalar>(3), z), Error);
+    Matrix<Scalar> z = random(2, 2);
+    CHECK_THROWS_AS(gpu.add(random(2, 3), z), Error);
+    CHECK_THROWS_AS(gpu.add_rows(random(2, 2), {0, 2}, z), Error);
+    CHECK_THROWS_AS(gpu.multiply_rows(random_row(3), z), Error);
 }
 
-template <class Scalar>
-void check_mixed_heads(const Operations<Scalar>& twin) {
+void check_mixed_heads(const Operations<Scalar>& gpu) {
     for (const Index keys : {1, 7, 33, 65}) {
         Tensor<Scalar> scores({kBatch, kHeads, 5, keys});
-        scores.rows() = random<Scalar>(kBatch * kHeads * 5, keys);
-        const Matrix<Scalar> weight = random<Scalar>(kHeads, kHeads);
+        scores.rows() = random(kBatch * kHeads * 5, keys);
+        const Matrix<Scalar> weight = random(kHeads, kHeads);
         const Tensor<Scalar> expected = cpu_operations<Scalar>().mix_heads(scores, weight);
-        const Tensor<Scalar> found = twin.mix_heads(scores, weight);
+        const Tensor<Scalar> found = gpu.mix_heads(scores, weight);
         REQUIRE(found.shape() == expected.shape());
         check_same(Matrix<Scalar>(expected.rows()), Matrix<Scalar>(found.rows()));
     }
 }
 
 /// All heads of a batch lie behind one another; a head is a slice of it.
-template <class Scalar>
 struct Heads {
     Tensor<Scalar> q, k, v;
     Heads(Index queries, Index keys, Index width)
         : q({kBatch, kHeads, queries, width}), k({kBatch, kHeads, keys, width}), v({kBatch, kHeads, keys, width}) {
-        for (Tensor<Scalar>* all : {&q, &k, &v}) all->rows() = random<Scalar>(all->rows().rows(), width);
+        for (Tensor<Scalar>* all : {&q, &k, &v}) all->rows() = random(all->rows().rows(), width);
     }
 };
 
-template <class Scalar>
-void check_disentangled(const Operations<Scalar>& twin) {
+void check_disentangled(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index length : kSizes) {
         const Index keys = length, width = length < 300 ? 32 : 8;
-        const Heads<Scalar> heads(length, keys, width);
+        const Heads heads(length, keys, width);
         for (const RelativeBuckets& line :
              {RelativeBuckets::clamped(length, keys, 4), RelativeBuckets::clamped(length, keys, 512),
               RelativeBuckets::logarithmic(length, keys, 16, 64, OffsetClamp::official)}) {
             INFO("T " << length << ", span " << line.span());
-            const Matrix<Scalar> table = random<Scalar>(2 * line.span(), width);
+            const Matrix<Scalar> table = random(2 * line.span(), width);
             const Index last = length < 300 ? kBatch * kHeads : 1;
             for (Index at = 0; at < last; ++at) {
                 const auto q = heads.q.matrix(at), k = heads.k.matrix(at);
-                check_same(cpu.content_to_content(q, k), twin.content_to_content(q, k));
-                check_same(cpu.content_to_position(q, table, line), twin.content_to_position(q, table, line));
+                check_same(cpu.content_to_content(q, k), gpu.content_to_content(q, k));
+                check_same(cpu.content_to_position(q, table, line), gpu.content_to_position(q, table, line));
                 for (const P2cIndex index : {P2cIndex::official_ij, P2cIndex::paper_ji}) {
                     check_same(cpu.position_to_content(k, table, line, index),
-                               twin.position_to_content(k, table, line, index));
+                               gpu.position_to_content(k, table, line, index));
                     Matrix<Scalar> expected = cpu.content_to_content(q, k), found = expected;
                     cpu.add_content_to_position(q, table, line, expected);
                     cpu.add_position_to_content(k, table, line, index, expected);
-                    twin.add_content_to_position(q, table, line, found);
-                    twin.add_position_to_content(k, table, line, index, found);
+                    gpu.add_content_to_position(q, table, line, found);
+                    gpu.add_position_to_content(k, table, line, index, found);
                     check_same(expected, found);
                 }
             }
         }
     }
-    CHECK_THROWS_AS(twin.content_to_content(random<Scalar>(2, 3), random<Scalar>(2, 4)), Error);
+    // More keys than queries and fewer; for paper_ji the buckets are those of the pairs (j, i).
+    for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{5, 40}, {40, 5}, {1, 7}})
+        for (const Index span : {3, 200}) {
+            INFO(queries << " x " << keys << ", span " << span);
+            const Matrix<Scalar> q = random(queries, 32), k = random(keys, 32), table = random(2 * span, 32);
+            const auto line = RelativeBuckets::clamped(queries, keys, span),
+                       line_ji = RelativeBuckets::clamped(keys, queries, span);
+            check_same(cpu.content_to_content(q, k), gpu.content_to_content(q, k));
+            check_same(cpu.content_to_position(q, table, line), gpu.content_to_position(q, table, line));
+            check_same(cpu.position_to_content(k, table, line, P2cIndex::official_ij),
+                       gpu.position_to_content(k, table, line, P2cIndex::official_ij));
+            check_same(cpu.position_to_content(k, table, line_ji, P2cIndex::paper_ji),
+                       gpu.position_to_content(k, table, line_ji, P2cIndex::paper_ji));
+        }
+    CHECK_THROWS_AS(gpu.content_to_content(random(2, 3), random(2, 4)), Error);
 }
 
-template <class Scalar>
-void check_softmax(const Operations<Scalar>& twin) {
+void check_softmax(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index keys : kSizes)
         for (const Index queries : {Index(1), Index(5), keys > 300 ? Index(5) : keys})
             for (const MaskedRow masked_row : {MaskedRow::zero, MaskedRow::uniform})
                 for (const bool masked : {false, true}) {
                     INFO(queries << " x " << keys << (masked ? ", masked" : ""));
-                    const Matrix<Scalar> scores = random<Scalar>(queries, keys) * 20;
+                    const Matrix<Scalar> scores = random(queries, keys) * 20;
                     const Mask mask = masked ? mask_with_hidden_rows(queries, keys) : Mask();
                     const Matrix<Scalar> probs = cpu.masked_softmax(scores, mask, masked_row);
-                    const Matrix<Scalar> found = twin.masked_softmax(scores, mask, masked_row);
+                    const Matrix<Scalar> found = gpu.masked_softmax(scores, mask, masked_row);
                     check_within(probs, found, softmax_rounding(probs));
                     for (Index n = 0; n < mask.size(); ++n)
                         if (!mask.data()[n] && (masked_row == MaskedRow::zero || probs.data()[n] == 0))
                             REQUIRE(found.data()[n] == 0);
-                    const Matrix<Scalar> v = random<Scalar>(keys, 9);
+                    const Matrix<Scalar> v = random(keys, 9);
                     const Matrix<double> allowed = sums_of_products(probs, Matrix<Scalar>(v.transpose()));
-                    check_within(cpu.context(probs, v), twin.context(probs, v), allowed);
+                    check_within(cpu.context(probs, v), gpu.context(probs, v), allowed);
                     Matrix<Scalar> expected(queries, 9), placed(queries, 9);
                     cpu.context(probs, v, expected);
-                    twin.context(probs, v, placed);
+                    gpu.context(probs, v, placed);
                     check_within(expected, placed, allowed);
                 }
-    Matrix<Scalar> bad = random<Scalar>(2, 3);
+    Matrix<Scalar> bad = random(2, 3);
     bad(1, 1) = std::numeric_limits<Scalar>::quiet_NaN();
-    const Matrix<Scalar> probs = twin.masked_softmax(bad, {}, MaskedRow::zero);
+    const Matrix<Scalar> probs = gpu.masked_softmax(bad, {}, MaskedRow::zero);
     for (Index j = 0; j < 3; ++j) CHECK((std::isnan(probs(1, j)) && !std::isnan(probs(0, j))));
-    CHECK_THROWS_AS(twin.masked_softmax(bad, Mask::Ones(3, 2), MaskedRow::zero), Error);
+    CHECK_THROWS_AS(gpu.masked_softmax(bad, Mask::Ones(3, 2), MaskedRow::zero), Error);
 }
 
-template <class Scalar>
-void check_rotation(const Operations<Scalar>& twin) {
+void check_rotation(const Operations<Scalar>& gpu) {
     for (const Index length : kSizes)
         for (const Index width : {2, 8, 34})
             for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split})
                 for (const Index passing : {0, 5}) {
                     INFO(length << " x " << width << " + " << passing);
                     const auto table = rotary_table<Scalar>(inverse_frequencies(width), 3, length);
-                    const Matrix<Scalar> x = random<Scalar>(length, width + passing);
-                    check_same(cpu_operations<Scalar>().rotate(x, table, layout), twin.rotate(x, table, layout));
+                    const Matrix<Scalar> x = random(length, width + passing);
+                    check_same(cpu_operations<Scalar>().rotate(x, table, layout), gpu.rotate(x, table, layout));
                 }
 }
 
-template <class Scalar>
-void check_relative(const Operations<Scalar>& twin) {
+void check_relative(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index length : kSizes)
         for (const Index memory : {0, 1, 40}) {
             const Index keys = length + memory, width = length < 300 ? 16 : 4;
             INFO("T " << length << ", M " << memory);
-            const Matrix<Scalar> q = random<Scalar>(length, width), k = random<Scalar>(keys, width);
-            const RowVector<Scalar> u = random_row<Scalar>(width);
-            check_same(cpu.content_term(q, u, k), twin.content_term(q, u, k));
+            const Matrix<Scalar> q = random(length, width), k = random(keys, width);
+            const RowVector<Scalar> u = random_row(width);
+            check_same(cpu.content_term(q, u, k), gpu.content_term(q, u, k));
             std::vector<Index> positions;
             std::vector<std::int64_t> query_ids, key_ids;
             for (Index i = 0; i < length; ++i) positions.push_back(i % 6 == 5 ? -1 : (i * 3) % length);
@@ -259,76 +251,62 @@ void check_relative(const Operations<Scalar>& twin) {
             // Rows of Transformer-XL, of XLNet both ways, and too few.
             for (const auto& [rows, first] : std::vector<std::pair<Index, Index>>{
                      {keys, keys - 1}, {keys + length, keys}, {keys + 1, keys}, {(keys + 1) / 2, keys / 2}}) {
-                const Matrix<Scalar> bd_raw = cpu.position_term(q, u, random<Scalar>(rows, width));
+                const Matrix<Scalar> bd_raw = cpu.position_term(q, u, random(rows, width));
                 REQUIRE(bd_raw.cols() == rows);
                 check_same(cpu.shift_by_index(bd_raw, keys, first, memory, positions),
-                           twin.shift_by_index(bd_raw, keys, first, memory, positions));
+                           gpu.shift_by_index(bd_raw, keys, first, memory, positions));
             }
-            check_same(cpu.position_term(q, u, k), twin.position_term(q, u, k));
-            const Matrix<Scalar> segments = random<Scalar>(2, width);
+            check_same(cpu.position_term(q, u, k), gpu.position_term(q, u, k));
+            const Matrix<Scalar> segments = random(2, width);
             check_same(cpu.segment_term(q, u, segments, query_ids, key_ids),
-                       twin.segment_term(q, u, segments, query_ids, key_ids));
+                       gpu.segment_term(q, u, segments, query_ids, key_ids));
         }
 }
 
 /// The loss is a difference of two logarithms: absolute rounding.
-template <class Scalar>
-void check_words(const Operations<Scalar>& twin) {
+void check_words(const Operations<Scalar>& gpu) {
     const Operations<Scalar>& cpu = cpu_operations<Scalar>();
     for (const Index words : {Index(1), Index(33), Index(1025), kWordsAtOnce + 1}) {
-        const Matrix<Scalar> x = random<Scalar>(7, 20), table = random<Scalar>(words, 20);
+        const Matrix<Scalar> x = random(7, 20), table = random(words, 20);
         const WordBlock<Scalar> block = [&](Index first, Index count) { return table.middleRows(first, count); };
         for (const bool biased : {false, true}) {
-            const RowVector<Scalar> bias = biased ? random_row<Scalar>(words) : RowVector<Scalar>();
+            const RowVector<Scalar> bias = biased ? random_row(words) : RowVector<Scalar>();
             Matrix<double> allowed = sums_of_products(x, table);
             allowed.array() += biased ? 2 * epsilon<Scalar>() : 0;
             const Matrix<Scalar> logits = cpu.word_logits(x, block, words, bias);
-            check_within(logits, twin.word_logits(x, block, words, bias), allowed);
+            check_within(logits, gpu.word_logits(x, block, words, bias), allowed);
             const double expected = cpu.cross_entropy(logits.row(2), words / 2);
-            CHECK(std::abs(expected - twin.cross_entropy(logits.row(2), words / 2)) <=
+            CHECK(std::abs(expected - gpu.cross_entropy(logits.row(2), words / 2)) <=
                   double(words + 16) * epsilon<Scalar>() * (1 + std::abs(expected)));
         }
     }
-    CHECK_THROWS_AS(twin.cross_entropy(random_row<Scalar>(3), 3), Error);
-    CHECK_THROWS_AS(twin.cross_entropy(random_row<Scalar>(3), -1), Error);
-}
-
-template <class Scalar>
-void check_all(const Operations<Scalar>& twin) {
-    SECTION("dense") { check_dense(twin); }
-    SECTION("layer norm") { check_layer_norm(twin); }
-    SECTION("activations") { check_activations(twin); }
-    SECTION("convolution") { check_convolution(twin); }
-    SECTION("small steps") { check_small_steps(twin); }
-    SECTION("mixed heads") { check_mixed_heads(twin); }
-    SECTION("disentangled") { check_disentangled(twin); }
-    SECTION("softmax and context") { check_softmax(twin); }
-    SECTION("rotation") { check_rotation(twin); }
-    SECTION("relative") { check_relative(twin); }
-    SECTION("words") { check_words(twin); }
+    CHECK_THROWS_AS(gpu.cross_entropy(random_row(3), 3), Error);
+    CHECK_THROWS_AS(gpu.cross_entropy(random_row(3), -1), Error);
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("cuda emulation: every operation's cells, run on the host, equal the CPU's", "[emulation]", float,
-                   double) {
-    check_all(emulated<TestType>());
-}
-
-TEMPLATE_TEST_CASE("cuda: every operation on the device equals the CPU's", "[cuda]", float, double) {
-    if (has_device()) check_all(cuda::device_operations<TestType>());
-}
-
-TEST_CASE("cuda: without a device whole models are refused in one sentence, status 4", "[emulation]") {
-    if (cuda::available()) return;
-    try {
-        cuda::device_operations<float>();
-        FAIL("there is no device");
-    } catch (const Error& error) {
-        CHECK(error.exit_status() == 4);
-        CHECK(std::string(error.what()).starts_with("CUDA: "));
-        CHECK(std::string(error.what()).find("--device cpu") != std::string::npos);
-    }
+TEST_CASE("cuda emulation: every operation's element kernels, run on the host, equal the CPU's", "[emulation]") {
+    check_operations(cuda::ReferenceOperations<float, HostBackend>());
 }
 
 }  // namespace locus::test::test_cuda_operations
+
+namespace locus::test {
+
+void check_operations(const Operations<float>& gpu) {
+    using namespace test_cuda_operations;
+    SECTION("dense") { check_dense(gpu); }
+    SECTION("layer norm") { check_layer_norm(gpu); }
+    SECTION("activations") { check_activations(gpu); }
+    SECTION("convolution") { check_convolution(gpu); }
+    SECTION("elementwise") { check_elementwise(gpu); }
+    SECTION("mixed heads") { check_mixed_heads(gpu); }
+    SECTION("disentangled") { check_disentangled(gpu); }
+    SECTION("softmax and context") { check_softmax(gpu); }
+    SECTION("rotation") { check_rotation(gpu); }
+    SECTION("relative") { check_relative(gpu); }
+    SECTION("words") { check_words(gpu); }
+}
+
+}  // namespace locus::test

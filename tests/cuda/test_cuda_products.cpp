@@ -1,14 +1,11 @@
-// Products: the very text of the kernels, run lane after lane on the host, and the kernels and cuBLAS on a device,
-// against sums in float64.
+// Products: the very text of the kernels, run lane after lane on the host, against sums in float64.
 #include <catch2/catch.hpp>
 
 #include <cmath>
 #include <random>
 
 #include "core/models/layers.h"
-#include "cuda/encoder/cublas.h"
-#include "cuda/reference/products.h"
-#include "cuda/reference/products_kernels.h"
+#include "cuda/encoder/product_kernels.h"
 #include "tests/cuda/emulated_backend.h"
 #include "tests/cuda/guard_page.h"
 #include "tests/cuda/near.h"
@@ -16,9 +13,7 @@
 namespace locus::test::test_cuda_products {
 
 using cuda::Bfloat16;
-using cuda::FusedPrecision;
 using cuda::Half;
-using cuda::ProductsBy;
 
 namespace {
 
@@ -26,19 +21,6 @@ struct Sizes {
     int rows, columns, depth;
     int gap = 0;  // between rows of each matrix
 };
-
-/// One rounding of the result to Scalar, with room for its power of two, and sums of float32 as long as they are deep;
-/// every activation has a slope of at most 1.13.
-template <class Scalar>
-double allowed(double size, int depth, double result) {
-    return 1.13 * (depth + 4) * 0x1p-24 * size + 2 * kRoundoff<Scalar> * std::abs(result) + 0x1p-24;
-}
-
-/// What more is lost where the sum is rounded to Scalar before bias and activation.
-template <class Scalar>
-double rounded_between(double size) {
-    return 1.13 * kRoundoff<Scalar> * size;
-}
 
 /// What `run` makes of random matrices, cell by cell.
 template <class Scalar, class Run>
@@ -75,7 +57,7 @@ void check_product(const Sizes& at, bool bias, const Activation* activation, Run
                 wrong += found != 7;
                 continue;
             }
-            const double bound = allowed<Scalar>(sizes(i, j), at.depth, expected(i, j)) +
+            const double bound = product_rounding<Scalar>(sizes(i, j), at.depth, expected(i, j)) +
                                  (between ? rounded_between<Scalar>(sizes(i, j)) : 0);
             wrong += !(std::abs(found - expected(i, j)) <= bound);
         }
@@ -96,17 +78,17 @@ void check_edges(Run run) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("emulation: products on tensor cores are sums of products, edges, gaps and all",
-                   "[emulation][products]", Half, Bfloat16) {
-    check_edges<TestType>([](const auto& args) { run_tensor_product<64>(args); });
+TEST_CASE("emulation: products on tensor cores are sums of products, edges, gaps and all", "[emulation][products]") {
+    check_edges<Half>([](const auto& args) { run_tensor_product<64>(args); });
+    check_product<Bfloat16>({65, 66, 72, 8}, true, &kGelu, [](const auto& args) { run_tensor_product<64>(args); });
     const auto large = [](const auto& args) { run_tensor_product<128>(args); };
     for (const int rows : {1, 127, 128, 129})
-        for (const int columns : {8, 126, 130}) check_product<TestType>({rows, columns, 72}, true, nullptr, large);
-    check_product<TestType>({200, 140, 328, 8}, true, &kGelu, large);
+        for (const int columns : {8, 126, 130}) check_product<Half>({rows, columns, 72}, true, nullptr, large);
+    check_product<Half>({200, 140, 328, 8}, true, &kGelu, large);
 }
 
-TEMPLATE_TEST_CASE("emulation: plain products are sums of products at any width", "[emulation][products]", float, Half,
-                   Bfloat16) {
+TEMPLATE_TEST_CASE("emulation: plain products are sums of products at any width", "[emulation][products]", float,
+                   Half) {
     const auto plain = [](const auto& args) { run_plain_product(args); };
     for (const int rows : {1, 4, 63, 65, 128, 129})
         for (const int columns : {1, 5, 64, 127, 129})
@@ -115,14 +97,13 @@ TEMPLATE_TEST_CASE("emulation: plain products are sums of products at any width"
     check_product<TestType>({33, 70, 40, 1}, true, &kTanh, plain);
 }
 
-TEMPLATE_TEST_CASE("emulation: products read and write nothing behind their matrices", "[emulation][products]", Half,
-                   Bfloat16) {
+TEST_CASE("emulation: products read and write nothing behind their matrices", "[emulation][products]") {
     for (const auto& [rows, columns, depth] :
          std::vector<std::array<int, 3>>{{1, 8, 8}, {65, 8, 72}, {9, 66, 200}, {130, 72, 64}}) {
-        BeforeWall<TestType> a(static_cast<std::size_t>(rows * depth)), b(static_cast<std::size_t>(columns * depth)),
+        BeforeGuardPage<Half> a(static_cast<std::size_t>(rows * depth)), b(static_cast<std::size_t>(columns * depth)),
             c(static_cast<std::size_t>(rows * columns));
-        const auto args = cuda::ProductArguments<TestType>::whole(a.data(), b.data(), c.data(), rows, columns, depth);
-        REQUIRE(cuda::in_pieces_of_eight(args));
+        const auto args = cuda::ProductArguments<Half>::whole(a.data(), b.data(), c.data(), rows, columns, depth);
+        REQUIRE(cuda::fits_tensor_cores(args));
         run_tensor_product<64>(args);
         run_tensor_product<128>(args);
         run_plain_product(args);
@@ -131,19 +112,19 @@ TEMPLATE_TEST_CASE("emulation: products read and write nothing behind their matr
 }
 
 TEMPLATE_TEST_CASE("emulation: bias and activation after a product are those within it", "[emulation][products]", float,
-                   Half, Bfloat16) {
+                   Half) {
     const auto bare_then_finished = [](const auto& args) {
         auto bare = args;
         bare.bias = nullptr;
         bare.activates = false;
         run_plain_product(bare);
-        const EmulatedPlace place;
-        const cuda::FinishCell<TestType, true> pieces{args};
-        const cuda::FinishCell<TestType, false> single{args};
-        if (pieces.fits(args))
-            place.each(pieces.cells(), pieces);
+        const EmulatedBackend backend;
+        const cuda::FinishKernel<TestType, true> vectorised{args};
+        const cuda::FinishKernel<TestType, false> single{args};
+        if (vectorised.fits(args))
+            backend.parallel_for(vectorised.elements(), vectorised);
         else
-            place.each(single.cells(), single);
+            backend.parallel_for(single.elements(), single);
     };
     check_product<TestType>({33, 40, 24, 8}, true, &kGelu, bare_then_finished, true);
     check_product<TestType>({33, 41, 24, 3}, true, nullptr, bare_then_finished, true);
@@ -154,11 +135,11 @@ TEST_CASE("emulation: rows that do not come in eights are not for tensor cores",
     const Guarded<Half> numbers(4096);
     Guarded<Half> c(4096);
     const auto whole = cuda::ProductArguments<Half>::whole(numbers.data(), numbers.data(), c.data(), 8, 8, 64);
-    CHECK(cuda::in_pieces_of_eight(whole));
+    CHECK(cuda::fits_tensor_cores(whole));
     const auto refused = [&](auto change) {
         auto args = whole;
         change(args);
-        return !cuda::in_pieces_of_eight(args);
+        return !cuda::fits_tensor_cores(args);
     };
     CHECK(refused([](auto& args) { args.depth = 60; }));
     CHECK(refused([](auto& args) { args.columns = 7; }));
@@ -170,90 +151,7 @@ TEST_CASE("emulation: rows that do not come in eights are not for tensor cores",
     CHECK(refused([](auto& args) { args.c += 1; }));
     const cuda::ProductArguments<float> single =
         cuda::ProductArguments<float>::whole(nullptr, nullptr, nullptr, 8, 8, 64);
-    CHECK_FALSE(cuda::in_pieces_of_eight(single));
-}
-
-namespace {
-
-template <class Scalar>
-void check_on_device(FusedPrecision precision, ProductsBy by) {
-    for (const auto& [rows, columns, depth] : std::vector<std::array<int, 3>>{
-             {1, 1, 1}, {1, 8, 8}, {33, 70, 100}, {65, 66, 72}, {129, 257, 136}, {300, 513, 1025}, {2048, 2304, 768}})
-        for (const Activation* activation : {static_cast<const Activation*>(nullptr), &kGelu}) {
-            INFO(rows << " x " << columns << " x " << depth << (activation ? ", gelu" : ""));
-            std::mt19937 random(9);
-            const Rounded<Scalar> a(rows, depth, 1, random), b(columns, depth, 1, random);
-            const Rounded<float> bias(1, columns, 1, random);
-            const RowVector<double> added = bias.wide.row(0);
-            Matrix<double> expected = a.wide * b.wide.transpose();
-            expected.rowwise() += added;
-            Matrix<double> sizes = a.wide.cwiseAbs() * b.wide.cwiseAbs().transpose();
-            sizes.rowwise() += RowVector<double>(added.cwiseAbs());
-            if (activation) expected = activate<double>(expected, *activation);
-            const Matrix<float> found = cuda::product(a.wide.template cast<float>(), b.wide.template cast<float>(),
-                                                      added.cast<float>(), activation, precision, by);
-            Matrix<double> bounds(rows, columns);
-            for (Index n = 0; n < bounds.size(); ++n)
-                bounds.data()[n] = allowed<Scalar>(sizes.data()[n], depth, expected.data()[n]) +
-                                   (by == ProductsBy::cublas ? rounded_between<Scalar>(sizes.data()[n]) : 0);
-            check_within<double>(expected, found.cast<double>(), bounds);
-        }
-}
-
-void check_all_on_device(ProductsBy by) {
-    check_on_device<float>(FusedPrecision::f32, by);
-    check_on_device<Half>(FusedPrecision::f16, by);
-    check_on_device<Bfloat16>(FusedPrecision::bf16, by);
-}
-
-}  // namespace
-
-TEST_CASE("cuda: own products are sums of products", "[cuda][products]") {
-    if (!has_device()) return;
-    check_all_on_device(ProductsBy::own);
-}
-
-TEST_CASE("cuda: products by cuBLAS are sums of products", "[cuda][products]") {
-    if (!has_device()) return;
-    try {
-        cuda::Products products(ProductsBy::cublas);
-    } catch (const Error& error) {
-        std::cout << "skipped: " << error.what() << std::endl;
-        return;
-    }
-    check_all_on_device(ProductsBy::cublas);
-}
-
-TEST_CASE("emulation: cuBLAS that is not there, and products that do not fit, are refused in one sentence",
-          "[emulation][products]") {
-    const auto refusal = [](auto work) {
-        try {
-            work();
-        } catch (const Error& error) {
-            return std::to_string(error.exit_status()) + " " + error.what();
-        }
-        return std::string("computed");
-    };
-    const std::string missing = refusal([] { cuda::Cublas({"libnosuch.so.1", "libnosuch.so.2"}); });
-    const Matrix<float> a(2, 3), b(4, 5), fits(4, 3);
-    if (cuda::why_unavailable() == "no CUDA device (built without CUDA)") {
-        CHECK(missing.starts_with("4 CUDA: this program was built without it"));
-        CHECK(refusal([&] {
-                  cuda::product(a, b, {}, nullptr, FusedPrecision::f32, ProductsBy::own);
-              }).starts_with("4 CUDA: "));
-        return;
-    }
-    CHECK(refusal([] { cuda::Cublas({"libm.so.6"}); }) ==
-          "4 CUDA: cuBLAS has no function cublasCreate_v2, expected one of version 12 or 13");
-    CHECK(missing.starts_with("4 CUDA: cuBLAS was asked for, but libnosuch.so.1 or libnosuch.so.2 cannot be loaded ("));
-    CHECK(refusal([&] { cuda::product(a, b, {}, nullptr, FusedPrecision::f32, ProductsBy::own); }) ==
-          "2 cuda::product: widths 3 and 5 differ, expected the same");
-    CHECK(refusal([&] {
-              cuda::product(a, fits, RowVector<float>::Zero(3), nullptr, FusedPrecision::f32, ProductsBy::own);
-          }) == "2 cuda::product: a bias of 3, expected 4 or none");
-    if (cuda::available()) return;
-    for (const ProductsBy by : {ProductsBy::own, ProductsBy::cublas})
-        CHECK(refusal([&] { cuda::product(a, fits, {}, nullptr, FusedPrecision::f16, by); }).starts_with("4 CUDA: "));
+    CHECK_FALSE(cuda::fits_tensor_cores(single));
 }
 
 }  // namespace locus::test::test_cuda_products

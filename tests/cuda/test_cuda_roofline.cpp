@@ -1,7 +1,7 @@
 // The floors beside which measured times stand.
 #include <catch2/catch.hpp>
 
-#include "cuda/fused/roofline.h"
+#include "tests/bench/cuda/roofline.h"
 
 namespace locus::test::test_cuda_roofline {
 

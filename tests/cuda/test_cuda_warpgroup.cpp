@@ -170,13 +170,13 @@ TEST_CASE("emulation: the emulated Hopper refuses what a device may get wrong", 
                    bench.bring(0, 0);
                    bench.hold_and_multiply(rows(bench));
                }),
-               Contains("multiplied on its way"));
+               Contains("multiplied in flight"));
     CHECK_THAT(refusal([&](Bench& bench) {
                    bench.bring(0, 0);
                    bench.block.wait(kBarrier, 1);  // the phase before the first one is over
                    bench.hold_and_multiply(rows(bench));
                }),
-               Contains("multiplied on its way"));
+               Contains("multiplied in flight"));
     CHECK_THAT(refusal([&](Bench& bench) { bench.hold_and_multiply(rows(bench)); }),
                Contains("multiplied before it was written"));
     CHECK_THAT(refusal([&](Bench& bench) {

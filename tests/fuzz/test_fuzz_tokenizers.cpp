@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/text/tokenizers/charsmap.h"
+#include "core/text/tokenizers/sentencepiece.h"
 #include "core/text/tokenizers/tokenizer.h"
-#include "core/text/tokenizers/utf8.h"
+#include "core/text/tokenizers/unicode.h"
 #include "tests/damage.h"
 #include "tests/files.h"
 

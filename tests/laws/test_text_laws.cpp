@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/text/statistics/latent_semantics.h"
 #include "core/text/statistics/similarity.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"

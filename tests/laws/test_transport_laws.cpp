@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/statistics/transport.h"
+#include "core/text/statistics/word_movers.h"
 #include "tests/files.h"
 #include "tests/seeded.h"
 

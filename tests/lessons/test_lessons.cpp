@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "tests/lessons/lesson_files.h"
 
 namespace locus::test::test_lessons {
@@ -66,7 +66,7 @@ TEST_CASE("lessons: every one proves its numbers on at most two screens, the sam
         std::istringstream lines(outcome.out);
         for (std::string line; std::getline(lines, line);) {
             INFO(line);
-            CHECK(locus::cli::display_width(line) <= 80);
+            CHECK(display_width(line) <= 80);
             CHECK((line.empty() || line.back() != ' '));
         }
     }

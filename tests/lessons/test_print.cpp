@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
+#include "core/text/text_table.h"
 #include "lessons/support/page.h"
 #include "lessons/support/print.h"
 #include "tests/lessons/lesson_files.h"
@@ -85,7 +85,7 @@ TEST_CASE("lesson: paragraphs break at 78 columns, Hangul counts two, lines that
           "[lessons]") {
     std::string words;
     for (int n = 0; n < 60; ++n) words += (n ? " " : "") + std::string("\ubc1c\uc5c6\ub294");
-    for (const std::string& line : locus::lesson::wrapped(words)) CHECK(locus::cli::display_width(line) <= 78);
+    for (const std::string& line : locus::lesson::wrapped(words)) CHECK(display_width(line) <= 78);
     const auto lines = locus::lesson::wrapped("one\ntwo\n   as   it is\nthree\n\nfour");
     CHECK(lines == std::vector<std::string>{"one two", "   as   it is", "three", "", "four"});
     CHECK(locus::lesson::wrapped("a    b") == std::vector<std::string>{"a    b"});

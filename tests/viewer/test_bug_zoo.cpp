@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/io/safetensors.h"
-#include "cuda/runtime.h"
+#include "cuda/library.h"
 #include "tests/files.h"
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/session.h"
@@ -276,7 +276,7 @@ TEST_CASE("compare: a side may be another model; a folder without one is named",
     state.b = {};
     state.b.gpu = true;
     answer = compared(state);
-    if (cuda::available()) {
+    if (cuda::library_error().empty()) {
         CHECK(answer.trouble.empty());
         return;
     }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
+#include "core/json_text.h"
 #include "viewer/automation/frame_text.h"
 #include "viewer/automation/layout_check.h"
 #include "viewer/automation/simulated_input.h"
@@ -22,7 +22,7 @@ struct Mismatch {
     std::string sentence;
 };
 
-std::string exact(double value) { return cli::json_number(value).dump(); }
+std::string exact(double value) { return json_number(value).dump(); }
 
 template <class Named>
 std::string names_of(const std::vector<Named>& all) {
@@ -125,7 +125,7 @@ void Player::act(const PrintAction& action) {
     const DrawRecorder& seen = hands_.seen();
     const auto corners = [](const Corners& box) { return Json{box.min.x, box.min.y, box.max.x, box.max.y}; };
     if (action.what == "values")
-        for (const NamedValue& value : seen.values) all[value.id] = cli::json_number(value.value);
+        for (const NamedValue& value : seen.values) all[value.id] = json_number(value.value);
     if (action.what == "fields")
         for (const StateField& field : state_fields()) all[field.name] = field.get(app_.state());
     if (action.what == "items")

@@ -5,7 +5,7 @@
 
 #include "core/check.h"
 #include "core/io/printable.h"
-#include "core/text/tokenizers/utf8.h"
+#include "core/text/tokenizers/unicode.h"
 #include "viewer/data/check_report.h"
 #include "viewer/data/comparison.h"
 #include "viewer/ui/utf8.h"

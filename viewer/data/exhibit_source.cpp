@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 
 namespace locus {
 
@@ -31,7 +31,7 @@ ExhibitModel::ExhibitModel(const std::string& model, Family family)
     if (found != family)
         throw Error(Fault::unsupported, checkpoint_.config_file.string() + " names a model of the family " +
                                             to_string(found) + ", expected " + to_string(family) + " on this page");
-    model_ = cli::open_model_of<float>(checkpoint_);
+    model_ = open_model_of<float>(checkpoint_);
     try {
         tokenizer_ = open_tokenizer(checkpoint_.folder);
     } catch (const Error& error) {
@@ -43,12 +43,12 @@ ExhibitModel::ExhibitModel(const std::string& model, Family family)
 ModelInput ExhibitModel::input_of(const ExhibitChoice& choice) const {
     if (choice.tokens.empty()) {
         if (!tokenizer_) throw Error(Fault::unsupported, no_tokenizer_);
-        return cli::input_of_texts({choice.text}, *tokenizer_, model_->family());
+        return input_of_texts({choice.text}, *tokenizer_, model_->family());
     }
-    cli::Request by_ids;
+    ModelRequest by_ids;
     by_ids.tokens = choice.tokens;
     by_ids.mask = choice.mask;
-    return cli::prepare_input(by_ids, checkpoint_.folder, model_->family(), model_->input_names()).segments.front();
+    return prepare_input(by_ids, checkpoint_.folder, model_->family(), model_->input_names()).segments.front();
 }
 
 std::vector<std::string> ExhibitModel::words_of(const ModelInput& input) const {

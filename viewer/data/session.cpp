@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 
 namespace locus {
 
@@ -52,7 +52,7 @@ const Tensor<float>* Answer::stage(const std::string& stem) const {
 Session::Session(const std::string& model, std::uint64_t first_serial)
     : opened_as_(model),
       checkpoint_(open_checkpoint(resolve_model(model))),
-      model_(cli::open_deberta<float>(checkpoint_)),
+      model_(open_deberta<float>(checkpoint_)),
       serial_(first_serial) {
     const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
     name_ = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
@@ -76,11 +76,11 @@ ModelInput Session::input_of(const Request& request) const {
 
 ModelInput Session::unmasked_input_of(const Request& request) const {
     check(request);
-    if (request.tokens.empty()) return cli::input_of_texts({request.text}, *tokenizer_, Family::deberta);
-    cli::Request by_ids;
+    if (request.tokens.empty()) return input_of_texts({request.text}, *tokenizer_, Family::deberta);
+    ModelRequest by_ids;
     by_ids.tokens = request.tokens;
     by_ids.mask = request.mask;
-    return cli::prepare_input(by_ids, checkpoint_.folder, Family::deberta, {"tokens", "mask"}).segments.front();
+    return prepare_input(by_ids, checkpoint_.folder, Family::deberta, {"tokens", "mask"}).segments.front();
 }
 
 Trace Session::run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/cli/request.h"
 #include "core/compare.h"
+#include "core/io/model_request.h"
 #include "core/io/printable.h"
-#include "cuda/reference/operations.h"
+#include "cuda/library.h"
 #include "viewer/data/session.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/program.h"
@@ -58,7 +58,7 @@ const Session& Session::session_of(const std::string& model) const {
 std::optional<Session::Pass> Session::pass_of(const CompareSide& side, const Request& request) const {
     if (!side.file.empty()) return std::nullopt;
     if (side.gpu) {
-        cuda::device_operations<float>();  // refuses where no device answers
+        cuda::library();  // throws where no device answers
         LOCUS_CHECK(side.mistake.empty(), "a mistake of the catalogue is made on the CPU, expected the device cpu");
     }
     Pass pass;
@@ -107,13 +107,12 @@ const Trace& Session::trace_of(const CompareSide& side, const std::string& stage
     }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !side.gpu && !session.exact_)
-        session.exact_.emplace(cli::open_deberta<double>(session.checkpoint_));
+    if (side.exact && !side.gpu && !session.exact_) session.exact_.emplace(open_deberta<double>(session.checkpoint_));
     if (side.exact && side.gpu && !session.exact_on_device_)
         session.exact_on_device_.emplace(
-            cli::open_deberta<double>(session.checkpoint_, cuda::device_operations<double>()));
+            open_deberta<double>(session.checkpoint_, cuda::library().operations<double>()));
     if (!side.exact && side.gpu && !session.on_device_)
-        session.on_device_.emplace(cli::open_deberta<float>(session.checkpoint_, cuda::device_operations<float>()));
+        session.on_device_.emplace(open_deberta<float>(session.checkpoint_, cuda::library().operations<float>()));
     if (side.exact)
         own = (side.gpu ? session.exact_on_device_ : session.exact_)->forward(pass->input, options, wanted, stop_);
     else

@@ -2,7 +2,7 @@
 // A few hundred sentences of a small grammar, so that words have neighbours to learn their vectors from.
 #include <vector>
 
-#include "core/text/statistics/word_list.h"
+#include "core/text/statistics/words.h"
 
 namespace locus {
 

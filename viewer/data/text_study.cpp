@@ -7,7 +7,6 @@
 #include "core/check.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/skip_gram.h"
-#include "core/text/statistics/stop_words.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "viewer/data/text_corpus.h"

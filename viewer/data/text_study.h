@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/text/statistics/bag_of_words.h"
-#include "core/text/statistics/latent_semantics.h"
+#include "core/text/statistics/similarity.h"
+#include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/word_movers.h"
 #include "viewer/plots/matrix_view.h"
 

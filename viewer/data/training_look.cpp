@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 #include "core/models/deberta.h"
 #include "viewer/plots/chances.h"
 #include "viewer/plots/learned_curve.h"
@@ -142,7 +142,7 @@ void TrainingLooks::fill(TrainingLook& look, const CancelToken& stop) {
     const CourseSubject& subject = *query.subject;
     const Tokenizer& tokenizer = *subject.tokenizer;
     const std::int64_t mask_id = subject.config.vocab_size - 1;
-    ModelInput input = cli::input_of_texts({query.text}, tokenizer, Family::deberta);
+    ModelInput input = input_of_texts({query.text}, tokenizer, Family::deberta);
     LOCUS_CHECK(input.length() <= subject.config.max_position_embeddings,
                 "the sentence has " + std::to_string(input.length()) + " tokens, expected at most " +
                     std::to_string(subject.config.max_position_embeddings));

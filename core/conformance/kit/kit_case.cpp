@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/cli/request.h"
 #include "core/conformance/kit/kit_sha256.h"
 #include "core/io/json_file.h"
 #include "core/io/mapped_file.h"
+#include "core/io/model_request.h"
 #include "core/io/safetensors.h"
 #include "core/io/unreadable.h"
 
@@ -148,12 +148,12 @@ Scheme scheme_of(Family family) {
 std::vector<ModelInput> segments_in(const fs::path& file) {
     const TensorFile tensors = open_safetensors(file);
     if (!tensors.find("tokens") && !tensors.find("tokens.0")) return {};
-    cli::Request request;
+    ModelRequest request;
     request.input_file = file.string();
     static const std::vector<std::string> names = {"tokens",    "mask",           "token_types", "labels",
                                                    "perm_mask", "target_mapping", "input_mask",  "memory"};
     // A family with memory: the others ask a tokenizer for the places of [MASK], and a case has none.
-    return cli::prepare_input(request, file.parent_path(), Family::xlnet, names).segments;
+    return prepare_input(request, file.parent_path(), Family::xlnet, names).segments;
 }
 
 }  // namespace locus::conformance

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
 #include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/io/safetensors.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 RightPass right_pass_of(const MistakeRequest& request) {
     auto model = ModelFolder::open(resolve_model(request.input.model).string());
     const auto opened = open_model<double>(model->config_json, model->location, model->source);
-    cli::PreparedInput prepared = cli::prepare_input(
-        request.input, std::filesystem::path(model->location).parent_path(), model->family, opened->input_names());
+    PreparedInput prepared = prepare_input(request.input, std::filesystem::path(model->location).parent_path(),
+                                           model->family, opened->input_names());
     return RightPass::of(std::move(model), std::move(prepared.segments), parse_dialect(request.dialect));
 }
 
@@ -105,7 +105,7 @@ std::string list_as_text(const Json& list) {
                                       std::to_string((*best)["size"].get<Index>())
                                 : "-"});
     }
-    return cli::table(rows, {true, false, false, true});
+    return text_table(rows, {true, false, false, true});
 }
 
 Json made_as_json(const MistakeRequest& request, const Mistake& mistake, const Variant& way, const MistakenPass& pass) {

@@ -2,12 +2,12 @@
 // locus kit mistake: what a port with a mistake of the catalogue would dump, and which mistakes a model can show.
 #include <string>
 
-#include "core/cli/request.h"
+#include "core/io/model_request.h"
 
 namespace locus::conformance {
 
 struct MistakeRequest {
-    cli::Request input;
+    ModelRequest input;
     std::string mistake;  // "7" or "7.2"; empty: list them
     std::string stages, precision = "f32", dialect = "reference", out;
     bool list = false, json = false;

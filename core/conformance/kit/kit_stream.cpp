@@ -2,11 +2,11 @@
 
 #include <charconv>
 
-#include "core/cli/program.h"
 #include "core/conformance/kit/kit_process.h"
 #include "core/io/printable.h"
 #include "core/io/stage_bytes.h"
 #include "core/io/unreadable.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -65,7 +65,7 @@ Dump run_port(const std::string& command, const std::filesystem::path& case_fold
     const PortOutput output = output_of(command, case_folder.string(), seconds);
     const std::string about = " for the case " + case_folder.string();
     if (output.end == PortOutput::End::too_late)
-        throw PortHangs(printable(command) + ": did not end within " + cli::number(seconds) + " seconds" +
+        throw PortHangs(printable(command) + ": did not end within " + format_number(seconds) + " seconds" +
                         printable(about) + "; --timeout SECONDS waits longer");
     if (output.end == PortOutput::End::too_long) throw_unreadable(command, "wrote more than 1 GiB" + about);
     if (output.status != 0) throw_unreadable(command, "ended with status " + std::to_string(output.status) + about);

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
 #include "core/conformance/mistakes/mistake.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -35,7 +35,7 @@ std::string catalogue_text() {
     for (const Mistake& mistake : catalogue())
         rows.push_back({std::to_string(mistake.number), mistake.name,
                         mistake.lesson.empty() ? "" : std::to_string(std::stoi(mistake.lesson))});
-    return cli::table(rows, {true, false, true}) + "locus check --explain N tells more of one\n";
+    return text_table(rows, {true, false, true}) + "locus check --explain N tells more of one\n";
 }
 
 }  // namespace locus::conformance

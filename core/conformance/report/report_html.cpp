@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/cli/program.h"
 #include "core/conformance/report/report_printers.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -79,7 +79,7 @@ std::string colour_of(double value, double scale) {
 std::string picture(const std::string& title, const Tensor<double>& values, const Window& window, double scale) {
     const Index rows = window.shown_rows(), columns = window.shown_columns();
     const auto px = [&](Index cells) { return std::to_string(cells * window.cell()); };
-    std::string text = "<figure><figcaption>" + html(title) + " (±" + cli::number(scale) +
+    std::string text = "<figure><figcaption>" + html(title) + " (±" + format_number(scale) +
                        ")</figcaption><svg width=\"" + px(columns) + "\" height=\"" + px(rows) +
                        "\" role=\"img\" aria-label=\"" + html(title) + "\">";
     for (Index i = 0; i < rows; ++i)
@@ -89,7 +89,8 @@ std::string picture(const std::string& title, const Tensor<double>& values, cons
             const bool worst = row == window.worst_row && column == window.worst_column;
             text += "<rect" + std::string(worst ? " class=\"worst\"" : "") + " x=\"" + px(j) + "\" y=\"" + px(i) +
                     "\" width=\"" + px(1) + "\" height=\"" + px(1) + "\" " + colour_of(value, scale) + "><title>[" +
-                    std::to_string(row) + ", " + std::to_string(column) + "] " + cli::number(value) + "</title></rect>";
+                    std::to_string(row) + ", " + std::to_string(column) + "] " + format_number(value) +
+                    "</title></rect>";
         }
     return text + "</svg></figure>";
 }
@@ -121,8 +122,8 @@ std::string stages_table(const Comparison& comparison) {
     std::string text = "<table><tr><th>stage</th><th>largest difference</th><th>rounding allows</th><th></th></tr>";
     for (const StageVerdict& verdict : comparison.stages)
         text += "<tr><td>" + html(verdict.name) + "</td><td>" +
-                (verdict.worst >= 0 ? cli::number(verdict.max_difference) : "") + "</td><td>" +
-                cli::number(verdict.allowed) + "</td><td class=\"" +
+                (verdict.worst >= 0 ? format_number(verdict.max_difference) : "") + "</td><td>" +
+                format_number(verdict.allowed) + "</td><td class=\"" +
                 (verdict.pass ? "pass\">ok" : "fail\">" + html(verdict.reason)) + "</td></tr>";
     return text + "</table>";
 }

@@ -1,8 +1,8 @@
 // The report for other programs: JSON, and JUnit for continuous integration.
 #include <nlohmann/json.hpp>
 
-#include "core/cli/program.h"
 #include "core/conformance/report/report_printers.h"
+#include "core/json_text.h"
 
 namespace locus::conformance {
 
@@ -15,15 +15,15 @@ Json cell(const StageVerdict& verdict) {
     return {{"stage", verdict.name},
             {"reason", verdict.reason},
             {"index", compared ? Json(verdict.worst_index) : Json()},
-            {"expected", compared ? cli::json_number(verdict.expected) : Json()},
-            {"found", compared ? cli::json_number(verdict.found) : Json()}};
+            {"expected", compared ? json_number(verdict.expected) : Json()},
+            {"found", compared ? json_number(verdict.found) : Json()}};
 }
 
 Json stage_json(const StageVerdict& verdict) {
     Json stage = cell(verdict);
     stage["pass"] = verdict.pass;
-    stage["max_difference"] = cli::json_number(verdict.max_difference);
-    stage["allowed"] = cli::json_number(verdict.allowed);
+    stage["max_difference"] = json_number(verdict.max_difference);
+    stage["allowed"] = json_number(verdict.allowed);
     stage["rtol"] = verdict.tolerance.relative;
     stage["atol"] = verdict.tolerance.absolute;
     stage["wrong"] = verdict.wrong;
@@ -41,7 +41,7 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"allowed", diagnosis->named->allowed},
             {"runner_up", diagnosis->runner_up ? Json(diagnosis->runner_up->mistake) : Json()},
             {"runner_up_is_bound", diagnosis->runner_up && diagnosis->runner_up->is_bound},
-            {"runner_up_residual", diagnosis->runner_up ? cli::json_number(diagnosis->runner_up->residual) : Json()},
+            {"runner_up_residual", diagnosis->runner_up ? json_number(diagnosis->runner_up->residual) : Json()},
             {"equivalent", diagnosis->equivalent},
             {"evidence", mistake.evidence},
             {"betrays", mistake.betrays},

@@ -4,8 +4,8 @@
 #include <limits>
 #include <map>
 
-#include "core/cli/program.h"
 #include "core/conformance/report/report_printers.h"
+#include "core/text/text_table.h"
 
 namespace locus::conformance {
 
@@ -43,14 +43,14 @@ std::string named(const Diagnosis& diagnosis) {
     const Mistake& mistake = mistake_of(diagnosis.named->mistake);
     std::string text = "  this is mistake " + std::to_string(mistake.number) + ": " + mistake.name;
     if (!diagnosis.named->how.empty()) text += " (" + diagnosis.named->how + ")";
-    text += "\n  what it leaves: " + cli::number(diagnosis.named->residual) +
-            " of the largest value, rounding allows " + cli::number(diagnosis.named->allowed);
+    text += "\n  what it leaves: " + format_number(diagnosis.named->residual) +
+            " of the largest value, rounding allows " + format_number(diagnosis.named->allowed);
     if (diagnosis.runner_up)
         text += "; next best: " +
                 (diagnosis.runner_up->mistake == 0 ? "the right formula"
                                                    : "mistake " + std::to_string(diagnosis.runner_up->mistake)) +
                 (diagnosis.runner_up->is_bound ? " leaves at least " : " leaves ") +
-                cli::number(diagnosis.runner_up->residual);
+                format_number(diagnosis.runner_up->residual);
     for (const int other : diagnosis.equivalent)
         if (other != 0) text += "\n  the same numbers here: mistake " + std::to_string(other);
     if (!mistake.evidence.empty()) text += "\n  it has happened: " + mistake.evidence;
@@ -166,9 +166,9 @@ std::string divergence_text(const CaseReport& report) {
     text += "\n";
     if (report.first && first->worst >= 0) {
         const Distance distance = distance_of(*report.first, first->allowed);
-        text += "  " + place(*report.first, first->worst_index) + " is off by " + cli::number(first->max_difference) +
-                ", rounding allows " + cli::number(first->allowed) + "; cosine " + cli::number(distance.cosine) +
-                ", up to " + cli::number(distance.largest_ulp) + " steps of float32\n";
+        text += "  " + place(*report.first, first->worst_index) + " is off by " + format_number(first->max_difference) +
+                ", rounding allows " + format_number(first->allowed) + "; cosine " + format_number(distance.cosine) +
+                ", up to " + format_number(distance.largest_ulp) + " steps of float32\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
     }
     if (report.diagnosis && report.diagnosis->named)

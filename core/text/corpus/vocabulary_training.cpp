@@ -13,8 +13,7 @@
 
 #include "core/check.h"
 #include "core/text/corpus/corpus_text.h"
-#include "core/text/tokenizers/bert_words.h"
-#include "core/text/tokenizers/lower_case.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus {

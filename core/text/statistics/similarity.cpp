@@ -1,6 +1,9 @@
 #include "core/text/statistics/similarity.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace locus {
 
@@ -78,5 +81,81 @@ template Matrix<float> euclidean_distances<float>(const ConstView<float>&);
 template Matrix<double> euclidean_distances<double>(const ConstView<double>&);
 template Matrix<float> cosine_similarities<float>(const ConstView<float>&);
 template Matrix<double> cosine_similarities<double>(const ConstView<double>&);
+
+// --- topics ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The columns made orthonormal from left to right (Gram and Schmidt, twice for the last digits).  A column that the
+/// ones before it explain up to rounding is replaced by the first axis that they leave room for.
+void orthonormalise(Eigen::MatrixXd& columns) {
+    const double smallest = columns.colwise().norm().maxCoeff() * 1e-13;
+    const double half_an_axis = 0.5 / std::sqrt(static_cast<double>(columns.rows()));  // some axis keeps twice that
+    Index axis = 0;
+    for (Index c = 0; c < columns.cols(); ++c) {
+        const auto before = columns.leftCols(c);
+        const auto remove_what_is_explained = [&] {
+            columns.col(c) -= before * (before.transpose() * columns.col(c)).eval();
+            columns.col(c) -= before * (before.transpose() * columns.col(c)).eval();
+            return columns.col(c).norm();
+        };
+        double length = remove_what_is_explained();
+        for (double least = smallest; !(length > least); least = half_an_axis) {
+            columns.col(c) = Eigen::VectorXd::Unit(columns.rows(), axis++);
+            length = remove_what_is_explained();
+        }
+        columns.col(c) /= length;
+    }
+}
+
+/// Right singular vectors V [words, min(documents, words)] of A = U S V^T, the strongest first, from the symmetric
+/// eigenproblem of the smaller Gram matrix:  A^T A = V S^2 V^T,  or  A A^T = U S^2 U^T and then A^T U = V S.
+Eigen::MatrixXd right_singular_vectors(const Eigen::MatrixXd& a) {
+    const bool few_words = a.cols() <= a.rows();
+    const Eigen::MatrixXd gram = few_words ? Eigen::MatrixXd(a.transpose() * a) : Eigen::MatrixXd(a * a.transpose());
+    const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(gram);
+    const Eigen::MatrixXd vectors = solved.eigenvectors().rowwise().reverse();  // Eigen puts the smallest first
+    if (few_words) return vectors;
+    Eigen::MatrixXd words = a.transpose() * vectors;
+    orthonormalise(words);
+    return words;
+}
+
+}  // namespace
+
+LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics) {
+    const Index most = std::min(rows.rows(), rows.cols());
+    LOCUS_CHECK(topics >= 1 && topics <= most,
+                "latent_semantics: topics is " + std::to_string(topics) + ", expected 1 to " + std::to_string(most) +
+                    " for " + std::to_string(rows.rows()) + " documents and " + std::to_string(rows.cols()) + " words");
+    LOCUS_CHECK(rows.allFinite(), "latent_semantics: the matrix holds a value that is not finite");
+    // Scaled to 1: the Gram matrix squares the values, which might overflow.
+    const double largest_value = rows.cwiseAbs().maxCoeff(), scale = largest_value > 0 ? largest_value : 1;
+    const Eigen::MatrixXd a = rows / scale, v = right_singular_vectors(a), u_s = a * v * scale;
+
+    // The strengths are the lengths of A V and not the roots of the eigenvalues: roots of squares lose half the digits
+    // of the small ones, A V does not.  For the same reason the small ones may need sorting.
+    const Eigen::VectorXd lengths = u_s.colwise().norm();
+    std::vector<Index> order(static_cast<std::size_t>(most));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) { return lengths[x] > lengths[y]; });
+    order.resize(static_cast<std::size_t>(topics));
+
+    LatentSemantics space;
+    space.strengths = lengths(order).transpose();
+    space.documents = u_s(Eigen::all, order);
+    space.words = v(Eigen::all, order);
+    for (Index topic = 0; topic < topics; ++topic) {
+        Index largest = 0;
+        space.words.col(topic).cwiseAbs().maxCoeff(&largest);
+        if (space.words(largest, topic) >= 0) continue;
+        space.words.col(topic) = 0 - space.words.col(topic).array();  // not *= -1: no zero with a sign
+        space.documents.col(topic) = 0 - space.documents.col(topic).array();
+    }
+    const double whole = lengths.squaredNorm();
+    space.shares = RowVector<double>::Zero(topics);
+    if (whole > 0) space.shares = space.strengths.array().square() / whole;
+    return space;
+}
 
 }  // namespace locus

@@ -1,6 +1,7 @@
 #pragma once
-// How alike are two vectors?
-#include "core/text/statistics/bag_of_words.h"
+// How near two texts are: by distance, by angle, and in a space of topics.
+#include "core/tensor.h"
+#include "core/text/statistics/tf_idf.h"
 
 namespace locus {
 
@@ -22,5 +23,26 @@ Matrix<Scalar> cosine_similarities(const ConstView<Scalar>& rows);
 /// The same for rows that are mostly zeros.
 Matrix<double> euclidean_distances(const SparseRows& rows);
 Matrix<double> cosine_similarities(const SparseRows& rows);
+
+// --- topics ----------------------------------------------------------------------------------------------------------
+// Documents and words in a space of topics: a truncated singular value decomposition.  Deerwester et al. 1990.
+
+struct LatentSemantics {
+    RowVector<double> strengths;  // [topics] singular values, falling
+    Matrix<double> documents;     // [documents, topics] U S: where a document lies in the space of topics
+    Matrix<double> words;         // [words, topics] V: how much of each word is in a topic, columns of length 1
+    /// Share of the squared length of the whole matrix that each topic explains, [topics]; all topics together 1.
+    RowVector<double> shares;
+
+    /// documents * words^T: the nearest matrix of that rank, [documents, words].
+    Matrix<double> reconstruct() const { return documents * words.transpose(); }
+    /// A new row of weights [words] in the space of topics, [topics].
+    RowVector<double> project(const RowVector<double>& weights) const { return weights * words; }
+};
+
+/// The `topics` strongest directions of a document-term matrix [documents, words].  The sign of a topic is free; here
+/// its largest word weight is positive.
+/// Throws Error(usage) unless 1 <= topics <= min(documents, words) and every value is finite.
+LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics);
 
 }  // namespace locus

@@ -1,8 +1,35 @@
 #pragma once
-// How much a word says about a document: frequent in it, rare elsewhere.  Spaerck Jones 1972.
-#include "core/text/statistics/bag_of_words.h"
+// A text as the counts of its words (their order is gone), and how much each word says about it: frequent in it, rare
+// elsewhere.  Spaerck Jones 1972.
+#include <Eigen/SparseCore>
+#include <string>
+#include <vector>
+
+#include "core/text/statistics/words.h"
 
 namespace locus {
+
+/// Rows that are mostly zeros: a text uses few of all words.
+using SparseRows = Eigen::SparseMatrix<double, Eigen::RowMajor>;
+
+struct BagOfWords {
+    WordList words;     // in the order of first occurrence
+    SparseRows counts;  // [documents, words]
+};
+
+/// Counts of every word in every document.  A document without words is a row of zeros.
+/// Throws Error(usage) if there are no documents, or not one word in all of them.
+BagOfWords bag_of_words(const std::vector<Document>& documents);
+
+/// Counts [words] of a document over words that are already known; the number of its words that are not.
+struct CountedDocument {
+    RowVector<double> counts;
+    Index unknown = 0;
+};
+CountedDocument count_words(const Document& document, const WordList& words);
+
+// --- tf-idf
+// -----------------------------------------------------------------------------------------------------------
 
 /// How the number of documents N and those that hold the word, df, become a weight.
 enum class Idf {

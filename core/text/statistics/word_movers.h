@@ -1,9 +1,33 @@
 #pragma once
-// How far must the words of one document travel to become those of another?  Kusner et al. 2015.
-#include "core/text/statistics/transport.h"
+// How far must the words of one document travel to become those of another?  Kusner et al. 2015: a transport problem.
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.h"
 #include "core/text/statistics/word_vectors.h"
 
 namespace locus {
+
+// --- transport -------------------------------------------------------------------------------------------------------
+// The cheapest way to carry goods from where they are to where they are wanted: minimum-cost flow between two sides.
+// Successive shortest paths with prices (Edmonds and Karp 1972); one Dijkstra search per path, in whole units.
+
+struct TransportPlan {
+    /// [sources, sinks] units carried; rows sum to the supplies and columns to the demands, exactly.
+    Matrix<std::int64_t> units;
+    double cost = 0;  // sum of units * costs
+    /// What a unit is worth at each source and sink.  No pair has source_price + sink_price > cost (up to rounding),
+    /// and where units flow they are equal: the proof that no plan is cheaper.
+    RowVector<double> source_prices, sink_prices;
+};
+
+/// Carries all of supplies [n] to demands [m] at the least sum of costs [n, m].
+/// Throws Error(usage) unless supplies and demands are 0 or more, have the same sum below 2^53, and the costs are
+/// finite and 0 or more.
+TransportPlan cheapest_transport(const std::vector<std::int64_t>& supplies, const std::vector<std::int64_t>& demands,
+                                 const ConstView<double>& costs);
+
+// --- word mover's distance -------------------------------------------------------------------------------------------
 
 /// The distinct words of a document that have a vector.
 struct PlacedWords {
@@ -31,7 +55,8 @@ struct WordMovers {
 /// Throws Error(usage) if a document has no known word, the widths differ or a vector is not finite.
 WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b);
 
-/// The relaxation: each word goes to its nearest one, whoever else goes there.  Both are at most the exact distance.
+/// The relaxation: each word goes to its nearest one, no matter which others go there.  Both are at most the exact
+/// distance.
 struct RelaxedWordMovers {
     double from_a = 0;  // every word of a travels
     double from_b = 0;

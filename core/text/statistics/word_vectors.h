@@ -3,7 +3,7 @@
 #include <istream>
 #include <string>
 
-#include "core/text/statistics/word_list.h"
+#include "core/text/statistics/words.h"
 
 namespace locus {
 

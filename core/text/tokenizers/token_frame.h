@@ -1,12 +1,16 @@
 #pragma once
-// The special tokens of a model: what stands around a text, what hides a word, what fills a row.
+// The special tokens of a model (what stands around a text, what hides a word, what fills a row), and the tokenizer
+// made of such a frame and of something that cuts the text between the special tokens.
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/text/tokenizers/special_tokens.h"
+#include "core/text/tokenizers/tokenizer.h"
 #include "core/text/tokenizers/tokenizer_files.h"
+#include "core/text/tokenizers/vocabulary.h"
 
 namespace locus {
 
@@ -38,5 +42,31 @@ TokenFrame make_frame(const TokenizerFiles& files, const FrameDefaults& defaults
 
 /// BERT's names: [CLS] text [SEP], [PAD], [UNK], [MASK].
 FrameDefaults bert_frame(const std::string& vocabulary);
+
+/// Cuts the text between two special tokens into pieces.
+class TextCutter {
+public:
+    virtual ~TextCutter() = default;
+    /// `at_start` says that nothing stands before this text.
+    virtual void cut(const std::string& text, bool at_start, std::vector<Piece>& pieces) const = 0;
+    /// Piece of an id; nothing if none has it.
+    virtual std::optional<std::string> piece(std::int64_t id) const = 0;
+};
+
+class FramedTokenizer : public Tokenizer {
+public:
+    FramedTokenizer(TokenFrame frame, std::unique_ptr<TextCutter> cutter);
+
+    Tokens encode(const std::string& text) const override;
+    std::string piece(std::int64_t id) const override;
+    std::optional<std::int64_t> mask_id() const override { return frame_.mask; }
+    std::optional<std::int64_t> pad_id() const override { return frame_.pad; }
+    bool pads_left() const override { return frame_.pads_left; }
+    std::pair<std::size_t, std::size_t> frame() const override { return {frame_.front.size(), frame_.behind.size()}; }
+
+private:
+    TokenFrame frame_;
+    std::unique_ptr<TextCutter> cutter_;
+};
 
 }  // namespace locus

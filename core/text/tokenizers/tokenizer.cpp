@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "core/text/tokenizers/byte_bpe_tokenizer.h"
+#include "core/text/tokenizers/byte_pair_encoding.h"
 #include "core/text/tokenizers/json_tokenizer.h"
-#include "core/text/tokenizers/sentencepiece_tokenizer.h"
+#include "core/text/tokenizers/sentencepiece.h"
 #include "core/text/tokenizers/tokenizer_files.h"
-#include "core/text/tokenizers/word_tokenizer.h"
-#include "core/text/tokenizers/wordpiece_tokenizer.h"
+#include "core/text/tokenizers/wordpiece.h"
 
 namespace locus {
 

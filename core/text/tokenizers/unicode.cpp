@@ -7,7 +7,6 @@
 #include <unicode/unistr.h>
 #include <unicode/uscript.h>
 #include <unicode/utf8.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -108,6 +107,55 @@ bool is_word_character(char32_t character) {
     return u_hasBinaryProperty(code_point(character), UCHAR_ALPHABETIC) ||
            u_hasBinaryProperty(code_point(character), UCHAR_JOIN_CONTROL) ||
            (U_GET_GC_MASK(code_point(character)) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK));
+}
+
+// --- UTF-8 -----------------------------------------------------------------------------------------------------------
+
+std::size_t first_bad_byte(const std::string& text) {
+    const auto length = static_cast<std::int64_t>(text.size());
+    for (std::int64_t at = 0; at < length;) {
+        const std::int64_t start = at;
+        UChar32 character = 0;
+        U8_NEXT(text.data(), at, length, character);
+        if (character < 0) return static_cast<std::size_t>(start);
+    }
+    return text.size();
+}
+
+RepairedText repair_utf8(const std::string& text) {
+    RepairedText repaired;
+    const auto length = static_cast<std::int64_t>(text.size());
+    for (std::int64_t at = 0; at < length;) {
+        const std::int64_t start = at;
+        UChar32 character = 0;
+        U8_NEXT(text.data(), at, length, character);
+        if (character >= 0) {
+            repaired.text.append(text, static_cast<std::size_t>(start), static_cast<std::size_t>(at - start));
+        } else {
+            repaired.text += "\xEF\xBF\xBD";
+            ++repaired.replaced;
+        }
+    }
+    return repaired;
+}
+
+void check_utf8(const std::string& text) {
+    const std::size_t bad = first_bad_byte(text);
+    LOCUS_CHECK(bad == text.size(), "the text is not UTF-8 at byte " + std::to_string(bad));
+}
+
+std::string lower_case_by_character(const std::string& text) {
+    check_utf8(text);
+    std::string lowered;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t start = at;
+        const char32_t character = next_character(text, at);
+        if (character < 0x80)
+            lowered += static_cast<char>(character >= 'A' && character <= 'Z' ? character + ('a' - 'A') : character);
+        else
+            lowered += lower_case(text.substr(start, at - start));
+    }
+    return lowered;
 }
 
 }  // namespace locus

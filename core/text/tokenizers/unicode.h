@@ -1,6 +1,6 @@
 #pragma once
 // Characters of a text and what the Unicode tables say about them; all of it is ICU's.
-// Texts are UTF-8: whoever lets one in checks it (core/text/tokenizers/utf8.h).
+// Texts are UTF-8: the code that reads one from outside checks it first (check_utf8, repair_utf8).
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -62,5 +62,30 @@ void for_each_run(std::string_view text, Separator separator, Visit visit) {
     }
     if (text.size() > begin) visit(begin, text.size());
 }
+
+// --- UTF-8 -----------------------------------------------------------------------------------------------------------
+// Text from outside may not be UTF-8; everything inside is.
+
+struct RepairedText {
+    std::string text;
+    std::size_t replaced = 0;  // how many U+FFFD stand for bytes that were none
+};
+
+/// The text with U+FFFD for every longest run of bytes that begins like a character and is none (the Unicode
+/// standard's "maximal subpart").  A sound text comes back as it is, with 0 replaced.
+RepairedText repair_utf8(const std::string& text);
+
+/// Place of the first byte that is not UTF-8, or the size of the text.
+std::size_t first_bad_byte(const std::string& text);
+
+/// Throws Error(usage) that names the byte if the text is not UTF-8.
+void check_utf8(const std::string& text);
+
+// --- lower case by character -----------------------------------------------------------------------------------------
+// Lower case as Python's str.lower does it to single characters.
+
+/// Each character by itself, so that a sigma at the end of a word stays a sigma; one may become two (U+0130).
+/// Throws Error(usage) if the text is not UTF-8.
+std::string lower_case_by_character(const std::string& text);
 
 }  // namespace locus

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "core/json_text.h"
-#include "core/text/tokenizers/bpe_model.h"
+#include "core/text/tokenizers/byte_pair_encoding.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus {

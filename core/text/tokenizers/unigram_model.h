@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/text/tokenizers/piece_model.h"
 #include "core/text/tokenizers/vocabulary.h"
 
 namespace locus {

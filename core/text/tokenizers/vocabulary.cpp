@@ -6,7 +6,7 @@
 #include "core/check.h"
 #include "core/json_text.h"
 #include "core/text/corpus/text_file.h"
-#include "core/text/tokenizers/utf8.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus {
 

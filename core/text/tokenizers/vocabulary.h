@@ -1,5 +1,6 @@
 #pragma once
-// Pieces and their ids, and the two files they come in: vocab.txt and vocab.json.
+// Pieces and their ids, the two files they come in (vocab.txt and vocab.json), and the interface of everything that
+// cuts a word into pieces.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -8,8 +9,27 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace locus {
+
+struct Piece {
+    std::int64_t id = 0;
+    std::string text;
+    bool special = false;
+};
+
+/// Cuts one word (whatever a pre-tokenizer calls a word) into pieces of a vocabulary: BPE, WordPiece, Unigram.
+class PieceModel {
+public:
+    virtual ~PieceModel() = default;
+    /// Adds the pieces of a word, which is UTF-8 and not empty.
+    virtual void cut(const std::string& word, std::vector<Piece>& pieces) const = 0;
+    /// Id of a piece of the vocabulary.
+    virtual std::optional<std::int64_t> find(const std::string& piece) const = 0;
+    /// Piece of an id; nothing if no piece has it.
+    virtual std::optional<std::string> piece(std::int64_t id) const = 0;
+};
 
 /// One id per piece and one piece per id; ids may have holes.
 class Vocabulary {

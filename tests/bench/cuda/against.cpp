@@ -5,10 +5,8 @@
 #include <iostream>
 #include <memory>
 
-#include "cuda/fused/timed_problem.h"
-#include "tests/bench/cuda/against_encoder.h"
 #include "tests/bench/cuda/against_peers.h"
-#include "tests/bench/cuda/against_ratios.h"
+#include "tests/bench/cuda/timing.h"
 #include "tests/temporary_folder.h"
 
 namespace locus::bench {

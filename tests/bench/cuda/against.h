@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/cuda/against_peers.h"
+
 namespace locus::bench {
 
 struct AgainstOptions {
@@ -18,5 +20,15 @@ struct AgainstOptions {
 nlohmann::ordered_json measure_against(const AgainstOptions& options);
 
 std::string against_table(const nlohmann::ordered_json& measured);
+
+/// How many times ours are as fast as the best peer, Hugging Face eager and disentangled-flash; a goal of 0 is none.
+/// A peer whose error is above a tenth of the largest number, or that leaves positions out, is shown but is no rival.
+nlohmann::ordered_json ratios(const nlohmann::ordered_json& ways, double best, double hugging_face,
+                              double disentangled_flash);
+
+/// The whole encoder beside what others make of the same weights and tokens, call by call in turn: a row like those of
+/// measure_against: deberta-v3-base's shape in bfloat16, B 16, T 512; its error is that of one sample. rehearse: a
+/// small model on the processor, without times to quote.
+nlohmann::ordered_json measure_encoder_against(bool rehearse, Peers& peers);
 
 }  // namespace locus::bench

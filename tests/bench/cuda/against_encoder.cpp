@@ -1,10 +1,9 @@
-#include "tests/bench/cuda/against_encoder.h"
+#include "tests/bench/cuda/against.h"
 
 #include <iostream>
 
 #include "core/models/fast_encoder.h"
 #include "cuda/encoder/encoder.h"
-#include "tests/bench/cuda/against_ratios.h"
 #include "tests/bench/cuda/encoder_problem.h"
 #include "tests/temporary_folder.h"
 

@@ -1,9 +1,8 @@
-#include "tests/bench/cuda/against_ratios.h"
+#include "tests/bench/cuda/against.h"
 
 #include <cmath>
 
-#include "tests/bench/cuda/against.h"
-#include "tests/bench/cuda/columns.h"
+#include "tests/bench/cuda/measures.h"
 
 namespace locus::bench {
 

@@ -1,11 +1,10 @@
-#include "tests/bench/cuda/encoders.h"
+#include "tests/bench/cuda/measures.h"
 
 #include <algorithm>
 #include <functional>
 #include <iostream>
 
 #include "cuda/encoder/encoder.h"
-#include "tests/bench/cuda/columns.h"
 #include "tests/bench/cuda/encoder_problem.h"
 
 namespace locus::bench {

@@ -1,10 +1,9 @@
-#include "tests/bench/cuda/kernels.h"
+#include "tests/bench/cuda/measures.h"
 
 #include <iostream>
 
-#include "cuda/fused/fused_timing.h"
-#include "cuda/fused/roofline.h"
-#include "tests/bench/cuda/columns.h"
+#include "tests/bench/cuda/roofline.h"
+#include "tests/bench/cuda/timing.h"
 
 namespace locus::bench {
 

@@ -1,12 +1,11 @@
-#include "tests/bench/cuda/ladder.h"
+#include "tests/bench/cuda/measures.h"
 
 #include <cmath>
 #include <iostream>
 #include <random>
 
-#include "cuda/fused/fused_timing.h"
 #include "cuda/ladder/kernel_versions.h"
-#include "tests/bench/cuda/columns.h"
+#include "tests/bench/cuda/timing.h"
 
 namespace locus::bench {
 
@@ -30,13 +29,13 @@ ordered_json measure_at(int tokens) {
     for (Tensor<float>* one : {&input.k_r, &input.q_r}) *one = random({kHeads, 2 * line.span(), kWidth});
     input.scale = 1 / std::sqrt(3.0f * kWidth);
     ordered_json row = {{"T", tokens}};
-    for (const cuda::NamedRung& named : cuda::kLadder) {
+    for (const cuda::NamedVersion& named : cuda::kKernelVersions) {
         try {
             row[named.name] =
-                named.rung == cuda::KernelVersion::fused
+                named.version == cuda::KernelVersion::fused
                     ? cuda::time_fused_forward({1, kHeads, tokens, kWidth, 256, 512}, cuda::FusedPrecision::f32)
                           .milliseconds
-                    : cuda::time_rung(named.rung, input, line);
+                    : cuda::time_version(named.version, input, line);
         } catch (const Error& error) {
             row[named.name] = error.what();  // too little memory for the tables of a long text
         }
@@ -54,10 +53,10 @@ ordered_json measure_ladder() {
 
 std::vector<std::vector<std::string>> ladder_table(const ordered_json& ladder) {
     std::vector<std::vector<std::string>> rows = {{"ladder, f32, ms"}};
-    for (const cuda::NamedRung& named : cuda::kLadder) rows.front().push_back(named.name);
+    for (const cuda::NamedVersion& named : cuda::kKernelVersions) rows.front().push_back(named.name);
     for (const ordered_json& row : ladder) {
         rows.push_back({"T " + std::to_string(row["T"].get<int>())});
-        for (const cuda::NamedRung& named : cuda::kLadder)
+        for (const cuda::NamedVersion& named : cuda::kKernelVersions)
             rows.back().push_back(row[named.name].is_number() ? text_of(row[named.name].get<double>(), 3)
                                                               : std::string("not measured"));
     }

@@ -8,16 +8,12 @@
 
 #include "core/cli/program.h"
 #include "core/io/atomic_file.h"
-#include "cuda/fused/fused_timing.h"
 #include "cuda/runtime.h"
 #include "tests/bench/cuda/against.h"
-#include "tests/bench/cuda/captured.h"
-#include "tests/bench/cuda/columns.h"
 #include "tests/bench/cuda/cubin.h"
-#include "tests/bench/cuda/encoders.h"
-#include "tests/bench/cuda/kernels.h"
-#include "tests/bench/cuda/ladder.h"
+#include "tests/bench/cuda/measures.h"
 #include "tests/bench/cuda/sanitize.h"
+#include "tests/bench/cuda/timing.h"
 
 namespace {
 

@@ -1,17 +1,37 @@
 #include "tests/bench/cuda/sanitize.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
 
-#include "tests/bench/cuda/captured.h"
-#include "tests/bench/cuda/columns.h"
+#include "core/check.h"
+#include "tests/bench/cuda/measures.h"
 
 namespace locus::bench {
+
+Captured capture(const std::vector<std::string>& command) {
+    std::string line;
+    for (const std::string& word : command) {
+        line += '\'';
+        for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        line += "' ";
+    }
+    std::FILE* pipe = popen((line + "2>&1").c_str(), "r");
+    if (!pipe) throw Error(Fault::unreadable, command[0] + " cannot be started");
+    Captured ran;
+    std::array<char, 4096> buffer;
+    for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+        ran.text.append(buffer.data(), got);
+    const int status = pclose(pipe);
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return ran;
+}
 
 namespace {
 

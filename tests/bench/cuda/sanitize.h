@@ -3,8 +3,18 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace locus::bench {
+
+/// A program run to its end, and all that it printed.
+struct Captured {
+    int status = 0;    // 128 + n if signal n ended it
+    std::string text;  // standard output and standard error
+};
+
+/// Throws Error(unreadable) if it cannot be started.
+Captured capture(const std::vector<std::string>& command);
 
 /// memcheck and racecheck over the GPU tests of the program `tests`:
 /// {"memcheck": {"clean": true or false, "summary", "seconds"}, ...}, or {"not_available": why} in place of "clean".

@@ -5,8 +5,7 @@
 #include "core/attention/disentangled_backward.h"
 #include "core/training/parameters.h"
 #include "core/training/masked_words.h"
-#include "cuda/fused/training_attention.h"
-#include "cuda/runtime.h"
+#include "cuda/library.h"
 #include "tests/max_abs.h"
 #include "tests/random_model.h"
 
@@ -129,13 +128,13 @@ TEST_CASE("attention engine: the gradients of a step are those of the processor"
 }
 
 TEST_CASE("attention engine: the fused kernels give the processor's gradients", "[training][cuda]") {
-    if (!cuda::available()) {
-        WARN("skipped: " << cuda::why_unavailable());
+    if (!cuda::library_error().empty()) {
+        WARN("skipped: " << cuda::library_error());
         return;
     }
     for (const Index width : {8, 32}) {
-        cuda::TrainingAttention engine;
-        check_same(Step(Terms{}, nullptr, false, width), Step(Terms{}, &engine, false, width));
+        const auto engine = cuda::library().training_attention();
+        check_same(Step(Terms{}, nullptr, false, width), Step(Terms{}, engine.get(), false, width));
     }
 }
 

@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "core/text/corpus/position_grammar.h"
-#include "core/text/corpus/position_words.h"
 #include "tests/files.h"
 
 namespace locus::test::test_position_grammar {

@@ -1,0 +1,282 @@
+#include "core/io/model_request.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/io/safetensors.h"
+
+namespace locus {
+
+namespace {
+
+IndexTensor parse_list(const std::string& option, const std::string& text) {
+    std::vector<std::int64_t> values;
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', from), text.size());
+        std::int64_t value = 0;
+        const char* end = text.data() + comma;
+        const auto result = std::from_chars(text.data() + from, end, value);
+        LOCUS_CHECK(result.ec == std::errc{} && result.ptr == end && comma > from,
+                    option + " is \"" + text + "\", expected whole numbers separated by commas");
+        values.push_back(value);
+        from = comma + 1;
+    }
+    const auto count = static_cast<Index>(values.size());
+    return {{1, count}, std::move(values)};
+}
+
+/// Where the tokens are [MASK], if the folder's tokenizer has one.
+IndexTensor find_masks(const IndexTensor& tokens, std::optional<std::int64_t> mask_id) {
+    std::vector<std::int64_t> places;
+    for (Index n = 0; mask_id && n < tokens.size(); ++n)
+        if (tokens[n] == *mask_id) {
+            places.push_back(n / tokens.extent(1));
+            places.push_back(n % tokens.extent(1));
+        }
+    const auto count = static_cast<Index>(places.size() / 2);
+    return count == 0 ? IndexTensor() : IndexTensor({count, 2}, std::move(places));
+}
+
+/// The field that a name of an input file means; nullptr for a name that no family knows.
+IndexTensor* field_of(ModelInput& input, const std::string& name) {
+    return name == "tokens"           ? &input.tokens
+           : name == "mask"           ? &input.mask
+           : name == "token_types"    ? &input.token_types
+           : name == "labels"         ? &input.labels
+           : name == "perm_mask"      ? &input.perm_mask
+           : name == "target_mapping" ? &input.target_mapping
+           : name == "input_mask"     ? &input.input_mask
+                                      : nullptr;
+}
+
+/// Number behind the last dot of "tokens.2"; -1 where there is none.
+Index number_behind(const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    Index number = -1;
+    if (dot == std::string::npos) return -1;
+    const auto result = std::from_chars(name.data() + dot + 1, name.data() + name.size(), number);
+    return result.ec == std::errc{} && result.ptr == name.data() + name.size() ? number : -1;
+}
+
+constexpr Index kMostSegments = 100000, kMostLayers = 10000;
+
+/// Places a tensor into its segment or memory; false for one that this family does not use.
+bool place_tensor(const TensorEntry& entry, const std::vector<std::string>& used, std::vector<ModelInput>& segments) {
+    const Index number = number_behind(entry.name);
+    const std::string name = entry.name.substr(0, number < 0 ? entry.name.size() : entry.name.rfind('.'));
+    if (std::find(used.begin(), used.end(), name) == used.end()) return false;
+    if (name == "memory") {
+        if (number < 0 || number >= kMostLayers) return false;
+        auto& memories = segments.front().memories;
+        memories.resize(std::max(memories.size(), static_cast<std::size_t>(number) + 1));
+        memories[static_cast<std::size_t>(number)] = read_tensor<double>(entry);
+        return true;
+    }
+    if (number >= kMostSegments) return false;
+    const auto segment = static_cast<std::size_t>(std::max<Index>(0, number));
+    segments.resize(std::max(segments.size(), segment + 1));
+    *field_of(segments[segment], name) = read_tensor<std::int64_t>(entry);
+    return true;
+}
+
+PreparedInput read_input_file(const std::string& path, const std::vector<std::string>& used) {
+    PreparedInput prepared;
+    prepared.segments.resize(1);
+    const TensorFile file = open_safetensors(path);
+    for (const TensorEntry& entry : file.entries)
+        if (!place_tensor(entry, used, prepared.segments)) prepared.ignored.push_back(entry.name);
+    for (std::size_t s = 0; s < prepared.segments.size(); ++s) {
+        const std::string name = prepared.segments.size() == 1 ? "tokens" : "tokens." + std::to_string(s);
+        if (prepared.segments[s].tokens.rank() != 2)
+            throw Error(Fault::unreadable,
+                        path + ": " + (file.find(name) ? name + " is not [B, T]" : "no tensor named " + name));
+    }
+    return prepared;
+}
+
+/// The tokenizer's mask id, or nothing where a folder has no tokenizer that Locus reads.
+std::optional<std::int64_t> mask_id_of(const std::filesystem::path& folder) {
+    try {
+        return open_tokenizer(folder)->mask_id();
+    } catch (const Error& error) {
+        if (error.fault() == Fault::unsupported) return std::nullopt;
+        throw;
+    }
+}
+
+/// "[MASK]" is how people write it; the tokenizer may call it "<mask>".
+std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
+    static const std::string kWritten = "[MASK]";
+    if (!tokenizer.mask_id()) return text;
+    const std::string own = tokenizer.piece(*tokenizer.mask_id());
+    for (std::size_t at = text.find(kWritten); own != kWritten && at != std::string::npos;
+         at = text.find(kWritten, at + own.size()))
+        text.replace(at, kWritten.size(), own);
+    return text;
+}
+
+/// A mask is cut out of its text, so SentencePiece sees "." begin anew and puts a lone mark of a word in front of it.
+/// XLNet was trained with words standing there: the mark behind a mask goes where the text has no blank.
+void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer& tokenizer) {
+    if (!tokenizer.mask_id()) return;
+    const std::string mask = tokenizer.piece(*tokenizer.mask_id());
+    std::size_t at = text.find(mask);
+    for (std::size_t n = 0; n + 1 < tokens.ids.size(); ++n) {
+        if (tokens.ids[n] != *tokenizer.mask_id() || at == std::string::npos) continue;
+        const std::size_t behind = at + mask.size();
+        const bool joined = behind < text.size() && std::string(" \t\r\n").find(text[behind]) == std::string::npos;
+        if (joined && tokens.pieces[n + 1] == "\u2581") {
+            const auto mark = static_cast<std::ptrdiff_t>(n) + 1;
+            tokens.ids.erase(tokens.ids.begin() + mark);
+            tokens.pieces.erase(tokens.pieces.begin() + mark);
+            tokens.special.erase(tokens.special.begin() + mark);
+        }
+        at = text.find(mask, behind);
+    }
+}
+
+/// Where the pieces of a word stand in the text.
+std::vector<Index> find_word(const ModelInput& input, const std::string& word, const Tokenizer& tokenizer) {
+    const Tokens encoded = tokenizer.encode(word);
+    std::vector<std::int64_t> pieces;
+    for (std::size_t n = 0; n < encoded.ids.size(); ++n)
+        if (!encoded.special[n]) pieces.push_back(encoded.ids[n]);
+    const auto& tokens = input.tokens.values();
+    const auto found = std::search(tokens.begin(), tokens.end(), pieces.begin(), pieces.end());
+    LOCUS_CHECK(!pieces.empty() && found != tokens.end(),
+                "--order names \"" + word + "\", expected words of the text separated by commas");
+    std::vector<Index> places;
+    for (std::size_t n = 0; n < pieces.size(); ++n) places.push_back(found - tokens.begin() + static_cast<Index>(n));
+    return places;
+}
+
+}  // namespace
+
+ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
+    std::vector<Tokens> encoded;
+    std::size_t longest = 0;
+    for (const std::string& text : texts) {
+        LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
+                    "the text is empty, expected at least one word");
+        const std::string own = with_own_mask(text, tokenizer);
+        encoded.push_back(tokenizer.encode(own));
+        if (family == Family::xlnet) join_behind_masks(encoded.back(), own, tokenizer);
+        longest = std::max(longest, encoded.back().ids.size());
+    }
+    for (const Tokens& tokens : encoded)
+        LOCUS_CHECK(tokens.ids.size() == longest || tokenizer.pad_id(),
+                    "the texts have " + std::to_string(tokens.ids.size()) + " and " + std::to_string(longest) +
+                        " tokens and the model has no padding token, expected texts of one length");
+    const Shape shape = {static_cast<Index>(texts.size()), static_cast<Index>(longest)};
+    ModelInput input;
+    input.tokens = IndexTensor(shape);
+    IndexTensor mask(shape);
+    bool padded = false;
+    for (std::size_t b = 0; b < encoded.size(); ++b) {
+        const std::vector<std::int64_t>& ids = encoded[b].ids;
+        const std::size_t pads = longest - ids.size(), first = tokenizer.pads_left() ? pads : 0;
+        for (std::size_t t = 0; t < longest; ++t) {
+            const bool real = t >= first && t < first + ids.size();
+            const auto at = static_cast<Index>(b * longest + t);
+            input.tokens[at] = real ? ids[t - first] : *tokenizer.pad_id();
+            mask[at] = real;
+        }
+        padded = padded || pads > 0;
+    }
+    if (padded) input.mask = mask;
+    input.mask_positions = find_masks(input.tokens, tokenizer.mask_id());
+    if (family == Family::xlnet) predict_masks(input);
+    return input;
+}
+
+std::vector<ModelInput> cut_segments(const ModelInput& input, Index length) {
+    LOCUS_CHECK(input.batch() == 1, "--segment goes with one text, found " + std::to_string(input.batch()));
+    LOCUS_CHECK(input.mask.empty() && input.target_mapping.empty(),
+                "--segment goes with plain text, expected no mask and no [MASK]");
+    std::vector<ModelInput> segments;
+    for (Index first = 0; first < input.length(); first += length) {
+        const Index count = std::min(length, input.length() - first);
+        const auto* tokens = input.tokens.data() + first;
+        ModelInput segment;
+        segment.tokens = IndexTensor({1, count}, std::vector<std::int64_t>(tokens, tokens + count));
+        segments.push_back(std::move(segment));
+    }
+    return segments;
+}
+
+PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
+                            const std::vector<std::string>& input_names) {
+    const int given = int{!request.texts.empty()} + int{!request.tokens.empty()} + int{!request.input_file.empty()};
+    LOCUS_CHECK(given == 1, "expected exactly one of --text, --tokens and --input, found " + std::to_string(given));
+    LOCUS_CHECK(request.mask.empty() || !request.tokens.empty(), "--mask goes with --tokens only");
+    LOCUS_CHECK(request.labels.empty() || !request.tokens.empty(), "--labels goes with --tokens only");
+    LOCUS_CHECK(request.segment == 0 || request.input_file.empty(),
+                "--segment goes with --text or --tokens; an input file names its segments tokens.0, tokens.1, ...");
+    const bool remembers = family == Family::transformer_xl || family == Family::xlnet;
+    LOCUS_CHECK(
+        request.segment == 0 || remembers,
+        std::string("--segment goes with a model that has memory (transfo-xl, xlnet), found ") + to_string(family));
+    if (!request.input_file.empty()) {
+        PreparedInput prepared = read_input_file(request.input_file, input_names);
+        if (!remembers)
+            prepared.segments.front().mask_positions = find_masks(prepared.segments.front().tokens, mask_id_of(folder));
+        return prepared;
+    }
+    ModelInput input;
+    if (!request.texts.empty()) {
+        input = input_of_texts(request.texts, *open_tokenizer(folder), family);
+    } else {
+        input.tokens = parse_list("--tokens", request.tokens);
+        if (!request.mask.empty()) input.mask = parse_list("--mask", request.mask);
+        if (!request.labels.empty()) input.labels = parse_list("--labels", request.labels);
+        if (!remembers) input.mask_positions = find_masks(input.tokens, mask_id_of(folder));
+    }
+    if (request.segment > 0) return {cut_segments(input, request.segment), {}};
+    return {{std::move(input)}, {}};
+}
+
+void predict_masks(ModelInput& input) {
+    if (input.mask_positions.empty()) return;
+    const Index batch = input.batch(), length = input.length();
+    std::vector<std::vector<Index>> places(static_cast<std::size_t>(batch));
+    for (Index n = 0; n < input.mask_positions.extent(0); ++n)
+        places[static_cast<std::size_t>(input.mask_positions[2 * n])].push_back(input.mask_positions[2 * n + 1]);
+    std::size_t most = 0;
+    for (const std::vector<Index>& of_sample : places) most = std::max(most, of_sample.size());
+    const auto targets = static_cast<Index>(most);
+    input.perm_mask = IndexTensor({batch, length, length});
+    input.target_mapping = IndexTensor({batch, targets, length});
+    for (Index b = 0; b < batch; ++b) {
+        const std::vector<Index>& of_sample = places[static_cast<std::size_t>(b)];
+        for (std::size_t p = 0; p < of_sample.size(); ++p) {
+            input.perm_mask.matrix(b).col(of_sample[p]).setOnes();
+            input.target_mapping.matrix(b)(static_cast<Index>(p), of_sample[p]) = 1;
+        }
+    }
+}
+
+std::vector<Index> predict_in_order(ModelInput& input, const std::vector<std::string>& words,
+                                    const Tokenizer& tokenizer) {
+    LOCUS_CHECK(input.batch() == 1, "--order goes with one text");
+    std::vector<Index> order;
+    for (const std::string& word : words)
+        for (const Index place : find_word(input, word, tokenizer)) {
+            LOCUS_CHECK(std::find(order.begin(), order.end(), place) == order.end(),
+                        "--order names \"" + word + "\" twice, expected every word once");
+            order.push_back(place);
+        }
+    const Index length = input.length(), targets = std::ssize(order);
+    input.perm_mask = IndexTensor({1, length, length});
+    input.target_mapping = IndexTensor({1, targets, length});
+    for (Index p = 0; p < targets; ++p) {
+        const Index place = order[static_cast<std::size_t>(p)];
+        input.perm_mask.matrix().col(place).setOnes();
+        for (Index later = p + 1; later < targets; ++later)
+            input.perm_mask.matrix()(order[static_cast<std::size_t>(later)], place) = 0;
+        input.target_mapping.matrix()(p, place) = 1;
+    }
+    return order;
+}
+
+}  // namespace locus

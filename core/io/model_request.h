@@ -1,0 +1,69 @@
+#pragma once
+// From --model, --text, --tokens, --mask, --input, --segment to a model and its input.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/checkpoint.h"
+#include "core/models/deberta.h"
+#include "core/models/model.h"
+#include "core/text/tokenizers/tokenizer.h"
+
+namespace locus {
+
+/// What the user asked for, as the options spell it.
+struct ModelRequest {
+    std::string model = "tiny-v3";
+    std::vector<std::string> texts;
+    std::string tokens, mask, labels;  // "1,2,3"
+    std::string input_file;
+    Index segment = 0;  // tokens per segment, memory handed on; 0: all in one
+};
+
+/// The input, and what is needed to talk about it.
+struct PreparedInput {
+    std::vector<ModelInput> segments;
+    std::vector<std::string> ignored;  // names in the input file that this family does not use
+};
+
+/// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the
+/// places of [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
+/// Throws Error(usage) for empty text, and for different lengths where there is no padding token.
+ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family);
+
+/// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is
+/// not one of whole numbers, the text is empty, or several segments are asked of a family without memory;
+/// Error(unreadable) for a damaged input file.
+PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
+                            const std::vector<std::string>& input_names);
+
+/// Cuts one sample into segments of `length` tokens.  Throws Error(usage) for a batch, or targets, or a mask.
+std::vector<ModelInput> cut_segments(const ModelInput& input, Index length);
+
+/// Every place of mask_positions becomes a target, hidden from all tokens: perm_mask [B,T,T], target_mapping [B,P,T].
+void predict_masks(ModelInput& input);
+
+/// The tokens of these words become targets in this order: each sees all other tokens and the targets before it; tokens
+/// that are no targets see none.  One sample.
+/// Throws Error(usage) for a word that the text does not hold, or that is named twice.
+/// Returns the targets' positions.
+std::vector<Index> predict_in_order(ModelInput& input, const std::vector<std::string>& words,
+                                    const Tokenizer& tokenizer);
+
+/// Opens the model of a folder, whichever family it is; `compute` does the arithmetic of its passes.
+template <class Scalar>
+std::unique_ptr<Model<Scalar>> open_model_of(const Checkpoint& checkpoint,
+                                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
+    return open_model<Scalar>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights, compute);
+}
+
+/// Opens a DeBERTa, for options that only it has.
+template <class Scalar>
+Deberta<Scalar> open_deberta(const Checkpoint& checkpoint,
+                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
+    return Deberta<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
+                           checkpoint.weights, compute);
+}
+
+}  // namespace locus

@@ -1,0 +1,18 @@
+#pragma once
+// Columns of text for a terminal, and numbers as sentences and tables print them.
+#include <string>
+#include <vector>
+
+namespace locus {
+
+/// Rows of cells as aligned columns; the first is left-aligned, the others right-aligned where `numbers` says so.
+/// Widths count characters, two for Hangul and other wide ones.
+std::string text_table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& numbers);
+
+/// Columns that a UTF-8 text takes on a terminal.
+std::size_t display_width(const std::string& text);
+
+/// "1.2346", "-3.2e-07", "nan": six significant digits.
+std::string format_number(double value);
+
+}  // namespace locus

@@ -1,0 +1,203 @@
+#include "core/text/tokenizers/json_text.h"
+
+#include <memory>
+
+#include "core/check.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
+#include "core/text/tokenizers/sentencepiece.h"
+#include "core/text/tokenizers/unicode.h"
+
+namespace locus {
+
+Pattern read_pattern(const JsonFields& json) {
+    const JsonFields pattern = json.child("pattern");
+    if (const auto text = pattern.optional_text("Regex")) return expression(*text, pattern.location());
+    const auto text = pattern.optional_text("String");
+    if (!text || text->empty()) json.throw_unreadable("pattern", "a Regex or a String that is not empty");
+    return each_occurrence(*text);
+}
+
+// --- normalizer ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+Normalizer normalizer_sequence(const JsonFields& json) {
+    std::vector<Normalizer> steps;
+    for (const JsonFields& one : json.list("normalizers")) steps.push_back(read_normalizer(one));
+    return [steps = std::move(steps)](const std::string& text) {
+        std::string changed = text;
+        for (const Normalizer& step : steps) changed = step(changed);
+        return changed;
+    };
+}
+
+Normalizer form(NormalForm wanted) {
+    return [wanted](const std::string& text) { return normalize(text, wanted); };
+}
+
+Normalizer strip(bool left, bool right) {
+    return [left, right](const std::string& text) {
+        std::size_t begin = text.size(), end = text.size();  // of what is not white space
+        bool found = false;
+        for_each_run(text, is_white_space, [&](std::size_t from, std::size_t to) {
+            if (!found) begin = from;
+            found = true;
+            end = to;
+        });
+        if (!left) begin = 0;
+        if (!right) end = text.size();
+        return begin < end ? text.substr(begin, end - begin) : std::string();
+    };
+}
+
+Normalizer replace(const JsonFields& json) {
+    const Pattern pattern = read_pattern(json);
+    const std::string content = json.text("content");
+    return [pattern, content](const std::string& text) {
+        std::string changed;
+        for (const Span& span : pattern(text))
+            changed += span.match ? content : text.substr(span.begin, span.end - span.begin);
+        return changed;
+    };
+}
+
+Normalizer bert(const JsonFields& json) {
+    const bool clean = json.flag("clean_text", true), han = json.flag("handle_chinese_chars", true);
+    const bool lower = json.flag("lowercase", true), accents = json.flag("strip_accents", lower);
+    return [=](const std::string& text) {
+        std::string changed = clean ? bert_clean(text, BertEdition::rust) : text;
+        if (han) changed = bert_space_han(changed, BertEdition::rust);
+        if (accents) changed = bert_strip_accents(changed);
+        return lower ? lower_case_by_character(changed) : changed;
+    };
+}
+
+Normalizer precompiled(const JsonFields& json) {
+    const std::string field = json.location() + ": precompiled_charsmap";
+    const auto table = std::make_shared<const Charsmap>(decode_base64(json.text("precompiled_charsmap"), field), field);
+    return [table](const std::string& text) { return table->apply(text); };
+}
+
+}  // namespace
+
+Normalizer read_normalizer(const JsonFields& json) {
+    const std::string type = json.type();
+    if (type == "Sequence") return normalizer_sequence(json);
+    if (type == "Lowercase") return lower_case_by_character;
+    if (type == "NFC") return form(NormalForm::nfc);
+    if (type == "NFD") return form(NormalForm::nfd);
+    if (type == "NFKC") return form(NormalForm::nfkc);
+    if (type == "NFKD") return form(NormalForm::nfkd);
+    if (type == "StripAccents") return [](const std::string& text) { return without(text, is_mark); };
+    if (type == "Strip") return strip(json.flag("strip_left", true), json.flag("strip_right", true));
+    if (type == "Prepend")
+        return [front = json.text("prepend")](const std::string& text) { return text.empty() ? text : front + text; };
+    if (type == "Replace") return replace(json);
+    if (type == "BertNormalizer") return bert(json);
+    if (type == "ByteLevel") return [](const std::string& text) { return bytes_as_characters(text); };
+    if (type == "Precompiled") return precompiled(json);
+    json.refuse_type(
+        "Sequence, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Prepend, Replace, BertNormalizer, "
+        "ByteLevel, Precompiled");
+}
+
+// --- pre-tokenizer ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// A pre-tokenizer that cuts every word by itself; `cut` takes the word and whether it is the first of the text.
+template <class Cut>
+PreTokenizer each_word(Cut cut) {
+    return [cut](const Words& words, bool at_start) {
+        Words result;
+        for (std::size_t n = 0; n < words.size(); ++n)
+            for (std::string& piece : cut(words[n], at_start && n == 0))
+                if (!piece.empty()) result.push_back(std::move(piece));
+        return result;
+    };
+}
+
+PreTokenizer by_pattern(Pattern pattern, Behaviour behaviour, bool invert = false) {
+    return each_word([=](const std::string& word, bool) { return split(word, pattern, behaviour, invert); });
+}
+
+PreTokenizer pre_tokenizer_sequence(const JsonFields& json) {
+    std::vector<PreTokenizer> steps;
+    for (const JsonFields& one : json.list("pretokenizers")) steps.push_back(read_pre_tokenizer(one));
+    return [steps = std::move(steps)](const Words& words, bool at_start) {
+        Words result = words;
+        for (const PreTokenizer& step : steps) result = step(result, at_start);
+        return result;
+    };
+}
+
+PreTokenizer byte_level(const JsonFields& json) {
+    const bool blank = json.flag("add_prefix_space", true), cut = json.flag("use_regex", true);
+    return each_word([=](const std::string& word, bool) {
+        const std::string text = (blank && !word.starts_with(' ') ? " " : "") + word;
+        Words words = cut ? gpt2_words(text) : Words{text};
+        for (std::string& one : words) one = bytes_as_characters(one);
+        return words;
+    });
+}
+
+PreTokenizer metaspace(const JsonFields& json) {
+    const std::string mark = json.text("replacement");
+    if (mark.empty()) json.throw_unreadable("replacement", "a character");
+    const bool cut = json.flag("split", true);
+    // Files from before prepend_scheme say add_prefix_space.
+    const std::string scheme =
+        json.optional_text("prepend_scheme").value_or(json.flag("add_prefix_space", true) ? "always" : "never");
+    if (scheme != "always" && scheme != "first" && scheme != "never")
+        json.throw_unreadable("prepend_scheme", "always, first or never");
+    const Pattern marks = each_occurrence(mark);
+    return each_word([=](const std::string& word, bool at_start) {
+        std::string text;
+        for (const char letter : word) letter == ' ' ? text += mark : text += letter;
+        const bool prepend = scheme == "always" || (scheme == "first" && at_start);
+        if (prepend && !text.starts_with(mark)) text = mark + text;
+        return cut ? split(text, marks, Behaviour::merged_with_next) : Words{text};
+    });
+}
+
+Behaviour read_behaviour(const JsonFields& json, const std::string& fallback) {
+    const std::string name = json.optional_text("behavior").value_or(fallback);
+    if (name == "Removed") return Behaviour::removed;
+    if (name == "Isolated") return Behaviour::isolated;
+    if (name == "MergedWithPrevious") return Behaviour::merged_with_previous;
+    if (name == "MergedWithNext") return Behaviour::merged_with_next;
+    if (name == "Contiguous") return Behaviour::contiguous;
+    json.throw_unreadable("behavior", "Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+}
+
+PreTokenizer char_delimiter(const JsonFields& json) {
+    const std::string delimiter = json.text("delimiter");
+    if (delimiter.empty()) json.throw_unreadable("delimiter", "a character");
+    return by_pattern(each_occurrence(delimiter), Behaviour::removed);
+}
+
+}  // namespace
+
+PreTokenizer read_pre_tokenizer(const JsonFields& json) {
+    const std::string type = json.type();
+    if (type == "Sequence") return pre_tokenizer_sequence(json);
+    if (type == "ByteLevel") return byte_level(json);
+    if (type == "BertPreTokenizer") return each_word([](const std::string& word, bool) { return bert_words(word); });
+    if (type == "Whitespace")
+        return by_pattern(expression(R"(\w+|[^\w\s]+)", json.location()), Behaviour::removed, /*invert=*/true);
+    if (type == "WhitespaceSplit") return by_pattern(each_character(is_white_space), Behaviour::removed);
+    if (type == "CharDelimiterSplit") return char_delimiter(json);
+    if (type == "Punctuation") return by_pattern(each_character(is_bert_punctuation), read_behaviour(json, "Isolated"));
+    if (type == "Digits")
+        return by_pattern(each_character(is_number),
+                          json.flag("individual_digits", false) ? Behaviour::isolated : Behaviour::contiguous);
+    if (type == "Split") return by_pattern(read_pattern(json), read_behaviour(json, ""), json.flag("invert", false));
+    if (type == "Metaspace") return metaspace(json);
+    json.refuse_type(
+        "Sequence, ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, "
+        "Punctuation, Digits, Split, Metaspace");
+}
+
+}  // namespace locus

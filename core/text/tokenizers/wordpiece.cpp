@@ -1,0 +1,183 @@
+#include "core/text/tokenizers/wordpiece.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/text/tokenizers/pre_tokenizers.h"
+#include "core/text/tokenizers/token_frame.h"
+#include "core/text/tokenizers/unicode.h"
+#include "core/text/tokenizers/vocabulary.h"
+
+namespace locus {
+
+void WordPieceModel::cut(const std::string& word, std::vector<Piece>& pieces) const {
+    std::vector<std::size_t> ends;  // of its characters
+    for (std::size_t at = 0; at < word.size() && ends.size() <= longest_; ends.push_back(at)) next_character(word, at);
+    if (ends.size() > longest_) {
+        pieces.push_back(unknown_);
+        return;
+    }
+    std::vector<Piece> found;
+    std::size_t begin = 0;
+    for (std::size_t first = 0; first < ends.size();) {
+        const auto beyond = std::upper_bound(ends.begin(), ends.end(), begin + vocabulary_.longest());
+        auto last = static_cast<std::size_t>(beyond - ends.begin());  // one past the last character of the piece
+        for (; last > first; --last) {
+            const std::string piece = (begin > 0 ? prefix_ : "") + word.substr(begin, ends[last - 1] - begin);
+            if (const auto id = vocabulary_.find(piece)) {
+                found.push_back({*id, piece});
+                break;
+            }
+        }
+        if (last <= first) {
+            pieces.push_back(unknown_);
+            return;
+        }
+        begin = ends[last - 1];
+        first = last;
+    }
+    pieces.insert(pieces.end(), found.begin(), found.end());
+}
+
+// --- WordPiece tokenizer ---------------------------------------------------------------------------------------------
+
+namespace {
+
+struct Options {
+    bool lower_case = true, strip_accents = true, space_han = true;
+    bool needs_jieba = false;  // for a text with Han characters
+};
+
+std::size_t count_han(const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < text.size();) count += is_han(next_character(text, at));
+    return count;
+}
+
+class WordPieceCutter : public TextCutter {
+public:
+    WordPieceCutter(WordPieceModel model, const Options& options) : model_(std::move(model)), options_(options) {}
+
+    void cut(const std::string& text, bool, std::vector<Piece>& pieces) const override {
+        if (options_.needs_jieba && count_han(text) > 0)
+            throw Error(Fault::unsupported,
+                        "the text has Han characters, which RoFormer cuts into words with jieba; give token ids with "
+                        "--tokens instead");
+        constexpr BertEdition kEdition = BertEdition::python;
+        std::string words = bert_clean(options_.lower_case ? lower_case_by_character(text) : text, kEdition);
+        if (options_.space_han) words = bert_space_han(words, kEdition);
+        words = normalize(words, NormalForm::nfc);
+        if (options_.strip_accents) words = bert_strip_accents(words);
+        for (const std::string& word : bert_words(words)) model_.cut(word, pieces);
+    }
+    std::optional<std::string> piece(std::int64_t id) const override { return model_.piece(id); }
+
+private:
+    WordPieceModel model_;
+    Options options_;
+};
+
+bool is_roformer(const TokenizerFiles& files) {
+    return files.tokenizer_class() == "RoFormerTokenizer" || files.model_type() == "roformer";
+}
+
+bool has_chinese_words(const Vocabulary& vocabulary) {
+    bool found = false;
+    for (std::int64_t id = 0; id < static_cast<std::int64_t>(vocabulary.size()) && !found; ++id)
+        found = count_han(vocabulary.piece(id).value_or("")) > 1;
+    return found;
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_wordpiece(const TokenizerFiles& files) {
+    const std::filesystem::path file = files.folder() / "vocab.txt";
+    Vocabulary vocabulary = read_vocab_txt(file);
+    TokenFrame frame =
+        make_frame(files, bert_frame(file.string()), [&](const std::string& name) { return vocabulary.find(name); });
+    if (!files.flag("do_basic_tokenize").value_or(true) || files.has_list("never_split"))
+        throw Error(Fault::unsupported,
+                    (files.folder() / "tokenizer_config.json").string() +
+                        ": do_basic_tokenize is false or never_split holds words, expected neither");
+    Options options;
+    options.lower_case = files.flag("do_lower_case").value_or(true);
+    options.strip_accents = files.flag("strip_accents").value_or(options.lower_case);
+    options.space_han = files.flag("tokenize_chinese_chars").value_or(true);
+    options.needs_jieba = is_roformer(files) && has_chinese_words(vocabulary);
+    const Piece unknown = {frame.unknown->id, frame.unknown->name};
+    return std::make_unique<FramedTokenizer>(
+        std::move(frame), std::make_unique<WordPieceCutter>(WordPieceModel(std::move(vocabulary), unknown), options));
+}
+
+// --- word tokenizer --------------------------------------------------------------------------------------------------
+
+namespace {
+
+class WordCutter : public TextCutter {
+public:
+    WordCutter(Vocabulary vocabulary, Piece unknown, bool lower)
+        : vocabulary_(std::move(vocabulary)), unknown_(std::move(unknown)), lower_case_(lower) {}
+
+    void cut(const std::string& text, bool, std::vector<Piece>& pieces) const override {
+        const std::string words = lower_case_ ? lower_case_by_character(text) : text;
+        for_each_run(words, is_white_space, [&](std::size_t begin, std::size_t end) {
+            add_word(std::string_view(words).substr(begin, end - begin), pieces);
+        });
+    }
+    std::optional<std::string> piece(std::int64_t id) const override { return vocabulary_.piece(id); }
+
+private:
+    void add_known(std::string_view word, std::vector<Piece>& pieces) const {
+        const auto id = vocabulary_.find(word);
+        pieces.push_back(id ? Piece{*id, std::string(word)} : unknown_);
+    }
+
+    void add_word(std::string_view word, std::vector<Piece>& pieces) const {
+        std::vector<std::string_view> behind;  // marks at the end, the last one first
+        while (!word.empty() && !vocabulary_.find(word)) {
+            std::size_t first = 0;
+            if (is_unicode_punctuation(next_character(word, first)) && first < word.size()) {
+                add_known(word.substr(0, first), pieces);
+                word.remove_prefix(first);
+                continue;
+            }
+            const std::size_t last = last_character(word);
+            if (last == 0 || !is_unicode_punctuation(previous_character(word, word.size()))) break;
+            behind.push_back(word.substr(last));
+            word.remove_suffix(word.size() - last);
+        }
+        if (!word.empty()) add_known(word, pieces);
+        for (auto mark = behind.rbegin(); mark != behind.rend(); ++mark) add_known(*mark, pieces);
+    }
+
+    /// Where the last character begins.
+    static std::size_t last_character(std::string_view word) {
+        std::size_t at = word.size() - 1;
+        while (at > 0 && (static_cast<unsigned char>(word[at]) & 0xC0) == 0x80) --at;
+        return at;
+    }
+
+    Vocabulary vocabulary_;
+    Piece unknown_;
+    bool lower_case_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files) {
+    const std::filesystem::path file = files.folder() / "vocab.txt";
+    Vocabulary vocabulary = read_vocab_txt(file);
+    FrameDefaults defaults;
+    defaults.roles = {{"unk_token", "<unk>"}, {"eos_token", "<eos>"}};
+    for (const char* role : {"pad_token", "mask_token"})
+        if (const NamedToken* named = files.role(role)) defaults.roles.push_back({role, named->token.name});
+    defaults.front = {"eos_token"};
+    defaults.vocabulary = file.string();
+    TokenFrame frame = make_frame(files, defaults, [&](const std::string& name) { return vocabulary.find(name); });
+    const bool lower = files.flag("lower_case").value_or(files.flag("do_lower_case").value_or(false));
+    const Piece unknown = {frame.unknown->id, frame.unknown->name};
+    return std::make_unique<FramedTokenizer>(std::move(frame),
+                                             std::make_unique<WordCutter>(std::move(vocabulary), unknown, lower));
+}
+
+}  // namespace locus

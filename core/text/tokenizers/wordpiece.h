@@ -1,0 +1,56 @@
+#pragma once
+// The two tokenizers that read vocab.txt: WordPiece (BERT, RoFormer), which takes the longest piece of the vocabulary
+// from the left, and whole words (Transformer-XL).
+// Source: Wu et al. 2016; google-research/bert tokenization.py, WordpieceTokenizer.
+#include <memory>
+
+#include "core/text/tokenizers/tokenizer.h"
+#include "core/text/tokenizers/tokenizer_files.h"
+#include "core/text/tokenizers/vocabulary.h"
+
+namespace locus {
+
+class WordPieceModel : public PieceModel {
+public:
+    /// `prefix` ("##") marks a piece that does not begin a word; a word of more than `longest` characters is unknown.
+    WordPieceModel(Vocabulary vocabulary, Piece unknown, std::string prefix = "##", std::size_t longest = 100)
+        : vocabulary_(std::move(vocabulary)),
+          unknown_(std::move(unknown)),
+          prefix_(std::move(prefix)),
+          longest_(longest) {}
+
+    /// A word that the vocabulary cannot cover to its end is the unknown piece as a whole.
+    void cut(const std::string& word, std::vector<Piece>& pieces) const override;
+    std::optional<std::int64_t> find(const std::string& piece) const override { return vocabulary_.find(piece); }
+    std::optional<std::string> piece(std::int64_t id) const override { return vocabulary_.piece(id); }
+
+private:
+    Vocabulary vocabulary_;
+    Piece unknown_;
+    std::string prefix_;
+    std::size_t longest_;
+};
+
+// --- WordPiece tokenizer ---------------------------------------------------------------------------------------------
+// WordPiece as BERT and RoFormer use it: vocab.txt.
+// Source: transformers tokenization_bert.py, tokenization_roformer.py.
+
+/// [CLS] text [SEP], or the names that the files give; lower case unless a file says do_lower_case: false.
+/// RoFormer cuts Chinese into words with jieba where the vocabulary has such words: with one like that, a text with Han
+/// characters is refused by encode() with Error(unsupported).
+/// Throws Error(unreadable) that names the file and the line, Error(unsupported) for do_basic_tokenize: false and for
+/// never_split.
+std::unique_ptr<Tokenizer> open_wordpiece(const TokenizerFiles& files);
+
+// --- word tokenizer --------------------------------------------------------------------------------------------------
+// Whole words, as Transformer-XL reads them: vocab.txt, one word per line.
+// Source: kimiyoung/transformer-xl pytorch/utils/vocabulary.py.
+
+/// <eos> text: the official code ends every line with <eos>, so a text begins behind one.  Words are what stands
+/// between white space; a word that the vocabulary lacks gives up the punctuation at its ends, every mark a word of its
+/// own ("letter." is "letter" and "."), and is <unk> if that does not help.  lower_case or do_lower_case of
+/// tokenizer_config.json lowers the text.  There is neither a mask nor a padding token unless a file names one.
+/// Throws Error(unreadable) that names the file and the line or the missing token.
+std::unique_ptr<Tokenizer> open_word_tokenizer(const TokenizerFiles& files);
+
+}  // namespace locus
