@@ -1,12 +1,14 @@
-// The fast encoder against the reference pass, and its dense layers against the plain ones.
+// The fast path against the reference pass: whole layers, when it is taken, and its dense layers and kernels alone.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
+#include <thread>
 
 #include "core/models/fast_encoder.h"
 #include "tests/naive_reference.h"
 #include "tests/random_model.h"
 
-namespace locus::test::test_encoder {
+namespace locus::test::test_fast_encoder {
 
 namespace {
 
@@ -55,9 +57,191 @@ ModelInput sample_input(Index tokens, bool masked) {
     return input;
 }
 
+/// Roundings along the longest way through two layers, each sum as long as it is wide (4 D, 4 d, T, F and 40 around
+/// them), on numbers up to 10; weights of 0.5 enlarge an error by less than 10 per layer.
+template <class Scalar>
+double tolerance_of(const DebertaConfig& c, Index tokens) {
+    const auto roundings =
+        2.0 * static_cast<double>(4 * c.hidden_size + 4 * c.attention_head_size + tokens + c.intermediate_size + 40);
+    return roundings * 10 * 10 * double{std::numeric_limits<Scalar>::epsilon()};
+}
+
+/// Stages that lie around the layers, for a pass that may be fast.
+const char* const kOutside = "embeddings.*,relative.*,layer.?.output,emd.query.0,emd.?.output,mlm.*";
+
+template <class Scalar>
+Deberta<Scalar> open_fast(const DebertaConfig& config, const std::shared_ptr<MemoryWeights>& weights) {
+    return Deberta<Scalar>(config, weights, cpu_operations<Scalar>(), ForwardPath::fast);
+}
+
+/// Every stage of `found` has the bits that `expected` has under its name.
+template <class Scalar>
+bool same_bits(const Trace& found, const Trace& expected) {
+    for (const Stage& stage : found.stages()) {
+        if (std::holds_alternative<IndexTensor>(stage.values)) continue;
+        if (stage.as<Scalar>().values() != expected.at(stage.name).as<Scalar>().values()) return false;
+    }
+    return !found.stages().empty();
+}
+
 }  // namespace
 
-TEMPLATE_TEST_CASE("deberta blocks: the last rows are the reference pass's", "[deberta][blocks]", float, double) {
+TEMPLATE_TEST_CASE("fast path: outputs of layers, decoder and head are the reference pass's", "[deberta][fast]", float,
+                   double) {
+    const Index tokens = 9;
+    for (Variant one : variants())
+        for (const MaskDecoder decoder : {MaskDecoder::none, MaskDecoder::official, MaskDecoder::seed}) {
+            const auto weights = random_weights(one.config, 4);
+            ModelInput input = sample_input(tokens, one.masked);
+            input.mask_positions = IndexTensor({2, 2}, {0, 3, 1, 2});
+            one.options.decoder = decoder;
+            INFO(one.name << ", decoder " << static_cast<int>(decoder));
+            const Deberta<TestType> model = open_fast<TestType>(one.config, weights);
+            REQUIRE(model.takes_fast_path(input, one.options, StageFilter("mlm.logits_at_positions")));
+            // Hidden queries and keys as in the kit: a mask of pairs instead of tokens.
+            for (const bool pairs : {false, true}) {
+                if (pairs) {
+                    input.mask = IndexTensor({2, tokens, tokens});
+                    for (Index n = 0; n < input.mask.size(); ++n) input.mask[n] = n % 7 != 3;
+                }
+                const Trace expected =
+                    Deberta<double>(one.config, weights).forward(input, one.options, StageFilter(kOutside));
+                const Trace found = model.forward(input, one.options, StageFilter(kOutside));
+                REQUIRE(found.names() == expected.names());
+                for (const Stage& stage : found.stages()) {
+                    if (std::holds_alternative<IndexTensor>(stage.values)) continue;
+                    INFO(stage.name);
+                    // The decoder runs two more layers, the head one dense layer and a sum over D more.
+                    CHECK(distance(stage.as<TestType>().rows(), expected.at(stage.name).as<double>().rows()) <=
+                          100 * tolerance_of<TestType>(one.config, tokens));
+                }
+            }
+        }
+}
+
+TEST_CASE("fast path: a stage inside a layer is the reference's, and so is all beside it", "[deberta][fast][law]") {
+    const DebertaConfig config = small_config();
+    const auto weights = random_weights(config, 8);
+    const ModelInput input = sample_input(70, true);
+    const DebertaOptions options;
+    const Deberta<float> model = open_fast<float>(config, weights), reference(config, weights);
+    const Trace all = reference.forward(input, options);
+    for (const char* wanted : {"layer.1.probs", "layer.0.c2c,layer.1.output", "emd.0.q,mlm.logits", "layer.1.ffn"}) {
+        INFO(wanted);
+        CHECK_FALSE(model.takes_fast_path(input, options, StageFilter(wanted)));
+        CHECK(same_bits<float>(model.forward(input, options, StageFilter(wanted)), all));
+    }
+    CHECK_FALSE(model.takes_fast_path(input, options, StageFilter()));
+    CHECK(same_bits<float>(model.forward(input, options), all));
+    // Where it is taken the last bits may differ; were they all the same here, this test would prove nothing.
+    CHECK(model.takes_fast_path(input, options, StageFilter(kOutside)));
+    CHECK_FALSE(same_bits<float>(model.forward(input, options, StageFilter(kOutside)), all));
+    CHECK_FALSE(reference.takes_fast_path(input, options, StageFilter(kOutside)));
+}
+
+TEST_CASE("fast path: a model without one runs by the reference", "[deberta][fast]") {
+    DebertaConfig plain = small_config(), talking = small_config(), absolute = small_config();
+    plain.terms = {false, false, false};
+    talking.version = 1;
+    talking.talking_head = true;
+    absolute.relative_attention = false;
+    absolute.terms = {false, false, false};
+    const ModelInput input = sample_input(9, true);
+    for (const DebertaConfig& config : {plain, talking, absolute}) {
+        const auto weights = random_weights(config, 7);
+        const Deberta<float> model = open_fast<float>(config, weights);
+        CHECK_FALSE(model.takes_fast_path(input, {}, StageFilter(kOutside)));
+        StageFilter wanted(config.relative_attention ? kOutside : "embeddings.*,layer.?.output,mlm.*");
+        CHECK(same_bits<float>(model.forward(input, {}, wanted),
+                               Deberta<float>(config, weights).forward(input, {}, wanted)));
+    }
+}
+
+TEST_CASE("fast path: bad input is refused in the reference's words, and a cancelled pass ends", "[deberta][fast]") {
+    const auto weights = random_weights(small_config(), 7);
+    const Deberta<float> fast = open_fast<float>(small_config(), weights), reference(small_config(), weights);
+    const auto sentence = [](const Deberta<float>& model, const ModelInput& input, const char* wanted) {
+        try {
+            model.forward(input, {}, StageFilter(wanted));
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    for (const auto& [input, wanted] : {std::pair(tokens_input({1, 99}), "layer.1.output"),
+                                        {tokens_input({1, 2}, {1, 2}), "layer.1.output"},
+                                        {tokens_input(std::vector<std::int64_t>(17, 3)), "mlm.logits"},
+                                        {tokens_input({1, 2}), "layer.7.output"}}) {
+        CHECK_FALSE(sentence(fast, input, wanted).empty());
+        CHECK(sentence(fast, input, wanted) == sentence(reference, input, wanted));
+    }
+    int asked = 0;
+    CHECK_THROWS_AS(fast.forward(tokens_input({1, 2}), {}, StageFilter("layer.1.output"), [&] { return ++asked > 1; }),
+                    Cancelled);
+    CHECK(fast.forward(tokens_input({1, 2}), {}, StageFilter("layer.1.output")).stages().size() == 1);
+}
+
+TEST_CASE("fast path: two callers at once get what each gets alone", "[deberta][fast][law]") {
+    const DebertaConfig config = small_config();
+    const Deberta<float> model = open_fast<float>(config, random_weights(config, 9));
+    const auto bits = [&](Index tokens) {
+        return model.forward(sample_input(tokens, true), {}, StageFilter("layer.1.output"))
+            .at("layer.1.output")
+            .as<float>()
+            .values();
+    };
+    const auto short_alone = bits(5), long_alone = bits(12);
+    for (int round = 0; round < 20; ++round) {
+        decltype(bits(1)) found_short, found_long;
+        std::thread other([&] { found_short = bits(5); });
+        found_long = bits(12);
+        other.join();
+        REQUIRE(found_short == short_alone);
+        REQUIRE(found_long == long_alone);
+    }
+}
+
+TEST_CASE("overview of heads: every head once, with the stages of the reference", "[deberta][fast]") {
+    for (const Variant& one : variants())
+        for (const ForwardPath path : {ForwardPath::fast, ForwardPath::reference}) {
+            const auto weights = random_weights(one.config, 3);
+            const ModelInput input = sample_input(11, one.masked);
+            const Trace all = Deberta<double>(one.config, weights).forward(input, one.options);
+            const Deberta<float> model(one.config, weights, cpu_operations<float>(), path);
+            const Index heads = one.config.num_attention_heads;
+            std::mutex guard;
+            std::set<std::tuple<Index, Index, Index>> seen;
+            double largest = 0;
+            Index last_layer = 0;
+            bool ordered = true;
+            model.visit_heads(input, one.options, [&](const HeadOverview<float>& head) {
+                const std::lock_guard lock(guard);
+                ordered =
+                    ordered && seen.insert({head.layer, head.sample, head.head}).second && head.layer >= last_layer;
+                last_layer = head.layer;
+                const auto part = [&](const char* stem, const Matrix<float>& found) {
+                    const Stage* stage = all.find("layer." + std::to_string(head.layer) + stem);
+                    if (!stage) return found.size() == 0;
+                    const auto expected = stage->as<double>().matrix(head.sample * heads + head.head);
+                    const double far = distance(found, expected);
+                    if (!(far <= largest)) largest = far;  // NaN stays
+                    return true;
+                };
+                ordered = ordered && part(".c2c", head.c2c) && part(".c2p", head.c2p) && part(".p2c", head.p2c) &&
+                          part(".probs", head.probs);
+            });
+            INFO(one.name);
+            CHECK(ordered);
+            CHECK(static_cast<Index>(seen.size()) == 2 * 2 * heads);
+            CHECK(largest <= 10 * tolerance_of<float>(one.config, 11));  // a term sums d products of such numbers
+        }
+    const Deberta<float> model = open_fast<float>(small_config(), random_weights(small_config(), 3));
+    CHECK_THROWS_AS(model.visit_heads(
+                        sample_input(5, false), {}, [](const auto&) {}, [] { return true; }),
+                    Cancelled);
+}
+
+TEMPLATE_TEST_CASE("fast encoder: the last rows are the reference pass's", "[deberta][fast]", float, double) {
     ThreadPool pool(2);
     for (const Variant& one : variants())
         for (const Index tokens : {7, 70}) {
@@ -68,19 +252,14 @@ TEMPLATE_TEST_CASE("deberta blocks: the last rows are the reference pass's", "[d
             const Tensor<double>& expected = trace.at("layer.1.output").as<double>();
             FastEncoder<TestType> blocks(one.config, weights);
             const Tensor<TestType> found = blocks.last_output(input, one.options, pool);
-            // Roundings along the longest way through two layers, each sum as long as it is wide (4 D, 4 d, T, F and 40
-            // around them), on numbers up to 10; weights of 0.5 enlarge an error by less than 10 per layer.
-            const auto& c = one.config;
-            const auto roundings = 2.0 * static_cast<double>(4 * c.hidden_size + 4 * c.attention_head_size + tokens +
-                                                             c.intermediate_size + 40);
-            const double tolerance = roundings * 10 * 10 * double{std::numeric_limits<TestType>::epsilon()};
+            const double tolerance = tolerance_of<TestType>(one.config, tokens);
             INFO(one.name << ", " << tokens << " tokens");
             CHECK(distance(found.rows(), expected.rows()) <= tolerance);
             CHECK(blocks.last_output(input, one.options, pool).values() == found.values());
         }
 }
 
-TEST_CASE("deberta blocks: another length and another dialect make new tables", "[deberta][blocks]") {
+TEST_CASE("fast encoder: another length and another dialect make new tables", "[deberta][fast]") {
     const DebertaConfig config = small_config();
     const auto weights = random_weights(config, 5);
     ThreadPool pool(1);
@@ -94,7 +273,7 @@ TEST_CASE("deberta blocks: another length and another dialect make new tables", 
         }
 }
 
-TEST_CASE("deberta blocks: the same bits for every number of threads", "[deberta][blocks][law]") {
+TEST_CASE("fast encoder: the same bits for every number of threads", "[deberta][fast][law]") {
     const DebertaConfig config = small_config();
     const auto weights = random_weights(config, 6);
     const ModelInput input = sample_input(90, true);
@@ -105,7 +284,7 @@ TEST_CASE("deberta blocks: the same bits for every number of threads", "[deberta
     CHECK(blocks.last_output(input, options, three).values() == bits);
 }
 
-TEST_CASE("deberta blocks: what the fast path does not run is refused", "[deberta][blocks]") {
+TEST_CASE("fast encoder: what the fast path does not run is refused", "[deberta][fast]") {
     DebertaConfig plain = small_config(), talking = small_config();
     plain.terms = {false, false, false};
     talking.version = 1;
@@ -128,8 +307,10 @@ TEMPLATE_TEST_CASE("packed dense: every cell is the plain layer's", "[dense][blo
                 Matrix<TestType> y;
                 for (const int threads : {1, 3}) {
                     ThreadPool pool(threads);
-                    dense_blocks<TestType>(x, pack_dense<TestType>({&first, &second}), nullptr, y, pool);
-                    REQUIRE((y.rows() == rows && y.cols() == out + 7));
+                    y.setConstant(rows, out + 7, std::numeric_limits<TestType>::quiet_NaN());
+                    dense_blocks<TestType>(
+                        x, pack_dense<TestType>({{first.weight, first.bias}, {second.weight, second.bias}}),
+                        Following::nothing, y, pool);
                     Index wrong = 0;
                     for (Index n = 0; n < rows; ++n)
                         for (Index o = 0; o < out + 7; ++o) {
@@ -147,11 +328,12 @@ TEMPLATE_TEST_CASE("packed dense: every cell is the plain layer's", "[dense][blo
                 }
             }
     ThreadPool pool(1);
-    Matrix<TestType> y;
     const Dense<TestType> layer{random_rows<TestType>(3, 4, 1), {}};
-    CHECK_THROWS_AS(
-        dense_blocks<TestType>(random_rows<TestType>(2, 5, 1), pack_dense<TestType>({&layer}), nullptr, y, pool),
-        Error);
+    const PackedDense<TestType> packed = pack_dense<TestType>({{layer.weight, layer.bias}});
+    Matrix<TestType> y(2, 3), narrow(2, 2);
+    CHECK_THROWS_AS(dense_blocks<TestType>(random_rows<TestType>(2, 5, 1), packed, Following::nothing, y, pool), Error);
+    CHECK_THROWS_AS(dense_blocks<TestType>(random_rows<TestType>(2, 4, 1), packed, Following::nothing, narrow, pool),
+                    Error);
 }
 
 TEMPLATE_TEST_CASE("packed dense: gelu within 4e-7 of x, NaN and infinity as they are", "[dense][blocks]", float,
@@ -197,4 +379,4 @@ TEMPLATE_TEST_CASE("kernels: e^x within two units of the last place, 0 far below
     }
 }
 
-}  // namespace locus::test::test_encoder
+}  // namespace locus::test::test_fast_encoder
