@@ -11,7 +11,7 @@ const SimdKernels<Scalar>& portable_simd_kernels() {
 #else
     constexpr int kBytes = 16;
 #endif
-    static constexpr SimdKernels<Scalar> kernels = Lanes<Scalar, kBytes>::kernels("portable");
+    static constexpr SimdKernels<Scalar> kernels = RegisterKernels<Scalar, kBytes>::kernels("portable");
     return kernels;
 }
 

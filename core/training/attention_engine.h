@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// One layer's operands for all sentences, one behind the other; N tokens.
+/// One layer's operands for all sentences, one after the other; N tokens.
 struct PackedHeads {
     Tensor<float> q, k, v;       // [1,H,N,d]
     Tensor<float> k_r, q_r;      // [H,2k,d]; empty: the term is off

@@ -75,7 +75,7 @@ public:
     TrainingFolder(std::filesystem::path folder, TrainingRun& run);
 
     /// Writes the model and the training's state as one; what was there is replaced as a whole or stays, as
-    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and behind it the generator
+    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and after it the generator
     /// is written for itself into a folder inside: resume() reads the outer state alone.
     void save(const std::string& readme);
 
