@@ -1,6 +1,6 @@
 #pragma once
 // The interface by which a training step has its attention computed by another backend, on a GPU
-// (cuda/fused/training_attention.h).  A file of its own, so that the backend includes no training.
+// (cuda/library.h).  A file of its own, so that the backend includes no training.
 #include <cstdint>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // A run from a text file to a trained model: vocabulary, sentences, batches and the trainer, held together.
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/text/corpus/vocabulary_training.h"
@@ -86,7 +85,7 @@ public:
     void resume();
 
 private:
-    nlohmann::ordered_json setting_;  // what must be the same for the numbers to be the same
+    std::string setting_;  // JSON: what must be the same for the numbers to be the same
     std::filesystem::path folder_;
     TrainingRun& run_;
 };
