@@ -3,9 +3,8 @@
 // Nothing here can be looked at term by term; the reference can, and the tests compare the two cell by cell.
 //
 // There are two ways to the scores, and everything else (operands, products, transposes, softmax) is shared:
-//   by offset  disentangled_blocks: 64 x 64 scores at a time, all three terms in one sweep, tables laid out along i -
-//   j.
-//              Best for long rows; probabilities need not be kept.  What an encoder without a trace runs.
+//   by offset  disentangled_blocks: 64 x 64 scores at a time, all three terms in one sweep, with tables laid out along
+//              i - j.  Best for long rows; probabilities need not be kept.  What core/models/fast_encoder.h runs.
 //   by bucket  head_probabilities: one head of one sentence, from the tables of the products q k_r^T and k q_r^T.
 //              Best for short sentences of uneven length; keeps the probabilities, which the backward pass asks for.
 //              What training runs.

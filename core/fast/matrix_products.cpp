@@ -6,7 +6,8 @@ namespace locus {
 
 namespace {
 
-constexpr Index kRows = 96;  // of a per piece: whole groups of the kernel's six, and with a panel they fit the cache
+constexpr Index kBlockRows =
+    96;  // of a per piece: whole groups of the kernel's six, and with a panel they fit the cache
 
 std::string sides(const char* what, Index rows, Index cols) {
     return std::string(what) + " " + std::to_string(rows) + " x " + std::to_string(cols);
@@ -39,10 +40,10 @@ void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels
 /// memory once, and all rows pass while it is near.
 template <class Work>
 void for_each_block(Index rows, Index panels, ThreadPool& pool, Work work) {
-    const Index groups = (rows + kRows - 1) / kRows;
+    const Index groups = (rows + kBlockRows - 1) / kBlockRows;
     pool.parallel_for(panels * groups, [&](Index piece, int) {
-        const Index row = piece % groups * kRows;
-        work(row, std::min(kRows, rows - row), piece / groups);
+        const Index row = piece % groups * kBlockRows;
+        work(row, std::min(kBlockRows, rows - row), piece / groups);
     });
 }
 

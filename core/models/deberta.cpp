@@ -1,8 +1,5 @@
 #include "core/models/deberta.h"
 
-#include <algorithm>
-#include <mutex>
-
 #include "core/models/deberta_pass.h"
 #include "core/models/fast_encoder.h"
 #include "core/models/stage_plan.h"
@@ -14,7 +11,6 @@ struct Deberta<Scalar>::Parts {
     Parts(const DebertaConfig& config, std::shared_ptr<const WeightSource> source, const Operations<Scalar>& compute)
         : weights(config, std::move(source), compute) {}
     DebertaWeights<Scalar> weights;
-    std::unique_ptr<FastPath<Scalar>> fast;  // none: every pass is the reference's
 };
 
 std::vector<Mask> pair_masks(const ModelInput& input) {
@@ -111,7 +107,7 @@ Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSourc
                          const Operations<Scalar>& compute, ForwardPath path)
     : parts_(std::make_unique<Parts>(config, std::move(weights), compute)) {
     if (path == ForwardPath::fast && &compute == &cpu_operations<Scalar>() && has_fast_path(config))
-        parts_->fast = std::make_unique<FastPath<Scalar>>(parts_->weights);
+        fast_ = std::make_shared<FastPath<Scalar>>(parts_->weights);
 }
 template <class Scalar>
 Deberta<Scalar>::~Deberta() = default;
@@ -181,58 +177,6 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
     return names;
 }
 
-namespace {
-
-/// True for stages between the input of a layer and its output.
-bool lies_inside_a_layer(const std::string& name) {
-    const bool of_a_layer = name.starts_with("layer.") || (name.starts_with("emd.") && name != "emd.query.0");
-    return of_a_layer && !name.ends_with(".output");
-}
-
-}  // namespace
-
-template <class Scalar>
-bool Deberta<Scalar>::takes_fast_path(const ModelInput& input, const DebertaOptions& options,
-                                      const StageFilter& wanted) const {
-    if (!parts_->fast) return false;
-    const std::vector<std::string> names = stage_names(input, options);
-    return std::none_of(names.begin(), names.end(),
-                        [&](const std::string& name) { return wanted.keeps(name) && lies_inside_a_layer(name); });
-}
-
-template <class Scalar>
-void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions& options,
-                                  const VisitHead<Scalar>& visit, const CancelToken& stop) const {
-    if (parts_->fast) {
-        const std::lock_guard alone(parts_->fast->guard);
-        return parts_->fast->encoder.visit_heads(input, options, parts_->fast->pool, visit, stop);
-    }
-    // Layers that one pass keeps: their terms and probabilities take at most this many values.
-    constexpr Index kKeptValues = Index{64} << 20;
-    std::vector<std::string> stems = {".c2c", ".probs"};
-    if (config().terms.c2p) stems.push_back(".c2p");
-    if (config().terms.p2c) stems.push_back(".p2c");
-    const Index heads = config().num_attention_heads, layers = config().num_hidden_layers, length = input.length();
-    const Index one_layer = input.batch() * heads * static_cast<Index>(stems.size()) * length * length;
-    const Index at_once = std::clamp<Index>(kKeptValues / std::max<Index>(1, one_layer), 1, layers);
-    for (Index first = 0; first < layers; first += at_once) {
-        const Index last = std::min(first + at_once, layers);
-        std::string wanted;
-        for (Index layer = first; layer < last; ++layer)
-            for (const std::string& stem : stems)
-                wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + stem;
-        const Trace trace = forward(input, options, StageFilter(wanted), stop);
-        for (Index layer = first; layer < last; ++layer)
-            for (Index at = 0; at < input.batch() * heads; ++at) {
-                const auto part = [&](const char* stem) {
-                    const Stage* stage = trace.find("layer." + std::to_string(layer) + stem);
-                    return stage ? Matrix<Scalar>(stage->template as<Scalar>().matrix(at)) : Matrix<Scalar>();
-                };
-                visit({layer, at / heads, at % heads, part(".c2c"), part(".c2p"), part(".p2c"), part(".probs")});
-            }
-    }
-}
-
 template <class Scalar>
 Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
                                const CancelToken& stop) const {
@@ -248,8 +192,8 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
     if (config().relative_attention) pass.line = bucket_line(input.length(), options);
     std::unique_lock<std::mutex> alone;
     if (takes_fast_path(input, options, wanted)) {
-        alone = std::unique_lock(parts_->fast->guard);
-        pass.fast = parts_->fast.get();
+        alone = std::unique_lock(fast_->guard);
+        pass.fast = fast_.get();
     }
     const bool encodes = std::find(plan.layer.begin(), plan.layer.end(), true) != plan.layer.end();
     Tensor<Scalar> embeddings;

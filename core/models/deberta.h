@@ -27,6 +27,9 @@ template <class Scalar>
 using VisitHead = std::function<void(const HeadOverview<Scalar>&)>;
 
 template <class Scalar>
+struct FastPath;  // core/models/fast_encoder.h
+
+template <class Scalar>
 class Deberta {
 public:
     /// Checks that every tensor the configuration calls for is there and has its shape, reading no values.
@@ -79,6 +82,7 @@ public:
 private:
     struct Parts;
     std::unique_ptr<Parts> parts_;
+    std::shared_ptr<FastPath<Scalar>> fast_;  // none: every pass is the reference's
 };
 
 extern template class Deberta<float>;

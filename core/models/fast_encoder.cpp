@@ -216,9 +216,69 @@ void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOpti
     });
 }
 
+// Deberta's choice between the two paths.
+
+namespace {
+
+/// True for stages between the input of a layer and its output.
+bool lies_inside_a_layer(const std::string& name) {
+    const bool of_a_layer = name.starts_with("layer.") || (name.starts_with("emd.") && name != "emd.query.0");
+    return of_a_layer && !name.ends_with(".output");
+}
+
+}  // namespace
+
+template <class Scalar>
+bool Deberta<Scalar>::takes_fast_path(const ModelInput& input, const DebertaOptions& options,
+                                      const StageFilter& wanted) const {
+    if (!fast_) return false;
+    const std::vector<std::string> names = stage_names(input, options);
+    return std::none_of(names.begin(), names.end(),
+                        [&](const std::string& name) { return wanted.keeps(name) && lies_inside_a_layer(name); });
+}
+
+template <class Scalar>
+void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions& options,
+                                  const VisitHead<Scalar>& visit, const CancelToken& stop) const {
+    if (fast_) {
+        const std::lock_guard alone(fast_->guard);
+        return fast_->encoder.visit_heads(input, options, fast_->pool, visit, stop);
+    }
+    // Layers that one pass keeps: their terms and probabilities take at most this many values.
+    constexpr Index kKeptValues = Index{64} << 20;
+    std::vector<std::string> stems = {".c2c", ".probs"};
+    if (config().terms.c2p) stems.push_back(".c2p");
+    if (config().terms.p2c) stems.push_back(".p2c");
+    const Index heads = config().num_attention_heads, layers = config().num_hidden_layers, length = input.length();
+    const Index one_layer = input.batch() * heads * static_cast<Index>(stems.size()) * length * length;
+    const Index at_once = std::clamp<Index>(kKeptValues / std::max<Index>(1, one_layer), 1, layers);
+    for (Index first = 0; first < layers; first += at_once) {
+        const Index last = std::min(first + at_once, layers);
+        std::string wanted;
+        for (Index layer = first; layer < last; ++layer)
+            for (const std::string& stem : stems)
+                wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + stem;
+        const Trace trace = forward(input, options, StageFilter(wanted), stop);
+        for (Index layer = first; layer < last; ++layer)
+            for (Index at = 0; at < input.batch() * heads; ++at) {
+                const auto part = [&](const char* stem) {
+                    const Stage* stage = trace.find("layer." + std::to_string(layer) + stem);
+                    return stage ? Matrix<Scalar>(stage->template as<Scalar>().matrix(at)) : Matrix<Scalar>();
+                };
+                visit({layer, at / heads, at % heads, part(".c2c"), part(".c2p"), part(".p2c"), part(".probs")});
+            }
+    }
+}
+
 template class FastEncoder<float>;
 template class FastEncoder<double>;
 template struct FastPath<float>;
 template struct FastPath<double>;
+template bool Deberta<float>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
+template bool Deberta<double>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
+template void Deberta<float>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<float>&,
+                                          const CancelToken&) const;
+template void Deberta<double>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<double>&,
+                                           const CancelToken&) const;
 
 }  // namespace locus
