@@ -28,9 +28,9 @@ StoredDense<Scalar> stored(const Dense<Scalar>& layer) {
 /// work(first row, rows) for pieces of [0, rows).
 template <class Work>
 void for_row_pieces(ThreadPool& pool, Index rows, Work work) {
-    constexpr Index kRows = 16;
-    pool.parallel_for((rows + kRows - 1) / kRows,
-                      [&](Index piece, int) { work(piece * kRows, std::min(kRows, rows - piece * kRows)); });
+    constexpr Index kPiece = 16;
+    pool.parallel_for((rows + kPiece - 1) / kPiece,
+                      [&](Index piece, int) { work(piece * kPiece, std::min(kPiece, rows - piece * kPiece)); });
 }
 
 }  // namespace

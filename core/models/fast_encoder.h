@@ -87,8 +87,8 @@ private:
     Matrix<Scalar> context_, attention_, act_, output_;
 };
 
-/// A fast encoder with a team of threads of its own, one for each core, for callers on any thread: hold the
-/// guard to use it.
+/// A fast encoder with a team of threads of its own, one for each core.  Callers may be on any thread: hold the guard
+/// to use it.
 template <class Scalar>
 struct FastPath {
     explicit FastPath(const DebertaWeights<Scalar>& weights);
