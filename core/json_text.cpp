@@ -1,11 +1,11 @@
 #include "core/json_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
-
-#include "core/check.h"
 
 namespace locus {
 
@@ -65,6 +65,137 @@ std::string excerpt(const Json& value) {
 nlohmann::ordered_json json_number(double value) {
     if (std::isfinite(value)) return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+JsonFields::JsonFields(std::shared_ptr<const Json> json, std::string location)
+    : json_(std::move(json)), location_(std::move(location)) {
+    if (!json_->is_object())
+        throw Error(Fault::unreadable, location_ + " is " + excerpt(*json_) + ", expected an object");
+}
+
+JsonFields::JsonFields(const Json& json, std::string location)
+    : JsonFields(std::shared_ptr<const Json>(std::shared_ptr<const Json>(), &json), std::move(location)) {}
+
+JsonFields JsonFields::parse(const std::string& text, std::string location) {
+    auto json = std::make_shared<const Json>(parse_json_object(text, location));
+    return {std::move(json), std::move(location)};
+}
+
+const Json* JsonFields::find(const std::string& name) const {
+    const auto found = json_->find(name);
+    return found == json_->end() || found->is_null() ? nullptr : &*found;
+}
+
+void JsonFields::throw_unreadable(const std::string& name, const std::string& expected, Fault fault) const {
+    const Json* value = find(name);
+    throw Error(fault,
+                location_ + ": " + name + " is " + (value ? excerpt(*value) : "missing") + ", expected " + expected);
+}
+
+void JsonFields::throw_unknown_type(const std::string& known) const {
+    throw Error(Fault::unsupported, location_ + ": type is " + excerpt(type()) + ", expected one of " + known);
+}
+
+std::optional<std::string> JsonFields::optional_text(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value) return std::nullopt;
+    if (!value->is_string()) throw_unreadable(name, "text");
+    return value->get<std::string>();
+}
+
+std::string JsonFields::text(const std::string& name) const {
+    const auto value = optional_text(name);
+    if (!value) throw_unreadable(name, "text");
+    return *value;
+}
+
+std::string JsonFields::text(const std::string& name, const std::string& fallback) const {
+    return optional_text(name).value_or(fallback);
+}
+
+bool JsonFields::flag(const std::string& name, bool fallback) const {
+    const Json* value = find(name);
+    if (value && !value->is_boolean()) throw_unreadable(name, "true or false");
+    return value ? value->get<bool>() : fallback;
+}
+
+std::int64_t JsonFields::whole(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value || !value->is_number_unsigned() || value->get<std::uint64_t>() > 999'999'999)
+        throw_unreadable(name, "a whole number from 0 to 999999999");
+    return value->get<std::int64_t>();
+}
+
+Index JsonFields::number(const std::string& name, Index least, Index fallback) const {
+    const std::string expected = "a whole number of " + std::to_string(least) + " or more";
+    const Json* value = find(name);
+    if (!value) {
+        if (fallback < least) throw_unreadable(name, expected);
+        return fallback;
+    }
+    if (!value->is_number_integer() || value->get<double>() < static_cast<double>(least) ||
+        value->get<double>() > 2147483647.0)
+        throw_unreadable(name, expected);
+    return value->get<Index>();
+}
+
+double JsonFields::positive(const std::string& name, double fallback) const {
+    const Json* value = find(name);
+    if (!value) return fallback;
+    if (!value->is_number() || !(value->get<double>() > 0)) throw_unreadable(name, "a number above 0");
+    return value->get<double>();
+}
+
+double JsonFields::share(const std::string& name, double fallback) const {
+    const Json* value = find(name);
+    if (!value) return fallback;
+    const double share = value->is_number() ? value->get<double>() : -1;
+    if (!(share >= 0 && share < 1)) throw_unreadable(name, "a number from 0 to below 1");
+    return share;
+}
+
+std::vector<std::string> JsonFields::names(const std::string& name) const {
+    std::vector<std::string> names;
+    const Json* value = find(name);
+    if (!value) return names;
+    const auto is_text = [](const Json& item) { return item.is_string(); };
+    if (value->is_array() && std::all_of(value->begin(), value->end(), is_text))
+        names = value->get<std::vector<std::string>>();
+    else if (value->is_string())
+        for (std::string rest = value->get<std::string>(); !rest.empty();) {
+            const std::size_t bar = std::min(rest.find('|'), rest.size());
+            names.push_back(rest.substr(0, bar));
+            rest.erase(0, std::min(bar + 1, rest.size()));
+        }
+    else
+        throw_unreadable(name, "a string such as \"c2p|p2c\" or a list of strings");
+    for (std::string& one : names)
+        std::transform(one.begin(), one.end(), one.begin(),
+                       [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    return names;
+}
+
+std::vector<JsonFields> JsonFields::list(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value || !value->is_array()) throw_unreadable(name, "a list");
+    std::vector<JsonFields> entries;
+    for (std::size_t n = 0; n < value->size(); ++n)
+        entries.push_back({std::shared_ptr<const Json>(json_, &(*value)[n]),
+                           location_ + ": " + name + "[" + std::to_string(n) + "]"});
+    return entries;
+}
+
+std::size_t JsonFields::list_length(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value) return 0;
+    if (!value->is_array()) throw_unreadable(name, "a list");
+    return value->size();
+}
+
+JsonFields JsonFields::child(const std::string& name) const {
+    const Json* value = find(name);
+    if (!value) throw_unreadable(name, "an object");
+    return {std::shared_ptr<const Json>(json_, value), location_ + ": " + name};
 }
 
 }  // namespace locus

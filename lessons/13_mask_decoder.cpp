@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/cli/best_words.h"
 #include "core/io/model_request.h"
 #include "core/models/block.h"
 #include "core/models/deberta_weights.h"
@@ -105,10 +104,10 @@ int main(int argc, char** argv) {
         lesson.say("Now the whole sentence, with Q0 = H + I and with Q0 = H:");
         std::vector<std::vector<std::string>> rows = {{"H + I", "p", "H alone", "p", "H + I", "p", "H alone", "p"}};
         double other_words = 0;
-        std::vector<std::vector<cli::Guess>> lists;
+        std::vector<std::vector<Guess>> lists;
         for (Index n = 0; n < 2; ++n)
             for (const Matrix<double>* l : {&with, &without})
-                lists.push_back(cli::best_words(l->row(n).cast<float>(), *tokenizer, 5));
+                lists.push_back(best_words(l->row(n).cast<float>(), tokenizer.get(), 5));
         for (std::size_t rank = 0; rank < 5; ++rank) {
             rows.emplace_back();
             for (const auto& list : lists) {

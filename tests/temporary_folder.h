@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "core/io/scratch_folder.h"
+#include "core/io/atomic_file.h"
 
 namespace locus::test {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 #include "viewer/export/picture_file.h"
 #include "viewer/plots/stage_slice.h"
 
@@ -14,7 +14,7 @@ float fitting_scale(ImVec2 window, float wished) {
     return largest >= wished ? wished : std::max(0.5f, std::floor(largest * 20) / 20);
 }
 
-App::App(Window& window, const Session& session, State state)
+App::App(Window& window, const DebertaSession& session, State state)
     : window_(window),
       state_(std::move(state)),
       pages_(make_pages()),

@@ -12,7 +12,7 @@ namespace locus {
 class App {
 public:
     /// Draws into `window`; starts computing at once.  `session` outlives the App, which may open others.
-    App(Window& window, const Session& session, State state);
+    App(Window& window, const DebertaSession& session, State state);
 
     /// One picture.  Returns true while another should follow soon: an answer is on its way or characters were missing.
     bool draw_frame();
@@ -52,7 +52,7 @@ private:
     };
     /// A request goes to the model that was open when it was made.
     struct Job {
-        std::shared_ptr<const Session> session;
+        std::shared_ptr<const DebertaSession> session;
         Request request;
     };
 
@@ -127,7 +127,7 @@ private:
     float styled_scale_ = 0;
     ThemeName styled_theme_ = ThemeName::dark;
     std::chrono::steady_clock::time_point start_time_ = std::chrono::steady_clock::now();
-    std::shared_ptr<const Session> session_;
+    std::shared_ptr<const DebertaSession> session_;
     ModelOpener opener_;
     Worker<std::vector<std::string>, std::vector<Dropped>> observer_;
     Worker<Job, Answer> worker_;  // last: its thread ends before what it reads

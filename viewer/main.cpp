@@ -38,7 +38,7 @@ void recall(const Settings& known, const Options& options, State& state) {
     std::_Exit(static_cast<int>(Fault::unreadable));
 }
 
-void run_window(const Session& session, State state, const Options& options) {
+void run_window(const DebertaSession& session, State state, const Options& options) {
     // The only place that reads the environment; pictures, scripts and measurements never do.
     const auto folder = settings_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
     const Settings known = folder ? SettingsFile(*folder).peek() : Settings{};
@@ -55,7 +55,7 @@ void run_window(const Session& session, State state, const Options& options) {
     app.save_settings();
 }
 
-void write_files(const Session& session, State state, const Options& options) {
+void write_files(const DebertaSession& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
@@ -72,7 +72,8 @@ void take_over(const CLI::App& app, const Script& script, Options& options) {
 }
 
 /// Status 1 where something else is seen than the script expects.
-int run_script(const CLI::App& app, const Session& session, State state, const Options& options, const Script& script) {
+int run_script(const CLI::App& app, const DebertaSession& session, State state, const Options& options,
+               const Script& script) {
     Window window({"Locus", options.width, options.height, !options.window});
     App viewer(window, session, std::move(state));
     const auto print = [](const std::string& line) { std::cout << line << '\n'; };
@@ -82,7 +83,7 @@ int run_script(const CLI::App& app, const Session& session, State state, const O
 }
 
 /// Status 1 where something was wrong.
-int run_monkey(const CLI::App& app, const Session& session, State state, const Options& options) {
+int run_monkey(const CLI::App& app, const DebertaSession& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App viewer(window, session, std::move(state));
     const MonkeyReport report =
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Draws every term of position-aware attention.\n"
         "  locus view\n"
-        "  locus view path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
+        "  locus view --model path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
         "  locus view --report report.json\n"
         "  locus view --compare my-port.safetensors --text \"the capital of france is [MASK].\"",
         "locus view");
@@ -123,7 +124,7 @@ int main(int argc, char** argv) {
             for (const StateField& field : state_fields()) std::cout << field.name << '=' << field.get(state) << '\n';
             return 0;
         }
-        const Session session(state.model);
+        const DebertaSession session(state.model);
         fit_to_model(options, session, state);
         if (script) return run_script(app, session, std::move(state), options, *script);
         if (options.monkey) return run_monkey(app, session, std::move(state), options);

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "core/cli/program.h"
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state/state_fields.h"
@@ -52,7 +52,7 @@ std::string known_pages() {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("model", options.model, "model folder of any family, or the name of a built-in one")
+    app.add_option("model,--model", options.model, "model folder of any family, or the name of a built-in one")
         ->capture_default_str();
     app.add_option("--text", options.text, "the sentence");
     app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
@@ -169,7 +169,7 @@ std::string place_model(const Options& options, State& state) {
     const std::string page = state.page;
     const bool other_family = show_model(state, options.model);
     if (options.page || page != State().page) state.page = page;
-    if (ExhibitChoice* choice = choice_of_page(state, state.page)) {
+    if (ModelChoice* choice = choice_of_page(state, state.page)) {
         if (options.text) choice->text = *options.text;
         if (options.tokens) choice->tokens = *options.tokens;
         if (options.mask) choice->mask = *options.mask;
@@ -220,7 +220,7 @@ void open_sources(const Options& options, State& state) {
         compare.keeps_place |= is_set(options, std::string("compare.") + place);
 }
 
-void fit_to_model(const Options& options, const Session& session, State& state) {
+void fit_to_model(const Options& options, const DebertaSession& session, State& state) {
     const DebertaConfig& config = session.config();
     const auto fit = [&](const char* name, const char* field, std::optional<long> wished, Index& value, Index count) {
         if (is_set(options, field)) {
@@ -242,11 +242,11 @@ void fit_to_model(const Options& options, const Session& session, State& state) 
         fit("--head", "compare.head", options.head, state.compare.head, config.num_attention_heads);
     }
     if (state.page == "rope" && (options.layer || options.head || options.cell)) {
-        const ExhibitModel shown(state.exhibits.roformer.model, Family::roformer);
+        const ModelSession shown(state.choices.roformer.model, Family::roformer);
         fit("--layer", "rope.layer", options.layer, state.rope.layer, shown.model().sizes().layers);
         fit("--head", "rope.head", options.head, state.rope.head, shown.model().sizes().heads);
         if (options.cell) {
-            const Cell cell = cell_of(*options.cell, shown.input_of(state.exhibits.roformer).length());
+            const Cell cell = cell_of(*options.cell, shown.input_of(state.choices.roformer).length());
             state.rope.query = state.rope.m = cell.i;
             state.rope.key = state.rope.n = cell.j;
         }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/state/state.h"
 
 namespace CLI {
@@ -49,7 +49,7 @@ void open_sources(const Options& options, State& state);
 
 /// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
 /// wrote do not.
-void fit_to_model(const Options& options, const Session& session, State& state);
+void fit_to_model(const Options& options, const DebertaSession& session, State& state);
 
 /// What --export asks for.  Throws Error(usage) that names the value and what was expected.
 std::vector<ExportRequest> export_requests(const Options& options);

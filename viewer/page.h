@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/named_matrix.h"
-#include "viewer/data/session.h"
 #include "viewer/state/page_names.h"
 #include "viewer/state/state.h"
 #include "viewer/ui/ui.h"
@@ -22,7 +22,7 @@ struct ModelCard {
 struct Scene {
     Ui& ui;
     State& state;
-    const Session& session;
+    const DebertaSession& session;
     const Answer* answer;  // of the text on screen, perhaps a moment old; nullptr before the first one
     bool busy = false;     // a newer answer is being computed
 };

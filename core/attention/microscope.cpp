@@ -87,6 +87,8 @@ CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const Rela
     for (Index key = 0; key < line.keys(); ++key)
         cell.denominator +=
             visible(key) ? std::exp(scores[static_cast<std::size_t>(key)] - cell.row_maximum) : Scalar(0);
+    cell.sees_nothing = cell.row_maximum_key < 0;
+    if (cell.sees_nothing && head.masked_row == MaskedRow::uniform) cell.probability = Scalar(1) / Scalar(line.keys());
     if (!cell.visible) return cell;
     cell.shifted = cell.score - cell.row_maximum;
     cell.exponential = std::exp(cell.shifted);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/attention/softmax.h"
 #include "core/positions/relative_buckets.h"
 #include "core/tensor.h"
 
@@ -43,13 +44,14 @@ struct CellExplanation {
     Index offset = 0;  // i - j
     Index bucket = 0;  // row - span, what the offset became
     TermExplanation<Scalar> c2c, c2p, p2c;
-    KeptTerms kept;          // of the sum
-    Scalar sum = 0;          // c2c + c2p + p2c, of those that are kept
-    int terms = 0;           // n
-    Scalar divisor = 1;      // sqrt(n d)
-    Scalar score = 0;        // sum / divisor
-    bool visible = true;     // false: the mask hides the pair and the probability is 0
-    Scalar row_maximum = 0;  // over visible keys
+    KeptTerms kept;             // of the sum
+    Scalar sum = 0;             // c2c + c2p + p2c, of those that are kept
+    int terms = 0;              // n
+    Scalar divisor = 1;         // sqrt(n d)
+    Scalar score = 0;           // sum / divisor
+    bool visible = true;        // false: the mask hides the pair
+    bool sees_nothing = false;  // the query has no visible key at all: the probability is what MaskedRow says
+    Scalar row_maximum = 0;     // over visible keys
     Index row_maximum_key = -1;
     Scalar shifted = 0;      // score - row_maximum
     Scalar exponential = 0;  // exp(shifted)
@@ -60,9 +62,10 @@ struct CellExplanation {
 /// What one head of one pass is made of.  k_r or q_r stay empty where the term is not active.
 template <class Scalar>
 struct HeadTensors {
-    Matrix<Scalar> q, k;      // [Tq,d], [Tk,d]
-    Matrix<Scalar> k_r, q_r;  // [2k,d]
-    Mask mask;                // [Tq,Tk] or empty
+    Matrix<Scalar> q, k;                     // [Tq,d], [Tk,d]
+    Matrix<Scalar> k_r, q_r;                 // [2k,d]
+    Mask mask;                               // [Tq,Tk] or empty
+    MaskedRow masked_row = MaskedRow::zero;  // what a query without a visible key gets
 };
 
 /// Replays cell (i, j); every number has exactly the bits that the matrix functions give (asserted by tests).

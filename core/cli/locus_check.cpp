@@ -11,8 +11,8 @@
 #include "core/conformance/mistakes/catalogue_list.h"
 #include "core/conformance/report/report_printers.h"
 #include "core/io/atomic_file.h"
+#include "core/io/input_file.h"
 #include "core/io/model_request.h"
-#include "core/io/printable.h"
 #include "core/io/safetensors.h"
 #include "core/text/text_table.h"
 

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "core/cli/best_words.h"
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/io/model_request.h"
 
 namespace {
@@ -146,7 +146,7 @@ int print(const Options& options, const Rows& rows, const Checkpoint& checkpoint
                                                ": the logits at [MASK] hold NaN, expected numbers to rank words by");
     Json all = Json::array();
     for (const Row& row : rows) {
-        const std::vector<cli::Guess> guesses = cli::best_words(row.logits, tokenizer, options.top);
+        const std::vector<Guess> guesses = best_words(row.logits, &tokenizer, options.top);
         all.push_back({{"position", row.position}, {"top", cli::as_json(guesses)}});
         if (!options.json) std::cout << row.title << '\n' << cli::as_table(guesses);
     }

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/conformance/kit/kit_check.h"
 #include "core/conformance/kit/kit_export.h"
 #include "core/conformance/kit/kit_mistake.h"

@@ -25,7 +25,7 @@ struct Options {
 
 struct Curves {
     RopeFrequencies frequencies;
-    std::vector<double> wavelength;   // tokens per full turn
+    std::vector<double> wavelength;   // tokens per full rotation
     std::vector<double> bound, ones;  // per distance
 };
 
@@ -36,7 +36,7 @@ Curves compute(const Options& options) {
     const std::vector<double>& theta = curves.frequencies.theta;
     for (const double theta_t : theta) curves.wavelength.push_back(2 * std::numbers::pi / theta_t);
     for (Index r = 0; r < options.distances; ++r) curves.bound.push_back(decay_bound(theta, static_cast<double>(r)));
-    // YaRN's factor stands on sine and cosine, so a score has its square.
+    // YaRN's factor multiplies sine and cosine, so a score has its square.
     const double factor = curves.frequencies.attention_factor * curves.frequencies.attention_factor;
     const RowVector<double> ones = RowVector<double>::Ones(options.width);
     for (const double score : score_curve(ones, ones, theta, RotaryLayout::interleaved, options.distances))

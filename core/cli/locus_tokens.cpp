@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/io/checkpoint.h"
 #include "core/io/model_request.h"
 #include "core/text/text_table.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/cli/words.h"
 #include "core/io/model_request.h"
 #include "core/io/safetensors.h"
 #include "core/json_text.h"

@@ -9,11 +9,10 @@
 #include "core/cli/train_ablation.h"
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
-#include "core/io/scratch_folder.h"
+#include "core/io/atomic_file.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
 #include "cuda/library.h"
-#include "cuda/runtime.h"
 
 namespace {
 

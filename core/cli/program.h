@@ -23,13 +23,10 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 std::vector<std::string> one_value_each(int argc, char** argv, const std::string& option);
 int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body);
 
-/// Refuses an empty value: --out "" is a mistake in a script, never a wish.
+/// Refuses an empty value: --out "" is a mistake in a script.
 CLI::Validator not_empty();
 
 /// One line on stderr: "locus trace: <sentence>".
 void say(const CLI::App& app, const std::string& sentence);
-
-/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
-std::string readable_text(const CLI::App& app, const std::string& text);
 
 }  // namespace locus::cli

@@ -1,11 +1,12 @@
 // locus text vectors and order: what neighbours teach, and in which order words may be asked for.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
-#include "core/cli/text_options.h"
 #include "core/io/atomic_file.h"
 #include "core/positions/factorisation_order.h"
 #include "core/text/statistics/factorisation.h"

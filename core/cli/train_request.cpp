@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/cli/program.h"
-#include "core/io/assets.h"
+#include "core/io/input_file.h"
 #include "core/models/config_fields.h"
 #include "core/text/corpus/text_file.h"
 #include "core/training/training_run.h"

@@ -6,11 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "core/io/json_file.h"
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
-#include "core/io/unreadable.h"
 #include "core/json_text.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/io/json_file.h"
+#include "core/io/input_file.h"
 
 namespace locus {
 

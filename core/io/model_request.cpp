@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "core/io/safetensors.h"
@@ -153,15 +155,20 @@ std::vector<Index> find_word(const ModelInput& input, const std::string& word, c
 
 }  // namespace
 
+Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family) {
+    LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
+                "the text is empty, expected at least one word");
+    const std::string own = with_own_mask(text, tokenizer);
+    Tokens tokens = tokenizer.encode(own);
+    if (family == Family::xlnet) join_behind_masks(tokens, own, tokenizer);
+    return tokens;
+}
+
 ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer& tokenizer, Family family) {
     std::vector<Tokens> encoded;
     std::size_t longest = 0;
     for (const std::string& text : texts) {
-        LOCUS_CHECK(text.find_first_not_of(" \t\r\n") != std::string::npos,
-                    "the text is empty, expected at least one word");
-        const std::string own = with_own_mask(text, tokenizer);
-        encoded.push_back(tokenizer.encode(own));
-        if (family == Family::xlnet) join_behind_masks(encoded.back(), own, tokenizer);
+        encoded.push_back(encode_text(text, tokenizer, family));
         longest = std::max(longest, encoded.back().ids.size());
     }
     for (const Tokens& tokens : encoded)
@@ -277,6 +284,25 @@ std::vector<Index> predict_in_order(ModelInput& input, const std::vector<std::st
         input.target_mapping.matrix()(p, place) = 1;
     }
     return order;
+}
+
+std::string readable_piece(const Tokenizer* tokenizer, std::int64_t id) {
+    if (!tokenizer) return std::to_string(id);
+    const std::string piece = tokenizer->piece(id), shown = display_piece(piece);
+    return shown.empty() ? piece : shown;
+}
+
+std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer* tokenizer, Index top) {
+    std::vector<Index> order(static_cast<std::size_t>(logits.size()));
+    std::iota(order.begin(), order.end(), 0);
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min<Index>(top, logits.size()));
+    std::partial_sort(order.begin(), end, order.end(), [&](Index a, Index b) { return logits[a] > logits[b]; });
+    const double maximum = logits.maxCoeff();
+    const double sum = (logits.cast<double>().array() - maximum).exp().sum();
+    std::vector<Guess> guesses;
+    for (auto id = order.begin(); id != end; ++id)
+        guesses.push_back({readable_piece(tokenizer, *id), *id, logits[*id], std::exp(logits[*id] - maximum) / sum});
+    return guesses;
 }
 
 }  // namespace locus

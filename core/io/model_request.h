@@ -1,5 +1,6 @@
 #pragma once
-// From --model, --text, --tokens, --mask, --input, --segment to a model and its input.
+// From a model's folder and a text, or token ids, to the model and its input; and from logits back to words.
+// The one place where this is done: for the programs, the viewer, the lessons and the kit.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,6 +28,11 @@ struct PreparedInput {
     std::vector<std::string> ignored;  // names in the input file that this family does not use
 };
 
+/// The tokens of one text as the model reads them: "[MASK]" is how people write it, whatever the tokenizer calls it,
+/// and for XLNet no lone mark of a word stands between a mask and what follows it without a blank. Throws Error(usage)
+/// for a text without a word.
+Tokens encode_text(const std::string& text, const Tokenizer& tokenizer, Family family);
+
 /// One or several texts, padded to the longest on the side the tokenizer says, with a mask where lengths differ and the
 /// places of [MASK]; in XLNet these become targets of the query stream, hidden from everyone.
 /// Throws Error(usage) for empty text, and for different lengths where there is no padding token.
@@ -50,6 +56,18 @@ void predict_masks(ModelInput& input);
 /// Returns the targets' positions.
 std::vector<Index> predict_in_order(ModelInput& input, const std::vector<std::string>& words,
                                     const Tokenizer& tokenizer);
+
+/// A token as a person reads it: "store" for "▁store", a lone mark as it is, the number where there is no tokenizer.
+std::string readable_piece(const Tokenizer* tokenizer, std::int64_t id);
+
+struct Guess {
+    std::string piece;
+    std::int64_t id = 0;
+    double logit = 0, probability = 0;
+};
+
+/// The best `top` words of one row of logits [V]; probabilities are over the whole vocabulary.
+std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer* tokenizer, Index top);
 
 /// Opens the model of a folder, whichever family it is; `compute` and `path` as open_model takes them.
 template <class Scalar>

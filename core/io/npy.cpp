@@ -1,24 +1,25 @@
 #include "core/io/npy.h"
 
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <regex>
 
-#include "core/io/stage_bytes.h"
-#include "core/io/unreadable.h"
+#include "core/io/input_file.h"
 
-namespace locus::conformance {
+namespace locus {
 
 namespace {
 
 namespace fs = std::filesystem;
 
 /// "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" and where the values begin.
-struct Header {
+struct NpyHeader {
     std::string text;
     std::size_t data = 0;
 };
 
-Header header_of(const MappedFile& file) {
+NpyHeader npy_header(const MappedFile& file) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(file.data());
     if (file.size() < 10 || std::string_view(reinterpret_cast<const char*>(bytes), 6) != "\x93NUMPY")
         throw_unreadable(file.path(), "is no NumPy array, expected a file that begins with \\x93NUMPY");
@@ -36,14 +37,14 @@ Header header_of(const MappedFile& file) {
     return {std::string(reinterpret_cast<const char*>(bytes) + begin, length), begin + length};
 }
 
-std::string matched(const fs::path& file, const std::string& text, const char* pattern, const char* what) {
+std::string header_field(const fs::path& file, const std::string& text, const char* pattern, const char* what) {
     std::smatch match;
     if (text.size() > 10000 || !std::regex_search(text, match, std::regex(pattern)))
         throw_unreadable(file, std::string("has a header without ") + what);
     return match[1];
 }
 
-Shape shape_of(const fs::path& file, const std::string& text) {
+Shape npy_shape(const fs::path& file, const std::string& text) {
     Shape shape;
     static const std::regex number("[0-9]+");
     for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
@@ -57,7 +58,7 @@ Shape shape_of(const fs::path& file, const std::string& text) {
 }
 
 /// "<f4" -> F32; refuses what cannot be compared.
-Dtype dtype_of(const fs::path& file, const std::string& descr) {
+Dtype npy_dtype(const fs::path& file, const std::string& descr) {
     if (descr.starts_with('>'))
         throw_unreadable(file,
                          "holds big-endian values (" + descr + "), expected little-endian ones: array.astype(\"<" +
@@ -82,11 +83,12 @@ Dtype dtype_of(const fs::path& file, const std::string& descr) {
 
 Stage read_npy(const fs::path& path, std::string& stored) {
     const MappedFile file(path);
-    const Header header = header_of(file);
-    const std::string descr = matched(path, header.text, "'descr': *'([^']*)'", "descr");
-    const Dtype dtype = dtype_of(path, descr);
-    const Shape shape = shape_of(path, matched(path, header.text, "'shape': *\\(([0-9, L]*)\\)", "shape"));
-    if (matched(path, header.text, "'fortran_order': *(True|False)", "fortran_order") == "True" && shape.size() > 1)
+    const NpyHeader header = npy_header(file);
+    const std::string descr = header_field(path, header.text, "'descr': *'([^']*)'", "descr");
+    const Dtype dtype = npy_dtype(path, descr);
+    const Shape shape = npy_shape(path, header_field(path, header.text, "'shape': *\\(([0-9, L]*)\\)", "shape"));
+    if (header_field(path, header.text, "'fortran_order': *(True|False)", "fortran_order") == "True" &&
+        shape.size() > 1)
         throw_unreadable(path, "is stored in Fortran order, expected C order: numpy.ascontiguousarray(array)",
                          Fault::unsupported);
     stored = to_string(dtype);
@@ -94,4 +96,109 @@ Stage read_npy(const fs::path& path, std::string& stored) {
                           {reinterpret_cast<const char*>(file.data()) + header.data, file.size() - header.data});
 }
 
-}  // namespace locus::conformance
+std::string npy_of(const Stage& stage) {
+    const std::string dtype = stage.dtype();
+    std::string shape;
+    for (const Index extent : stage.shape()) shape += std::to_string(extent) + ", ";
+    if (stage.shape().size() > 1) shape.erase(shape.size() - 2);  // (3, 4) but (3,)
+    if (stage.shape().size() == 1) shape.pop_back();
+    std::string header = std::string("{'descr': '") +
+                         (dtype == "F32"   ? "<f4"
+                          : dtype == "F64" ? "<f8"
+                                           : "<i8") +
+                         "', 'fortran_order': False, 'shape': (" + shape + "), }";
+    constexpr std::size_t kBefore = 10, kStep = 64;  // values begin on a multiple of 64 bytes
+    header.append(kStep - 1 - (kBefore + header.size()) % kStep, ' ');
+    header += '\n';
+    std::string bytes = "\x93NUMPY";
+    bytes += {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+    bytes += header;
+    std::visit(
+        [&](const auto& tensor) {
+            bytes.append(reinterpret_cast<const char*>(tensor.data()),
+                         static_cast<std::size_t>(tensor.size()) * sizeof tensor[0]);
+        },
+        stage.values);
+    return bytes;
+}
+
+namespace {
+
+template <class Stored, class Kept, class Widen>
+Tensor<Kept> widened_values(const Shape& shape, std::string_view bytes, Widen widen) {
+    Tensor<Kept> values(shape);
+    for (Index n = 0; n < values.size(); ++n) {
+        Stored one;
+        std::memcpy(&one, bytes.data() + static_cast<std::size_t>(n) * sizeof one, sizeof one);
+        values[n] = widen(one);
+    }
+    return values;
+}
+
+template <class Stored, class Kept>
+Tensor<Kept> cast_values(const Shape& shape, std::string_view bytes) {
+    return widened_values<Stored, Kept>(shape, bytes, [](Stored one) { return static_cast<Kept>(one); });
+}
+
+float of_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+float of_float16(std::uint16_t bits) { return static_cast<float>(std::bit_cast<Eigen::half>(bits)); }
+
+std::uint64_t byte_count(const std::string& location, const Shape& shape, std::size_t each) {
+    std::uint64_t bytes = each;
+    for (const Index extent : shape)
+        if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+            throw_unreadable(location, "has the shape " + to_string(shape) + ", larger than any file");
+    return bytes;
+}
+
+}  // namespace
+
+Stage stage_of_bytes(const std::string& location, Dtype dtype, const Shape& shape, std::string_view bytes) {
+    const std::uint64_t expected = byte_count(location, shape, byte_size(dtype));
+    if (bytes.size() != expected)
+        throw_unreadable(location, "has " + std::to_string(bytes.size()) + " bytes of values, expected " +
+                                       std::to_string(expected) + " for shape " + to_string(shape) + " of " +
+                                       to_string(dtype));
+    Stage stage;
+    switch (dtype) {
+        case Dtype::f64:
+            stage.values = cast_values<double, double>(shape, bytes);
+            break;
+        case Dtype::f32:
+            stage.values = cast_values<float, float>(shape, bytes);
+            break;
+        case Dtype::f16:
+            stage.values = widened_values<std::uint16_t, float>(shape, bytes, of_float16);
+            break;
+        case Dtype::bf16:
+            stage.values = widened_values<std::uint16_t, float>(shape, bytes, of_bfloat16);
+            break;
+        case Dtype::i64:
+            stage.values = cast_values<std::int64_t, std::int64_t>(shape, bytes);
+            break;
+        case Dtype::i32:
+            stage.values = cast_values<std::int32_t, std::int64_t>(shape, bytes);
+            break;
+        case Dtype::i16:
+            stage.values = cast_values<std::int16_t, std::int64_t>(shape, bytes);
+            break;
+        case Dtype::i8:
+            stage.values = cast_values<std::int8_t, std::int64_t>(shape, bytes);
+            break;
+        default:
+            stage.values = cast_values<std::uint8_t, std::int64_t>(shape, bytes);
+            break;
+    }
+    return stage;
+}
+
+Dtype dtype_named(const std::string& name, const std::string& location) {
+    for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::i64, Dtype::i32, Dtype::i16,
+                              Dtype::i8, Dtype::u8, Dtype::boolean})
+        if (name == to_string(dtype)) return dtype;
+    throw_unreadable(location,
+                     "names the dtype \"" + name + "\", expected one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL");
+}
+
+}  // namespace locus

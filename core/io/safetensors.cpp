@@ -2,11 +2,15 @@
 #include "core/io/safetensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/io/unreadable.h"
+#include "core/check.h"
+#include "core/io/input_file.h"
 #include "core/json_text.h"
+#include "core/stages.h"
 
 namespace locus {
 
@@ -128,6 +132,163 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
                      [](const TensorEntry& a, const TensorEntry& b) { return a.offset < b.offset; });
     check_overlap(tensors.entries, path);
     return tensors;
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+void write_half(const ByteSink& sink, const TensorToWrite& tensor) {
+    constexpr Index kHalves = 4096;
+    std::vector<Eigen::half> block;
+    const Index count = element_count(tensor.shape);
+    for (Index first = 0; first < count; first += kHalves) {
+        block.clear();
+        for (Index n = first; n < std::min(first + kHalves, count); ++n) {
+            block.emplace_back(tensor.values[n]);
+            if (std::isfinite(tensor.values[n]) && !Eigen::half_impl::isfinite(block.back()))
+                throw Error(Fault::unsupported, "tensor " + tensor.name + " holds " + std::to_string(tensor.values[n]) +
+                                                    ", too large for F16; write it as F32");
+        }
+        sink(block.data(), block.size() * sizeof(Eigen::half));
+    }
+}
+
+}  // namespace
+
+void write_safetensors_header(const ByteSink& sink, const std::vector<TensorHeading>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
+    OrderedJson header = OrderedJson::object();
+    if (!metadata.empty()) header["__metadata__"] = metadata;
+    std::size_t offset = 0;
+    for (const TensorHeading& tensor : tensors) {
+        LOCUS_CHECK(!header.contains(tensor.name), "tensor " + tensor.name + " was to be written twice into one file");
+        header[tensor.name] = {{"dtype", to_string(tensor.dtype)},
+                               {"shape", tensor.shape},
+                               {"data_offsets", {offset, offset + tensor.bytes()}}};
+        offset += tensor.bytes();
+    }
+    std::string text;
+    try {
+        text = header.dump();
+    } catch (const OrderedJson::exception&) {
+        throw Error(Fault::usage, "a tensor's name or the metadata is not UTF-8, which a safetensors header must be");
+    }
+    text.append((8 - text.size() % 8) % 8, ' ');  // so that values begin on a multiple of 8
+    const std::uint64_t size = text.size();
+    sink(&size, sizeof size);
+    sink(text.data(), text.size());
+}
+
+void write_safetensors(const ByteSink& sink, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+    std::vector<TensorHeading> headings;
+    for (const TensorToWrite& tensor : tensors) {
+        if (tensor.dtype != Dtype::f32 && tensor.dtype != Dtype::f16)
+            throw Error(Fault::unsupported, "tensor " + tensor.name + " was to be written as " +
+                                                to_string(tensor.dtype) + ", expected F32 or F16");
+        headings.push_back({tensor.name, tensor.shape, tensor.dtype});
+    }
+    write_safetensors_header(sink, headings, metadata);
+    for (std::size_t n = 0; n < tensors.size(); ++n)
+        if (tensors[n].dtype == Dtype::f16)
+            write_half(sink, tensors[n]);
+        else
+            sink(tensors[n].values, headings[n].bytes());
+}
+
+void write_safetensors(const std::filesystem::path& file, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+    write_atomic_file(file, [&](const ByteSink& sink) { write_safetensors(sink, tensors, metadata); });
+}
+
+// A trace on disk is a safetensors file whose metadata holds the stage list.
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+TensorHeading heading_of(const Stage& stage) {
+    const std::string dtype = stage.dtype();
+    return {stage.name, stage.shape(), dtype == "F32" ? Dtype::f32 : dtype == "F64" ? Dtype::f64 : Dtype::i64};
+}
+
+Stage read_stage(const TensorEntry& entry) {
+    Stage stage;
+    stage.name = entry.name;
+    switch (entry.dtype) {
+        case Dtype::f64:
+            stage.values = read_tensor<double>(entry);
+            break;
+        case Dtype::f32:
+        case Dtype::f16:
+        case Dtype::bf16:
+            stage.values = read_tensor<float>(entry);
+            break;
+        default:
+            stage.values = read_tensor<std::int64_t>(entry);
+            break;
+    }
+    if (const auto description = describe_stage(entry.name)) {
+        stage.axes = description->axes;
+        stage.formula = description->formula;
+        stage.source = description->source;
+    }
+    return stage;
+}
+
+/// Order of the stage list in the metadata; empty if there is none that can be read.
+std::vector<std::string> listed_names(const TensorFile& file) {
+    std::vector<std::string> names;
+    for (const auto& [key, value] : file.metadata) {
+        if (key != "stages") continue;
+        const OrderedJson list = OrderedJson::parse(value, nullptr, /*allow_exceptions=*/false);
+        if (!list.is_array()) continue;
+        for (const OrderedJson& stage : list)
+            if (stage.is_object() && stage.contains("name") && stage["name"].is_string())
+                names.push_back(stage["name"]);
+    }
+    return names;
+}
+
+}  // namespace
+
+void write_trace(const std::filesystem::path& file, const Trace& trace,
+                 const std::map<std::string, std::string>& metadata) {
+    OrderedJson list = OrderedJson::array();
+    std::vector<TensorHeading> headings;
+    for (const Stage& stage : trace.stages()) {
+        list.push_back(
+            {{"name", stage.name}, {"axes", stage.axes}, {"formula", stage.formula}, {"source", stage.source}});
+        headings.push_back(heading_of(stage));
+    }
+    std::map<std::string, std::string> written = metadata;
+    written["format"] = "locus-trace-1";
+    written["stages"] = list.dump();
+    write_atomic_file(file, [&](const ByteSink& sink) {
+        write_safetensors_header(sink, headings, written);
+        for (std::size_t n = 0; n < headings.size(); ++n)
+            std::visit([&](const auto& tensor) { sink(tensor.data(), headings[n].bytes()); }, trace.stages()[n].values);
+    });
+}
+
+Trace read_trace(const std::filesystem::path& path, std::map<std::string, std::string>* stored) {
+    const TensorFile file = open_safetensors(path);
+    std::vector<std::string> order = listed_names(file), names;
+    for (const TensorEntry& entry : file.entries) names.push_back(entry.name);
+    const auto place = [&](const std::string& name) { return std::find(order.begin(), order.end(), name); };
+    std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+        const auto place_a = place(a), place_b = place(b);
+        if (place_a == order.end() && place_b == order.end()) return stage_comes_before(a, b);
+        return place_a < place_b;
+    });
+    Trace trace;
+    for (const std::string& name : names) {
+        const TensorEntry& entry = *file.find(name);
+        if (stored) (*stored)[name] = to_string(entry.dtype);
+        trace.add(read_stage(entry));
+    }
+    return trace;
 }
 
 }  // namespace locus

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 
 namespace locus {
 

@@ -1,6 +1,6 @@
 #pragma once
-// cuBLAS, looked up when it is asked for: programs that never do so need nothing but a driver, and those that do say in
-// one sentence that it is not there.
+// cuBLAS, loaded at run time: programs that never use it need nothing but a driver, and those that do say in one
+// sentence that it is missing.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace locus::cuda {
 
-/// The same product for neighbouring count; `first` is the first sheet's, without bias and activation.
+/// The same product for `count` pairs of matrices; `first` is that of the first pair, without bias and activation.
 template <class Scalar>
 struct BatchedProducts {
     ProductArguments<Scalar> first;
     int count = 1;
-    long long a_stride = 0, b_stride = 0, c_stride = 0;  // from a sheet to the next
-    bool transposed = true;                              // c = a b^T; false: c = a b, b [depth,columns]
+    long long a_stride = 0, b_stride = 0, c_stride = 0;  // from a matrix to the next
+    bool b_transposed = true;                            // c = a b^T; false: c = a b, b [depth,columns]
 };
 
 class Cublas {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/check.h"
-#include "core/io/json_file.h"
+#include "core/io/input_file.h"
 #include "core/models/deberta_weights.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"

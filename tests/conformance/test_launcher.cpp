@@ -15,14 +15,14 @@ Outcome launch(const std::vector<std::string>& arguments, const std::string& bef
     return run_file(kRoot / "locus", arguments, before);
 }
 
-/// A copy of the house in which everything is built already; its lessons are shell scripts.
-struct BuiltHouse {
+/// A copy of the source tree in which everything is built already; its lessons are shell scripts.
+struct BuiltTree {
     const TemporaryFolder folder;
-    const fs::path tree = folder / "a house";
+    const fs::path tree = folder / "a tree";
 
-    BuiltHouse() {
-        for (const char* room : {"core", "cuda", "viewer", "lessons", "tests", "build/release/bin"})
-            fs::create_directories(tree / room);
+    BuiltTree() {
+        for (const char* name : {"core", "cuda", "viewer", "lessons", "tests", "build/release/bin"})
+            fs::create_directories(tree / name);
         for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
         fs::copy_file(kRoot / "locus", tree / "locus");
     }
@@ -87,17 +87,17 @@ TEST_CASE("launcher: the table of contents holds every lesson under its title", 
 }
 
 TEST_CASE("launcher: lesson --all counts what was proved, shows what was not, and ends with 1", "[cli]") {
-    const BuiltHouse house;
-    house.add_lesson("01", "First", "printf '\u2713 a (1 = 1)\n\u2713 b (2 = 2)\n'");
-    house.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'");
-    const Outcome good = run_file(house.tree / "locus", {"lesson", "--all"});
+    const BuiltTree built;
+    built.add_lesson("01", "First", "printf '\u2713 a (1 = 1)\n\u2713 b (2 = 2)\n'");
+    built.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'");
+    const Outcome good = run_file(built.tree / "locus", {"lesson", "--all"});
     CHECK(good.status == 0);
     CHECK(good.out.find(" 1/2  01  First") != std::string::npos);
     CHECK(good.out.find("2 lessons, 3 claims proved, none failed, ") != std::string::npos);
 
-    house.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'; echo '\u2717 d (4, not 5)'; exit 1");
-    house.add_lesson("03", "Third", "echo 'cannot' >&2; exit 70");
-    const Outcome bad = run_file(house.tree / "locus", {"lesson", "--all"});
+    built.add_lesson("02", "Second", "echo '\u2713 c (3 = 3)'; echo '\u2717 d (4, not 5)'; exit 1");
+    built.add_lesson("03", "Third", "echo 'cannot' >&2; exit 70");
+    const Outcome bad = run_file(built.tree / "locus", {"lesson", "--all"});
     CHECK(bad.status == 1);
     CHECK(bad.out.find("\u2717 d (4, not 5)\n") != std::string::npos);
     CHECK(bad.out.find("cannot\n") != std::string::npos);
@@ -106,14 +106,14 @@ TEST_CASE("launcher: lesson --all counts what was proved, shows what was not, an
 }
 
 TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails", "[cli]") {
-    const BuiltHouse house;
-    house.add_lesson("01", "First", "echo new");
-    house.add_lesson("02", "Second", "echo broken; exit 1");
-    const fs::path golden = house.tree / "tests/lessons/golden";
+    const BuiltTree built;
+    built.add_lesson("01", "First", "echo new");
+    built.add_lesson("02", "Second", "echo broken; exit 1");
+    const fs::path golden = built.tree / "tests/lessons/golden";
     fs::create_directories(golden);
     write_file(golden / "01.txt", "old\n");
     write_file(golden / "02.txt", "old\n");
-    const Outcome outcome = run_file(house.tree / "locus", {"lesson", "--update"});
+    const Outcome outcome = run_file(built.tree / "locus", {"lesson", "--update"});
     CHECK(outcome.status == 1);
     CHECK(read_file(golden / "01.txt") == "new\n");
     CHECK(read_file(golden / "02.txt") == "old\n");
@@ -123,8 +123,8 @@ TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails",
 TEST_CASE("launcher: without root and sudo the one line to run, and status 3", "[cli]") {
     // A machine where nothing is installed and nobody is root, played by three small programs in front of the path.
     const TemporaryFolder folder;
-    const fs::path tree = folder / "a house", programs = folder / "programs";
-    for (const char* room : {"core", "cuda", "viewer", "lessons", "tests"}) fs::create_directories(tree / room);
+    const fs::path tree = folder / "a tree", programs = folder / "programs";
+    for (const char* name : {"core", "cuda", "viewer", "lessons", "tests"}) fs::create_directories(tree / name);
     for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
     fs::copy_file(kRoot / "locus", tree / "locus");
     fs::create_directory(programs);

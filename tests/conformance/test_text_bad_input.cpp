@@ -77,7 +77,7 @@ TEST_CASE("text: n below 1, options that do not exist, and commands that do not"
     check_refusal({"tfidf", "--text", "a", "--idf", "odd"}, 2, {"odd"});
     check_refusal({"tfidf", "--text", "a", "--log", "7"}, 2, {"7"});
     check_refusal({"bow", "--lines", "--whole", "--text", "a"}, 2, {"--lines", "--whole"});
-    check_refusal({"wmd", "--text", "a", "--text", "b"}, 2, {"--vectors"});
+    check_refusal({"wmd", "--text", "a", "--text", "b", "--vectors", ""}, 2, {"--vectors"});
 }
 
 TEST_CASE("text: too few documents, words nobody knows, topics nobody has", "[cli][text]") {

@@ -168,6 +168,29 @@ TEST_CASE("text: wmd, its bounds and what travels where", "[cli][text]") {
     CHECK_THAT(unknown.err, Contains("zebra") && Contains("text 1"));
 }
 
+TEST_CASE("text: wmd without vectors learns them, the same ones every time", "[cli][text]") {
+    const std::vector<std::string> words = {"wmd",
+                                            "--text",
+                                            "the president speaks to the press",
+                                            "--text",
+                                            "the president greets the press",
+                                            "--text",
+                                            "the band played a song",
+                                            "--stop-words",
+                                            "english"};
+    const auto pairs = json_of(words)["pairs"];
+    REQUIRE(pairs.size() == 3);
+    CHECK(pairs == json_of(words)["pairs"]);
+    // speaks and greets stand in the same sentences of the built-in text; a song is somewhere else.
+    const double near = pairs[0]["distance"], far = pairs[1]["distance"];
+    CHECK(near > 0);
+    CHECK(near < 0.5 * far);
+    // Every word has a vector: the documents' own, too.
+    const Outcome outcome = text({"wmd", "--text", "qwx yzzk vvrq", "--text", "song"});
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.empty());
+}
+
 TEST_CASE("text: vectors learnt here can be read by wmd", "[cli][text]") {
     const Files files;
     const std::vector<std::string> train = {"vectors", files / "ab.txt", "--width",           "4", "--epochs",

@@ -1,5 +1,5 @@
 #pragma once
-// The recorded models and inputs, found from wherever the test binary runs: whole models go through the twins here.
+// The recorded models and inputs, found from wherever the test binary runs: whole models go through the GPU kernels here.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

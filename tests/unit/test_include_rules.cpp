@@ -51,7 +51,15 @@ bool is_top_of_core(const std::string& include) {
     return include.starts_with("core/") && include.find('/', 5) == std::string::npos;
 }
 
-/// What each room may include of the house.
+/// Everything that computes, and of the programs what a main() of any folder needs.
+std::vector<std::string> core_but_programs(std::vector<std::string> and_these) {
+    and_these.insert(and_these.end(), {"core/positions/", "core/attention/", "core/fast/", "core/models/",
+                                       "core/training/", "core/text/", "core/io/", "core/conformance/",
+                                       "core/cli/program.h"});
+    return and_these;
+}
+
+/// What each folder may include of the project.
 std::vector<std::string> allowed(const Source& source) {
     if (source.in("core/positions/")) return {"core/positions/"};
     if (source.in("core/attention/")) return {"core/positions/", "core/attention/"};
@@ -66,12 +74,14 @@ std::vector<std::string> allowed(const Source& source) {
     if (source.in("core/training/"))
         return {"core/positions/", "core/attention/", "core/fast/",    "core/models/",
                 "core/io/",        "core/text/",      "core/training/"};
-    if (source.in("core/conformance/")) return {"core/"};
+    if (source.in("core/conformance/"))
+        return {"core/positions/", "core/attention/", "core/fast/", "core/models/",
+                "core/training/",  "core/text/",      "core/io/",   "core/conformance/"};
     if (source.in("core/cli/")) return {"core/", "cuda/"};
     if (source.in("core/")) return {};
     if (source.in("cuda/")) return {"core/", "cuda/"};
-    if (source.in("viewer/")) return {"core/", "cuda/", "viewer/"};
-    if (source.in("lessons/")) return {"core/", "lessons/"};
+    if (source.in("viewer/")) return core_but_programs({"cuda/", "viewer/"});
+    if (source.in("lessons/")) return core_but_programs({"lessons/"});
     return {"core/", "cuda/", "viewer/", "lessons/", "tests/"};
 }
 

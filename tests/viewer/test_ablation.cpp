@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/plots/head_summary.h"
 #include "viewer/plots/selection.h"
 
@@ -12,8 +12,8 @@ namespace locus::test::test_ablation {
 
 namespace {
 
-const Session& tiny() {
-    static const Session session("tiny-v3");
+const DebertaSession& tiny() {
+    static const DebertaSession session("tiny-v3");
     return session;
 }
 

@@ -6,13 +6,14 @@
 
 #include "core/io/safetensors.h"
 #include "cuda/library.h"
+#include "core/io/subprocess.h"
+#include "cuda/runtime.h"
 #include "tests/files.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/mistake_source.h"
-#include "viewer/data/session.h"
 #include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
-#include "viewer/program.h"
 #include "viewer/state/state.h"
 #include "viewer/state/state_fields.h"
 
@@ -20,8 +21,8 @@ namespace locus::test::test_bug_zoo {
 
 namespace {
 
-const Session& session() {
-    static const Session opened("tiny-v3");
+const DebertaSession& session() {
+    static const DebertaSession opened("tiny-v3");
     return opened;
 }
 

@@ -7,15 +7,16 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "viewer/data/session.h"
+#include "tests/files.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/plots/matrix_view.h"
 
 namespace locus::test::test_cell_text {
 
 namespace {
 
-const Session& tiny_model() {
-    static const Session session("tiny-v3");
+const DebertaSession& tiny_model() {
+    static const DebertaSession session("tiny-v3");
     return session;
 }
 
@@ -144,6 +145,51 @@ TEST_CASE("cell text: dropped terms and hidden pairs are said to be so", "[view]
     CHECK(text.find("its probability is exactly 0") != std::string::npos);
     CHECK(text.find("c (hidden)") != std::string::npos);
     CHECK(text.find("which table row") == std::string::npos);
+}
+
+TEST_CASE("microscope: a masked query's row has the probabilities that the dialect's stage has",
+          "[view][attention][law]") {
+    for (const Dialect dialect : {Dialect::official, Dialect::hf}) {
+        Request request;
+        request.tokens = "1,40,41,42,2";
+        request.mask = "1,1,0,1,1";
+        request.dialect = dialect;
+        request.layer = 2;
+        const auto answer = answer_to(request);
+        const HeadTensors<float> tensors = head_tensors(*answer, "layer.2", 1);
+        const Matrix<float> probs = answer->stage("probs")->matrix(1);
+        for (Index i = 0; i < 5; ++i)
+            for (Index j = 0; j < 5; ++j) {
+                const auto cell = explain_cell<float>(tensors, *answer->line, answer->options.p2c_index,
+                                                      answer->divisor_terms, i, j);
+                CAPTURE(to_string(dialect), i, j);
+                CHECK(cell.probability == probs(i, j));
+            }
+        const auto cell =
+            explain_cell<float>(tensors, *answer->line, answer->options.p2c_index, answer->divisor_terms, 2, 3);
+        const CellText about{"here", answer->labels, {1, 2, 3, 4, 5}, std::vector<bool>(5, false), {}, true};
+        const std::string text = cell_text(cell, about);
+        CHECK((text.find("exactly 0") != std::string::npos) == (dialect == Dialect::official));
+        CHECK((text.find("the same probability, 1 / 5.") != std::string::npos) == (dialect == Dialect::hf));
+        CHECK((text.find("0.200000003") != std::string::npos) == (dialect == Dialect::hf));  // in the whole row
+    }
+}
+
+TEST_CASE("labels: where the tokenizer calls its mask <mask>, [MASK] is one token of that name", "[view][attention]") {
+    const TemporaryFolder folder;
+    for (const char* file : {"config.json", "pytorch_model.bin"})
+        fs::copy_file(resolve_model("tiny-v3") / file, folder / file);
+    write_bytes(folder / "vocab.txt", "[PAD]\n[CLS]\n[SEP]\n[UNK]\n<mask>\nthe\ncat\nsat\n.\n");
+    write_bytes(folder / "tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "mask_token": "<mask>"})");
+    const DebertaSession session(folder.path().string());
+    Request request;
+    request.text = "the [MASK] sat.";
+    const auto answer = session.answer(request);
+    INFO(answer->error);
+    REQUIRE(answer->error.empty());
+    CHECK(answer->labels == std::vector<std::string>{"[CLS]", "the", "<mask>", "sat", ".", "[SEP]"});
+    CHECK(answer->labels == session.words_of(session.input_of(request)));
+    CHECK(answer->special == std::vector<bool>{true, false, true, false, false, true});
 }
 
 TEST_CASE("masked tokens: as if [MASK] had been written, and the text stays", "[view][attention][law]") {

@@ -5,7 +5,7 @@
 #include "core/io/safetensors.h"
 #include "tests/max_abs.h"
 #include "tests/run_program.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state/state.h"
@@ -15,7 +15,7 @@ namespace locus::test::test_compare {
 namespace {
 
 CompareAnswer compared(const CompareState& state, const std::string& text = State().text) {
-    static const Session session("tiny-v3");
+    static const DebertaSession session("tiny-v3");
     Request request;
     request.text = text;
     request.compare = state.request();
@@ -117,7 +117,7 @@ TEST_CASE("compare: dumps, their tokens, and one sentence where they do not fit"
     Request exactly;
     exactly.text = State().text;
     exactly.compare = CompareRequest{state.a, state.a, "layer.3.probs", true};
-    const auto refused = Session("tiny-v3").answer(exactly);
+    const auto refused = DebertaSession("tiny-v3").answer(exactly);
     CHECK_THAT(refused->compare.trouble, Catch::Contains("layer.3.probs") && Catch::Contains("the report"));
     state.b = {(folder / "gone.safetensors").string()};
     answer = compared(state);

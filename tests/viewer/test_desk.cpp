@@ -166,7 +166,7 @@ TEST_CASE("worker: long work is given up for a newer request", "[viewer][desk]")
 }
 
 TEST_CASE("session: gives up between layers, and answers the next request as ever", "[viewer][desk]") {
-    const Session session("tiny-v3");
+    const DebertaSession session("tiny-v3");
     const Request request{"the capital of france", "", "", Dialect::official, 3};
     int asked = 0;
     CHECK(session.answer(request, [&] { return ++asked > 2; }) == nullptr);
@@ -177,7 +177,7 @@ TEST_CASE("session: gives up between layers, and answers the next request as eve
 }
 
 TEST_CASE("session: asks in every pass whether to give up, also in the one with I at the input", "[viewer][desk]") {
-    const Session session("tiny-v3");
+    const DebertaSession session("tiny-v3");
     const auto asked = [&](bool at_input, int most) {
         Request request{State().text, "", "", Dialect::official, 0, true};
         request.at_input = at_input;
@@ -202,8 +202,8 @@ TEST_CASE("another model: opened beside the window, refused in one sentence, fit
     opener.open("tiny-v3");
     REQUIRE(comes_true([&] { return (opened = opener.take()) != nullptr; }));
     REQUIRE(opened->session);
-    const Session& session = *opened->session;
-    const Session first("tiny-v3");
+    const DebertaSession& session = *opened->session;
+    const DebertaSession first("tiny-v3");
     const Request request{"a", "", "", Dialect::official, 0};
     CHECK(session.answer(request)->serial != first.answer(request)->serial);
 

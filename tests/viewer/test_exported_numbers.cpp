@@ -8,7 +8,7 @@
 #include "core/io/safetensors.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/text_study.h"
 #include "viewer/state/state.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 /// The stages that the pages show, computed here.
 std::shared_ptr<const Answer> tiny_answer() {
-    static const Session session("tiny-v3");
+    static const DebertaSession session("tiny-v3");
     Request request;
     request.text = State().text;
     request.layer = State().layer;
@@ -109,7 +109,7 @@ TEST_CASE("export: every number of a file is the trace's", "[view][export][cli]"
                           static_cast<std::size_t>(stage.size()) * sizeof(float)) == 0);
     }
     std::string stored;
-    CHECK(is_head_of(conformance::read_npy(folder / "c2p.npy", stored), answer->trace.at("layer.2.c2p"), head));
+    CHECK(is_head_of(read_npy(folder / "c2p.npy", stored), answer->trace.at("layer.2.c2p"), head));
 
     std::istringstream csv(read_file(folder / "probs.csv"));
     std::string line, header;

@@ -9,7 +9,7 @@
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/export/number_files.h"
 
 namespace locus::test::test_number_files {
@@ -104,7 +104,7 @@ TEST_CASE("numbers: a .npy file holds the stage, read by the kit's reader", "[vi
     const auto holds = [&](Stage stage) {
         test::write_file(folder / "one.npy", npy_of(stage));
         std::string stored;
-        const Stage read = conformance::read_npy(folder / "one.npy", stored);
+        const Stage read = read_npy(folder / "one.npy", stored);
         CHECK(read.shape() == stage.shape());
         REQUIRE(std::string(read.dtype()) == stage.dtype());
         CHECK(npy_of(read) == npy_of(stage));

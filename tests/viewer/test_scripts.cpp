@@ -9,10 +9,10 @@
 #include "core/positions/rotary.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
-#include "viewer/data/exhibits.h"
-#include "viewer/data/memory_exhibit.h"
-#include "viewer/data/permutation_exhibit.h"
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
+#include "viewer/data/memory_text.h"
+#include "viewer/data/permutation_sentence.h"
+#include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/data/training_look.h"
 #include "viewer/plots/difference.h"
@@ -102,7 +102,7 @@ TEST_CASE("scripts: every page has one", "[viewer][script]") {
 TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "attention.json");
-    const Session session("tiny-v3");
+    const DebertaSession session("tiny-v3");
     const State state;
     const auto answer = session.answer({state.text, "", "", Dialect::official, 2});
     check_microscope(printed, 0, *answer, 3, {3, 5});
@@ -163,7 +163,7 @@ TEST_CASE("scripts: training, and what it shows is what the same steps give", "[
 TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "decoder.json");
-    const Session session("tiny-v3");
+    const DebertaSession session("tiny-v3");
     for (const auto& [n, strength] : {std::pair<std::size_t, double>{0, 1}, {1, 0}}) {
         Request request{State().text, "", "", Dialect::official, 0, true};
         request.strength = strength;
@@ -192,11 +192,11 @@ TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors",
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "rope.json");
     const State state;
-    const ExhibitChoice& choice = state.exhibits.roformer;
-    const RotaryExhibit exhibit(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
+    const ModelChoice& choice = state.choices.roformer;
+    const RotarySentence sentence(std::make_shared<const ModelSession>(choice.model, Family::roformer), choice);
     const auto check = [&](std::size_t n, Index m, Index k_at, double shift) {
-        const RowVector<double> q = exhibit.query(state.rope.layer, state.rope.head, state.rope.query);
-        const RowVector<double> k = exhibit.key(state.rope.layer, state.rope.head, state.rope.key);
+        const RowVector<double> q = sentence.query(state.rope.layer, state.rope.head, state.rope.query);
+        const RowVector<double> k = sentence.key(state.rope.layer, state.rope.head, state.rope.key);
         double score = 0;
         for (Index t = 0; t < q.size() / 2; ++t) {
             const double theta = std::pow(10000.0, -2.0 * static_cast<double>(t) / static_cast<double>(q.size()));
@@ -214,18 +214,18 @@ TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors",
     };
     check(0, 5, 4, 0);
     // Read as linear attention, query 3 and key 3.
-    const Matrix<float> weights = exhibit.linear_weights(state.rope.layer, state.rope.head);
+    const Matrix<float> weights = sentence.linear_weights(state.rope.layer, state.rope.head);
     CHECK(value(printed, 1, "microscope/weight") == Approx(weights(3, 3)).epsilon(1e-6));
 }
 
 TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "transformer-xl.json");
-    const ExhibitChoice choice = State().exhibits.transformer_xl;
+    const ModelChoice choice = State().choices.transformer_xl;
     const MemoryState state;
-    const auto exhibit = std::make_shared<const MemoryExhibit>(
-        std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl), choice);
-    const auto answer = MemoryAnswer::make({exhibit, state.segment_tokens, state.segment, state.memory, 0});
+    const auto sentence = std::make_shared<const MemoryText>(
+        std::make_shared<const ModelSession>(choice.model, Family::transformer_xl), choice);
+    const auto answer = MemoryAnswer::make({sentence, state.segment_tokens, state.segment, state.memory, 0});
     REQUIRE(answer->error.empty());
     const Index key = state.cell.j - (answer->longest - answer->memory);
     for (const auto& [n, at] : {std::pair<std::size_t, Index>{0, 0}, {1, 1}}) {  // layer 0 head 0, layer 1 head 1
@@ -242,10 +242,10 @@ TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", 
 TEST_CASE("scripts: permutation, and the weights are the query stream's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "permutation.json");
-    const ExhibitChoice choice = State().exhibits.xlnet;
-    const auto exhibit = std::make_shared<const PermutationExhibit>(
-        std::make_shared<const ExhibitModel>(choice.model, Family::xlnet), choice);
-    const auto answer = PermutationAnswer::make({exhibit, exhibit->usual_cards(), false, 3});
+    const ModelChoice choice = State().choices.xlnet;
+    const auto sentence = std::make_shared<const PermutationSentence>(
+        std::make_shared<const ModelSession>(choice.model, Family::xlnet), choice);
+    const auto answer = PermutationAnswer::make({sentence, sentence->usual_cards(), false, 3});
     REQUIRE(answer->error.empty());
     REQUIRE(answer->chances.size() == 2);
     CHECK(value(printed, 0, "permutation/product") == answer->chances[0].probability * answer->chances[1].probability);
@@ -263,7 +263,7 @@ TEST_CASE("scripts: permutation, and the weights are the query stream's", "[view
 TEST_CASE("scripts: compare, and both cells are the traces'", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "compare.json");
-    const Session session("tiny-v3");
+    const DebertaSession session("tiny-v3");
     const State state;
     const auto a = session.answer({state.text, "", "", Dialect::official, 0});
     const auto b = session.answer({state.text, "", "", Dialect::paper, 0});

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <tuple>
 
+#include "core/text/corpus/small_corpus.h"
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
-#include "viewer/data/text_corpus.h"
 #include "viewer/data/text_study.h"
 #include "viewer/state/text_page_state.h"
 

@@ -43,7 +43,7 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     state.cell = {7, 1};
     state.locked = !State{}.locked;
     state.view = {1, 1, 4};
-    state.exhibits.xlnet.text = "another one";
+    state.choices.xlnet.text = "another one";
     state.positions.cell = {1, 9};
     state.memory.memory = 1;
     state.permutation.sentence = 2;
@@ -70,7 +70,7 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     CHECK(state.cell == State{}.cell);
     CHECK(state.locked == State{}.locked);
     CHECK(state.view.fits_all());
-    CHECK(state.exhibits.xlnet == State{}.exhibits.xlnet);
+    CHECK(state.choices.xlnet == State{}.choices.xlnet);
     CHECK(state.positions.cell == State{}.positions.cell);
     CHECK(state.memory.memory == State{}.memory.memory);
     CHECK(state.permutation.sentence == State{}.permutation.sentence);

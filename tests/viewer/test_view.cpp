@@ -52,6 +52,15 @@ TEST_CASE("view: the pages there are", "[viewer][cli]") {
           "training\n");
 }
 
+TEST_CASE("view: --model names the model as every other verb has it", "[viewer][cli]") {
+    const Outcome named = run("locus-view", {"--model", "tiny-roformer", "--list-fields"});
+    CHECK(named.status == 0);
+    CHECK(named.out.find("rope.model=tiny-roformer\n") != std::string::npos);
+    CHECK(named.out.find("page=rope\n") != std::string::npos);
+    CHECK(run("locus-view", {"tiny-roformer", "--list-fields"}).out == named.out);
+    CHECK(run("locus-view", {"tiny-v3", "--model", "tiny-roformer", "--list-fields"}).status == 2);
+}
+
 TEST_CASE("view: wrong values are refused before a window opens", "[viewer][cli]") {
     const auto refusal = [](const std::vector<std::string>& arguments, int status, const std::string& named) {
         const Outcome outcome = run("locus-view", arguments, "unset DISPLAY WAYLAND_DISPLAY; ");

@@ -156,7 +156,7 @@ double cpu_seconds() {
 }
 
 /// Of one core, with a window on screen and nobody touching it.
-double idle_percent(const Session& session, const State& state, int width, int height) {
+double idle_percent(const DebertaSession& session, const State& state, int width, int height) {
     Window window({"Locus", width, height, false});
     App app(window, session, state);
     run_loop(window, app, 1);  // everything drawn, everything asleep
@@ -167,7 +167,7 @@ double idle_percent(const Session& session, const State& state, int width, int h
 
 }  // namespace
 
-std::string run_bench(const Session& session, const State& state, int width, int height) {
+std::string run_bench(const DebertaSession& session, const State& state, int width, int height) {
     Json result;
     {
         Window window({"Locus", width, height, true});

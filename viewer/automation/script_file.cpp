@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "core/json_text.h"
 
 namespace locus {

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/io/json_file.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/stages.h"
 #include "viewer/plots/stage_slice.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 #include "viewer/plots/stage_slice.h"
 

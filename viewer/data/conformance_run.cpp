@@ -1,7 +1,7 @@
 #include "viewer/data/conformance_run.h"
 
 #include "core/io/atomic_file.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 
 namespace locus {
 
@@ -12,11 +12,11 @@ constexpr double kCheckingPatience = 600;  // seconds that a check may take
 /// What the kit's program prints.  `wrong_is_fine`: status 1 says that a port has something wrong.
 /// Throws Error(unreadable) with the program's own sentence, Cancelled where it was stopped.
 std::string ask_kit(const std::vector<std::string>& words, bool wrong_is_fine, const CancelToken& stop) {
-    const ProgramOutput output = run_program(sibling_program("locus-kit"), words, stop, kCheckingPatience);
+    const ProgramOutput output = run_subprocess(sibling_program("locus-kit"), words, stop, kCheckingPatience);
     if (output.end == ProgramOutput::End::cancelled) throw Cancelled();
     const bool good = output.succeeded() || (wrong_is_fine && output.end == ProgramOutput::End::itself &&
                                              (output.status == 1 || !output.out.empty()));
-    if (!good) throw Error(Fault::unreadable, output.trouble("locus kit"));
+    if (!good) throw Error(Fault::unreadable, output.error("locus kit"));
     return output.out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/cancel.h"
-#include "core/io/scratch_folder.h"
+#include "core/io/atomic_file.h"
 #include "viewer/data/check_report.h"
 
 namespace locus {

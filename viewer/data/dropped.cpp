@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/check.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/text/tokenizers/unicode.h"
 #include "viewer/data/check_report.h"
 #include "viewer/data/comparison.h"
@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 
 std::string named(const fs::path& path) { return printable(path.string()); }
 
-[[noreturn]] void refuse(const std::string& sentence) { throw Error(Fault::unreadable, sentence); }
+[[noreturn]] void throw_unreadable_drop(const std::string& sentence) { throw Error(Fault::unreadable, sentence); }
 
 void classify_folder(Dropped& dropped) {
     std::error_code error;
     const fs::path& folder = dropped.path;
     if (!fs::is_regular_file(folder / "config.json", error))
-        refuse(named(folder) + " is a folder without config.json, expected a model's folder");
+        throw_unreadable_drop(named(folder) + " is a folder without config.json, expected a model's folder");
     dropped.kind = DropKind::model;
 }
 
@@ -42,15 +42,15 @@ void read_text(Dropped& dropped) {
     // A character has at most four bytes; one more shows that the file goes on.
     std::string bytes(4 * kDroppedCharacters + 4, '\0');
     stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (stream.bad() || (stream.fail() && !stream.eof())) refuse(named(dropped.path) + " cannot be read");
+    if (stream.bad() || (stream.fail() && !stream.eof())) throw_unreadable_drop(named(dropped.path) + " cannot be read");
     bytes.resize(static_cast<std::size_t>(stream.gcount()));
     try {
         dropped.text = opening_of_text(bytes, kDroppedCharacters, dropped.cut);
     } catch (const Error& error) {
-        refuse(named(dropped.path) + ": " + error.what());
+        throw_unreadable_drop(named(dropped.path) + ": " + error.what());
     }
     if (std::all_of(dropped.text.begin(), dropped.text.end(), [](char c) { return c == ' ' || c == '\n'; }))
-        refuse(named(dropped.path) + " holds nothing but blanks, expected a text");
+        throw_unreadable_drop(named(dropped.path) + " holds nothing but blanks, expected a text");
     dropped.kind = DropKind::text;
 }
 
@@ -58,7 +58,7 @@ void classify_file(Dropped& dropped) {
     const std::string extension = lower_ascii(dropped.path.extension().string());
     const bool dump = extension == ".safetensors" || extension == ".npy" || extension == ".npz";
     std::error_code error;
-    if (fs::file_size(dropped.path, error) == 0 && !error) refuse(named(dropped.path) + " is empty: it has 0 bytes");
+    if (fs::file_size(dropped.path, error) == 0 && !error) throw_unreadable_drop(named(dropped.path) + " is empty: it has 0 bytes");
     if (is_part_of_model(dropped.path)) {
         dropped.path = dropped.path.parent_path();
         dropped.kind = DropKind::model;
@@ -71,7 +71,7 @@ void classify_file(Dropped& dropped) {
         read_check_report(dropped.path);
         dropped.kind = DropKind::report;
     } else {
-        refuse(named(dropped.path) +
+        throw_unreadable_drop(named(dropped.path) +
                " is of no kind that is shown here, expected a model's folder, a text (.txt), a dump (.safetensors, "
                ".npy, .npz) or a report (.json)");
     }
@@ -86,11 +86,11 @@ void look_at(Dropped& dropped) {
         case fs::file_type::regular:
             return classify_file(dropped);
         case fs::file_type::not_found:
-            refuse(named(dropped.path) + " is not there, or is a link to what is not there");
+            throw_unreadable_drop(named(dropped.path) + " is not there, or is a link to what is not there");
         case fs::file_type::none:
-            refuse(named(dropped.path) + " cannot be looked at: " + error.message());
+            throw_unreadable_drop(named(dropped.path) + " cannot be looked at: " + error.message());
         default:
-            refuse(named(dropped.path) + " is no file and no folder, but a pipe, a socket or a device");
+            throw_unreadable_drop(named(dropped.path) + " is no file and no folder, but a pipe, a socket or a device");
     }
 }
 

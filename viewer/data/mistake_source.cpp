@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
-#include "core/io/scratch_folder.h"
-#include "viewer/program.h"
+#include "core/io/subprocess.h"
 #include "viewer/ui/utf8.h"
 
 namespace locus {
@@ -33,9 +33,9 @@ std::vector<std::string> words_for(const ZooQuery& query) {
 /// What the program printed.  Throws Error(unsupported).
 Json asked(const std::filesystem::path& program, std::vector<std::string> words, const CancelToken& stop) {
     words.insert(words.begin(), "mistake");
-    const ProgramOutput output = run_program(program, words, stop, kMakingPatience);
+    const ProgramOutput output = run_subprocess(program, words, stop, kMakingPatience);
     if (output.end == ProgramOutput::End::cancelled) throw Cancelled();
-    if (!output.succeeded()) throw Error(Fault::unsupported, output.trouble(kName));
+    if (!output.succeeded()) throw Error(Fault::unsupported, output.error(kName));
     Json json = Json::parse(output.out, nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) throw Error(Fault::unreadable, std::string(kName) + ": what it printed is no JSON");
     return json;

@@ -16,7 +16,7 @@ OpenedSession open_session(const std::string& model, std::uint64_t first_serial)
     OpenedSession opened;
     opened.model = model;
     try {
-        opened.session = std::make_shared<const Session>(model, first_serial);
+        opened.session = std::make_shared<const DebertaSession>(model, first_serial);
     } catch (const Error& error) {
         opened.error = error.what();
     } catch (const std::bad_alloc&) {
@@ -27,14 +27,14 @@ OpenedSession open_session(const std::string& model, std::uint64_t first_serial)
 
 ModelOpener::ModelOpener(std::function<void()> opened)
     : worker_(
-          [](const Wish& wish) {
-              return std::make_shared<const OpenedSession>(open_session(wish.model, wish.first_serial));
+          [](const Order& order) {
+              return std::make_shared<const OpenedSession>(open_session(order.model, order.first_serial));
           },
           std::move(opened)) {}
 
 void ModelOpener::open(const std::string& model) { worker_.submit({model, ++opened_ * kAnswersOfOneSession}); }
 
-std::string fit_to_session(const Session& session, State& state) {
+std::string fit_to_session(const DebertaSession& session, State& state) {
     const Index layers = session.config().num_hidden_layers, heads = session.config().num_attention_heads;
     const auto fit = [](Index& value, Index count) { value = std::min(value, count - 1); };
     fit(state.layer, layers);

@@ -5,16 +5,16 @@
 #include <optional>
 #include <string>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/worker.h"
 #include "viewer/state/state.h"
 
 namespace locus {
 
-/// What came of a wish: a session, or why there is none.
+/// What came of opening a model: a session, or why there is none.
 struct OpenedSession {
-    std::string model;  // as it was wished
-    std::shared_ptr<const Session> session;
+    std::string model;  // as it was asked for
+    std::shared_ptr<const DebertaSession> session;
     std::string error;  // one sentence; empty where there is a session
 };
 
@@ -37,16 +37,16 @@ public:
     double seconds() const { return worker_.seconds(); }
 
 private:
-    struct Wish {
+    struct Order {
         std::string model;
         std::uint64_t first_serial = 0;
     };
-    std::uint64_t opened_ = 0;  // how many sessions were wished; each numbers its answers in a range of its own
-    Worker<Wish, OpenedSession> worker_;
+    std::uint64_t opened_ = 0;  // how many sessions were asked for; each numbers its answers in a range of its own
+    Worker<Order, OpenedSession> worker_;
 };
 
 /// Layer, head and token ids that the model has; what it has not is brought to the nearest it has, or dropped.  Returns
 /// what was dropped in one sentence, or nothing.
-std::string fit_to_session(const Session& session, State& state);
+std::string fit_to_session(const DebertaSession& session, State& state);
 
 }  // namespace locus

@@ -2,12 +2,11 @@
 
 #include <filesystem>
 
-#include "core/check.h"
 #include "core/positions/rope_scaling.h"
 #include "core/positions/rotary.h"
-#include "viewer/data/exhibits.h"
-#include "viewer/data/memory_exhibit.h"
-#include "viewer/data/permutation_exhibit.h"
+#include "viewer/data/memory_text.h"
+#include "viewer/data/permutation_sentence.h"
+#include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/state/text_page_state.h"
@@ -33,28 +32,25 @@ std::string size_on_disk(const std::string& model) {
 
 void turn_hands(Previews& previews) {
     constexpr Index kLayer = 1, kHead = 2, kPosition = 5;
-    const ExhibitChoice choice = ExhibitChoices().roformer;
-    const RotaryExhibit rotary(std::make_shared<const ExhibitModel>(choice.model, Family::roformer), choice);
-    const RowVector<double> query = rotary.query(kLayer, kHead, kPosition);
+    const ModelChoice choice = ModelChoices().roformer;
+    const RowVector<double> query = open_sentence<RotarySentence>(choice)->query(kLayer, kHead, kPosition);
     const RopeFrequencies frequencies = rope_frequencies(query.size(), {}, 64);
     previews.before = hands_of(query, RotaryLayout::interleaved);
     previews.after = turned(previews.before, frequencies.theta, kPosition);
 }
 
 Matrix<float> attention_with_memory() {
-    const ExhibitChoice choice = ExhibitChoices().transformer_xl;
+    const ModelChoice choice = ModelChoices().transformer_xl;
     MemoryRequest request;
-    request.exhibit = std::make_shared<const MemoryExhibit>(
-        std::make_shared<const ExhibitModel>(choice.model, Family::transformer_xl), choice);
+    request.sentence = open_sentence<MemoryText>(choice);
     return MemoryAnswer::make(request)->stage(0, "probs", 0);
 }
 
 Matrix<float> permuted_attention() {
-    const ExhibitChoice choice = ExhibitChoices().xlnet;
+    const ModelChoice choice = ModelChoices().xlnet;
     PermutationRequest request;
-    request.exhibit = std::make_shared<const PermutationExhibit>(
-        std::make_shared<const ExhibitModel>(choice.model, Family::xlnet), choice);
-    request.cards = request.exhibit->usual_cards();
+    request.sentence = open_sentence<PermutationSentence>(choice);
+    request.cards = request.sentence->usual_cards();
     request.layer = 3;
     return PermutationAnswer::make(request)->stage(Stream::content, 3, "probs", 0);
 }

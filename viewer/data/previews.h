@@ -1,5 +1,5 @@
 #pragma once
-// What the small pictures on the Start page show besides the answer: every exhibit at its first sight.
+// What the small pictures on the Start page show besides the answer: every family page as it opens.
 #include <string>
 #include <vector>
 
@@ -16,16 +16,16 @@ struct BundledModel {
 };
 const std::vector<BundledModel>& bundled_models();
 
-/// Empty where an exhibit cannot be opened: its card then has words only.
+/// Empty where a model cannot be opened: its card then has words only.
 struct Previews {
-    std::vector<Point> before, after;  // hands of a query of tiny-roformer, and where its position turns them
+    std::vector<Point> before, after;  // hands of a query of tiny-roformer, and the same rotated by its position
     Matrix<float> memory;              // attention of a segment to memory and itself, tiny-txl
     Matrix<float> permuted;            // attention under an order of prediction, tiny-xlnet
     Matrix<float> nearness;            // 1 - word mover's distance / 2 between the default documents
     std::vector<std::string> sizes;    // of the bundled models on disk, "7.8 MB"; empty: not there
 };
 
-/// Opens every exhibit: some tenths of a second, meant for a thread of its own.  Never throws.
+/// Opens every model: some tenths of a second, meant for a thread of its own.  Never throws.
 Previews make_previews();
 
 }  // namespace locus

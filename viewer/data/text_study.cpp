@@ -5,20 +5,18 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/text/corpus/small_corpus.h"
 #include "core/text/statistics/similarity.h"
-#include "core/text/statistics/skip_gram.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
-#include "viewer/data/text_corpus.h"
 
 namespace locus {
 
 namespace {
 
 constexpr std::size_t kMostDocuments = 300;
-constexpr Index kMostWords = 12'000;      // of all documents together
-constexpr double kExactWork = 6e7;        // sum of (words of both)^3: about a quarter of a second
-constexpr double kTrainingSteps = 300e3;  // pairs of neighbours, over all epochs
+constexpr Index kMostWords = 12'000;  // of all documents together
+constexpr double kExactWork = 6e7;    // sum of (words of both)^3: about a quarter of a second
 
 std::vector<std::string> split_lines(const std::string& text) {
     std::vector<std::string> lines(1);
@@ -65,20 +63,6 @@ void count(TextTables& tables) {
     tables.by_weights = cosine_similarities(weights);
 }
 
-/// Vectors of every word, learned from its neighbours in the small corpus and in the documents.
-WordVectors learn_vectors(TextTables& tables) {
-    std::vector<Document> corpus = small_corpus();
-    tables.taught_by = static_cast<Index>(corpus.size());
-    corpus.insert(corpus.end(), tables.documents.begin(), tables.documents.end());
-    SkipGramOptions options;
-    double pairs = 0;
-    for (const Document& document : corpus) pairs += 4.0 * static_cast<double>(document.size());
-    options.epochs = std::clamp<Index>(static_cast<Index>(kTrainingSteps / pairs), 2, 80);
-    WordVectors vectors = train_skip_gram(corpus, options).vectors;
-    for (Index row = 0; row < vectors.vectors.rows(); ++row) vectors.vectors.row(row).stableNormalize();
-    return vectors;
-}
-
 double cube(double x) { return x * x * x; }
 double work(const PlacedWords& a, const PlacedWords& b) {
     return cube(static_cast<double>(a.words.size() + b.words.size()));
@@ -108,7 +92,8 @@ std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
     auto tables = std::make_shared<TextTables>();
     read_documents(query, *tables);
     count(*tables);
-    const WordVectors vectors = learn_vectors(*tables);
+    const WordVectors vectors = learn_word_vectors(tables->documents);
+    tables->taught_by = static_cast<Index>(small_corpus().size());
     for (const Document& document : tables->documents) tables->placed.push_back(place_words(document, vectors));
     measure_distances(*tables);
     return tables;

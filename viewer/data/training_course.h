@@ -12,7 +12,7 @@
 #include "core/cancel.h"
 #include "core/check.h"
 #include "core/fast/thread_pool.h"
-#include "core/io/scratch_folder.h"
+#include "core/io/atomic_file.h"
 #include "core/models/deberta_config.h"
 #include "core/text/tokenizers/tokenizer.h"
 #include "core/training/parameters.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/training_course.h"
 
 namespace locus {

@@ -7,11 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "core/cancel.h"
+#include "core/check.h"
 
 namespace locus {
 
@@ -110,6 +112,53 @@ private:
     bool working_ = false, stop_ = false;
     std::atomic<bool> superseded_ = false, dropped_ = false;  // read while it works
     std::thread thread_;                                      // last: it starts with everything above in place
+};
+
+/// Keeps up with what a page asks: the newest answer, or why there is none.
+/// Answer needs the members `request`, `error` (one sentence instead of the rest) and, where fault() is asked, `fault`.
+template <class Request, class Answer>
+class AnswerSource {
+public:
+    using Make = std::function<std::shared_ptr<const Answer>(const Request&)>;
+
+    /// `make` must not throw; it runs on the worker's thread.  `answered` is called from there too: it wakes the
+    /// window.
+    AnswerSource(Make make, std::function<void()> answered) : make_(std::move(make)), answered_(std::move(answered)) {}
+    /// Answer::make does the work.
+    explicit AnswerSource(std::function<void()> answered) : AnswerSource(Answer::make, std::move(answered)) {}
+
+    /// Once a frame.
+    void update(const Request& request) {
+        if (asked_ != request) {
+            asked_ = request;
+            if (!worker_) worker_.emplace(make_, answered_);
+            worker_->submit(request);
+        }
+        auto answer = worker_->take();
+        if (!answer) return;
+        newest_ = answer;
+        if (!answer->error.empty()) return;
+        shown_ = std::move(answer);
+        ++serial_;
+    }
+    /// The newest without an error; nullptr before the first.
+    const Answer* shown() const { return shown_.get(); }
+    /// Changes whenever shown() does, from 1.
+    std::uint64_t serial() const { return serial_; }
+    const std::string& error() const { return newest_ ? newest_->error : nothing_; }
+    Fault fault() const { return newest_ ? newest_->fault : Fault::usage; }
+    /// True if what is shown, or error(), belongs to the newest request, or to this one.
+    bool settled() const { return asked_ && settled(*asked_); }
+    bool settled(const Request& request) const { return newest_ && newest_->request == request; }
+
+private:
+    Make make_;
+    std::function<void()> answered_;
+    std::optional<Request> asked_;
+    std::shared_ptr<const Answer> newest_, shown_;
+    std::uint64_t serial_ = 0;
+    std::string nothing_;
+    std::optional<Worker<Request, Answer>> worker_;  // last: ends before what it uses
 };
 
 }  // namespace locus

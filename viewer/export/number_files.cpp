@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "core/io/atomic_file.h"
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "viewer/state/command.h"
 
@@ -74,32 +74,6 @@ std::string csv_of(const std::vector<NamedMatrix>& matrices) {
                        csv_field(label(matrix.cols, j)) + "," + csv_number(matrix.stage, i * matrix.width() + j) +
                        kLineEnd;
     return csv;
-}
-
-std::string npy_of(const Stage& stage) {
-    const std::string dtype = stage.dtype();
-    std::string shape;
-    for (const Index extent : stage.shape()) shape += std::to_string(extent) + ", ";
-    if (stage.shape().size() > 1) shape.erase(shape.size() - 2);  // (3, 4) but (3,)
-    if (stage.shape().size() == 1) shape.pop_back();
-    std::string header = std::string("{'descr': '") +
-                         (dtype == "F32"   ? "<f4"
-                          : dtype == "F64" ? "<f8"
-                                           : "<i8") +
-                         "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    constexpr std::size_t kBefore = 10, kStep = 64;  // values begin on a multiple of 64 bytes
-    header.append(kStep - 1 - (kBefore + header.size()) % kStep, ' ');
-    header += '\n';
-    std::string bytes = "\x93NUMPY";
-    bytes += {1, 0, static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-    bytes += header;
-    std::visit(
-        [&](const auto& tensor) {
-            bytes.append(reinterpret_cast<const char*>(tensor.data()),
-                         static_cast<std::size_t>(tensor.size()) * sizeof tensor[0]);
-        },
-        stage.values);
-    return bytes;
 }
 
 Trace trace_of(const std::vector<NamedMatrix>& matrices) {

@@ -43,7 +43,7 @@ void add_steps(std::string& text, const CellExplanation<float>& cell, const Cell
     text += cell_text_line("sqrt(n d), n = " + std::to_string(cell.terms), digits(cell.divisor));
     text += cell_text_line("score", digits(cell.score));
     if (!cell.visible) {
-        text += "the mask hides this pair: its probability is exactly 0\n";
+        text += hidden_pair_sentence(cell) + "\n";
     } else if (about.softmax_follows) {
         text += cell_text_line("row maximum, at j = " + std::to_string(cell.row_maximum_key), digits(cell.row_maximum));
         text += cell_text_line("score - row maximum", digits(cell.shifted));
@@ -69,8 +69,10 @@ void add_row(std::string& text, const CellExplanation<float>& cell, const CellTe
         const bool hidden = !about.visible.empty() && !about.visible[j];
         const float exponential = hidden ? 0.0f : std::exp(about.scores[j] - cell.row_maximum);
         text += padded(std::to_string(j), 7) + padded(digits(about.scores[j]), 17) + padded(digits(exponential), 17) +
-                padded(hidden ? "0" : digits(exponential / cell.denominator), 17) + "  " + about.tokens[j] +
-                (hidden ? " (hidden)" : "") + "\n";
+                padded(hidden ? digits(cell.sees_nothing ? cell.probability : 0.0f)
+                              : digits(exponential / cell.denominator),
+                       17) +
+                "  " + about.tokens[j] + (hidden ? " (hidden)" : "") + "\n";
     }
 }
 
@@ -90,6 +92,12 @@ const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int te
 
 bool is_kept(const CellExplanation<float>& cell, int term) {
     return is_kept(cell.kept, static_cast<std::size_t>(term));
+}
+
+std::string hidden_pair_sentence(const CellExplanation<float>& cell) {
+    if (cell.probability == 0) return "The mask hides this pair, so its probability is exactly 0.";
+    return "The mask hides every key from this query; this dialect then gives each of them the same probability, 1 / " +
+           std::to_string(std::lround(1 / cell.probability)) + ".";
 }
 
 std::string cell_text(const CellExplanation<float>& cell, const CellText& about) {

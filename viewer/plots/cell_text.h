@@ -30,4 +30,8 @@ std::string cell_text(const CellExplanation<float>& cell, const CellText& about)
 const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int term);
 bool is_kept(const CellExplanation<float>& cell, int term);
 
+/// Why a pair that the mask hides has its probability: 0, or the same for every key where the dialect fills the row of
+/// a query without visible keys.
+std::string hidden_pair_sentence(const CellExplanation<float>& cell);
+
 }  // namespace locus

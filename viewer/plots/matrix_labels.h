@@ -2,7 +2,7 @@
 // Tokens beside the rows and over the columns of a matrix.
 #include <vector>
 
-#include "viewer/data/session.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/state/state.h"
 #include "viewer/ui/ui.h"
 

@@ -65,7 +65,7 @@ void add_encoder_pages(std::vector<NamedAction>& all) {
     add_film(all, "decoder");
 }
 
-void add_exhibit_pages(std::vector<NamedAction>& all) {
+void add_family_pages(std::vector<NamedAction>& all) {
     add(all, "rope",
         {{"query.less", "query one position back", "\u2190", "position of the query"},
          {"query.more", "query one position on", "\u2192", "position of the query"},
@@ -148,7 +148,7 @@ void add_other_pages(std::vector<NamedAction>& all) {
 
 void add_page_actions(std::vector<NamedAction>& all) {
     add_encoder_pages(all);
-    add_exhibit_pages(all);
+    add_family_pages(all);
     add_other_pages(all);
 }
 

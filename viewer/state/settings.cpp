@@ -6,8 +6,7 @@
 #include "core/check.h"
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint.h"
-#include "core/io/json_file.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 
 namespace locus {
 

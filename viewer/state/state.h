@@ -12,8 +12,8 @@
 #include "viewer/state/attention_state.h"
 #include "viewer/state/compare_state.h"
 #include "viewer/state/conformance_state.h"
-#include "viewer/state/exhibit_choice.h"
 #include "viewer/state/memory_state.h"
+#include "viewer/state/model_choice.h"
 #include "viewer/state/permutation_state.h"
 #include "viewer/state/recent.h"
 #include "viewer/state/text_page_state.h"
@@ -80,7 +80,7 @@ struct State {
     double strength = 1;
     MatrixView decoder_view;
     DecoderState decoder;
-    ExhibitChoices exhibits;
+    ModelChoices choices;
     PositionsState positions;
     RopeState rope;
     MemoryState memory;

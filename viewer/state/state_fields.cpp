@@ -88,7 +88,7 @@ void add_film(Fields& fields, const std::string& name, Find find) {
         name + ".speed", 0.25, 4, [find](State & s) -> auto& { return find(s).speed; });
 }
 
-void add_exhibits(Fields& fields) {
+void add_choices(Fields& fields) {
     const auto choice = [&](const std::string& name, auto find) {
         fields.text(
             name + ".model", [find](State & s) -> auto& { return find(s).model; });
@@ -100,11 +100,11 @@ void add_exhibits(Fields& fields) {
             name + ".mask", [find](State & s) -> auto& { return find(s).mask; });
     };
     choice(
-        "rope", [](State & s) -> auto& { return s.exhibits.roformer; });
+        "rope", [](State & s) -> auto& { return s.choices.roformer; });
     choice(
-        "memory", [](State & s) -> auto& { return s.exhibits.transformer_xl; });
+        "memory", [](State & s) -> auto& { return s.choices.transformer_xl; });
     choice(
-        "permutation", [](State & s) -> auto& { return s.exhibits.xlnet; });
+        "permutation", [](State & s) -> auto& { return s.choices.xlnet; });
 }
 
 void add_pages(Fields& fields) {
@@ -355,7 +355,7 @@ const std::vector<StateField>& state_fields() {
         Fields all;
         add_frame(all);
         add_attention(all);
-        add_exhibits(all);
+        add_choices(all);
         add_pages(all);
         add_memory(all);
         add_permutation(all);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "viewer/ui/faces.h"
 
 namespace locus {

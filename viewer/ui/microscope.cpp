@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/plots/cell_text.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/lesson_links.h"
 
@@ -35,11 +36,6 @@ int strongest_term(const CellExplanation<float>& cell) {
 
 }  // namespace
 
-Matrix<float> head_of(const Tensor<float>* stage, Index head) {
-    if (!stage) return {};
-    return stage->matrix(head);
-}
-
 KeptTerms kept_terms(const Scene& scene) {
     return scene.session.config().talking_head ? KeptTerms{} : scene.state.attention.kept;
 }
@@ -68,8 +64,7 @@ const CellExplanation<float>* Microscope::explain(const Scene& scene) {
     if (answer.serial != serial_ || head != head_) {
         serial_ = answer.serial;
         head_ = head;
-        tensors_ = {head_of(answer.stage("q"), head), head_of(answer.stage("k"), head),
-                    head_of(answer.stage("k_r"), head), head_of(answer.stage("q_r"), head), answer.visible};
+        tensors_ = head_tensors(answer, "layer." + std::to_string(answer.request.layer), head);
         cell_.reset();
     }
     const Cell at{std::min(scene.state.cell.i, answer.length() - 1), std::min(scene.state.cell.j, answer.length() - 1)};
@@ -171,7 +166,7 @@ void Microscope::draw_steps(Scene& scene, SideColumn& column) const {
                    std::to_string(scene.session.config().attention_head_size) + ")",
                fixed(cell.score, 4));
     if (!cell.visible) {
-        column.sentence("The mask hides this pair, so its probability is exactly 0.");
+        column.sentence(hidden_pair_sentence(cell));
         return;
     }
     if (scene.session.config().talking_head) {

@@ -16,9 +16,6 @@ struct DrawnRow {
     std::vector<float> scores, probs;  // [T]
 };
 
-/// A head's matrix of a stage; empty where the stage is not there.
-Matrix<float> head_of(const Tensor<float>* stage, Index head);
-
 class Microscope {
 public:
     /// Replays the cell with the terms that are kept; nothing before the first answer.

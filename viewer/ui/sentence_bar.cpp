@@ -1,7 +1,7 @@
 // The sentence: chips to look at and choose from, a text box to write in.
 #include <algorithm>
 
-#include "viewer/data/exhibit_source.h"
+#include "viewer/data/model_session.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/ui/line_styles.h"
 #include "viewer/ui/panels_layout.h"

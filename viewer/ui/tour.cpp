@@ -50,7 +50,7 @@ void go_to_step(State& state, Index step, Index layers, Index heads) {
     state.strength = fresh.strength;
     state.decoder_view = fresh.decoder_view;
     state.decoder = fresh.decoder;
-    state.exhibits = fresh.exhibits;
+    state.choices = fresh.choices;
     state.positions = fresh.positions;
     state.rope = fresh.rope;
     state.memory = fresh.memory;

@@ -3,11 +3,9 @@
 #include <algorithm>
 
 #include "core/conformance/kit/kit_sha256.h"
-#include "core/io/json_file.h"
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 #include "core/io/model_request.h"
 #include "core/io/safetensors.h"
-#include "core/io/unreadable.h"
 
 namespace locus::conformance {
 

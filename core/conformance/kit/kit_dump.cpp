@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/io/input_file.h"
 #include "core/io/npy.h"
-#include "core/io/printable.h"
 #include "core/io/safetensors.h"
 
 namespace locus::conformance {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 
 namespace locus::conformance {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 
 namespace locus::conformance {
 

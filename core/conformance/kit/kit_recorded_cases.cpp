@@ -4,7 +4,7 @@
 
 #include "core/conformance/kit/kit_content.h"
 #include "core/io/checkpoint.h"
-#include "core/io/json_file.h"
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 
 namespace locus::conformance {

@@ -3,9 +3,8 @@
 #include <charconv>
 
 #include "core/conformance/kit/kit_process.h"
-#include "core/io/printable.h"
-#include "core/io/stage_bytes.h"
-#include "core/io/unreadable.h"
+#include "core/io/input_file.h"
+#include "core/io/npy.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {

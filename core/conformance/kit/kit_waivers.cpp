@@ -7,8 +7,7 @@
 #include <regex>
 
 #include "core/check.h"
-#include "core/io/mapped_file.h"
-#include "core/io/printable.h"
+#include "core/io/input_file.h"
 #include "core/json_text.h"
 
 namespace locus::conformance {

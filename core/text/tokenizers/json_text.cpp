@@ -1,6 +1,7 @@
 #include "core/text/tokenizers/json_text.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/check.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
@@ -96,7 +97,7 @@ Normalizer read_normalizer(const JsonFields& json) {
     if (type == "BertNormalizer") return bert(json);
     if (type == "ByteLevel") return [](const std::string& text) { return bytes_as_characters(text); };
     if (type == "Precompiled") return precompiled(json);
-    json.refuse_type(
+    json.throw_unknown_type(
         "Sequence, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Prepend, Replace, BertNormalizer, "
         "ByteLevel, Precompiled");
 }
@@ -195,7 +196,7 @@ PreTokenizer read_pre_tokenizer(const JsonFields& json) {
                           json.flag("individual_digits", false) ? Behaviour::isolated : Behaviour::contiguous);
     if (type == "Split") return by_pattern(read_pattern(json), read_behaviour(json, ""), json.flag("invert", false));
     if (type == "Metaspace") return metaspace(json);
-    json.refuse_type(
+    json.throw_unknown_type(
         "Sequence, ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, "
         "Punctuation, Digits, Split, Metaspace");
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/tokenizers/json_fields.h"
+#include "core/json_text.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
 
 namespace locus {

@@ -1,5 +1,7 @@
 #include "core/text/tokenizers/json_tokenizer.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/check.h"
 #include "core/json_text.h"
 #include "core/text/corpus/text_file.h"
@@ -99,7 +101,7 @@ std::unique_ptr<PieceModel> read_piece_model(const JsonFields& json) {
     if (type == "BPE") return read_bpe(json);
     if (type == "WordPiece") return read_wordpiece(json);
     if (type == "Unigram") return read_unigram(json);
-    json.refuse_type("BPE, WordPiece, Unigram");
+    json.throw_unknown_type("BPE, WordPiece, Unigram");
 }
 
 // --- post-processor --------------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ JsonFrame read_processor(const JsonFields& json) {
     if (type == "BertProcessing" || type == "RobertaProcessing")
         return {{read_pair(json, "cls")}, {read_pair(json, "sep")}};
     if (type == "ByteLevel") return {};
-    json.refuse_type("Sequence, TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel");
+    json.throw_unknown_type("Sequence, TemplateProcessing, BertProcessing, RobertaProcessing, ByteLevel");
 }
 
 // --- the whole file --------------------------------------------------------------------------------------------------

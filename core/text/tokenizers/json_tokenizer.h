@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/text/tokenizers/json_fields.h"
+#include "core/json_text.h"
 #include "core/text/tokenizers/special_tokens.h"
 #include "core/text/tokenizers/tokenizer.h"
 #include "core/text/tokenizers/tokenizer_files.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <future>
 
-#include "core/io/scratch_folder.h"
+#include "core/io/atomic_file.h"
 
 namespace locus::bench {
 

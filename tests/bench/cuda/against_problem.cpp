@@ -98,9 +98,9 @@ HeadRows<Scalar> AgainstProblem::head(Index h, bool positions) const {
     Index first = 0;
     for (Index b = 0; b < samples; ++b) {
         const Index length = shape_.packed() ? input_.lengths[static_cast<std::size_t>(b)] : shape_.tokens;
-        const Index sheet = shape_.packed() ? h : b * shape_.heads + h;
+        const Index at = shape_.packed() ? h : b * shape_.heads + h;
         const auto rows = [&](const Tensor<float>& tensor) {
-            return Matrix<Scalar>(tensor.matrix(sheet).middleRows(first, length).cast<Scalar>());
+            return Matrix<Scalar>(tensor.matrix(at).middleRows(first, length).cast<Scalar>());
         };
         DisentangledHead<Scalar> head;
         head.q = rows(input_.q);

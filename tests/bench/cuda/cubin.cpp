@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "core/check.h"
-#include "core/io/mapped_file.h"
+#include "core/io/input_file.h"
 
 namespace locus::bench {
 

@@ -36,22 +36,22 @@ inline double reached_rows(const RelativeBuckets& line) {
 /// Forward: q k^T and probabilities v, 2 T^2 d operations each, and the products of each query with the distinct rows
 /// that it reaches, and of each key with those that reach it; q, k, v, context and both tables once, 2 bytes a number.
 inline Work forward_work(Index batch, Index heads, Index width, const RelativeBuckets& line) {
-    const double d = static_cast<double>(width), sheets = static_cast<double>(batch * heads);
+    const double d = static_cast<double>(width), batch_heads = static_cast<double>(batch * heads);
     const auto queries = static_cast<double>(line.queries()), keys = static_cast<double>(line.keys());
     const double rows = static_cast<double>(line.rows().back() - line.rows().front()) + 1;
-    return {sheets * (4 * queries * keys * d + 2 * d * reached_rows(line)),
-            2 * d * (sheets * 2 * (queries + keys) + static_cast<double>(heads) * 2 * rows)};
+    return {batch_heads * (4 * queries * keys * d + 2 * d * reached_rows(line)),
+            2 * d * (batch_heads * 2 * (queries + keys) + static_cast<double>(heads) * 2 * rows)};
 }
 
 /// Backward: the scores again, dO v^T, dV, dQ and dK, and of each position term its scores, its share of dQ or dK and
 /// the gradient of its table; beside forward's inputs and context dO, dQ, dK and dV once, 2 bytes a number, and the
 /// tables' gradients once, 4 bytes a number.
 inline Work backward_work(Index batch, Index heads, Index width, const RelativeBuckets& line) {
-    const double d = static_cast<double>(width), sheets = static_cast<double>(batch * heads);
+    const double d = static_cast<double>(width), batch_heads = static_cast<double>(batch * heads);
     const auto queries = static_cast<double>(line.queries()), keys = static_cast<double>(line.keys());
     const double rows = static_cast<double>(line.rows().back() - line.rows().front()) + 1;
-    return {sheets * (10 * queries * keys * d + 3 * 2 * d * reached_rows(line)),
-            2 * d * (sheets * 4 * (queries + keys) + static_cast<double>(heads) * 6 * rows)};
+    return {batch_heads * (10 * queries * keys * d + 3 * 2 * d * reached_rows(line)),
+            2 * d * (batch_heads * 4 * (queries + keys) + static_cast<double>(heads) * 6 * rows)};
 }
 
 }  // namespace locus::cuda

@@ -6,7 +6,7 @@
 
 #include "core/attention/disentangled_backward.h"
 #include "core/attention/slices_backward.h"
-#include "core/io/json_file.h"
+#include "core/io/input_file.h"
 #include "core/io/safetensors.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"

@@ -8,9 +8,8 @@
 #include <limits>
 #include <set>
 
-#include "core/io/atomic_folder.h"
+#include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
-#include "core/io/write_safetensors.h"
 #include "tests/files.h"
 
 namespace locus::test::test_atomic_folder {

@@ -1,4 +1,4 @@
-// Traces on disk: core/io/trace_file.cpp and core/io/atomic_file.cpp.
+// Traces on disk: core/io/safetensors.cpp and core/io/atomic_file.cpp.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

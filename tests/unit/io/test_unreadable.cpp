@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "core/io/unreadable.h"
+#include "core/io/input_file.h"
 
 namespace locus::test::test_unreadable {
 

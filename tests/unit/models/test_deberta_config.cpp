@@ -63,7 +63,7 @@ TEST_CASE("deberta_config: defaults are those of the code that wrote the file", 
 }
 
 TEST_CASE("deberta_config: refusals name the field and what was expected", "[config]") {
-    CHECK(refusal("{") == std::make_pair(std::string("config.json: not valid JSON, expected one object"), 3));
+    CHECK(refusal("{") == std::make_pair(std::string("config.json: not valid JSON at byte 2, expected one object"), 3));
     CHECK(refusal("[]").second == 3);
     CHECK(refusal(config("", "bert")) ==
           std::make_pair(std::string("config.json: model_type is \"bert\", expected deberta or deberta-v2"), 4));

@@ -57,7 +57,7 @@ TEST_CASE("families: configurations that cannot be are refused by file and field
     CHECK(says(refusal([&] { parse_xlnet_config(config.dump(), "config.json"); }), "attn_type is \"both\""));
     CHECK(says(refusal([] { family_of("{\"model_type\": \"gpt2\"}", "config.json"); }, Fault::unsupported),
                "model_type is \"gpt2\""));
-    CHECK(says(refusal([] { family_of("[1]", "config.json"); }), "not valid JSON"));
+    CHECK(says(refusal([] { family_of("[1]", "config.json"); }), "is not a JSON object"));
 }
 
 TEST_CASE("families: a missing or misshapen weight is named", "[families][bad]") {

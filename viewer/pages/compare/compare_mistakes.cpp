@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/io/subprocess.h"
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/program.h"
 #include "viewer/ui/formula_bar.h"
 #include "viewer/ui/lesson_links.h"
 #include "viewer/ui/utf8.h"

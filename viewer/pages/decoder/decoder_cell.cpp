@@ -51,9 +51,7 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
                                " " + std::to_string(at.i) + " " + std::to_string(at.j);
     if (wanted == explained_) return cell_;
     explained_ = wanted;
-    const HeadTensors<float> tensors{
-        head_of(stage_of(answer, pass, "q"), head), head_of(stage_of(answer, pass, "k"), head),
-        head_of(stage_of(answer, pass, "k_r"), head), head_of(stage_of(answer, pass, "q_r"), head), answer.visible};
+    const HeadTensors<float> tensors = head_tensors(answer, "emd." + std::to_string(pass), head);
     const RelativeBuckets line =
         answer.line ? *answer.line : RelativeBuckets::clamped(answer.length(), answer.length(), 1);
     cell_ = explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
@@ -148,7 +146,7 @@ void DecoderPage::draw_cell_steps(Scene& scene, SideColumn& column) {
                    std::to_string(scene.session.config().attention_head_size) + ")",
                fixed(cell_.score, 4));
     if (!cell_.visible) {
-        column.sentence("The mask hides this pair, so its probability is exactly 0.");
+        column.sentence(hidden_pair_sentence(cell_));
     } else {
         column.row("\u2212 row maximum " + fixed(cell_.row_maximum, 4), fixed(cell_.shifted, 4));
         column.row("exp", fixed(cell_.exponential, 4));

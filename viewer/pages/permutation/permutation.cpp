@@ -56,12 +56,12 @@ PermutationPage::PermutationPage()
                     order_preset("1 4 2 3", {1, 4, 2, 3}), order_preset("4 3 1 2", {4, 3, 1, 2})}}}} {}
 
 ModelCard PermutationPage::card(const Scene&) {
-    const ModelSizes sizes = exhibit().sizes();
-    return {exhibit().name(), size_line(sizes.layers, sizes.heads)};
+    const ModelSizes sizes = sentence().sizes();
+    return {sentence().name(), size_line(sizes.layers, sizes.heads)};
 }
 
 const std::vector<std::string>& PermutationPage::words(const PermutationState& state) const {
-    return runs_model(state) ? exhibit().words() : sentences_.at(state.sentence).words;
+    return runs_model(state) ? sentence().words() : sentences_.at(state.sentence).words;
 }
 
 const std::string& PermutationPage::word(const PermutationState& state, Index position) const {
@@ -70,14 +70,14 @@ const std::string& PermutationPage::word(const PermutationState& state, Index po
 
 std::vector<std::pair<std::string, CardRow>> PermutationPage::presets(const PermutationState& state) const {
     if (!runs_model(state)) return sentences_.at(state.sentence).presets;
-    const CardRow usual = exhibit().usual_cards(), other = backwards(usual);
-    std::vector<std::pair<std::string, CardRow>> all = {{names_of(usual, exhibit().words()), usual}};
+    const CardRow usual = sentence().usual_cards(), other = backwards(usual);
+    std::vector<std::pair<std::string, CardRow>> all = {{names_of(usual, sentence().words()), usual}};
     if (other != usual)
-        all.emplace_back(predicted_of(usual).size() > 3 ? "reversed" : names_of(other, exhibit().words()), other);
+        all.emplace_back(predicted_of(usual).size() > 3 ? "reversed" : names_of(other, sentence().words()), other);
     return all;
 }
 
-CardRow PermutationPage::cards_in(const PermutationState& state, const PermutationExhibit& of) const {
+CardRow PermutationPage::cards_in(const PermutationState& state, const PermutationSentence& of) const {
     const bool model = runs_model(state);
     if (state.order.empty()) return model ? of.usual_cards() : sentences_.at(state.sentence).presets.front().second;
     const std::size_t count = model ? of.words().size() : sentences_.at(state.sentence).words.size();
@@ -101,14 +101,14 @@ float PermutationPage::draw_bar(Scene& scene, const Rect& bar) {
     PermutationState& state = scene.state.permutation;
     fit(state);
     const float y = bar.middle_y();
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     const float end = runs_model(state)
                           ? ui.layer_and_head(bar.x1 - ui.px(16), y, sizes.layers, state.layer, sizes.heads, state.head)
                           : bar.x1;
     std::vector<std::string> names, orders;
     float all = ui.px(52);
     for (const CardSentence& each : sentences_) names.emplace_back(each.name);
-    names[0] = short_name(exhibit().words());
+    names[0] = short_name(sentence().words());
     for (const std::string& each : names) all += ui.text_width(each) + ui.px(24);
     if (bar.x0 + all > end)  // whole sentences where there is room
         for (std::size_t n = 1; n < names.size(); ++n)
@@ -201,7 +201,7 @@ bool PermutationPage::press(Scene& scene, const KeyPress& press) {
         state.row = position;
         return true;
     }
-    if (runs_model(state) && press_cell_column(press, column_of(state), 3, exhibit().sizes().head_width)) return true;
+    if (runs_model(state) && press_cell_column(press, column_of(state), 3, sentence().sizes().head_width)) return true;
     if (press.key != Key::character) return false;
     switch (press.character) {
         case 'o': {
@@ -224,7 +224,7 @@ bool PermutationPage::press(Scene& scene, const KeyPress& press) {
             if (explain(state)) copy_cell(scene.state, copied_text(state));
             return true;
         default:
-            return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
+            return step_head(press, sentence().sizes().layers, sentence().sizes().heads, state.layer, state.head);
     }
 }
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "viewer/data/answer_source.h"
-#include "viewer/data/permutation_exhibit.h"
+#include "viewer/data/permutation_sentence.h"
+#include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/token_cards.h"
@@ -34,7 +34,7 @@ public:
     bool has_dialects() const override { return false; }
     void follow(const State& state) override;
     std::string trouble() override;
-    Fault fault() const override { return source_.trouble().empty() ? Fault::unsupported : source_.fault(); }
+    Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
     bool ready() override { return answers_.shown() != nullptr; }
     bool settled(const State& state) const override;
     ModelCard card(const Scene& scene) override;
@@ -47,13 +47,13 @@ public:
 
 private:
     const PermutationAnswer& answer() const { return *answers_.shown(); }
-    const PermutationExhibit& exhibit() const { return *answer().request.exhibit; }
+    const PermutationSentence& sentence() const { return *answer().request.sentence; }
     static bool runs_model(const PermutationState& state) { return state.sentence == 0; }
     const std::vector<std::string>& words(const PermutationState& state) const;
     const std::string& word(const PermutationState& state, Index position) const;
     std::vector<std::pair<std::string, CardRow>> presets(const PermutationState& state) const;
-    CardRow cards_in(const PermutationState& state, const PermutationExhibit& exhibit) const;
-    CardRow cards(const PermutationState& state) const { return cards_in(state, exhibit()); }
+    CardRow cards_in(const PermutationState& state, const PermutationSentence& sentence) const;
+    CardRow cards(const PermutationState& state) const { return cards_in(state, sentence()); }
     void set_cards(PermutationState& state, const CardRow& cards) const;
     /// Keeps every number of the state inside what there is to show; another sentence begins anew.
     void fit(PermutationState& state);
@@ -87,7 +87,7 @@ private:
     void draw_cell(Scene& scene, SideColumn& column, const Rect& room);
     void draw_cell_row(const Scene& scene, SideColumn& column, const RelativeCellExplanation<float>& cell) const;
 
-    ExhibitSource<PermutationExhibit> source_{Window::wake};
+    FamilySession<PermutationSentence> source_{Window::wake};
     AnswerSource<PermutationRequest, PermutationAnswer> answers_{Window::wake};
     std::array<CardSentence, 3> sentences_;  // the first is the model's own
     std::vector<std::string> fitted_;        // the model's sentence that the state was fitted to

@@ -34,7 +34,7 @@ std::string PermutationPage::hidden_because(const PermutationState& state) const
 }
 
 CellNames PermutationPage::cell_names(const PermutationState& state) const {
-    return {exhibit().name(),
+    return {sentence().name(),
             "layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head) +
                 (state.stream == 0 ? ", content stream h" : ", query stream g"),
             word(state, state.cell.i), word(state, state.cell.j), hidden_because(state)};

@@ -7,33 +7,33 @@ namespace locus {
 
 void PermutationPage::follow(const State& state) {
     const PermutationState& own = state.permutation;
-    source_.follow(state.exhibits.xlnet);
+    source_.update(state.choices.xlnet);
     if (!source_.shown()) return;
     // The other sentences are looked at without a model; what it said of its own one stays.
     PermutationState model = own;
     if (!runs_model(own)) model = PermutationState{};
-    const bool all = answers_.shown() && answers_.shown()->request.exhibit == source_.share() &&
+    const bool all = answers_.shown() && answers_.shown()->request.sentence == source_.share() &&
                      answers_.shown()->layer < 0;  // the stages of all layers are there
-    answers_.follow({source_.share(), cards_in(model, *source_.shown()), own.segments, all ? 0 : own.layer});
+    answers_.update({source_.share(), cards_in(model, *source_.shown()), own.segments, all ? 0 : own.layer});
 }
 
-std::string PermutationPage::trouble() { return source_.trouble().empty() ? answers_.trouble() : source_.trouble(); }
+std::string PermutationPage::trouble() { return source_.error().empty() ? answers_.error() : source_.error(); }
 
 bool PermutationPage::settled(const State& state) const {
-    if (!source_.settled(state.exhibits.xlnet)) return false;
-    return !source_.trouble().empty() || answers_.settled();
+    if (!source_.settled(state.choices.xlnet)) return false;
+    return !source_.error().empty() || answers_.settled();
 }
 
 void PermutationPage::fit(PermutationState& state) {
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     state.sentence = std::min<std::size_t>(state.sentence, sentences_.size() - 1);
-    if (fitted_ != exhibit().words()) {
+    if (fitted_ != sentence().words()) {
         if (!fitted_.empty() && runs_model(state)) {
             state.order.clear();
             state.row = state.card = -1;
             scroll_ = -1;
         }
-        fitted_ = exhibit().words();
+        fitted_ = sentence().words();
         // A cell of the query stream needs a target that looks.
         const std::vector<Index> predicted = predicted_of(cards(state));
         if (runs_model(state) && std::find(predicted.begin(), predicted.end(), state.cell.i) == predicted.end())
@@ -61,7 +61,7 @@ void PermutationPage::refresh(Scene& scene) {
         visible_for_ = row;
         visible_ = visibility_of(row);
     }
-    const PictureVersion wanted{answers_.serial(), state.layer * exhibit().sizes().heads + state.head,
+    const PictureVersion wanted{answers_.serial(), state.layer * sentence().sizes().heads + state.head,
                                 scene.state.theme};
     if (shown_ == wanted || answer().stage(Stream::content, state.layer, "probs", state.head).size() == 0) return;
     shown_ = wanted;

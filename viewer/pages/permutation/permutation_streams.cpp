@@ -20,7 +20,7 @@ float PermutationPage::draw_chances(const Scene& scene, const Rect& room, float 
     const std::size_t fit = static_cast<std::size_t>(std::max(1.0f, (room.y1 - y - ui.px(40)) / ui.px(21)));
     for (std::size_t n = 0; n < chances.size(); ++n) {
         // Nobody knows the word behind a mask: the model's best one is named.
-        const bool asked = exhibit().is_mask(chances[n].position);
+        const bool asked = sentence().is_mask(chances[n].position);
         const double chance = asked ? chances[n].best_probability : chances[n].probability;
         product *= chance;
         known = known && !asked;

@@ -39,17 +39,17 @@ RotaryLayout layout_of(const RopeState& state) {
 }
 
 ModelCard RopePage::card(const Scene&) {
-    const ModelSizes sizes = exhibit().sizes();
-    return {exhibit().name(), size_line(sizes.layers, sizes.heads)};
+    const ModelSizes sizes = sentence().sizes();
+    return {sentence().name(), size_line(sizes.layers, sizes.heads)};
 }
 
 void RopePage::fit(RopeState& state) const {
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     const auto below = [](Index& value, Index count) { value = std::clamp<Index>(value, 0, count - 1); };
     below(state.layer, sizes.layers);
     below(state.head, sizes.heads);
     // A token that a shorter sentence no longer has gives way, and its position with it.
-    const Index tokens = exhibit().length();
+    const Index tokens = sentence().length();
     if (state.query >= tokens) state.m = state.query = tokens - 1;
     if (state.key >= tokens) state.n = state.key = tokens - 1;
     below(state.m, last_position() + 1);
@@ -71,8 +71,8 @@ void RopePage::refresh(RopeState& state) {
     if (wanted == made_for_) return;
     made_for_ = wanted;
     RopeNumbers& now = numbers_;
-    now.q = exhibit().query(state.layer, state.head, state.query);
-    now.k = exhibit().key(state.layer, state.head, state.key);
+    now.q = sentence().query(state.layer, state.head, state.query);
+    now.k = sentence().key(state.layer, state.head, state.key);
     RopeOptions options{kRopeBases[state.base], static_cast<RopeScaling>(state.scaling),
                         static_cast<double>(state.factor), kTrainedLength};
     now.frequencies = rope_frequencies(now.q.size(), options, last_position() + 1);
@@ -197,7 +197,7 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
     if (matrix) {
         Cell cell{state.query, state.key};
         bool locked = true;
-        if (move_cell(cell, locked, state.view, exhibit().length(), press)) {
+        if (move_cell(cell, locked, state.view, sentence().length(), press)) {
             choose(state, cell);
             return true;
         }
@@ -241,7 +241,7 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
             state.base = (state.base + 1) % static_cast<Index>(std::size(kRopeBases));
             return true;
         default:
-            return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
+            return step_head(press, sentence().sizes().layers, sentence().sizes().heads, state.layer, state.head);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "core/attention/microscope_linear.h"
 #include "core/attention/microscope_rotary.h"
 #include "core/positions/rope_scaling.h"
-#include "viewer/data/exhibits.h"
+#include "viewer/data/rotary_sentence.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/phasors.h"
@@ -43,11 +43,11 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
-    void follow(const State& state) override { source_.follow(state.exhibits.roformer); }
-    std::string trouble() override { return source_.trouble(); }
+    void follow(const State& state) override { source_.update(state.choices.roformer); }
+    std::string trouble() override { return source_.error(); }
     Fault fault() const override { return source_.fault(); }
     bool ready() override { return source_.shown() != nullptr; }
-    bool settled(const State& state) const override { return source_.settled(state.exhibits.roformer); }
+    bool settled(const State& state) const override { return source_.settled(state.choices.roformer); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& room) override;
@@ -57,7 +57,7 @@ public:
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
-    const RotaryExhibit& exhibit() const { return *source_.shown(); }
+    const RotarySentence& sentence() const { return *source_.shown(); }
     void fit(RopeState& state) const;
     void refresh(RopeState& state);
     void fill_curves(const RopeState& state);
@@ -69,7 +69,7 @@ private:
     bool is_own_cell(const RopeState& state) const;
     /// Puts query and key back where the sentence has them, read as the model reads them.
     void choose(RopeState& state, Cell cell) const;
-    Index last_position() const { return std::max<Index>(255, exhibit().length() - 1); }
+    Index last_position() const { return std::max<Index>(255, sentence().length() - 1); }
     void draw_middle(Scene& scene, const Rect& room);
     void draw_head(Scene& scene, const Rect& room);
     void draw_head_tooltip(const Scene& scene, Cell cell) const;
@@ -89,7 +89,7 @@ private:
     void draw_linear_keys(const Scene& scene, class SideColumn& column) const;
     std::string explanation(const RopeState& state) const;
 
-    ExhibitSource<RotaryExhibit> source_{Window::wake};
+    FamilySession<RotarySentence> source_{Window::wake};
     std::string made_for_;
     RopeNumbers numbers_;
     RotaryExplanation<float> cell_;

@@ -58,13 +58,13 @@ RotaryHeadTensors<float> RopePage::placed_head(const RopeState& state) const {
         return table_at(numbers_.frequencies, static_cast<double>(position) + state.shift.at);
     };
     const auto row = [&](const char* stem, Index token) -> Matrix<float> {
-        return exhibit().rows(stem, state.layer, state.head).row(token);
+        return sentence().rows(stem, state.layer, state.head).row(token);
     };
     return {row("q", state.query), row("k", state.key), at(state.m), at(state.n), layout_of(state), {}};
 }
 
 void RopePage::explain(const RopeState& state) {
-    const RotaryExhibit& shown = exhibit();
+    const RotarySentence& shown = sentence();
     const Matrix<float> q = shown.rows("q", state.layer, state.head), k = shown.rows("k", state.layer, state.head);
     if (is_own_cell(state))
         cell_ = explain_rotary_cell<float>(
@@ -76,7 +76,7 @@ void RopePage::explain(const RopeState& state) {
 }
 
 std::string RopePage::explanation(const RopeState& state) const {
-    const RotaryExhibit& shown = exhibit();
+    const RotarySentence& shown = sentence();
     ExplainedPair pair{shown.name() + ", layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
                        shown.words()[static_cast<std::size_t>(state.query)],
                        shown.words()[static_cast<std::size_t>(state.key)], state.query, state.key};
@@ -103,7 +103,7 @@ void RopePage::draw_middle(Scene& scene, const Rect& room) {
 void RopePage::draw_head(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
-    const RotaryExhibit& shown = exhibit();
+    const RotarySentence& shown = sentence();
     const PictureVersion version{source_.serial(),
                                  (state.layer * shown.sizes().heads + state.head) * 4 + static_cast<Index>(state.shown),
                                  scene.state.theme};
@@ -137,7 +137,7 @@ void RopePage::draw_head(Scene& scene, const Rect& room) {
 
 void RopePage::draw_head_tooltip(const Scene& scene, Cell cell) const {
     const Theme& theme = *scene.ui.theme;
-    const auto word = [&](Index token) { return exhibit().words()[static_cast<std::size_t>(token)]; };
+    const auto word = [&](Index token) { return sentence().words()[static_cast<std::size_t>(token)]; };
     const std::string value =
         head_.hidden(cell.i, cell.j) ? "hidden by the mask" : fixed(head_.values()(cell.i, cell.j), 4);
     draw_tooltip(

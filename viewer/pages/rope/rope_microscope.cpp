@@ -169,7 +169,7 @@ void RopePage::draw_linear_keys(const Scene& scene, SideColumn& column) const {
     }
     small_row(ui, column, "key", {"above", "sum", "below", "sum"}, ui.theme->muted);
     for (const std::size_t j : order)
-        small_row(ui, column, exhibit().words()[j],
+        small_row(ui, column, sentence().words()[j],
                   {fixed(keys[j].numerator, 2), fixed(keys[j].running_numerator, 2), fixed(keys[j].positive, 2),
                    fixed(keys[j].running_denominator, 2)},
                   j == chosen ? ui.theme->c2p : faded(ui.theme->text, 0.85f));

@@ -48,9 +48,9 @@ void RopePage::draw_shifts(const Scene& scene, SideColumn& column) const {
 void RopePage::draw_vectors(Scene& scene, SideColumn& column) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
-    const auto& words = exhibit().words();
+    const auto& words = sentence().words();
     const Index tokens = static_cast<Index>(words.size());
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     const auto stepper = [&](const char* id, const std::string& name, ImU32 colour, const std::string& shown,
                              Index& value, Index high) {
         ui.text(column.left(), column.y(), name, colour);

@@ -10,34 +10,34 @@ namespace locus {
 
 namespace {
 
-MemoryRequest request_of(const State& state, std::shared_ptr<const MemoryExhibit> exhibit, const MemoryAnswer* shown) {
+MemoryRequest request_of(const State& state, std::shared_ptr<const MemoryText> sentence, const MemoryAnswer* shown) {
     const MemoryState& memory = state.memory;
     // Where the stages of all layers are kept, the layer is not asked for.
-    const bool all = shown && shown->request.exhibit == exhibit && shown->layer < 0;
-    return {std::move(exhibit), memory.segment_tokens, memory.segment, memory.memory, all ? 0 : memory.layer};
+    const bool all = shown && shown->request.sentence == sentence && shown->layer < 0;
+    return {std::move(sentence), memory.segment_tokens, memory.segment, memory.memory, all ? 0 : memory.layer};
 }
 
 }  // namespace
 
 void TransformerXlPage::follow(const State& state) {
-    source_.follow(state.exhibits.transformer_xl);
-    if (source_.shown()) answers_.follow(request_of(state, source_.share(), answers_.shown()));
+    source_.update(state.choices.transformer_xl);
+    if (source_.shown()) answers_.update(request_of(state, source_.share(), answers_.shown()));
 }
 
-std::string TransformerXlPage::trouble() { return source_.trouble().empty() ? answers_.trouble() : source_.trouble(); }
+std::string TransformerXlPage::trouble() { return source_.error().empty() ? answers_.error() : source_.error(); }
 
 bool TransformerXlPage::settled(const State& state) const {
-    if (!source_.settled(state.exhibits.transformer_xl)) return false;
-    return !source_.trouble().empty() || answers_.settled();
+    if (!source_.settled(state.choices.transformer_xl)) return false;
+    return !source_.error().empty() || answers_.settled();
 }
 
 ModelCard TransformerXlPage::card(const Scene&) {
-    const ModelSizes sizes = exhibit().sizes();
-    return {exhibit().name(), size_line(sizes.layers, sizes.heads)};
+    const ModelSizes sizes = sentence().sizes();
+    return {sentence().name(), size_line(sizes.layers, sizes.heads)};
 }
 
 const std::string& TransformerXlPage::word(Index on_tape) const {
-    return exhibit().words().at(static_cast<std::size_t>(answer().begin - answer().longest + on_tape));
+    return sentence().words().at(static_cast<std::size_t>(answer().begin - answer().longest + on_tape));
 }
 
 const std::string& TransformerXlPage::query_word(const MemoryState& state) const {
@@ -49,7 +49,7 @@ Index TransformerXlPage::chosen_key(const MemoryState& state) const {
 }
 
 void TransformerXlPage::fit(MemoryState& state) const {
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     const auto inside = [](Index& value, Index low, Index high) {
         value = std::clamp(value, low, std::max(low, high));
     };
@@ -90,7 +90,7 @@ float TransformerXlPage::draw_bar(Scene& scene, const Rect& bar) {
     MemoryState& state = scene.state.memory;
     fit(state);
     const float y = bar.middle_y();
-    const ModelSizes sizes = exhibit().sizes();
+    const ModelSizes sizes = sentence().sizes();
     const float end =
         ui.layer_and_head(bar.x1 - ui.px(16), y, sizes.layers, state.layer, sizes.heads, state.head) - ui.px(18);
     float x = bar.x0 + ui.px(16);
@@ -113,11 +113,11 @@ float TransformerXlPage::draw_bar(Scene& scene, const Rect& bar) {
         x += ui.px(14);
     };
     Index segment = answer().segment,
-          words = answer().request.segment_tokens > 0 ? answer().request.segment_tokens : exhibit().usual_segment();
+          words = answer().request.segment_tokens > 0 ? answer().request.segment_tokens : sentence().usual_segment();
     const Index segment_before = segment, words_before = words;
     stepper("segment", "segment", std::to_string(segment + 1) + " of " + std::to_string(answer().segments), segment, 0,
             answer().segments - 1);
-    stepper("segment tokens", "of", std::to_string(words), words, 1, static_cast<Index>(exhibit().words().size()));
+    stepper("segment tokens", "of", std::to_string(words), words, 1, static_cast<Index>(sentence().words().size()));
     if (segment != segment_before) state.segment = segment;
     if (words != words_before) state.segment_tokens = words;
     return end;
@@ -162,7 +162,7 @@ bool TransformerXlPage::press(Scene& scene, const KeyPress& press) {
         state.locked = !state.locked;
         return true;
     }
-    if (press_cell_column(press, column_of(state), 6, exhibit().sizes().head_width)) return true;
+    if (press_cell_column(press, column_of(state), 6, sentence().sizes().head_width)) return true;
     if (press_film(state.film, last_frame(), press)) return true;
     const auto step = [](Index& value, Index now, Index by, Index low, Index high) {
         value = std::clamp(now + by, low, high);
@@ -188,7 +188,7 @@ bool TransformerXlPage::press(Scene& scene, const KeyPress& press) {
             state.strip = 1 - state.strip;
             return true;
         default:
-            return step_head(press, exhibit().sizes().layers, exhibit().sizes().heads, state.layer, state.head);
+            return step_head(press, sentence().sizes().layers, sentence().sizes().heads, state.layer, state.head);
     }
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/attention/relative.h"
-#include "viewer/data/answer_source.h"
-#include "viewer/data/memory_exhibit.h"
+#include "viewer/data/memory_text.h"
+#include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/segment_tape.h"
@@ -26,7 +26,7 @@ public:
     bool has_dialects() const override { return false; }
     void follow(const State& state) override;
     std::string trouble() override;
-    Fault fault() const override { return source_.trouble().empty() ? Fault::unsupported : source_.fault(); }
+    Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
     bool ready() override { return answers_.shown() != nullptr; }
     bool settled(const State& state) const override;
     ModelCard card(const Scene& scene) override;
@@ -45,7 +45,7 @@ private:
     };
 
     const MemoryAnswer& answer() const { return *answers_.shown(); }
-    const MemoryExhibit& exhibit() const { return *answer().request.exhibit; }
+    const MemoryText& sentence() const { return *answer().request.sentence; }
     /// Keeps every number of the state inside what there is to show.
     void fit(MemoryState& state) const;
     void refresh(Scene& scene);
@@ -73,7 +73,7 @@ private:
     void draw_cell(Scene& scene, SideColumn& column, const Rect& room);
     double last_frame() const { return static_cast<double>(film_.size()) - 1; }
 
-    ExhibitSource<MemoryExhibit> source_{Window::wake};
+    FamilySession<MemoryText> source_{Window::wake};
     AnswerSource<MemoryRequest, MemoryAnswer> answers_{Window::wake};
     std::optional<PictureVersion> shown_;
     std::array<Heatmap, 6> panels_;

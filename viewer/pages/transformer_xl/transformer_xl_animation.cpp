@@ -166,7 +166,7 @@ void TransformerXlPage::draw_film_cell(const Ui& ui, const FilmCell& cell, ImVec
 void TransformerXlPage::draw_reach(Scene& scene, const Rect& room) {
     const Ui& ui = scene.ui;
     const MemoryState& state = scene.state.memory;
-    const Index layers = std::min<Index>(4, exhibit().sizes().layers), tokens = state.film_queries;
+    const Index layers = std::min<Index>(4, sentence().sizes().layers), tokens = state.film_queries;
     const Index memory = state.film_memory, segments = layers + 1, columns = segments * tokens, query = columns - 1;
     const std::vector<Index> oldest = oldest_known(query, layers, tokens, memory);
     const float names = ui.px(54), numbers = ui.px(150);

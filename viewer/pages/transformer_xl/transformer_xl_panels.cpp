@@ -27,7 +27,7 @@ constexpr std::array<std::size_t, 4> kTerms = {0, 1, 3, 4};
 
 void TransformerXlPage::show_panels(const Scene& scene) {
     const MemoryState& state = scene.state.memory;
-    const PictureVersion wanted{answers_.serial(), state.layer * exhibit().sizes().heads + state.head,
+    const PictureVersion wanted{answers_.serial(), state.layer * sentence().sizes().heads + state.head,
                                 scene.state.theme};
     if (shown_ == wanted) return;
     const Matrix<float> scores = answer().stage(state.layer, "scores", state.head);

@@ -17,7 +17,7 @@ constexpr RelativeScheme kTransformerXl = RelativeScheme::transformer_xl;
 
 CellNames TransformerXlPage::cell_names(const MemoryState& state) {
     const bool later = chosen_key(state) > answer().memory + state.cell.i;
-    return {exhibit().name(), "layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
+    return {sentence().name(), "layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
             query_word(state), word(state.cell.j),
             later ? "it stands right of the query: the next words are what is predicted"
                   : "it is older than every query of the segment can look back"};
@@ -54,7 +54,7 @@ void TransformerXlPage::draw_next_word(Scene& scene, SideColumn& column) {
     std::string before;
     for (Index n = std::max<Index>(0, query - 3); n <= query; ++n) before += word(answer().longest + n) + " ";
     column.heading("What follows?", "next word");
-    const std::string next = i < answer().next.size() ? exhibit().word_of(answer().next[i]) : "";
+    const std::string next = i < answer().next.size() ? sentence().word_of(answer().next[i]) : "";
     column.sentence("\u201c" + before + "\u2026\u201d " +
                         (next.empty() ? "ends the text." : "goes on with \u201c" + next + "\u201d."),
                     false);
@@ -108,7 +108,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
                     direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
     draw_named_terms(ui, column, *cell, kTransformerXl, choice, "memory");
     if (brief_one) {
-        column.row("\u00f7 \u221a" + std::to_string(exhibit().sizes().head_width),
+        column.row("\u00f7 \u221a" + std::to_string(sentence().sizes().head_width),
                    fixed(static_cast<double>(cell->score), 4));
         column.row("probability", fixed(static_cast<double>(cell->softmax.probability), 4), true);
     } else {
@@ -156,7 +156,7 @@ void TransformerXlPage::draw_formula(Scene& scene, const Rect& bar) {
             if (n % 2 == 1) line.push_back({std::to_string(cell->distance), colour, Face::mono_tiny, -4});
             line.push_back({" " + fixed(static_cast<double>(terms[n].term->value), 2), colour, Face::formula});
         }
-        line.push_back(plain(" ) / \u221a" + std::to_string(exhibit().sizes().head_width) + " = " +
+        line.push_back(plain(" ) / \u221a" + std::to_string(sentence().sizes().head_width) + " = " +
                              fixed(static_cast<double>(cell->score), 3)));
     }
     const float x = bar.x0 + ui.px(16), end = x + ui.spans(x, bar.middle_y(), line);

@@ -1,0 +1,23 @@
+#pragma once
+// Words as the programs take and print them.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/io/model_request.h"
+
+namespace CLI {
+class App;
+}
+
+namespace locus::cli {
+
+/// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
+std::string readable_text(const CLI::App& app, const std::string& text);
+
+/// One line per word with its probability and a bar.
+std::string as_table(const std::vector<Guess>& guesses);
+/// [{"piece", "id", "logit", "probability"}, ...]
+nlohmann::ordered_json as_json(const std::vector<Guess>& guesses);
+
+}  // namespace locus::cli

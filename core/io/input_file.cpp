@@ -1,0 +1,68 @@
+#include "core/io/input_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/json_text.h"
+
+namespace locus {
+
+MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
+    // O_NONBLOCK: a pipe is refused below instead of being waited for.
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) throw Error(Fault::unreadable, file.string() + ": cannot be opened: " + std::strerror(errno));
+    struct stat status = {};
+    if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        ::close(descriptor);
+        throw Error(Fault::unreadable, file.string() + ": not a regular file");
+    }
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ > 0) {
+        void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (address == MAP_FAILED) {
+            ::close(descriptor);
+            throw Error(Fault::unreadable, file.string() + ": cannot be mapped: " + std::strerror(errno));
+        }
+        data_ = static_cast<const std::byte*>(address);
+    }
+    ::close(descriptor);
+}
+
+MappedFile::~MappedFile() {
+    if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& file) {
+    const MappedFile mapped(file);
+    return parse_json_object({reinterpret_cast<const char*>(mapped.data()), mapped.size()}, printable(file.string()));
+}
+
+std::filesystem::path asset_path(const std::filesystem::path& name) {
+    return std::filesystem::path(LOCUS_ASSETS) / name;
+}
+
+void throw_unreadable(const std::string& place, const std::string& what, Fault fault) {
+    throw Error(fault, printable(place) + ": " + printable(what));
+}
+
+std::string printable(std::string text) {
+    constexpr std::size_t kMost = 300;
+    if (text.size() > kMost) {
+        std::size_t end = kMost;
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside a character
+        text.resize(end);
+        text += "...";
+    }
+    for (char& byte : text)
+        if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = '?';
+    return text;
+}
+
+}  // namespace locus

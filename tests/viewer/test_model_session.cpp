@@ -1,0 +1,157 @@
+// Which model and sentence the pages of the other families show, and what stands in the way.
+#include "viewer/data/model_session.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/temporary_folder.h"
+#include "viewer/data/rotary_sentence.h"
+
+namespace locus::test::test_model_session {
+
+using locus::test::TemporaryFolder;
+
+namespace {
+
+using Source = FamilySession<RotarySentence>;
+
+/// Follows a choice until it is answered.
+void wait_for(Source& source, const ModelChoice& choice) {
+    for (int n = 0; n < 2000 && !source.settled(choice); ++n) {
+        source.update(choice);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    REQUIRE(source.settled(choice));
+}
+
+}  // namespace
+
+TEST_CASE("family session: a sentence is tokenised by the page's own model", "[viewer][rope]") {
+    Source source([] {});
+    ModelChoice choice = State().choices.roformer;
+    wait_for(source, choice);
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"[CLS]", "a", "new", "[MASK]", "opened", "beside", "the",
+                                                              "new", "[MASK]", ".", "[SEP]"});
+    const std::uint64_t first = source.serial();
+    choice.text = "the store";
+    wait_for(source, choice);
+    CHECK(source.shown()->words() == std::vector<std::string>{"[CLS]", "the", "store", "[SEP]"});
+    CHECK(source.serial() == first + 1);
+}
+
+TEST_CASE("family session: what cannot be shown is one sentence, and the picture before it stays", "[viewer][rope]") {
+    Source source([] {});
+    const ModelChoice good = State().choices.roformer;
+    wait_for(source, good);
+    const auto refused = [&](const ModelChoice& choice, const std::string& words) {
+        wait_for(source, choice);
+        CHECK_THAT(source.error(), Catch::Contains(words));
+        REQUIRE(source.shown());
+        CHECK(source.shown()->length() == 11);
+    };
+    ModelChoice choice = good;
+    choice.text = "  \t ";
+    refused(choice, "the text is empty");
+    choice.text.clear();
+    for (int n = 0; n < 600; ++n) choice.text += "store ";
+    refused(choice, "602 tokens but the model's max_position_embeddings is 256");
+    choice = good;
+    choice.tokens = "2,7,x";
+    refused(choice, "whole numbers");
+    choice = good;
+    choice.model = "tiny-v3";
+    refused(choice, "family deberta, expected roformer");
+    choice.model = "nothing/of/the/kind";
+    refused(choice, "nothing/of/the/kind");
+    wait_for(source, good);
+    CHECK(source.error().empty());
+}
+
+TEST_CASE("family session: an answer to the choice before does not settle the newest one", "[viewer][rope]") {
+    std::atomic<int> answers = 0;
+    Source source([&] { ++answers; });
+    const ModelChoice first = State().choices.roformer;
+    ModelChoice second = first;
+    second.text = "the store";
+    source.update(first);
+    for (int n = 0; n < 2000 && answers == 0; ++n) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    source.update(second);  // asks for the second and is given the first
+    CHECK(source.settled(first));
+    CHECK_FALSE(source.settled(second));
+    REQUIRE(source.shown());
+    CHECK(source.shown()->length() == 11);
+    wait_for(source, second);
+    CHECK(source.shown()->length() == 4);
+}
+
+TEST_CASE("family session: one token is a sentence", "[viewer][rope]") {
+    Source source([] {});
+    ModelChoice choice = State().choices.roformer;
+    choice.tokens = "40";
+    wait_for(source, choice);
+    CHECK(source.error().empty());
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"a"});
+    CHECK(source.shown()->attention(0, 0)(0, 0) == 1);
+}
+
+TEST_CASE("family session: without a tokenizer numbers are read, and a text says so", "[viewer][rope]") {
+    const TemporaryFolder folder;
+    for (const char* file : {"config.json", "pytorch_model.bin"})
+        std::filesystem::copy(resolve_model("tiny-roformer") / file, folder / file);
+    Source source([] {});
+    ModelChoice choice = State().choices.roformer;
+    choice.model = folder.path().string();
+    wait_for(source, choice);
+    CHECK_THAT(source.error(), Catch::Contains("--tokens"));
+    CHECK(source.fault() == Fault::unsupported);
+    choice.tokens = "2,40,453,3";
+    choice.mask = "1,1,1,0";
+    wait_for(source, choice);
+    CHECK(source.error().empty());
+    REQUIRE(source.shown());
+    CHECK(source.shown()->words() == std::vector<std::string>{"2", "40", "453", "3"});
+    CHECK(source.shown()->attention(1, 2)(1, 3) == 0);
+}
+
+TEST_CASE("family session: a model goes to the page of its family", "[viewer]") {
+    State state;
+    CHECK_FALSE(show_model(state, "tiny-v3"));
+    CHECK(state.page == "attention");
+    for (const auto& [model, page] : {std::pair{"tiny-roformer", "rope"}, std::pair{"tiny-txl", "transformer-xl"},
+                                      std::pair{"tiny-xlnet", "permutation"}}) {
+        choice_of_page(state, page)->tokens = "1,2,3";  // of the model before
+        choice_of_page(state, page)->mask = "1,1,0";
+        CHECK(show_model(state, model));
+        CHECK(choice_of_page(state, page)->tokens.empty());
+        CHECK(choice_of_page(state, page)->mask.empty());
+        CHECK(state.page == page);
+        CHECK(choice_of_page(state, page)->model == model);
+        CHECK(&edited_sentence(state) == &choice_of_page(state, page)->text);
+        choice_of_page(state, page)->tokens = "1,2";
+        CHECK(&edited_sentence(state) == &choice_of_page(state, page)->tokens);
+    }
+    state.page = "decoder";
+    CHECK(&edited_sentence(state) == &state.text);
+    state.tokens = "1,2";
+    CHECK(&edited_sentence(state) == &state.tokens);
+    const TemporaryFolder folder;
+    std::filesystem::copy(resolve_model("tiny-roformer") / "pytorch_model.bin", folder / "pytorch_model.bin");
+    std::ofstream(folder / "config.json") << R"({"model_type": "gpt2"})";
+    CHECK_THROWS_WITH(show_model(state, folder.path().string()), Catch::Contains("gpt2"));
+    CHECK(state.page == "decoder");
+}
+
+TEST_CASE("family session: a trace holds all layers until their matrices are too many", "[viewer]") {
+    CHECK(traced_layer(1, 2, 4) == -1);
+    CHECK(traced_layer(4'000'000, 2, 4) == -1);
+    CHECK(traced_layer(4'000'001, 2, 4) == 2);
+    CHECK(traced_layer(4'000'001, 9, 4) == 3);
+    CHECK(traced_layer(4'000'001, -1, 4) == 0);
+}
+
+}  // namespace locus::test::test_model_session

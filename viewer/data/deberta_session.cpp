@@ -1,0 +1,200 @@
+#include "viewer/data/deberta_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace locus {
+
+namespace {
+
+constexpr Index kWords = 10;
+
+/// n of sqrt(n d), as the dialect counts (spec 2.4).
+int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
+    if (options.count_listed_names && config.version == 1 && config.relative_attention)
+        return 1 + static_cast<int>(config.listed_terms);
+    return config.terms.count();
+}
+
+/// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
+Mask visible_pairs(const ModelInput& input) {
+    const Index length = input.length();
+    if (input.mask.empty()) return {};
+    Mask visible(length, length);
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j)
+            visible(i, j) =
+                input.mask.rank() == 3 ? input.mask[i * length + j] != 0 : input.mask[i] != 0 && input.mask[j] != 0;
+    return visible;
+}
+
+}  // namespace
+
+std::string attention_stages(const DebertaConfig& config, Index layer) {
+    std::string globs;
+    std::vector<std::string> stems = {"q", "k", "c2c", "scores", "probs"};
+    if (config.terms.c2p) stems.insert(stems.end(), {"k_r", "c2p"});
+    if (config.terms.p2c) stems.insert(stems.end(), {"q_r", "p2c"});
+    for (const std::string& stem : stems) globs += "layer." + std::to_string(layer) + "." + stem + ",";
+    globs.pop_back();
+    return globs;
+}
+
+const Tensor<float>* Answer::stage(const std::string& stem) const {
+    const Stage* found = trace.find("layer." + std::to_string(request.layer) + "." + stem);
+    return found ? &found->as<float>() : nullptr;
+}
+
+HeadTensors<float> head_tensors(const Answer& answer, const std::string& prefix, Index head) {
+    const auto stage = [&](const char* stem) -> Matrix<float> {
+        const Stage* found = answer.trace.find(prefix + stem);
+        if (!found) return {};
+        return found->as<float>().matrix(head);
+    };
+    return {stage(".q"), stage(".k"), stage(".k_r"), stage(".q_r"), answer.visible, answer.options.masked_row};
+}
+
+DebertaSession::DebertaSession(const std::string& model, std::uint64_t first_serial)
+    : ModelSession(model, Family::deberta), deberta_(open_deberta<float>(checkpoint())), serial_(first_serial) {}
+
+ModelInput DebertaSession::written_input_of(const Request& request) const {
+    return ModelSession::input_of(request.text, request.tokens, request.mask);
+}
+
+ModelInput DebertaSession::input_of(const Request& request) const {
+    ModelInput input = written_input_of(request);
+    mask_tokens(input, request.masked);
+    return input;
+}
+
+Trace DebertaSession::run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const {
+    return deberta_.forward(input, options, StageFilter(stages), stop_);
+}
+
+std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, const CancelToken& stop) const {
+    const auto start = std::chrono::steady_clock::now();
+    stop_ = stop;
+    auto answer = std::make_shared<Answer>();
+    answer->request = request;
+    answer->serial = ++serial_;
+    try {
+        fill(*answer);
+        answer->warnings = deberta_.warnings();
+    } catch (const Error& error) {
+        answer->error = error.what();
+        answer->fault = error.fault();
+    } catch (const Cancelled&) {
+        return nullptr;
+    } catch (const std::bad_alloc&) {
+        answer->error = "this text needs more memory than there is, expected a shorter one";
+        answer->fault = Fault::unsupported;
+    }
+    answer->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return answer;
+}
+
+void DebertaSession::fill(Answer& answer) const {
+    const Request& request = answer.request;
+    const ModelInput written = written_input_of(request);
+    ModelInput input = written;
+    mask_tokens(input, request.masked);
+    answer.options = DebertaOptions::of(request.dialect);
+    answer.divisor_terms = divisor_terms(config(), answer.options);
+    answer.visible = visible_pairs(input);
+    if (config().relative_attention) answer.line = deberta_.bucket_line(input.length(), answer.options);
+    if (request.compare)
+        answer.compare = compare(request);
+    else if (request.decoder)
+        fill_decoder(answer, input);
+    else
+        fill_attention(answer, input);
+    name_tokens(answer, written);
+    name_masked(answer, written);
+}
+
+void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const {
+    Tokens known;
+    if (tokenizer() && answer.request.tokens.empty())
+        known = encode_text(answer.request.text, *tokenizer(), Family::deberta);  // as the input was made
+    for (Index t = 0; t < input.length(); ++t) {
+        const auto at = static_cast<std::size_t>(t);
+        const std::int64_t id = input.tokens[t];
+        const std::string piece = !known.pieces.empty() ? known.pieces[at]
+                                  : tokenizer()         ? tokenizer()->piece(id)
+                                                        : std::to_string(id);
+        const std::string shown = display_piece(piece);
+        const bool special = !known.special.empty() ? known.special[at]
+                                                    : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
+        answer.labels.push_back(shown.empty() ? piece : shown);
+        answer.behind.emplace_back();
+        answer.continues.push_back(tokenizer() && !special && t > 0 && shown == piece && !answer.special.back());
+        answer.special.push_back(special);
+    }
+}
+
+void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const {
+    DecoderAnswer& decoder = answer.decoder;
+    std::string stages = attention_stages(config(), answer.request.layer);
+    const bool has_words = deberta_.has_head() && !input.mask_positions.empty();
+    if (!deberta_.has_head())
+        decoder.no_words = "This checkpoint has no masked-word head, so there are no words to show.";
+    else if (!tokenizer())
+        decoder.no_words = "This folder has no tokenizer that Locus reads, so no token is known to be [MASK].";
+    else if (input.mask_positions.empty())
+        decoder.no_words = "Write [MASK] into the sentence and the words it may hide appear here.";
+    DebertaOptions options = answer.options;
+    if (!deberta_.has_decoder()) {
+        decoder.unavailable =
+            "This model has no enhanced mask decoder: it needs a table of absolute positions that the input does not "
+            "use already, and two layers or more.";
+        options.decoder = MaskDecoder::none;
+    } else {
+        // Hugging Face never runs it; this page shows what is missed.
+        options.decoder = MaskDecoder::official;
+        options.absolute_strength = answer.request.strength;
+        for (const char* stem : {"q", "k"}) stages += std::string(",emd.?.") + stem;
+        if (config().terms.c2p) stages += ",emd.?.k_r";
+        if (config().terms.p2c) stages += ",emd.?.q_r";
+        stages += ",emd.query.0,emd.?.scores,emd.?.probs,emd.?.output,layer." +
+                  std::to_string(config().num_hidden_layers - 2) + ".output";
+        if (deberta_.has_head()) stages += ",mlm.transform";
+        if (has_words) stages += ",mlm.logits_at_positions";
+    }
+    answer.trace = run(input, options, stages);
+    if (decoder.unavailable.empty()) {
+        const auto strength = static_cast<float>(answer.request.strength);
+        decoder.absolute = deberta_.absolute_rows(input.length()) * strength;
+        decoder.hidden =
+            answer.trace.at("layer." + std::to_string(config().num_hidden_layers - 2) + ".output").as<float>().rows();
+    }
+    if (!has_words) return;
+    options.decoder = MaskDecoder::none;
+    const auto alone = words_at_masks(run(input, options, "mlm.logits_at_positions"));
+    const auto with = decoder.unavailable.empty() ? words_at_masks(answer.trace) : std::vector<std::vector<Word>>();
+    const auto biased = answer.request.at_input && decoder.unavailable.empty() ? words_with_biased_input(input, options)
+                                                                               : std::vector<std::vector<Word>>();
+    for (std::size_t n = 0; n < alone.size(); ++n)
+        decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],
+                                 with.empty() ? std::vector<Word>() : with[n], alone[n],
+                                 biased.empty() ? std::vector<Word>() : biased[n]});
+}
+
+std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const ModelInput& input,
+                                                                       DebertaOptions options) const {
+    if (!biased_) {
+        DebertaConfig config = deberta_.config();
+        config.position_biased_input = true;
+        biased_.emplace(config, checkpoint().weights);
+    }
+    return words_at_masks(biased_->forward(input, options, StageFilter("mlm.logits_at_positions"), stop_));
+}
+
+std::vector<std::vector<Word>> DebertaSession::words_at_masks(const Trace& trace) const {
+    const auto logits = trace.at("mlm.logits_at_positions").as<float>().rows();
+    std::vector<std::vector<Word>> all;
+    for (Index n = 0; n < logits.rows(); ++n) all.push_back(best_words(logits.row(n), tokenizer(), kWords));
+    return all;
+}
+
+}  // namespace locus

@@ -1,0 +1,97 @@
+#include "viewer/data/model_session.h"
+
+#include <algorithm>
+
+namespace locus {
+
+namespace {
+
+ModelChoice& choice_of(State& state, Family family) {
+    return family == Family::roformer         ? state.choices.roformer
+           : family == Family::transformer_xl ? state.choices.transformer_xl
+                                              : state.choices.xlnet;
+}
+
+const char* page_of(Family family) {
+    return family == Family::roformer         ? "rope"
+           : family == Family::transformer_xl ? "transformer-xl"
+           : family == Family::xlnet          ? "permutation"
+                                              : "attention";
+}
+
+}  // namespace
+
+ModelSession::ModelSession(const std::string& model, Family family)
+    : opened_as_(model), checkpoint_(open_checkpoint(resolve_model(model))) {
+    const std::filesystem::path folder = std::filesystem::absolute(checkpoint_.folder).lexically_normal();
+    name_ = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+    const Family found = family_of(checkpoint_.config_json, checkpoint_.config_file.string());
+    if (found != family)
+        throw Error(Fault::unsupported, checkpoint_.config_file.string() + " names a model of the family " +
+                                            to_string(found) + ", expected " + to_string(family) + " on this page");
+    model_ = open_model_of<float>(checkpoint_);
+    try {
+        tokenizer_ = open_tokenizer(checkpoint_.folder);
+    } catch (const Error& error) {
+        if (error.fault() != Fault::unsupported) throw;
+        no_tokenizer_ = error.what();
+    }
+}
+
+void ModelSession::require_tokenizer() const {
+    if (!tokenizer_) throw Error(Fault::unsupported, no_tokenizer_);
+}
+
+ModelInput ModelSession::input_of(const std::string& text, const std::string& tokens, const std::string& mask) const {
+    if (tokens.empty()) {
+        require_tokenizer();
+        return input_of_texts({text}, *tokenizer_, model_->family());
+    }
+    ModelRequest by_ids;
+    by_ids.tokens = tokens;
+    by_ids.mask = mask;
+    return prepare_input(by_ids, checkpoint_.folder, model_->family(), model_->input_names()).segments.front();
+}
+
+std::vector<std::string> ModelSession::words_of(const ModelInput& input) const {
+    std::vector<std::string> words;
+    for (const std::int64_t id : input.tokens.values()) words.push_back(word_of(id));
+    return words;
+}
+
+Family family_of_model(const std::string& model) {
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(model));
+    return family_of(checkpoint.config_json, checkpoint.config_file.string());
+}
+
+ModelChoice* choice_of_page(State& state, const std::string& page) {
+    for (const Family family : {Family::roformer, Family::transformer_xl, Family::xlnet})
+        if (page == page_of(family)) return &choice_of(state, family);
+    return nullptr;
+}
+
+bool show_model(State& state, const std::string& model) {
+    const Family family = family_of_model(model);
+    if (family == Family::deberta) return false;
+    ModelChoice& choice = choice_of(state, family);
+    choice.model = model;
+    choice.tokens.clear();
+    choice.mask.clear();
+    state.page = page_of(family);
+    return true;
+}
+
+std::string& edited_sentence(State& state) {
+    if (ModelChoice* choice = choice_of_page(state, state.page))
+        return choice->tokens.empty() ? choice->text : choice->tokens;
+    if (state.page == "training") return state.training.text;
+    return state.tokens.empty() ? state.text : state.tokens;
+}
+
+Index traced_layer(Index cells, Index wished, Index layers) {
+    // Up to here another layer is shown without computing.
+    constexpr Index kMostCells = 4'000'000;
+    return cells > kMostCells ? std::clamp<Index>(wished, 0, layers - 1) : -1;
+}
+
+}  // namespace locus
