@@ -9,7 +9,7 @@ namespace locus::cuda {
 namespace {
 
 /// The two passes of a training step through fused_attention and its backward pass; the CPU computes the same in
-/// core/fast/attention_head.h.  Throws what those throw.
+/// core/fast/disentangled.h.  Throws what those throw.
 class TrainingAttention final : public AttentionEngine {
 public:
     PackedContext forward(const PackedHeads& heads, const RelativeBuckets& buckets) override {

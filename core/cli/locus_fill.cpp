@@ -17,7 +17,7 @@ struct Options {
     std::string model = "tiny-v3", text;
     std::vector<std::string> order;
     Index top = 5, segment = 0;
-    bool no_emd = false, json = false;
+    bool no_emd = false, reference = false, json = false;
 };
 
 /// One prediction: where, and a row of logits.
@@ -53,7 +53,8 @@ Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint&
                   const Tokenizer& tokenizer) {
     const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
     need_masks(input);
-    const Deberta<float> model = open_deberta<float>(checkpoint);
+    const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
+                                                     options.reference ? ForwardPath::reference : ForwardPath::fast);
     need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
     DebertaOptions switches = DebertaOptions::of(Dialect::reference);
     if (options.no_emd) switches.decoder = MaskDecoder::none;
@@ -181,6 +182,8 @@ int main(int argc, char** argv) {
     app.add_option("--segment", options.segment,
                    "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")
         ->check(CLI::Range(1, 1000000));
+    app.add_flag("--reference", options.reference,
+                 "deberta: compute by the readable formulas instead of the fast path, which agrees up to rounding");
     app.add_flag("--no-emd", options.no_emd, "deberta: read the last layer instead, as Hugging Face does");
     app.add_flag("--json", options.json, "print JSON");
     return cli::run_program(app, argc, argv, [&] {

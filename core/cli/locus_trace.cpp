@@ -23,7 +23,7 @@ struct Options {
     ModelRequest request;
     std::string stages, precision = "f32", dialect = "reference", device = "cpu", out;
     std::vector<std::string> answers;
-    bool json = false, gradients = false;
+    bool json = false, gradients = false, reference = false;
 };
 
 struct Summary {
@@ -120,7 +120,7 @@ IndexTensor labels_of_answers(const ModelInput& input, const std::vector<std::st
     return labels;
 }
 
-/// grad.*: the way back from the loss of the masked words.
+/// grad.*: the backward pass from the loss of the masked words.
 template <class Scalar>
 Result backward(const Options& options) {
     LOCUS_CHECK(options.device == "cpu", "--gradients are computed on the processor, expected --device cpu");
@@ -147,7 +147,9 @@ Result forward(const CLI::App& app, const Options& options) {
     const Operations<Scalar>& compute =
         options.device == "cuda" ? cuda::library().operations<Scalar>() : cpu_operations<Scalar>();
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
-    const auto model = open_model_of<Scalar>(checkpoint, compute);
+    // Double precision is asked for to have exact numbers.
+    const bool fast = !options.reference && options.precision == "f32";
+    const auto model = open_model_of<Scalar>(checkpoint, compute, fast ? ForwardPath::fast : ForwardPath::reference);
     const PreparedInput prepared =
         prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
@@ -173,6 +175,7 @@ Result run(const CLI::App& app, const Options& options) {
     LOCUS_CHECK(options.device == "cpu" || options.device == "cuda",
                 "--device is \"" + options.device + "\", expected cpu or cuda");
     LOCUS_CHECK(options.answers.empty() || options.gradients, "--answer goes with --gradients");
+    LOCUS_CHECK(!options.reference || !options.gradients, "--reference goes with a forward pass, found --gradients");
     if (options.gradients) return options.precision == "f64" ? backward<double>(options) : backward<float>(options);
     return options.precision == "f64" ? forward<double>(app, options) : forward<float>(app, options);
 }
@@ -187,6 +190,9 @@ int main(int argc, char** argv) {
         "  locus trace --model tiny-v3 --text \"the capital of france is [MASK].\" --gradients --answer paris "
         "--stages \"grad.layer.*.?2?\"\n"
         "  locus trace --model DIR --tokens 1,6,56,2 --precision f64 --out trace.safetensors\n"
+        "Stages inside layers are always those of the readable formulas; where only outputs of layers, words and "
+        "logits\n"
+        "are asked for, a DeBERTa takes the fast path, which agrees up to rounding (--reference: never).\n"
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
@@ -199,8 +205,9 @@ int main(int argc, char** argv) {
     app.add_option("--labels", options.request.labels,
                    "original ids of masked tokens, 0 elsewhere, for --tokens: 0,56,0")
         ->check(cli::not_empty());
-    app.add_flag("--gradients", options.gradients,
-                 "deberta: the way back instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
+    app.add_flag(
+        "--gradients", options.gradients,
+        "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
     app.add_option("--answer", options.answers, "with --gradients and --text: the word behind each [MASK], in order")
         ->allow_extra_args(false);
     app.add_option("--input", options.request.input_file,
@@ -211,6 +218,10 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000000));
     app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent")
         ->check(cli::not_empty());
+    app.add_flag(
+        "--reference", options.reference,
+        "deberta: compute by the readable formulas even where no stage inside a layer is asked for; f64 always "
+        "does");
     app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
     app.add_option("--dialect", options.dialect, "reference, official, hf or paper")->capture_default_str();
     app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();

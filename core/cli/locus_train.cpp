@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// The first time asks for an end behind this step; the second time is the usual one.
+/// The first time asks for an end after this step; the second time is the usual one.
 extern "C" void ask_to_stop(int signal) {
     stop_asked = 1;
     std::signal(signal, SIG_DFL);

@@ -7,7 +7,7 @@
 
 namespace locus::cli {
 
-/// "5.846": three digits behind the point.
+/// "5.846": three digits after the point.
 std::string loss_text(double loss);
 
 class TrainProgress {

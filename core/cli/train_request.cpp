@@ -80,7 +80,8 @@ void add_train_options(CLI::App& app, TrainRequest& request) {
     app.add_option("--save-every", request.save_every, "steps between checkpoints; every half minute if absent")
         ->check(positive);
     app.add_flag("--no-emd", request.no_emd, "predict from the last layer, without the enhanced mask decoder");
-    app.add_flag("--low-memory", request.low_memory, "compute layers again on the way back instead of keeping them");
+    app.add_flag("--low-memory", request.low_memory,
+                 "compute layers again in the backward pass instead of keeping them");
     app.add_flag("--json", request.json, "print one JSON object a line");
 }
 

@@ -1,5 +1,7 @@
 #pragma once
-// Matrix products of a training step, spread over threads.
+// Matrix products of the fast path, spread over threads: one operand is laid out in the order in which the inner loop
+// reads it, once for a weight that many texts pass (PackedDense), anew for each product of a training step
+// (multiply_blocks).  The same bits for every number of threads.
 #include <vector>
 
 #include "core/fast/simd_kernels.h"
@@ -8,24 +10,62 @@
 
 namespace locus {
 
+/// The right operand b [depth,cols] of a product as panels of kSimdBlock columns: [cols / block, depth, block].  What
+/// stands after the last column is never looked at.
+template <class Scalar>
+struct Panels {
+    Index depth = 0, cols = 0;
+    std::vector<Scalar> values;
+
+    Index count() const { return (cols + kSimdBlock - 1) / kSimdBlock; }
+    const Scalar* at(Index panel) const { return values.data() + panel * kSimdBlock * depth; }
+};
+
 /// Memory for the products of one caller, kept from call to call.
 template <class Scalar>
 struct ProductBuffers {
-    std::vector<Scalar> panels, turned;
+    Panels<Scalar> panels;
+    std::vector<Scalar> transposed;
 };
 
 /// How the operands lie in memory.
 enum class Product {
-    ab,   // a [n,m] b [m,p]: back through a dense layer, d_x = d_y W
-    abt,  // a [n,m] b [p,m], b turned: a dense layer, y = x W^T
-    atb,  // a [m,n] b [m,p], a turned: the gradient of its weight, d_W = d_y^T x
+    ab,   // a [n,m] b [m,p]: backward through a dense layer, d_x = d_y W
+    abt,  // a [n,m] b [p,m], b transposed: a dense layer, y = x W^T
+    atb,  // a [m,n] b [m,p], a transposed: the gradient of its weight, d_W = d_y^T x
 };
 
-/// c [n,p] = or (add) += the product.  The same bits for every number of threads.  Throws Error(usage) if the shapes
-/// do not fit.
+/// c [n,p] = or (add) += the product.  Throws Error(usage) if the shapes do not fit.
 template <class Scalar>
 void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstView<Scalar>& b, bool add, View<Scalar> c,
                      ProductBuffers<Scalar>& buffers, ThreadPool& pool,
                      const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
+
+/// A dense layer as checkpoints store it.
+template <class Scalar>
+struct StoredDense {
+    const Matrix<Scalar>& weight;   // [out,in]
+    const RowVector<Scalar>& bias;  // [out], or empty where the layer has none
+};
+
+/// y = x weight^T + bias, of one or several layers with the same input side by side.
+template <class Scalar>
+struct PackedDense {
+    Panels<Scalar> weight;     // transposed: [in,out]
+    std::vector<Scalar> bias;  // [out], zeros where a layer has none
+};
+
+/// The outputs of the layers one after the other.  Throws Error(usage) if the inputs differ in width.
+template <class Scalar>
+PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers,
+                               const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
+
+/// What follows a dense layer while its outputs are still in the cache.
+enum class Following { nothing, gelu };
+
+/// x [N,in] -> y [N,out].  Throws Error(usage) if the shapes do not fit.
+template <class Scalar>
+void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Following following, View<Scalar> y,
+                  ThreadPool& pool, const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
 
 }  // namespace locus

@@ -11,7 +11,7 @@ const SimdKernels<Scalar>& portable_simd_kernels() {
 #else
     constexpr int kBytes = 16;
 #endif
-    static constexpr SimdKernels<Scalar> kernels = Lanes<Scalar, kBytes>::kernels("portable");
+    static constexpr SimdKernels<Scalar> kernels = RegisterKernels<Scalar, kBytes>::kernels("portable");
     return kernels;
 }
 
@@ -22,8 +22,8 @@ const SimdKernels<Scalar>& best_simd_kernels() {
 }
 
 template <class Scalar>
-void turn_rows(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
-               const SimdKernels<Scalar>& kernels) {
+void transpose_padded(const Scalar* in, Index stride, Index rows, Index cols, Scalar* out, Index out_stride,
+                      const SimdKernels<Scalar>& kernels) {
     Index which[kSimdBlock];
     for (Index row = 0; row < rows; row += kSimdBlock) {
         for (Index n = 0; n < kSimdBlock; ++n) which[n] = row + n < rows ? row + n : rows - 1;
@@ -35,7 +35,7 @@ template const SimdKernels<float>& portable_simd_kernels<float>();
 template const SimdKernels<double>& portable_simd_kernels<double>();
 template const SimdKernels<float>& best_simd_kernels<float>();
 template const SimdKernels<double>& best_simd_kernels<double>();
-template void turn_rows<float>(const float*, Index, Index, Index, float*, Index, const SimdKernels<float>&);
-template void turn_rows<double>(const double*, Index, Index, Index, double*, Index, const SimdKernels<double>&);
+template void transpose_padded<float>(const float*, Index, Index, Index, float*, Index, const SimdKernels<float>&);
+template void transpose_padded<double>(const double*, Index, Index, Index, double*, Index, const SimdKernels<double>&);
 
 }  // namespace locus

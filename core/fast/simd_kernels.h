@@ -50,9 +50,9 @@ const SimdKernels<Scalar>& portable_simd_kernels();
 template <class Scalar>
 const SimdKernels<Scalar>* avx512_simd_kernels();
 
-/// out [cols, padded rows] = in [rows, cols] turned.
+/// out [cols, padded rows] = the transpose of in [rows, cols]; columns are padded to whole blocks.
 template <class Scalar>
-void turn_rows(const Scalar* in, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, Scalar* out,
-               std::ptrdiff_t out_stride, const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
+void transpose_padded(const Scalar* in, std::ptrdiff_t stride, std::ptrdiff_t rows, std::ptrdiff_t cols, Scalar* out,
+                      std::ptrdiff_t out_stride, const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
 
 }  // namespace locus

@@ -10,7 +10,7 @@ namespace locus {
 template <class Scalar>
 const SimdKernels<Scalar>* avx512_simd_kernels() {
 #ifdef __AVX512F__
-    static constexpr SimdKernels<Scalar> kernels = Lanes<Scalar, 64>::kernels("avx512");
+    static constexpr SimdKernels<Scalar> kernels = RegisterKernels<Scalar, 64>::kernels("avx512");
     const bool runs = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512cd");

@@ -17,7 +17,7 @@ namespace {
 
 using Index = std::ptrdiff_t;
 
-/// `bytes` of Scalar: V is the register, Loose the same anywhere in memory, Bits its kernels as integers.
+/// `bytes` of Scalar: V is the register, Loose the same anywhere in memory, Bits its lanes as integers.
 template <class Scalar, int bytes>
 struct Wide {
     using Integer = std::conditional_t<sizeof(Scalar) == 4, std::uint32_t, std::uint64_t>;
@@ -28,7 +28,7 @@ struct Wide {
 };
 
 template <class Scalar, int bytes>
-struct Lanes {
+struct RegisterKernels {
     using W = Wide<Scalar, bytes>;
     using V = typename W::V;
     using Loose = typename W::Loose;
@@ -307,7 +307,7 @@ struct Lanes {
     }
 
     using Words = typename Wide<std::uint64_t, bytes>::V;
-    /// The lower halves of the kernels times a factor: one instruction that GCC does not find by itself.
+    /// The lower halves of the lanes times a factor: one instruction that GCC does not find by itself.
     static inline __attribute__((always_inline)) Words low_product(Words a, std::uint32_t factor) {
 #ifdef __AVX512F__
         if constexpr (bytes == 64)

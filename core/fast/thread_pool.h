@@ -1,5 +1,5 @@
 #pragma once
-// A team of threads that its owner makes, keeps and hands to whoever has independent pieces of work.
+// A team of threads for independent pieces of work.
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -22,9 +22,9 @@ public:
     ThreadPool& operator=(const ThreadPool&) = delete;
 
     int threads() const { return static_cast<int>(threads_.size()) + 1; }
-    /// Calls work(piece, member) for piece = 0 ... count - 1, parallel_for once, on whichever member is free; returns
-    /// when all are done.  member < threads() is the same during one piece, so that it can choose a buffer. The first
-    /// exception ends the call: pieces not begun are left out, and it is thrown here.
+    /// Calls work(piece, member) once for each piece = 0 ... count - 1, on any member that is free; returns when all
+    /// are done.  member < threads() is the same during one piece, so that it can choose a buffer.  The first exception
+    /// ends the call: pieces not begun are left out, and it is thrown here.
     void parallel_for(std::ptrdiff_t count, const std::function<void(std::ptrdiff_t piece, int member)>& work);
 
 private:

@@ -69,19 +69,21 @@ struct Guess {
 /// The best `top` words of one row of logits [V]; probabilities are over the whole vocabulary.
 std::vector<Guess> best_words(const Eigen::Ref<const RowVector<float>>& logits, const Tokenizer* tokenizer, Index top);
 
-/// Opens the model of a folder, whichever family it is; `compute` does the arithmetic of its passes.
+/// Opens the model of a folder, whichever family it is; `compute` and `path` as open_model takes them.
 template <class Scalar>
 std::unique_ptr<Model<Scalar>> open_model_of(const Checkpoint& checkpoint,
-                                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
-    return open_model<Scalar>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights, compute);
+                                             const Operations<Scalar>& compute = cpu_operations<Scalar>(),
+                                             ForwardPath path = ForwardPath::reference) {
+    return open_model<Scalar>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights, compute,
+                              path);
 }
 
 /// Opens a DeBERTa, for options that only it has.
 template <class Scalar>
-Deberta<Scalar> open_deberta(const Checkpoint& checkpoint,
-                             const Operations<Scalar>& compute = cpu_operations<Scalar>()) {
+Deberta<Scalar> open_deberta(const Checkpoint& checkpoint, const Operations<Scalar>& compute = cpu_operations<Scalar>(),
+                             ForwardPath path = ForwardPath::reference) {
     return Deberta<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
-                           checkpoint.weights, compute);
+                           checkpoint.weights, compute, path);
 }
 
 }  // namespace locus

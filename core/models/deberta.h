@@ -4,6 +4,7 @@
 //
 // `Deberta` is the model.  Below it stand the steps of its forward pass in the order of the paper; other code that runs
 // a part of the model (the fast encoder, the CUDA encoder, training, the conformance kit) shares them.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,14 +21,27 @@
 
 namespace locus {
 
+/// One head of one layer, as a picture of all heads shows it: the raw terms and the probabilities, [T,T] each, by the
+/// readable formulas of core/attention.  c2p and p2c are empty where the model has none.
+template <class Scalar>
+struct HeadOverview {
+    Index layer = 0, sample = 0, head = 0;
+    Matrix<Scalar> c2c, c2p, p2c, probs;
+};
+template <class Scalar>
+using VisitHead = std::function<void(const HeadOverview<Scalar>&)>;
+
+template <class Scalar>
+struct FastPath;  // core/models/fast_encoder.h
+
 template <class Scalar>
 class Deberta {
 public:
     /// Checks that every tensor the configuration calls for is there and has its shape, reading no values.
     /// Throws Error(unreadable) that names the first missing or misshapen tensor.
-    /// `compute` does the arithmetic of every pass and must outlive this.
+    /// `compute` does the arithmetic of every pass and must outlive this.  ForwardPath::fast: see takes_fast_path.
     Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
-            const Operations<Scalar>& compute = cpu_operations<Scalar>());
+            const Operations<Scalar>& compute = cpu_operations<Scalar>(), ForwardPath path = ForwardPath::reference);
 
     const DebertaConfig& config() const { return weights_->config(); }
     /// True if there is a masked-word head (cls.predictions.* or lm_predictions.lm_head.*).
@@ -53,11 +67,23 @@ public:
     Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {},
                   const CancelToken& stop = {}) const;
 
+    /// True if `forward` runs whole layers by the fast path: this was opened with ForwardPath::fast and computes on the
+    /// processor, the model has a fast path (core/models/fast_encoder.h), and no wanted stage lies inside a layer, so
+    /// that every stage inside is the reference's, and so is what it was made from.
+    bool takes_fast_path(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) const;
+
+    /// Calls visit(head) for every head of every encoder layer and sample: its raw terms and probabilities, for a
+    /// picture of all of them.  Layer by layer, the heads of a layer in any order, maybe on several threads at once.
+    /// With the fast path only what a layer hands on is computed by it.  Throws like forward, Cancelled included.
+    void visit_heads(const ModelInput& input, const DebertaOptions& options, const VisitHead<Scalar>& visit,
+                     const CancelToken& stop = {}) const;
+
     /// One sentence per weight tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const { return weights_->warnings(); }
 
 private:
     std::unique_ptr<DebertaWeights<Scalar>> weights_;
+    std::shared_ptr<FastPath<Scalar>> fast_;  // none: every pass is the reference's
 };
 
 /// What stays the same from the first embedding to the last logit of one pass.
@@ -69,6 +95,7 @@ struct ForwardContext {
     Trace& trace;                            // where the stages go; once it is complete, the steps below stop
     std::vector<Mask> masks;                 // [T,T] per sample, as pair_masks makes them
     std::optional<RelativeBuckets> buckets;  // delta(i,j) of T x T pairs; none without relative attention
+    FastPath<Scalar>* fast = nullptr;        // runs whole layers where no stage inside them is wanted
 
     const DebertaConfig& config() const { return weights.config(); }
     /// Does the arithmetic.

@@ -38,4 +38,11 @@ struct DebertaOptions {
     static DebertaOptions of(Dialect dialect);
 };
 
+/// Which code computes a pass.  Not a dialect: both give the same numbers, up to the rounding that core/compare.h
+/// derives.
+enum class ForwardPath {
+    reference,  // the readable formulas of core/attention, stage by stage
+    fast,       // core/models/fast_encoder.h where nobody looks inside a layer, the reference everywhere else
+};
+
 }  // namespace locus

@@ -14,8 +14,9 @@ namespace {
 template <class Scalar>
 class DebertaModel : public Model<Scalar> {
 public:
-    DebertaModel(DebertaConfig config, std::shared_ptr<const WeightSource> weights, const Operations<Scalar>& compute)
-        : deberta_(std::move(config), std::move(weights), compute) {}
+    DebertaModel(DebertaConfig config, std::shared_ptr<const WeightSource> weights, const Operations<Scalar>& compute,
+                 ForwardPath path)
+        : deberta_(std::move(config), std::move(weights), compute, path) {}
 
     Family family() const override { return Family::deberta; }
     ModelSizes sizes() const override {
@@ -69,7 +70,7 @@ Family family_of(const std::string& config_json, const std::string& location) {
 template <class Scalar>
 std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const std::string& location,
                                           std::shared_ptr<const WeightSource> weights,
-                                          const Operations<Scalar>& compute) {
+                                          const Operations<Scalar>& compute, ForwardPath path) {
     switch (family_of(config_json, location)) {
         case Family::roformer:
             return std::make_unique<Roformer<Scalar>>(parse_roformer_config(config_json, location), std::move(weights),
@@ -84,13 +85,14 @@ std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const 
             break;
     }
     return std::make_unique<DebertaModel<Scalar>>(parse_deberta_config(config_json, location), std::move(weights),
-                                                  compute);
+                                                  compute, path);
 }
 
 template std::unique_ptr<Model<float>> open_model<float>(const std::string&, const std::string&,
-                                                         std::shared_ptr<const WeightSource>, const Operations<float>&);
+                                                         std::shared_ptr<const WeightSource>, const Operations<float>&,
+                                                         ForwardPath);
 template std::unique_ptr<Model<double>> open_model<double>(const std::string&, const std::string&,
                                                            std::shared_ptr<const WeightSource>,
-                                                           const Operations<double>&);
+                                                           const Operations<double>&, ForwardPath);
 
 }  // namespace locus

@@ -56,10 +56,12 @@ Family family_of(const std::string& config_json, const std::string& location);
 /// Opens a model of whichever family the configuration names; checks names and shapes of all weights, reading no
 /// values. `location` is the file's name, for messages. Throws Error(unreadable) for a damaged configuration, a missing
 /// or misshapen tensor, Error(unsupported) for a family or option that Locus does not compute.
-/// `compute` does the arithmetic of every pass and must outlive the model.
+/// `compute` does the arithmetic of every pass and must outlive the model.  ForwardPath::fast: where the family has a
+/// fast path (DeBERTa on the processor), passes that look inside no layer take it.
 template <class Scalar>
 std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const std::string& location,
                                           std::shared_ptr<const WeightSource> weights,
-                                          const Operations<Scalar>& compute = cpu_operations<Scalar>());
+                                          const Operations<Scalar>& compute = cpu_operations<Scalar>(),
+                                          ForwardPath path = ForwardPath::reference);
 
 }  // namespace locus

@@ -44,7 +44,7 @@ struct AblationMoment {
 };
 
 /// Trains every model with every seed, seed by seed, for task.plan.steps steps.  `folder` holds tokenizer files in
-/// between.  `watch` is called behind every step; the run ends early, with the rows so far, where it returns false.
+/// between.  `watch` is called after every step; the run ends early, with the rows so far, where it returns false.
 /// Throws what TrainingRun throws, and Error(usage) for no seeds, a task without held-out sentences, and a
 /// configuration that has not both position terms and the decoder to begin with.
 std::vector<AblationRow> ablate(const TrainingTask& task, const std::vector<std::uint64_t>& seeds,

@@ -1,6 +1,6 @@
 #pragma once
 // The interface by which a training step has its attention computed by another backend, on a GPU
-// (cuda/fused/training_attention.h).  A file of its own, so that the backend includes no training.
+// (cuda/library.h).  A file of its own, so that the backend includes no training.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// One layer's operands for all sentences, one behind the other; N tokens.
+/// One layer's operands for all sentences, one after the other; N tokens.
 struct PackedHeads {
     Tensor<float> q, k, v;       // [1,H,N,d]
     Tensor<float> k_r, q_r;      // [H,2k,d]; empty: the term is off

@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// Sentences of uneven length, one behind the other: there is no padding, so none can leak.
+/// Sentences of uneven length, one after the other: there is no padding, so none can leak.
 struct PackedBatch {
     std::vector<std::int64_t> tokens;   // [N], all sentences joined
     std::vector<Index> starts;          // [B + 1], first row of each sentence, and N

@@ -12,7 +12,7 @@ TensorShapes classification_head_tensors(const DebertaConfig& config, Index clas
 template <class Scalar>
 struct ClassificationTape {
     Matrix<Scalar> first;           // [B,D], the first rows, dropped
-    Matrix<Scalar> act_in, pooled;  // [B,D], before the activation, and behind it, dropped
+    Matrix<Scalar> act_in, pooled;  // [B,D], before the activation, and after it, dropped
     Matrix<Scalar> logits;          // [B,C]
     std::vector<Scalar> losses;     // [B]
 };

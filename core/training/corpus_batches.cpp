@@ -31,7 +31,7 @@ bool starts_word(const std::string& piece) {
 }
 
 /// Where the pieces [from, ...) are cut so that at most `room` come in front.
-std::size_t cut_behind(const std::vector<std::string>& pieces, std::size_t from, std::size_t end, std::size_t room) {
+std::size_t cut_after(const std::vector<std::string>& pieces, std::size_t from, std::size_t end, std::size_t room) {
     if (end - from <= room) return end;
     for (std::size_t cut = from + room; cut > from; --cut)
         if (ends_sentence(pieces[cut - 1])) return cut;
@@ -54,7 +54,7 @@ void add_text(const std::string& text, const Tokenizer& tokenizer, std::size_t m
     const auto [front, back] = tokenizer.frame();
     const std::size_t room = max_length - front - back, last = tokens.ids.size() - back;
     for (std::size_t from = front; from < last;) {
-        const std::size_t end = cut_behind(tokens.pieces, from, last, room);
+        const std::size_t end = cut_after(tokens.pieces, from, last, room);
         std::vector<std::int64_t> ids(tokens.ids.begin(), tokens.ids.begin() + static_cast<std::ptrdiff_t>(front));
         const auto place = [&](std::size_t t) { return tokens.ids.begin() + static_cast<std::ptrdiff_t>(t); };
         ids.insert(ids.end(), place(from), place(end));

@@ -12,7 +12,7 @@
 
 namespace locus {
 
-/// Sentences of uneven length, one behind the other, each with the special pieces of its tokenizer around it.
+/// Sentences of uneven length, one after the other, each with the special pieces of its tokenizer around it.
 class TokenSentences {
 public:
     void add(std::span<const std::int64_t> ids);
@@ -30,7 +30,7 @@ private:
 };
 
 /// One sentence a line, in the order of the file.  A line of more than max_length tokens, special ones included, is cut
-/// behind the last sentence that fits, or else in front of a word, or else where it must be.  Lines without a known
+/// after the last sentence that fits, or else before a word, or else where it must be.  Lines without a known
 /// piece are left out.
 /// Throws what read_corpus_text() throws, Error(usage) for a max_length without room for a word, and Error(unreadable)
 /// if every piece is unknown to the tokenizer.
@@ -75,7 +75,7 @@ inline constexpr MaskingRules kGeneratorMasking{0.15, 1, 1.0, 0.0, 80};
 void check_masking_rules(const MaskingRules& rules);
 
 /// Walks through the units of one sentence: draws n in 1 ... max_gram with probability ~ 1/n, then a start in the next
-/// n * window units, masks n units from there, and goes on behind the window.  Stops after the unit that brings the
+/// n * window units, masks n units from there, and goes on after the window.  Stops after the unit that brings the
 /// targets to min(most, max(1, round(share T))), so that only the rest of a word can pass it.
 /// tokens [T] are replaced; labels [T] receive the original id of a target and 0 elsewhere.
 /// The official code draws a replacement from all pieces; here special ones are left out, so none appears by chance.
@@ -106,7 +106,7 @@ public:
     BatchReader(const TokenSentences& sentences, const std::vector<Index>& places, const MaskingVocabulary& vocabulary,
                 const BatchRules& rules);
 
-    /// The batch at place(), which moves on; behind the last one of an epoch the next begins.
+    /// The batch at place(), which moves on; after the last one of an epoch the next begins.
     PackedBatch next();
 
     BatchPlace place() const { return place_; }

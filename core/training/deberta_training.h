@@ -19,7 +19,7 @@
 namespace locus {
 
 // What the forward pass of a training step keeps for its backward pass.
-// Rows: N, the tokens of all sentences one behind the other (core/training/batch.h).
+// Rows: N, the tokens of all sentences one after the other (core/training/batch.h).
 
 template <class Scalar>
 using SharedRows = std::shared_ptr<const Matrix<Scalar>>;
@@ -32,8 +32,8 @@ struct LayerInside {
     std::vector<Matrix<Scalar>> probs;                // [T,T] of sentence b and head h at b H + h, before dropout
     std::shared_ptr<const PackedContext> on_backend;  // instead of probs where a backend computed the attention
     Matrix<Scalar> context;                           // [N,D]
-    Matrix<Scalar> attention_sum, attention;          // [N,D], before the norm and behind it
-    Matrix<Scalar> ffn_in, ffn_act;                   // [N,F], before the activation and behind it
+    Matrix<Scalar> attention_sum, attention;          // [N,D], before the norm and after it
+    Matrix<Scalar> ffn_in, ffn_act;                   // [N,F], before the activation and after it
     Matrix<Scalar> output_sum;                        // [N,D], before the norm
 };
 

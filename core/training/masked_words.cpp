@@ -162,7 +162,7 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
     ThreadPool pool(1);
     DebertaTraining<Scalar> training(config, {decoder, false}, pool);
     Parameters<Scalar> gradients = values.zeros();
-    Trace unsorted;  // everything: which stages there are is known behind the pass alone
+    Trace unsorted;  // everything: which stages there are is known after the pass alone
     masked_language_step<Scalar>(training, values, packed_batch(input), Dropout{}, gradients, &unsorted);
     for (const auto& one : gradients.entries()) {
         Tensor<Scalar> gradient(one.shape);

@@ -12,8 +12,8 @@ TensorShapes detection_head_tensors(const DebertaConfig& config);
 /// What the head computed; N tokens.
 template <class Scalar>
 struct ReplacedTokensTape {
-    Matrix<Scalar> norm_input, norm;   // [N,D]: h_first + h, and behind its norm
-    Matrix<Scalar> act_in, act;        // [N,D], before the activation and behind it
+    Matrix<Scalar> norm_input, norm;   // [N,D]: h_first + h, and after its norm
+    Matrix<Scalar> act_in, act;        // [N,D], before the activation and after it
     RowVector<Scalar> logits;          // [N]
     std::vector<Index> rows;           // [M], the visible tokens
     std::vector<std::int64_t> labels;  // [M], 1: replaced

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "core/attention/disentangled.h"
-#include "core/fast/attention_head.h"
+#include "core/fast/disentangled.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/layers.h"
 
@@ -224,7 +224,7 @@ void keep_stages(const TrainingContext<Scalar>& pass, OperandGradients<Scalar>& 
         const bool active = term[1] == 'p' ? pass.config.terms.p2c : term[3] == 'c' || pass.config.terms.c2p;
         if (active) stages.keep_scores(term, grad.scores);
     }
-    for (Matrix<Scalar>& one : grad.scores) one *= pass.divisor();  // of the sum behind the division
+    for (Matrix<Scalar>& one : grad.scores) one *= pass.divisor();  // of the sum after the division
     if (!grad.scores.empty()) stages.keep_scores(".scores", grad.scores);
     stages.keep_heads(".q", grad.q);
     stages.keep_heads(".k", grad.k);

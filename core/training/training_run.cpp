@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/io/atomic_file.h"
@@ -172,13 +173,13 @@ bool holds_training(const std::filesystem::path& folder) {
 }
 
 TrainingFolder::TrainingFolder(std::filesystem::path folder, TrainingRun& run)
-    : setting_(setting_of(run.task())), folder_(std::move(folder)), run_(run) {}
+    : setting_(setting_of(run.task()).dump()), folder_(std::move(folder)), run_(run) {}
 
 void TrainingFolder::save(const std::string& readme) {
     Trainer& trainer = run_.trainer();
     const BatchPlace place = run_.batches().place();
     const Json description = {{"format", kFormat},    {"step", trainer.steps()}, {"steps", trainer.plan().steps},
-                              {"epoch", place.epoch}, {"batch", place.batch},    {"setting", setting_}};
+                              {"epoch", place.epoch}, {"batch", place.batch},    {"setting", Json::parse(setting_)}};
     std::vector<TensorToWrite> tensors;
     add_network(tensors, "words", trainer.words());
     if (trainer.detector()) add_network(tensors, "detector", *trainer.detector());
@@ -209,7 +210,7 @@ void TrainingFolder::resume() {
                     folder_.string() + ": holds no training to go on with, expected " + std::string(kTrainingState));
     const TensorFile file = open_safetensors(path);
     const Json description = read_description(file, path);
-    check_setting(description["setting"], setting_, folder_);
+    check_setting(description["setting"], Json::parse(setting_), folder_);
 
     // Everything is read before anything is moved, so that a damaged file leaves the run as it was.
     Trainer& trainer = run_.trainer();

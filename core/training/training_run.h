@@ -2,7 +2,6 @@
 // A run from a text file to a trained model: vocabulary, sentences, batches and the trainer, held together.
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/text/corpus/vocabulary_training.h"
@@ -75,7 +74,7 @@ public:
     TrainingFolder(std::filesystem::path folder, TrainingRun& run);
 
     /// Writes the model and the training's state as one; what was there is replaced as a whole or stays, as
-    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and behind it the generator
+    /// write_atomic_folder() says.  With replaced tokens the model is the discriminator, and after it the generator
     /// is written for itself into a folder inside: resume() reads the outer state alone.
     void save(const std::string& readme);
 
@@ -86,7 +85,7 @@ public:
     void resume();
 
 private:
-    nlohmann::ordered_json setting_;  // what must be the same for the numbers to be the same
+    std::string setting_;  // JSON: what must be the same for the numbers to be the same
     std::filesystem::path folder_;
     TrainingRun& run_;
 };

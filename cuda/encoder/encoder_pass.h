@@ -1,7 +1,7 @@
 #pragma once
-// The forward pass of core/fast/encoder.cpp, kernel by kernel, with weights and activations in the memory of a backend,
-// so that tests run the same steps on the host.  A backend here offers what cuda/reference/backend.h
-// lists, and
+// The forward pass of core/models/fast_encoder.cpp, kernel by kernel, with weights and activations in the memory of a
+// backend, so that tests run the same steps on the host.  A backend here offers what cuda/reference/backend.h lists,
+// and
 //     void write(Buffer<Value>& to, const Value* host, std::size_t count)    overwrites
 //     void multiply(const ProductArguments<Scalar>& args)
 //     void norm(const NormRowsArguments<Scalar, Source>& args)

@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include "core/fast/disentangled_blocks.h"
+#include "core/fast/disentangled.h"
 #include "tests/bench/peer.h"
 #include "tests/max_abs.h"
 #include "tests/temporary_folder.h"

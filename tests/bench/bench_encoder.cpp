@@ -3,9 +3,9 @@
 #include <iostream>
 #include <random>
 
-#include "core/fast/encoder.h"
 #include "core/io/checkpoint.h"
 #include "core/models/deberta.h"
+#include "core/models/fast_encoder.h"
 #include "tests/bench/make_checkpoint.h"
 #include "tests/bench/peer.h"
 #include "tests/max_abs.h"

@@ -18,11 +18,11 @@ void gather_c2p(const Matrix<float>& table, const IndexTensor& index, Matrix<flo
     scores += gathered;
 }
 
-/// Likewise for p2c: transformers gathers per key (`turned` is the index of the pairs (j, i)) and transposes.
-void gather_p2c(const Matrix<float>& table, const IndexTensor& turned, Matrix<float>& scores) {
+/// Likewise for p2c: transformers gathers per key (`transposed` is the index of the pairs (j, i)) and transposes.
+void gather_p2c(const Matrix<float>& table, const IndexTensor& transposed, Matrix<float>& scores) {
     Matrix<float> gathered(kTokens, kTokens);
     for (Index j = 0; j < kTokens; ++j)
-        for (Index i = 0; i < kTokens; ++i) gathered(j, i) = table(j, turned[j * kTokens + i]);
+        for (Index i = 0; i < kTokens; ++i) gathered(j, i) = table(j, transposed[j * kTokens + i]);
     scores += gathered.transpose();
 }
 
@@ -59,7 +59,7 @@ void report(std::vector<Measure>& measures, const std::string& name, Times slice
 
 /// Both terms from vectors to scores, one head after the other.  Both ways multiply with the relative table first, so
 /// the ratio is smaller than that of the step alone.
-Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const IndexTensor& turned) {
+Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const IndexTensor& transposed) {
     const Matrix<float> q = Matrix<float>::Random(kTokens, kWidth), k = Matrix<float>::Random(kTokens, kWidth),
                         q_r = Matrix<float>::Random(2 * kSpan, kWidth), k_r = Matrix<float>::Random(2 * kSpan, kWidth);
     Matrix<float> sliced = Matrix<float>::Zero(kTokens, kTokens), gathered = sliced;
@@ -70,7 +70,7 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
         },
         [&](Index) {
             gather_c2p(products_of_rows<float>(q, k_r), index, gathered);
-            gather_p2c(products_of_rows<float>(k, q_r), turned, gathered);
+            gather_p2c(products_of_rows<float>(k, q_r), transposed, gathered);
         });
     LOCUS_CHECK(test::max_abs(sliced - gathered) <= 1e-4F * test::max_abs(gathered),
                 "bench gather: whole terms by slices and by gather differ");
@@ -81,7 +81,7 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
 
 std::vector<Measure> bench_gather() {
     const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
-    const IndexTensor index = line.matrix(), turned = line.mirrored().matrix();
+    const IndexTensor index = line.matrix(), transposed = line.mirrored().matrix();
     const Matrix<float> relative = Matrix<float>::Random(2 * kSpan, kWidth);
     std::vector<Matrix<float>> tables, reversed, sliced(kHeads, Matrix<float>::Zero(kTokens, kTokens)),
         gathered = sliced;
@@ -94,13 +94,13 @@ std::vector<Measure> bench_gather() {
     const auto c2p = compare_ways([&](Index h) { add_slices_by_query<float>(reversed[at(h)], line, sliced[at(h)]); },
                                   [&](Index h) { gather_c2p(tables[at(h)], index, gathered[at(h)]); });
     const auto p2c = compare_ways([&](Index h) { add_slices_by_key<float>(tables[at(h)], line, sliced[at(h)]); },
-                                  [&](Index h) { gather_p2c(tables[at(h)], turned, gathered[at(h)]); });
+                                  [&](Index h) { gather_p2c(tables[at(h)], transposed, gathered[at(h)]); });
     for (Index h = 0; h < kHeads; ++h)
         LOCUS_CHECK(sliced[at(h)] == gathered[at(h)], "bench gather: slices and gather differ");
     report(measures, "c2p", c2p, 0);
     report(measures, "p2c", p2c, 0);
     report(measures, "c2p + p2c", {c2p.first + p2c.first, c2p.second + p2c.second}, 3);
-    report(measures, "whole terms with their products", whole_terms(line, index, turned), 0);
+    report(measures, "whole terms with their products", whole_terms(line, index, transposed), 0);
     return measures;
 }
 

@@ -46,7 +46,7 @@ double peak_megabytes() {
     return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-/// What a forward pass keeps for its way back, in MB.
+/// What a forward pass keeps for its backward pass, in MB.
 double tape_megabytes(const DebertaConfig& config, bool checkpointing) {
     ThreadPool pool(2);
     Trainer trainer(config, plan_of(true), pool);
@@ -114,7 +114,7 @@ std::vector<Measure> bench_train(const Options& options) {
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
     const double ours = peak_megabytes();
     const double whole = tape_megabytes(config, false), inputs = tape_megabytes(config, true);
-    measures.push_back({"kept for the way back, mask decoder", whole, "MB"});
+    measures.push_back({"kept for the backward pass, mask decoder", whole, "MB"});
     measures.push_back({"the same with gradient checkpointing", inputs, "MB"});
     measures.push_back({"plain / checkpointing", whole / inputs, "x"});
     // Both of our models with their optimisers are in memory at once, so this is above what one run needs.

@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    /// Version to name length: the same bytes in the local header and in the directory, extra length 0 behind them.
+    /// Version to name length: the same bytes in the local header and in the directory, extra length 0 after them.
     static std::string header(std::uint32_t crc, std::uint32_t size, const std::string& name) {
         return bytes_of<std::uint16_t>(20) + std::string(2 + 2 + 4, '\0') + bytes_of(crc) + bytes_of(size) +
                bytes_of(size) + bytes_of(static_cast<std::uint16_t>(name.size())) + std::string(2, '\0');

@@ -86,7 +86,7 @@ class Core:
         # What weights and length alone decide, kept by every hand-written form.
         index = torch.clamp(self.relative_pos + span, 0, 2 * span - 1).squeeze(0)
         self.index = index.expand(self.heads, tokens, tokens)
-        self.turned = index.t().contiguous().expand(self.heads, tokens, tokens)
+        self.transposed = index.t().contiguous().expand(self.heads, tokens, tokens)
         scale = (3 * width) ** -0.5
         self.scale = scale
         self.k_r_t = (self.k_r * scale).transpose(1, 2).contiguous()
@@ -143,7 +143,7 @@ class Core:
         import torch
 
         scores = torch.bmm(self.q, self.k_r_t).gather(-1, self.index)
-        scores += torch.bmm(self.k, self.q_r_t).gather(-1, self.turned).transpose(-1, -2)
+        scores += torch.bmm(self.k, self.q_r_t).gather(-1, self.transposed).transpose(-1, -2)
         scores = torch.baddbmm(scores, self.q, self.k.transpose(-1, -2), alpha=self.scale)
         return self.joined(torch.bmm(torch.softmax(scores, -1), self.v))
 

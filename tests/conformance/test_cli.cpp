@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/compare.h"
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
 
@@ -248,6 +249,31 @@ TEST_CASE("every program explains itself and ends with status 0", "[cli]") {
         CHECK(outcome.out.find("locus ") != std::string::npos);
         CHECK(outcome.err.empty());
     }
+}
+
+TEST_CASE("locus fill, locus trace: --reference is a switch away and says the same", "[cli][fast]") {
+    const std::vector<std::string> sentence = {"--model", "tiny-v3", "the capital of france is [MASK]."};
+    const auto with = [](std::vector<std::string> arguments, const std::vector<std::string>& more) {
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return arguments;
+    };
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--no-emd"}}) {
+        const Outcome fast = run("locus-fill", with(sentence, more));
+        CHECK(fast.status == 0);
+        CHECK(fast.out.starts_with("[MASK] at token "));
+        CHECK(fast.out == run("locus-fill", with(with(sentence, more), {"--reference"})).out);
+    }
+    // Around the layers within rounding, inside them to the last bit.
+    const std::string around = "layer.*.output,emd.?.output,mlm.logits", inside = "layer.1.probs,layer.1.output";
+    const Trace fast = read_trace(Traces({"--stages", around}).ours);
+    const Trace readable = read_trace(Traces({"--stages", around, "--reference"}).ours);
+    CHECK(compare(read_trace(Traces({"--precision", "f64"}).ours), fast).pass());
+    CHECK(fast.names() == readable.names());
+    CHECK_FALSE(fast.at("mlm.logits").as<float>().values() == readable.at("mlm.logits").as<float>().values());
+    CHECK(read_file(Traces({"--stages", inside}).ours) == read_file(Traces({"--stages", inside, "--reference"}).ours));
+    const Outcome refused = run("locus-trace", {"--model", "tiny-v3", "--tokens", "1,2", "--gradients", "--reference"});
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("--reference goes with a forward pass, found --gradients") != std::string::npos);
 }
 
 }  // namespace locus::test::test_cli

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "core/fast/encoder.h"
+#include "core/models/fast_encoder.h"
 #include "cuda/encoder/encoder.h"
 #include "tests/bench/cuda/encoder_problem.h"
 #include "tests/temporary_folder.h"

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <thread>
 
-#include "core/fast/encoder.h"
 #include "core/io/safetensors.h"
+#include "core/models/fast_encoder.h"
 #include "core/philox.h"
 #include "cuda/fused/half_types.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/fast/disentangled_blocks.h"
+#include "core/fast/disentangled.h"
 #include "tests/naive_reference.h"
 
 namespace locus::test::test_disentangled_blocks {

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
-#include "core/fast/attention_head.h"
+#include "core/fast/disentangled.h"
 #include "core/fast/matrix_products.h"
 #include "core/models/layers.h"
 #include "core/training/random.h"
@@ -62,14 +62,14 @@ TEMPLATE_TEST_CASE("training products: blocks on threads are Eigen's products", 
                  {std::tuple<Index, Index, Index>{1, 1, 1}, {5, 3, 70}, {200, 130, 64}, {97, 65, 129}}) {
                 INFO(kernels->name << " " << threads << " threads, " << n << " x " << m << " x " << p);
                 const Matrix<Scalar> a = random_matrix<Scalar>(n, m, 1), b = random_matrix<Scalar>(m, p, 2);
-                const Matrix<Scalar> a_turned = a.transpose(), b_turned = b.transpose();
+                const Matrix<Scalar> a_transposed = a.transpose(), b_transposed = b.transpose();
                 const Matrix<Scalar> before = random_matrix<Scalar>(n, p, 3), product = a * b;
                 Matrix<Scalar> c = before;
                 multiply_blocks<Scalar>(Product::ab, a, b, true, c, buffers, pool, *kernels);
                 CHECK(within<Scalar>(c, before + product, tolerance));
-                multiply_blocks<Scalar>(Product::abt, a, b_turned, false, c, buffers, pool, *kernels);
+                multiply_blocks<Scalar>(Product::abt, a, b_transposed, false, c, buffers, pool, *kernels);
                 CHECK(within<Scalar>(c, product, tolerance));
-                multiply_blocks<Scalar>(Product::atb, a_turned, b, true, c, buffers, pool, *kernels);
+                multiply_blocks<Scalar>(Product::atb, a_transposed, b, true, c, buffers, pool, *kernels);
                 CHECK(within<Scalar>(c, 2 * product, tolerance));
             }
             Matrix<Scalar> c(2, 3);

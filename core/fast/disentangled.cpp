@@ -1,8 +1,11 @@
-#include "core/fast/disentangled_blocks.h"
+#include "core/fast/disentangled.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
+
+#include "core/attention/slices_backward.h"
+#include "core/fast/slices.h"
 
 namespace locus {
 
@@ -11,6 +14,18 @@ namespace {
 constexpr Index kBlock = kSimdBlock;
 
 Index padded(Index extent) { return (extent + kBlock - 1) / kBlock * kBlock; }
+
+/// Scores of one query to exponentials over the keys it sees, 0 elsewhere; returns their sum, 0 if it sees none.
+/// scores [keys, padded]; shown [keys] or null: every key is seen.
+template <class Scalar>
+Scalar exponentials(Scalar* scores, Index keys, const std::uint8_t* shown, Scalar divisor,
+                    const SimdKernels<Scalar>& kernels) {
+    if (shown && std::all_of(shown, shown + keys, [](std::uint8_t one) { return one == 0; })) {
+        std::fill_n(scores, keys, Scalar(0));
+        return 0;
+    }
+    return kernels.exponentials(scores, keys, shown, Scalar(1) / divisor);
+}
 
 /// A row length whose neighbours start in other sets of the cache: an odd number of 64-byte lines.
 template <class Scalar>
@@ -106,13 +121,13 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
 
 namespace {
 
-/// One call, cut into pieces.
+/// One call of disentangled_blocks, cut into pieces.
 template <class Scalar>
 class Blocks {
 public:
     Blocks(const DisentangledBlocks<Scalar>& task, BlockBuffers<Scalar>& buffers, const SimdKernels<Scalar>& kernels,
            int members)
-        : task_(task), tables_(task.tables), buffers_(buffers), lanes_(kernels), columns_(padded(tables_.keys)) {
+        : task_(task), tables_(task.tables), buffers_(buffers), kernels_(kernels), columns_(padded(tables_.keys)) {
         const auto heads = static_cast<std::size_t>(task.batch * tables_.heads);
         k_stride_ = odd_lines<Scalar>(columns_);
         buffers.k.resize(heads * static_cast<std::size_t>(tables_.width * k_stride_));
@@ -130,9 +145,10 @@ public:
     /// The keys of one head by channel, and what the far ends of the query table make of them.
     void lay_out_keys(Index head) {
         const Index b = head / tables_.heads, h = head % tables_.heads, width = tables_.width;
-        lanes_.transpose_rows(task_.k.at(b, h), task_.k.row, which_.data(), columns_, width, keys_of(head), k_stride_);
-        lanes_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys_of(head), k_stride_, 2, columns_, width,
-                        buffers_.p2c_ends.data() + 2 * head * columns_, columns_, false);
+        kernels_.transpose_rows(task_.k.at(b, h), task_.k.row, which_.data(), columns_, width, keys_of(head),
+                                k_stride_);
+        kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys_of(head), k_stride_, 2, columns_, width,
+                          buffers_.p2c_ends.data() + 2 * head * columns_, columns_, false);
     }
 
     /// 64 queries of one head from their vectors to their context.
@@ -145,14 +161,14 @@ public:
         const Scalar* source = task_.q.at(b, h) + i0 * task_.q.row;
         for (Index i = 0; i < kBlock; ++i)  // padded with the last query, whose values are there anyway
             std::copy_n(source + std::min(i, rows - 1) * task_.q.row, width, q + i * width);
-        lanes_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2, false);
+        kernels_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2, false);
         for (Index j0 = 0; j0 < columns_; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
 
         Scalar inverse[kBlock];
-        for (Index i = 0; i < rows; ++i) inverse[i] = online_softmax_step(b, i0 + i, scores + i * k_stride_);
+        for (Index i = 0; i < rows; ++i) inverse[i] = unscaled_probabilities(b, i0 + i, scores + i * k_stride_);
         Scalar* out = context + (context_at.at(b, h) - context_at.data) + i0 * context_at.row;
-        lanes_.multiply(scores, k_stride_, task_.v.at(b, h), task_.v.row, rows, width, tables_.keys, out,
-                        context_at.row, false);
+        kernels_.multiply(scores, k_stride_, task_.v.at(b, h), task_.v.row, rows, width, tables_.keys, out,
+                          context_at.row, false);
         for (Index i = 0; i < rows; ++i) {
             for (Index c = 0; c < width; ++c) out[i * context_at.row + c] *= inverse[i];
             if (!probs) continue;
@@ -172,11 +188,11 @@ private:
         const bool low = i0 + kBlock - 1 - j0 <= tables_.low, high = i0 - (j0 + kBlock - 1) >= tables_.high;
         if (!low && !high) {
             const Index origin = tables_.origin(h) + j0 - i0;
-            lanes_.banded_scores(q, width, keys, k_stride_, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
-                                 tables_.stride, width, scores, k_stride_);
+            kernels_.banded_scores(q, width, keys, k_stride_, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
+                                   tables_.stride, width, scores, k_stride_);
             return;
         }
-        lanes_.multiply(q, width, keys, k_stride_, kBlock, kBlock, width, scores, k_stride_, false);
+        kernels_.multiply(q, width, keys, k_stride_, kBlock, kBlock, width, scores, k_stride_, false);
         const Scalar* p2c_end = buffers_.p2c_ends.data() + (2 * head + (high ? 1 : 0)) * columns_ + j0;
         for (Index i = 0; i < kBlock; ++i)
             for (Index j = 0; j < kBlock; ++j)
@@ -184,21 +200,20 @@ private:
     }
 
     /// Scores of one query to probabilities times a number, whose inverse is returned.
-    Scalar online_softmax_step(Index b, Index i, Scalar* scores) {
+    Scalar unscaled_probabilities(Index b, Index i, Scalar* scores) {
         const Mask* mask = task_.masks ? &(*task_.masks)[static_cast<std::size_t>(b)] : nullptr;
         const std::uint8_t* shown = mask && mask->size() > 0 ? mask->row(i).data() : nullptr;
-        if (shown && std::all_of(shown, shown + tables_.keys, [](std::uint8_t one) { return one == 0; })) {
-            const bool zero = task_.masked_row == MaskedRow::zero;
-            std::fill_n(scores, tables_.keys, zero ? Scalar(0) : Scalar(1));
-            return zero ? Scalar(0) : Scalar(1) / Scalar(tables_.keys);
-        }
-        return Scalar(1) / lanes_.exponentials(scores, tables_.keys, shown, Scalar(1) / task_.divisor);
+        const Scalar sum = exponentials(scores, tables_.keys, shown, task_.divisor, kernels_);
+        if (sum != 0) return Scalar(1) / sum;
+        if (task_.masked_row == MaskedRow::zero) return 0;
+        std::fill_n(scores, tables_.keys, Scalar(1));
+        return Scalar(1) / Scalar(tables_.keys);
     }
 
     const DisentangledBlocks<Scalar>& task_;
     const OffsetTables<Scalar>& tables_;
     BlockBuffers<Scalar>& buffers_;
-    const SimdKernels<Scalar>& lanes_;
+    const SimdKernels<Scalar>& kernels_;
     Index columns_, k_stride_ = 0;
     std::vector<std::ptrdiff_t> which_;
 };
@@ -240,5 +255,150 @@ template void disentangled_blocks<float>(const DisentangledBlocks<float>&, float
 template void disentangled_blocks<double>(const DisentangledBlocks<double>&, double*, const HeadsAt<double>&,
                                           Tensor<double>*, BlockBuffers<double>&, ThreadPool&,
                                           const SimdKernels<double>&);
+
+namespace {
+
+// By bucket: one head of one sentence.
+
+/// rows [rows,width] transposed into by_channel [width, padded rows].
+template <class Scalar>
+void lay_out_by_channel(const Scalar* data, Index stride, Index rows, Index width, Matrix<Scalar>& by_channel) {
+    by_channel.resize(width, padded(rows));
+    transpose_padded<Scalar>(data, stride, rows, width, by_channel.data(), by_channel.cols());
+}
+
+/// c [rows,cols] = or (add) += a b, all with strides.
+template <class Scalar>
+void multiply(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols, Index depth,
+              Scalar* c, Index c_stride, bool add) {
+    best_simd_kernels<Scalar>().multiply(a, a_stride, b, b_stride, rows, cols, depth, c, c_stride, add);
+}
+
+/// x [T,d] against `count` rows by channel -> [T, padded count]; what stands after column `count` is never looked at.
+template <class Scalar>
+void against(HeadRows<const Scalar> x, const Matrix<Scalar>& by_channel, Index count, Matrix<Scalar>& out) {
+    constexpr Index kRegister = 16;
+    out.resize(x.rows, by_channel.cols());
+    multiply(x.data, x.stride, by_channel.data(), by_channel.cols(), x.rows,
+             (count + kRegister - 1) / kRegister * kRegister, x.width, out.data(), out.cols(), false);
+}
+
+/// Row by row: softmax of scores / divisor over the keys that are seen; `scores` has padded columns and is used up.
+template <class Scalar>
+void softmax_rows(Matrix<Scalar>& scores, Index keys, const Mask* mask, Scalar divisor, Matrix<Scalar>& probs) {
+    probs.resize(scores.rows(), keys);
+    for (Index i = 0; i < scores.rows(); ++i) {
+        const Scalar sum = exponentials(&scores(i, 0), keys, mask ? mask->row(i).data() : nullptr, divisor,
+                                        best_simd_kernels<Scalar>());
+        if (sum == 0)
+            probs.row(i).setZero();
+        else
+            probs.row(i) = scores.row(i).head(keys) / sum;
+    }
+}
+
+/// One position term backwards: `scattered` [T,2k] holds the scores' gradient by table row.  Adds scattered * table to
+/// d_x [T,d] and scattered^T x to d_table [2k,d].
+template <class Scalar>
+void term_backward(const Matrix<Scalar>& scattered, const Matrix<Scalar>& table, HeadRows<const Scalar> x,
+                   HeadBuffers<Scalar>& buffers, HeadRows<Scalar> d_x, HeadRows<Scalar> d_table) {
+    multiply(scattered.data(), scattered.cols(), table.data(), table.cols(), x.rows, x.width, table.rows(), d_x.data,
+             d_x.stride, true);
+    lay_out_by_channel(scattered.data(), scattered.cols(), scattered.rows(), scattered.cols(), buffers.by_channel);
+    multiply<Scalar>(buffers.by_channel.data(), buffers.by_channel.cols(), x.data, x.stride, table.rows(), x.width,
+                     x.rows, d_table.data, d_table.stride, true);
+}
+
+/// d_x = (or +=) scores^T y, scores [T,T] and y [T,d].
+template <class Scalar>
+void transposed_product(const Matrix<Scalar>& scores, HeadRows<const Scalar> y, HeadBuffers<Scalar>& buffers,
+                        HeadRows<Scalar> d_x) {
+    lay_out_by_channel(scores.data(), scores.cols(), scores.rows(), scores.cols(), buffers.by_channel);
+    multiply<Scalar>(buffers.by_channel.data(), buffers.by_channel.cols(), y.data, y.stride, scores.cols(), y.width,
+                     scores.rows(), d_x.data, d_x.stride, false);
+}
+
+}  // namespace
+
+template <class Scalar>
+HeadTables<Scalar> head_tables(const ConstView<Scalar>& k_r, const ConstView<Scalar>& q_r) {
+    HeadTables<Scalar> tables{k_r, q_r, {}, {}};
+    if (k_r.size() > 0) {
+        const Matrix<Scalar> reversed = k_r.colwise().reverse();  // as add_slices_by_query reads it
+        lay_out_by_channel(reversed.data(), reversed.cols(), reversed.rows(), reversed.cols(), tables.k_r_by_channel);
+    }
+    if (q_r.size() > 0)
+        lay_out_by_channel(tables.q_r.data(), tables.q_r.cols(), q_r.rows(), q_r.cols(), tables.q_r_by_channel);
+    return tables;
+}
+
+template <class Scalar>
+void head_probabilities(HeadRows<const Scalar> q, HeadRows<const Scalar> k, const HeadTables<Scalar>& tables,
+                        const RelativeBuckets& line, const Mask* mask, Scalar divisor, HeadBuffers<Scalar>& buffers,
+                        Matrix<Scalar>& probs) {
+    lay_out_by_channel(k.data, k.stride, k.rows, k.width, buffers.by_channel);
+    against(q, buffers.by_channel, k.rows, buffers.scores);
+    View<Scalar> scores = buffers.scores.leftCols(k.rows);
+    if (tables.k_r.size() > 0) {
+        against(q, tables.k_r_by_channel, tables.k_r.rows(), buffers.table);
+        add_slices_by_query<Scalar>(buffers.table.leftCols(tables.k_r.rows()), line, scores);
+    }
+    if (tables.q_r.size() > 0) {
+        against(k, tables.q_r_by_channel, tables.q_r.rows(), buffers.table);
+        add_slices_by_key<Scalar>(buffers.table.leftCols(tables.q_r.rows()), line, scores);
+    }
+    softmax_rows(buffers.scores, k.rows, mask, divisor, probs);
+}
+
+template <class Scalar>
+void head_context(const Matrix<Scalar>& probs, HeadRows<const Scalar> v, HeadRows<Scalar> context) {
+    multiply<Scalar>(probs.data(), probs.cols(), v.data, v.stride, probs.rows(), v.width, v.rows, context.data,
+                     context.stride, false);
+}
+
+template <class Scalar>
+void head_backward(const HeadBackward<Scalar>& head, const HeadTables<Scalar>& tables, HeadBuffers<Scalar>& buffers,
+                   HeadRows<Scalar> d_q, HeadRows<Scalar> d_k, HeadRows<Scalar> d_v, HeadRows<Scalar> d_k_r,
+                   HeadRows<Scalar> d_q_r, Matrix<Scalar>& d_scores) {
+    const Index length = head.q.rows;
+    // dP = (dO V^T) Z, where the dropped probabilities are P Z; dS = P (dP - rowsum(P dP)) / divisor.
+    lay_out_by_channel(head.v.data, head.v.stride, length, head.v.width, buffers.by_channel);
+    against(head.d_context, buffers.by_channel, length, buffers.scores);
+    d_scores.resize(length, length);
+    const Matrix<Scalar>& after = head.dropped ? *head.dropped : head.probs;
+    for (Index i = 0; i < length; ++i) {
+        // P Z dO V^T without P: the sum of a row needs no division by it.
+        const auto d_after = buffers.scores.row(i).head(length).array();
+        const Scalar along = (after.row(i).array() * d_after).sum();
+        d_scores.row(i) = (after.row(i).array() * d_after - head.probs.row(i).array() * along) / head.divisor;
+    }
+    transposed_product(after, head.d_context, buffers, d_v);
+    multiply<Scalar>(d_scores.data(), length, head.k.data, head.k.stride, length, head.k.width, length, d_q.data,
+                     d_q.stride, false);
+    transposed_product(d_scores, head.q, buffers, d_k);
+    if (tables.k_r.size() > 0)
+        term_backward<Scalar>(scatter_slices_by_query<Scalar>(d_scores, head.line), tables.k_r, head.q, buffers, d_q,
+                              d_k_r);
+    if (tables.q_r.size() > 0)
+        term_backward<Scalar>(scatter_slices_by_key<Scalar>(d_scores, head.line), tables.q_r, head.k, buffers, d_k,
+                              d_q_r);
+}
+
+template HeadTables<float> head_tables<float>(const ConstView<float>&, const ConstView<float>&);
+template void head_probabilities<float>(HeadRows<const float>, HeadRows<const float>, const HeadTables<float>&,
+                                        const RelativeBuckets&, const Mask*, float, HeadBuffers<float>&,
+                                        Matrix<float>&);
+template void head_context<float>(const Matrix<float>&, HeadRows<const float>, HeadRows<float>);
+template void head_backward<float>(const HeadBackward<float>&, const HeadTables<float>&, HeadBuffers<float>&,
+                                   HeadRows<float>, HeadRows<float>, HeadRows<float>, HeadRows<float>, HeadRows<float>,
+                                   Matrix<float>&);
+template HeadTables<double> head_tables<double>(const ConstView<double>&, const ConstView<double>&);
+template void head_probabilities<double>(HeadRows<const double>, HeadRows<const double>, const HeadTables<double>&,
+                                         const RelativeBuckets&, const Mask*, double, HeadBuffers<double>&,
+                                         Matrix<double>&);
+template void head_context<double>(const Matrix<double>&, HeadRows<const double>, HeadRows<double>);
+template void head_backward<double>(const HeadBackward<double>&, const HeadTables<double>&, HeadBuffers<double>&,
+                                    HeadRows<double>, HeadRows<double>, HeadRows<double>, HeadRows<double>,
+                                    HeadRows<double>, Matrix<double>&);
 
 }  // namespace locus

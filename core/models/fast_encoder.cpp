@@ -1,0 +1,282 @@
+#include "core/models/fast_encoder.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace locus {
+
+bool has_fast_path(const DebertaConfig& config) {
+    return config.relative_attention && (config.terms.c2p || config.terms.p2c) && !config.talking_head;
+}
+
+namespace {
+
+void check_fast_path(const DebertaConfig& config) {
+    if (!has_fast_path(config))
+        throw Error(Fault::unsupported,
+                    "the fast path runs models with c2p or p2c and without talking heads, and this is another; "
+                    "the reference pass runs it");
+}
+
+template <class Scalar>
+StoredDense<Scalar> stored(const Dense<Scalar>& layer) {
+    return {layer.weight, layer.bias};
+}
+
+/// work(first row, rows) for pieces of [0, rows).
+template <class Work>
+void for_row_pieces(ThreadPool& pool, Index rows, Work work) {
+    constexpr Index kPiece = 16;
+    pool.parallel_for((rows + kPiece - 1) / kPiece,
+                      [&](Index piece, int) { work(piece * kPiece, std::min(kPiece, rows - piece * kPiece)); });
+}
+
+}  // namespace
+
+template <class Scalar>
+FastEncoder<Scalar>::FastEncoder(const DebertaWeights<Scalar>& weights) : weights_(weights) {
+    check_fast_path(config());
+    layers_.resize(static_cast<std::size_t>(config().num_hidden_layers));
+}
+
+template <class Scalar>
+FastEncoder<Scalar>::FastEncoder(const DebertaConfig& config, std::shared_ptr<const WeightSource> weights)
+    : own_(std::make_unique<const DebertaWeights<Scalar>>(config, std::move(weights))), weights_(*own_) {
+    check_fast_path(config);
+    layers_.resize(static_cast<std::size_t>(config.num_hidden_layers));
+}
+
+template <class Scalar>
+FastPath<Scalar>::FastPath(const DebertaWeights<Scalar>& weights)
+    : encoder(weights), pool(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 1024U))) {}
+
+template <class Scalar>
+typename FastEncoder<Scalar>::Layer& FastEncoder<Scalar>::packed(Index layer) {
+    std::unique_ptr<Layer>& kept = layers_[static_cast<std::size_t>(layer)];
+    if (kept) return *kept;
+    const std::string names = layer_prefix(layer);
+    const auto pack = [&](const std::string& name) {
+        return pack_dense<Scalar>({stored(weights_.dense(names + name))});
+    };
+    kept = std::make_unique<Layer>(Layer{
+        pack_dense<Scalar>({stored(weights_.projection(layer, 0))}),
+        pack_dense<Scalar>({stored(weights_.projection(layer, 1)), stored(weights_.projection(layer, 2))}),
+        pack("attention.output.dense"), pack("intermediate.dense"), pack("output.dense"),
+        weights_.norm(names + "attention.output.LayerNorm"), weights_.norm(names + "output.LayerNorm"), std::nullopt});
+    return *kept;
+}
+
+template <class Scalar>
+const OffsetTables<Scalar>& FastEncoder<Scalar>::tables(Index layer, Index length, const DebertaOptions& options,
+                                                        ThreadPool& pool) {
+    const TableKey key{length, options.offset_clamp, options.p2c_index};
+    if (!(key == key_))
+        for (const std::unique_ptr<Layer>& one : layers_)
+            if (one) one->tables.reset();
+    key_ = key;
+    std::optional<OffsetTables<Scalar>>& kept = packed(layer).tables;
+    if (!kept) {
+        const Terms terms = config().terms;
+        kept = offset_tables<Scalar>(terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(),
+                                     terms.p2c ? weights_.q_r(layer) : Tensor<Scalar>(),
+                                     deberta_line(config(), length, options.offset_clamp), options.p2c_index, pool);
+    }
+    return *kept;
+}
+
+template <class Scalar>
+void FastEncoder<Scalar>::dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation,
+                                Matrix<Scalar>& y, ThreadPool& pool) {
+    y.resize(x.rows(), layer.weight.cols);
+    const bool gelu = activation == Activation::gelu;
+    dense_blocks<Scalar>(x, layer, gelu ? Following::gelu : Following::nothing, y, pool);
+    if (gelu) return;
+    for_row_pieces(pool, y.rows(), [&](Index row, Index rows) {
+        y.middleRows(row, rows) = activate<Scalar>(y.middleRows(row, rows), activation);
+    });
+}
+
+template <class Scalar>
+void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, Matrix<Scalar>& y,
+                                       ThreadPool& pool) {
+    for_row_pieces(pool, y.rows(), [&](Index row, Index rows) {
+        y.middleRows(row, rows) =
+            layer_norm<Scalar>(y.middleRows(row, rows) + residual.middleRows(row, rows), norm, config().layer_norm_eps);
+    });
+}
+
+template <class Scalar>
+void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query, Index length,
+                                 const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool) {
+    const Index width = config().hidden_size, head = config().attention_head_size;
+    const Layer& parts = packed(layer);
+    projections_.resize(query.rows(), 3 * width);
+    dense_blocks<Scalar>(query, parts.q, Following::nothing, projections_.leftCols(width), pool);
+    dense_blocks<Scalar>(kv, parts.kv, Following::nothing, projections_.rightCols(2 * width), pool);
+    context_.resize(query.rows(), width);
+    const auto part = [&](Index which) {
+        return HeadsAt<Scalar>{projections_.data() + which * width, length * 3 * width, head, 3 * width};
+    };
+    const DisentangledBlocks<Scalar> task{part(0),
+                                          part(1),
+                                          part(2),
+                                          query.rows() / length,
+                                          tables(layer, length, options, pool),
+                                          score_divisor<Scalar>(deberta_divisor_terms(config(), options), head),
+                                          masks,
+                                          options.masked_row};
+    disentangled_blocks<Scalar>(task, context_.data(), {context_.data(), length * width, head, width}, nullptr,
+                                buffers_, pool);
+}
+
+template <class Scalar>
+Tensor<Scalar> FastEncoder<Scalar>::layer_context(Index layer, const Tensor<Scalar>& x, const std::vector<Mask>* masks,
+                                                  const DebertaOptions& options, ThreadPool& pool) {
+    attend(layer, x.rows(), x.rows(), x.extent(1), masks, options, pool);
+    Tensor<Scalar> context(x.shape());
+    context.rows() = context_;
+    return context;
+}
+
+template <class Scalar>
+Tensor<Scalar> FastEncoder<Scalar>::layer_output(Index layer, const Tensor<Scalar>& kv, const Tensor<Scalar>& query,
+                                                 const std::vector<Mask>* masks, const DebertaOptions& options,
+                                                 ThreadPool& pool) {
+    const Layer& parts = packed(layer);
+    attend(layer, kv.rows(), query.rows(), query.extent(1), masks, options, pool);
+    attention_.resize(context_.rows(), context_.cols());
+    dense_blocks<Scalar>(context_, parts.out, Following::nothing, attention_, pool);
+    add_and_norm(query.rows(), parts.attention_norm, attention_, pool);
+    dense(attention_, parts.up, config().hidden_act, act_, pool);
+    output_.resize(context_.rows(), context_.cols());
+    dense_blocks<Scalar>(act_, parts.down, Following::nothing, output_, pool);
+    add_and_norm(attention_, parts.output_norm, output_, pool);
+    Tensor<Scalar> output(query.shape());
+    output.rows() = output_;
+    return output;
+}
+
+template <class Scalar>
+template <class After>
+Tensor<Scalar> FastEncoder<Scalar>::run(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool,
+                                        After after) {
+    check_input(input, config().vocab_size, config().type_vocab_size);
+    Trace nothing(StageFilter::none());
+    const ForwardContext<Scalar> pass{weights_, input, options, nothing, {}, std::nullopt};
+    const std::vector<Mask> masks = pair_masks(input);
+    const Tensor<Scalar> embeddings = deberta_embeddings(pass);
+    Tensor<Scalar> hidden = embeddings;
+    for (Index layer = 0; layer < config().num_hidden_layers; ++layer) {
+        hidden = layer_output(layer, hidden, &masks, options, pool);
+        after(layer, masks);
+        if (layer == 0 && config().conv_kernel_size > 0) hidden = deberta_convolution(pass, embeddings, hidden);
+    }
+    return hidden;
+}
+
+template <class Scalar>
+Tensor<Scalar> FastEncoder<Scalar>::last_output(const ModelInput& input, const DebertaOptions& options,
+                                                ThreadPool& pool) {
+    return run(input, options, pool, [](Index, const std::vector<Mask>&) {});
+}
+
+template <class Scalar>
+void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool,
+                                      const VisitHead<Scalar>& visit, const CancelToken& stop) {
+    const Index heads = config().num_attention_heads, d = config().attention_head_size, width = config().hidden_size;
+    const Index length = input.length();
+    const RelativeBuckets buckets = deberta_line(config(), length, options.offset_clamp);
+    const Scalar divisor = score_divisor<Scalar>(deberta_divisor_terms(config(), options), d);
+    throw_if_cancelled(stop);
+    run(input, options, pool, [&](Index layer, const std::vector<Mask>& masks) {
+        const Tensor<Scalar> none, &k_r = config().terms.c2p ? weights_.k_r(layer) : none,
+                                   &q_r = config().terms.p2c ? weights_.q_r(layer) : none;
+        pool.parallel_for(input.batch() * heads, [&](Index at, int) {
+            HeadOverview<Scalar> seen{layer, at / heads, at % heads, {}, {}, {}, {}};
+            const auto rows = projections_.middleRows(seen.sample * length, length);
+            const Matrix<Scalar> q = rows.middleCols(seen.head * d, d), k = rows.middleCols(width + seen.head * d, d);
+            // The terms of eq. 4, each for itself, and their sum in this order.
+            seen.c2c = content_to_content<Scalar>(q, k);
+            Matrix<Scalar> scores = seen.c2c;
+            if (config().terms.c2p) {
+                seen.c2p = content_to_position<Scalar>(q, k_r.matrix(seen.head), buckets);
+                scores += seen.c2p;
+            }
+            if (config().terms.p2c) {
+                seen.p2c = position_to_content<Scalar>(k, q_r.matrix(seen.head), buckets, options.p2c_index);
+                scores += seen.p2c;
+            }
+            seen.probs = masked_softmax<Scalar>(Matrix<Scalar>(scores / divisor),
+                                                masks[static_cast<std::size_t>(seen.sample)], options.masked_row);
+            visit(seen);
+        });
+        throw_if_cancelled(stop);
+    });
+}
+
+// Deberta's choice between the two paths.
+
+namespace {
+
+/// True for stages between the input of a layer and its output.
+bool lies_inside_a_layer(const std::string& name) {
+    const bool of_a_layer = name.starts_with("layer.") || (name.starts_with("emd.") && name != "emd.query.0");
+    return of_a_layer && !name.ends_with(".output");
+}
+
+}  // namespace
+
+template <class Scalar>
+bool Deberta<Scalar>::takes_fast_path(const ModelInput& input, const DebertaOptions& options,
+                                      const StageFilter& wanted) const {
+    if (!fast_) return false;
+    const std::vector<std::string> names = stage_names(input, options);
+    return std::none_of(names.begin(), names.end(),
+                        [&](const std::string& name) { return wanted.keeps(name) && lies_inside_a_layer(name); });
+}
+
+template <class Scalar>
+void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions& options,
+                                  const VisitHead<Scalar>& visit, const CancelToken& stop) const {
+    if (fast_) {
+        const std::lock_guard alone(fast_->guard);
+        return fast_->encoder.visit_heads(input, options, fast_->pool, visit, stop);
+    }
+    // Layers that one pass keeps: their terms and probabilities take at most this many values.
+    constexpr Index kKeptValues = Index{64} << 20;
+    std::vector<std::string> stems = {".c2c", ".probs"};
+    if (config().terms.c2p) stems.push_back(".c2p");
+    if (config().terms.p2c) stems.push_back(".p2c");
+    const Index heads = config().num_attention_heads, layers = config().num_hidden_layers, length = input.length();
+    const Index one_layer = input.batch() * heads * static_cast<Index>(stems.size()) * length * length;
+    const Index at_once = std::clamp<Index>(kKeptValues / std::max<Index>(1, one_layer), 1, layers);
+    for (Index first = 0; first < layers; first += at_once) {
+        const Index last = std::min(first + at_once, layers);
+        std::string wanted;
+        for (Index layer = first; layer < last; ++layer)
+            for (const std::string& stem : stems)
+                wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + stem;
+        const Trace trace = forward(input, options, StageFilter(wanted), stop);
+        for (Index layer = first; layer < last; ++layer)
+            for (Index at = 0; at < input.batch() * heads; ++at) {
+                const auto part = [&](const char* stem) {
+                    const Stage* stage = trace.find("layer." + std::to_string(layer) + stem);
+                    return stage ? Matrix<Scalar>(stage->template as<Scalar>().matrix(at)) : Matrix<Scalar>();
+                };
+                visit({layer, at / heads, at % heads, part(".c2c"), part(".c2p"), part(".p2c"), part(".probs")});
+            }
+    }
+}
+
+template class FastEncoder<float>;
+template class FastEncoder<double>;
+template struct FastPath<float>;
+template struct FastPath<double>;
+template bool Deberta<float>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
+template bool Deberta<double>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
+template void Deberta<float>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<float>&,
+                                          const CancelToken&) const;
+template void Deberta<double>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<double>&,
+                                           const CancelToken&) const;
+
+}  // namespace locus

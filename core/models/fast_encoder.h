@@ -1,0 +1,105 @@
+#pragma once
+// The one place where core/models meets core/fast: the layers of DeBERTa for everybody who looks at their outputs and
+// not inside them.  The formulas are those of core/models/deberta.h, and the tests hold the two together: on every
+// recorded case within the tolerance of that case or the rounding that core/compare.h derives.
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/fast/disentangled.h"
+#include "core/fast/matrix_products.h"
+#include "core/models/deberta.h"
+#include "core/models/deberta_weights.h"
+
+namespace locus {
+
+/// True where the fast path computes this model: it has c2p or p2c and no talking heads.
+bool has_fast_path(const DebertaConfig& config);
+
+/// Keeps packed weights, position tables of the last length and its buffers; one call at a time.
+template <class Scalar>
+class FastEncoder {
+public:
+    /// Reads weights as their layers are run; they must outlive this.
+    /// Throws Error(unsupported) for a model that has no fast path.
+    explicit FastEncoder(const DebertaWeights<Scalar>& weights);
+    /// The same over weights of its own.  Throws Error(unreadable) like Deberta.
+    FastEncoder(const DebertaConfig& config, std::shared_ptr<const WeightSource> weights);
+
+    const DebertaConfig& config() const { return weights_.config(); }
+
+    /// One whole layer, the convolution beside layer 0 excepted: keys and values from kv [B,T,D], queries and the
+    /// residual from query [B,T,D] -> [B,T,D].  masks per sample as in DisentangledBlocks; null: everything is visible.
+    Tensor<Scalar> layer_output(Index layer, const Tensor<Scalar>& kv, const Tensor<Scalar>& query,
+                                const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool);
+    /// The same where a layer attends to its own input x [B,T,D].
+    Tensor<Scalar> layer_output(Index layer, const Tensor<Scalar>& x, const std::vector<Mask>* masks,
+                                const DebertaOptions& options, ThreadPool& pool) {
+        return layer_output(layer, x, x, masks, options, pool);
+    }
+    /// The attention of one layer up to the joined heads: x [B,T,D] -> context [B,T,D].
+    Tensor<Scalar> layer_context(Index layer, const Tensor<Scalar>& x, const std::vector<Mask>* masks,
+                                 const DebertaOptions& options, ThreadPool& pool);
+
+    /// The output of the last encoder layer [B,T,D]: Deberta's stage layer.{L-1}.output without a trace.
+    /// Throws Error(usage) for bad input like Deberta::forward.
+    Tensor<Scalar> last_output(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool);
+    /// Runs the encoder and calls visit(head) for every head of every layer and sample: layer by layer, the heads of
+    /// a layer in any order and on all threads of the pool at once.  `stop` is asked before every layer and ends this
+    /// by throwing Cancelled.
+    void visit_heads(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool,
+                     const VisitHead<Scalar>& visit, const CancelToken& stop);
+
+private:
+    struct Layer {
+        PackedDense<Scalar> q, kv, out, up, down;
+        Norm<Scalar> attention_norm, output_norm;
+        std::optional<OffsetTables<Scalar>> tables;
+    };
+    /// What tables of a layer depend on besides its weights.
+    struct TableKey {
+        Index length = 0;
+        OffsetClamp clamp = OffsetClamp::official;
+        P2cIndex index = P2cIndex::official_ij;
+        bool operator==(const TableKey&) const = default;
+    };
+    Layer& packed(Index layer);
+    const OffsetTables<Scalar>& tables(Index layer, Index length, const DebertaOptions& options, ThreadPool& pool);
+    /// y = activation(x W^T + bias).
+    void dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation, Matrix<Scalar>& y,
+               ThreadPool& pool);
+    /// y += residual, then the norm, row by row.
+    void add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, Matrix<Scalar>& y, ThreadPool& pool);
+    /// Fills projections_ and context_.
+    void attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query, Index length,
+                const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool);
+    /// All layers in order; after(layer) follows each of them, while projections_ are its own.
+    template <class After>
+    Tensor<Scalar> run(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool, After after);
+
+    std::unique_ptr<const DebertaWeights<Scalar>> own_;
+    const DebertaWeights<Scalar>& weights_;
+    std::vector<std::unique_ptr<Layer>> layers_;
+    TableKey key_;
+    BlockBuffers<Scalar> buffers_;
+    Matrix<Scalar> projections_;  // [N,3D]: queries, keys and values of the last layer that ran
+    Matrix<Scalar> context_, attention_, act_, output_;
+};
+
+/// A fast encoder with a team of threads of its own, one for each core.  Callers may be on any thread: hold the guard
+/// to use it.
+template <class Scalar>
+struct FastPath {
+    explicit FastPath(const DebertaWeights<Scalar>& weights);
+    std::mutex guard;
+    FastEncoder<Scalar> encoder;
+    ThreadPool pool;
+};
+
+extern template class FastEncoder<float>;
+extern template class FastEncoder<double>;
+extern template struct FastPath<float>;
+extern template struct FastPath<double>;
+
+}  // namespace locus
