@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/attention/slices_backward.h"
 #include "core/fast/slices.h"
 
 namespace locus {
