@@ -4,34 +4,30 @@
 
 namespace locus {
 
-namespace {
-
-/// Throws unless a matrix has as many rows as there are tokens or rows of the relative table.
-void check_rows(const char* who, const char* what, Index found, Index expected) {
-    LOCUS_CHECK(found == expected, std::string(who) + ": " + what + " has " + std::to_string(found) +
-                                       " rows, expected " + std::to_string(expected));
-}
-
-}  // namespace
-
-// Forward: eq. 4, term by term.  A position term is two steps, because the 2k rows of a relative table serve all Tq x
-// Tk pairs: first the product of every token with every row, then for each pair the one product that its offset selects
-// (torch.gather in the official code).
+// Forward: eq. 4, term by term.
+//
+// A position term is two steps, because the 2k rows of a relative table serve all Tq x Tk pairs: first the product of
+// every token with every row, then for each pair the one product that its offset selects (torch.gather in the official
+// code).  Computing q_i . k_r[delta(i,j)] pair by pair would give the same bits, for Tk / 2k times the products.
+//
+// No term is scaled here: a trace shows them raw, as ports print them, and what divides their sum depends on how many
+// there are (score_divisor).
 
 template <class Scalar>
 Matrix<Scalar> content_to_content(const ConstView<Scalar>& q, const ConstView<Scalar>& k) {
-    // What the query's word asks of the key's word, wherever the two stand.
+    // What the query's word asks of the key's word, wherever the two stand: attention without positions.
     return products_of_rows<Scalar>(q, k);
 }
 
 template <class Scalar>
 Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r,
                                    const RelativeBuckets& buckets) {
-    check_rows("content_to_position", "q", q.rows(), buckets.queries());
-    check_rows("content_to_position", "k_r", k_r.rows(), 2 * buckets.span());
+    check_shape("content_to_position", "q", q, buckets.queries(), q.cols());
+    check_shape("content_to_position", "k_r", k_r, 2 * buckets.span(), q.cols());
     // What the query's word asks of each relative position: table[i,r] = q_i . k_r[r], [Tq,2k].
     const Matrix<Scalar> table = products_of_rows<Scalar>(q, k_r);
-    // Key j stands at the relative position delta(i,j).
+    // Seen from query i, key j stands at the relative position delta(i,j).  All pairs of one offset i - j read the same
+    // row, and beyond the span all offsets of one side do.
     Matrix<Scalar> c2p(buckets.queries(), buckets.keys());
     for (Index i = 0; i < c2p.rows(); ++i)
         for (Index j = 0; j < c2p.cols(); ++j) c2p(i, j) = table(i, buckets.row(i, j));
@@ -44,9 +40,9 @@ Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<S
     // As printed, key j asks with its own offset j - i: then p2c is the c2p of k and q_r with the two tokens exchanged.
     if (index == P2cIndex::paper_ji) return content_to_position<Scalar>(k, q_r, buckets).transpose();
 
-    check_rows("position_to_content", "k", k.rows(), buckets.keys());
-    check_rows("position_to_content", "q_r", q_r.rows(), 2 * buckets.span());
-    // What each relative position asks of the key's word: table[j,r] = k_j . q_r[r], [Tk,2k].
+    check_shape("position_to_content", "k", k, buckets.keys(), k.cols());
+    check_shape("position_to_content", "q_r", q_r, 2 * buckets.span(), k.cols());
+    // What each relative position asks of the key's word: table[j,r] = k_j . q_r[r], [Tk,2k].  Its rows belong to keys.
     const Matrix<Scalar> table = products_of_rows<Scalar>(k, q_r);
     // The row is delta(i,j), the query's offset, although the table belongs to the key: this is how every released
     // model was trained, and it differs from delta(j,i) of the paper in the sign of the offset.
@@ -59,14 +55,15 @@ Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<S
 template <class Scalar>
 Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
                                     const RelativeBuckets& buckets) {
-    check_rows("position_to_position", "q_r", q_r.rows(), 2 * buckets.span());
-    check_rows("position_to_position", "k_r", k_r.rows(), 2 * buckets.span());
+    check_shape("position_to_position", "q_r", q_r, 2 * buckets.span(), q_r.cols());
+    check_shape("position_to_position", "k_r", k_r, 2 * buckets.span(), q_r.cols());
     LOCUS_CHECK(buckets.queries() == buckets.keys(),
                 "position_to_position: buckets of " + std::to_string(buckets.queries()) + " x " +
                     std::to_string(buckets.keys()) + " pairs, expected as many keys as queries");
     // No word is in this term: it depends on i - j alone, which is why the paper leaves it out.
     const Matrix<Scalar> table = products_of_rows<Scalar>(q_r, k_r);
     Matrix<Scalar> p2p(buckets.queries(), buckets.keys());
+    // Both rows are those of the pair, seen from either side.
     for (Index i = 0; i < p2p.rows(); ++i)
         for (Index j = 0; j < p2p.cols(); ++j) p2p(i, j) = table(buckets.row(j, i), buckets.row(i, j));
     return p2p;
@@ -74,15 +71,20 @@ Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstVie
 
 template <class Scalar>
 Scalar score_divisor(int terms, Index head_width) {
-    // A product of d independent channels has variance d, the sum of n such terms n d.
+    // With channels of variance 1 that are uncorrelated, a product over d channels has variance d.  The n terms share
+    // q_i or k_j and are uncorrelated all the same, so their sum has variance n d, and the softmax sees variance 1
+    // whichever terms a model has.
     return std::sqrt(Scalar(terms) * Scalar(head_width));
 }
 
-// Backward: the gather of a position term becomes a scatter.  One table cell was read by all pairs whose offsets share
-// its row, so its gradient is the sum of theirs.
+// Backward: the chain rule on the lines above, from the last to the first.
+//
+// The gather of a position term becomes a scatter.  One cell of its table was read by all pairs whose offsets share the
+// row, so its gradient is the sum of theirs; a row that no pair reads keeps exactly 0.
 
 namespace {
 
+// What the forward pass was given must fit together: a wrong shape here would be a wrong gradient later, not a crash.
 constexpr const char* kDisentangledBackward = "disentangled_backward";
 
 template <class Scalar>
@@ -118,7 +120,7 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
     grad.v = std::move(end.v);
     grad.scores = end.scores / head.divisor;
 
-    // c2c = q k^T.
+    // c2c = q k^T: the gradient of a product is the gradient times the other factor.
     grad.q = grad.scores * head.k;
     grad.k = grad.scores.transpose() * head.q;
 
@@ -127,6 +129,7 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
         Matrix<Scalar> d_table = Matrix<Scalar>::Zero(queries, rows);
         for (Index i = 0; i < queries; ++i)
             for (Index j = 0; j < keys; ++j) d_table(i, buckets.row(i, j)) += grad.scores(i, j);
+        // table = q k_r^T, again a product; q was in both terms, so its gradients add.
         grad.q += d_table * head.k_r;
         grad.k_r = d_table.transpose() * head.q;
     }
@@ -138,6 +141,7 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
         for (Index i = 0; i < queries; ++i)
             for (Index j = 0; j < keys; ++j)
                 d_table(j, official ? buckets.row(i, j) : buckets.row(j, i)) += grad.scores(i, j);
+        // table = k q_r^T: the key's gradients of both terms add, and q_r sums over the keys.
         grad.k += d_table * head.q_r;
         grad.q_r = d_table.transpose() * head.k;
     }
@@ -164,6 +168,7 @@ PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>&
 }
 
 // Explanation: one cell by scalar arithmetic, in the order of the functions above, so that the bits agree.
+// Floating-point sums depend on their order: that order is part of what products_of_rows and masked_softmax promise.
 
 namespace {
 
@@ -196,7 +201,7 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Rel
     const auto term = [](const Matrix<Scalar>& left, Index m, const Matrix<Scalar>& right, Index n, Index row) {
         return explain_term<Scalar>(channels_of<Scalar>(left, m), channels_of<Scalar>(right, n), row);
     };
-    // Terms are added in the order of the paper: c2c, c2p, p2c.
+    // Terms are added in the order of the paper, c2c, c2p, p2c: another order could round to other bits.
     cell.c2c = term(head.q, i, head.k, j, -1);
     cell.sum = kept.c2c ? cell.c2c.value : Scalar(0);
     if (head.k_r.size() > 0) {
@@ -209,6 +214,7 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Rel
         cell.p2c = term(head.k, j, head.q_r, row, row);
         if (kept.p2c) cell.sum += cell.p2c.value;
     }
+    // The division does not follow the dropped terms of an experiment: only their part of the sum is missing.
     cell.terms = divisor_terms;
     cell.divisor = score_divisor<Scalar>(divisor_terms, head.q.cols());
     cell.score = cell.sum / cell.divisor;
@@ -225,7 +231,7 @@ CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const Rela
         return explain_score<Scalar>(head, buckets, p2c_index, divisor_terms, i, key, kept);
     };
     CellExplanation<Scalar> cell = score_of(j);
-    // The softmax needs the scores of the whole row.
+    // A probability depends on the scores of its whole row, hidden keys left out.
     std::vector<Scalar> scores;
     for (Index key = 0; key < buckets.keys(); ++key) scores.push_back(score_of(key).score);
     static_cast<SoftmaxSteps<Scalar>&>(cell) = explain_softmax<Scalar>(scores, head.mask, i, j, head.masked_row);

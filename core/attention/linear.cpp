@@ -1,11 +1,8 @@
 #include "core/attention/linear.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/attention/disentangled.h"
 #include "core/attention/products.h"
-#include "core/tensor.h"
 
 namespace locus {
 
@@ -29,6 +26,8 @@ LinearFeatures<Scalar> linear_features(const ConstView<Scalar>& q, const ConstVi
                     " keys, expected one each or none");
     LinearFeatures<Scalar> f;
     if (form == LinearForm::paper) {
+        // phi makes the features positive, the rotation of them need not be: only the denominator is sure to be above
+        // 0.
         f.q_z = positive_features<Scalar>(q);
         f.k_z = positive_features<Scalar>(k);
         f.q = rotate<Scalar>(f.q_z, table, layout);
@@ -37,6 +36,7 @@ LinearFeatures<Scalar> linear_features(const ConstView<Scalar>& q, const ConstVi
         f.q = f.q_z = positive_features<Scalar>(rotate<Scalar>(q, table, layout));
         f.k = f.k_z = positive_features<Scalar>(rotate<Scalar>(k, table, layout));
     }
+    // A key whose features are 0 adds nothing to any sum.
     for (std::size_t j = 0; j < visible.size(); ++j)
         if (!visible[j]) {
             f.k.row(static_cast<Index>(j)).setZero();
@@ -49,6 +49,7 @@ template <class Scalar>
 Matrix<Scalar> linear_features_backward(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table,
                                         RotaryLayout layout, LinearForm form, const ConstView<Scalar>& d_rotated,
                                         const ConstView<Scalar>& d_plain) {
+    // Steps of the forward pass in the opposite order: rotation after phi, or phi after rotation.
     if (form == LinearForm::paper)
         return positive_features_backward<Scalar>(x, rotate_back<Scalar>(d_rotated, table, layout) + d_plain);
     const Matrix<Scalar> rotated = rotate<Scalar>(x, table, layout);
@@ -96,6 +97,8 @@ Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scal
                                 const std::vector<bool>& visible) {
     check_values<Scalar>(k, v);
     const LinearFeatures<Scalar> f = linear_features<Scalar>(q, k, table, layout, form, visible);
+    // (f_i . f_1) v_1 + (f_i . f_2) v_2 + ... = f_i (f_1^T v_1 + f_2^T v_2 + ...): the bracket is the same for every
+    // query.
     const Matrix<Scalar> kv = f.k.transpose() * v;      // [d, d_v]
     const RowVector<Scalar> z = f.k_z.colwise().sum();  // [d]
     Matrix<Scalar> context = f.q * kv;                  // [T, d_v]
@@ -113,6 +116,7 @@ Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstVi
     RowVector<Scalar> z = RowVector<Scalar>::Zero(k.cols());
     Matrix<Scalar> context(q.rows(), v.cols());
     for (Index i = 0; i < q.rows(); ++i) {
+        // Key i joins the sums before query i reads them: a token sees itself.
         kv.noalias() += f.k.row(i).transpose() * v.row(i);
         z += f.k_z.row(i);
         context.row(i).noalias() = f.q.row(i) * kv;
