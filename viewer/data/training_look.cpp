@@ -103,7 +103,7 @@ std::vector<Word> TrainingLook::words(std::size_t snapshot, std::size_t mask, st
     const std::vector<double>& all = snapshots.at(snapshot)->chances.at(mask);
     std::vector<Word> best;
     for (const std::int64_t id : likeliest(all, count))
-        best.push_back({word(id), all[static_cast<std::size_t>(id)], 0});
+        best.push_back({word(id), id, 0, all[static_cast<std::size_t>(id)]});
     return best;
 }
 
