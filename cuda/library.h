@@ -10,7 +10,7 @@
 
 namespace locus::cuda {
 
-/// What the library offers; cuda/library_entry.cu implements it.
+/// What the library offers; cuda/library_entry.cpp implements it.
 class Library {
 public:
     virtual ~Library() = default;

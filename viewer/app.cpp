@@ -1,6 +1,7 @@
 #include "viewer/app.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "viewer/data/model_session.h"
 #include "viewer/export/picture_file.h"
@@ -163,11 +164,11 @@ bool App::stop_work() {
     return true;
 }
 
-double App::rest() const {
-    constexpr double kCaret = 0.25, kClock = 0.1, kFilm = 1.0 / 30, kFlash = 0.03;  // seconds between frames
+double App::next_frame_delay() const {
+    constexpr double kCaret = 0.25, kClock = 0.1, kAnimationFrame = 1.0 / 30, kFlash = 0.03;  // seconds between frames
     double rest = toasts_.next_change(now(), state_.reduce_motion);
     if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
-    if (state_.film_runs()) rest = std::min(rest, kFilm);
+    if (state_.animation_runs()) rest = std::min(rest, kAnimationFrame);
     if (worker_.busy() || opener_.busy() || observer_.busy()) rest = std::min(rest, kClock);
     if (flashes()) rest = std::min(rest, kFlash);
     return rest;
@@ -214,7 +215,7 @@ bool App::draw_frame() {
         if (attempt == 0) take_keys(ui);
         // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
         Page& shown = page();
-        shown.follow(state_);
+        shown.update(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
         by_hand_ = by_hand_ || used_by_hand();
@@ -238,5 +239,35 @@ bool App::draw_frame() {
 }
 
 void App::save_picture(const std::string& file) const { write_picture(file, window_.read_pixels()); }
+
+namespace {
+
+constexpr int kFramesAfterInput = 3;  // Dear ImGui needs a frame to notice the pointer and one to answer it
+constexpr double kAsleep = 3600;
+
+}  // namespace
+
+void run_loop(Window& window, App& app, double seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    const auto left = [&] { return seconds - std::chrono::duration<double>(Clock::now() - start).count(); };
+    int frames = 0;
+    while (!window.should_close() && !app.wants_to_close() && left() > 0) {
+        const double delay = app.next_frame_delay();
+        window.wait(frames > 0 ? 0 : std::min({left(), delay, kAsleep}));
+        if (window.take_activity()) frames = kFramesAfterInput;
+        if (frames == 0 && delay > kAsleep && app.settled()) continue;
+        frames = std::max(0, frames - 1);
+        app.draw_frame();
+    }
+}
+
+void settle(Window& window, App& app) {
+    for (int still = 0; still < kFramesAfterInput;) {
+        window.wait(still > 0 ? 0 : 0.02);
+        still = app.draw_frame() ? 0 : still + 1;
+        if (!app.error().empty()) throw Error(app.fault(), app.error());
+    }
+}
 
 }  // namespace locus

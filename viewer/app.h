@@ -1,11 +1,14 @@
 #pragma once
 // The frame: a list of calls.
+#include <limits>
+
 #include "viewer/data/dropped.h"
 #include "viewer/data/model_opener.h"
 #include "viewer/data/worker.h"
 #include "viewer/export/export_overlay.h"
 #include "viewer/state/history.h"
-#include "viewer/ui/panels_layout.h"
+#include "viewer/ui/overlays.h"
+#include "viewer/ui/panels.h"
 
 namespace locus {
 
@@ -20,8 +23,8 @@ public:
     bool settled(bool beside_runs = false) const;
     /// True while the page runs something for long.
     bool runs() const;
-    /// Seconds until the picture changes by itself: a caret, a film, a toast that goes, a clock that runs.
-    double rest() const;
+    /// Seconds until the picture changes by itself: a caret, an animation, a toast that goes, a clock that runs.
+    double next_frame_delay() const;
     /// Remembers theme, size and recent models from now on.  Without this nothing is read or written.
     void keep_settings(SettingsFile file);
     /// Writes what is not yet written, at the end.
@@ -79,13 +82,13 @@ private:
     void take_keys(Ui& ui);
     /// Where everything stands in this frame.
     struct Places {
-        Rect top, rail, sentence, formula, side, room;
+        Rect top, rail, sentence, formula, side, area;
     };
     void draw_rooms(Scene& scene, Page& shown);
     /// What the page and the bars around it draw; true if the page had something to show.
     bool draw_page(Scene& scene, Page& shown, const Places& at);
     void draw_overlays(Scene& scene, const Rect& screen);
-    void draw_message(const Ui& ui, const Rect& room, const std::string& title, const std::string& sentence) const;
+    void draw_message(const Ui& ui, const Rect& area, const std::string& title, const std::string& sentence) const;
     Page& page() const;
     void serve_exports();
     std::vector<std::string> words_of_command() const;
@@ -103,8 +106,8 @@ private:
     std::vector<std::unique_ptr<Page>> pages_;
     SentenceBar sentence_bar_;
     Palette palette_;
-    ExportSheet export_sheet_;
-    Rect room_;  // of the page, in the last frame
+    ExportOverlay export_overlay_;
+    Rect page_area_;  // of the page, in the last frame
     std::vector<FlatPanel> panels_;
     std::shared_ptr<const Answer> answer_;  // the newest that holds numbers
     std::string error_;                     // what the newest one says instead
@@ -136,5 +139,13 @@ private:
 /// The wished scale, or the largest at which nothing on a page runs into its neighbour; in steps, because every new
 /// scale builds the fonts anew.
 float fitting_scale(ImVec2 window, float wished);
+
+// When a frame is drawn: after something happened, and not otherwise.
+
+/// Until the window closes, or `seconds` have passed.
+void run_loop(Window& window, App& app, double seconds = std::numeric_limits<double>::infinity());
+
+/// Draws until everything that was asked for is on screen.  Throws the error that stands on the screen instead, if any.
+void settle(Window& window, App& app);
 
 }  // namespace locus

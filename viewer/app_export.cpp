@@ -5,11 +5,10 @@
 #include "core/io/atomic_file.h"
 #include "core/io/safetensors.h"
 #include "viewer/app.h"
-#include "viewer/export/figure_cells.h"
+#include "viewer/export/matrix_figure.h"
 #include "viewer/export/number_files.h"
 #include "viewer/export/picture_file.h"
-#include "viewer/state/command.h"
-#include "viewer/ui/matrix_figure.h"
+#include "viewer/state/command_line.h"
 
 namespace locus {
 
@@ -17,12 +16,12 @@ namespace {
 
 constexpr int kFrames = 3;  // until what a frame learns from the one before it has settled
 
-/// Puts the state back that a figure was drawn without: films, sheets, what was said for a while.
+/// Puts the state back that a figure was drawn without: animations, sheets, what was said for a while.
 class StillState {
 public:
     explicit StillState(State& state) : state_(state), kept_(state) {
         state = still_of(state);
-        state.editing = state.key_sheet = state.palette = state.exports.open = false;
+        state.editing = state.key_overlay = state.palette = state.exports.open = false;
         state.notice.clear();
         state.refusal.clear();
     }
@@ -130,13 +129,13 @@ void App::export_screen(const ExportRequest& request, const std::string& command
     const Toasts toasts = std::exchange(toasts_, {});
     const Aside drawn = draw_aside(setup, scale, [&](Ui& ui) {
         Page& shown = page();
-        shown.follow(state_);
+        shown.update(state_);
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
     });
     toasts_ = toasts;
     const Rect all{0, 0, static_cast<float>(setup.width), static_cast<float>(setup.height)};
-    write_figure(request, drawn, request.region == "page" ? room_ : all, scale,
+    write_figure(request, drawn, request.region == "page" ? page_area_ : all, scale,
                  std::string("Locus, page ") + page().title(), command);
 }
 

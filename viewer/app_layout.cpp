@@ -47,10 +47,10 @@ bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
     if (edits || (opens && shown.shows_tokens()))
         sentence_bar_.draw(scene, at.sentence, free);
     else
-        sentence_bar_.rest();
+        sentence_bar_.skip();
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
-        shown.draw(scene, at.room);
+        shown.draw(scene, at.area);
         ui.draw().push_clip(at.side.min(), at.side.max());
         shown.draw_side(scene, at.side);
         ui.draw().pop_clip();
@@ -76,17 +76,17 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     const Rect sentence{rail.x1, top.y1, size.x, top.y1 + ui.px(52)};
     const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
     const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
-    const Rect room{rail.x1, sentence.y1, side.x0, formula.y0};
-    room_ = room;
+    const Rect area{rail.x1, sentence.y1, side.x0, formula.y0};
+    page_area_ = area;
     panels_.clear();
     for (const Rect& panel : {top, rail, side}) panels_.push_back({panel.min(), panel.max(), ui.theme->panel});
 
-    page_error_ = shown.trouble();
+    page_error_ = shown.error();
     page_fault_ = shown.fault();
     bool readable = false;
     const ImGuiStackGuard before;
     try {
-        readable = draw_page(scene, shown, {top, rail, sentence, formula, side, room});
+        readable = draw_page(scene, shown, {top, rail, sentence, formula, side, area});
     } catch (const Error& error) {
         // A page should have said so itself; what was on screen, and the way back to it, is worth more than the reason.
         before.restore();
@@ -95,10 +95,10 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     }
     if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
     if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))
-        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "This cannot be drawn",
+        draw_message(ui, {area.x0, area.y0, size.x, size.y}, "This cannot be drawn",
                      page_error_.empty() ? error_ : page_error_);
     else if (!readable && stopped_)
-        draw_message(ui, {room.x0, room.y0, size.x, size.y}, "Stopped",
+        draw_message(ui, {area.x0, area.y0, size.x, size.y}, "Stopped",
                      "There is no picture yet: any change computes again.");
     ui.hairline_across(0, size.x, top.y1 - ui.px(1));
     ui.hairline_down(rail.x1 - ui.px(1), top.y1, size.y);
@@ -106,14 +106,14 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     ui.hairline_across(rail.x1, size.x, formula.y0);
     ui.hairline_down(side.x0, sentence.y1, formula.y0);
     ImGui::End();
-    draw_toasts(scene, {room.x0, room.y0, room.x1, room.y1}, toasts_, progress(), now());
+    draw_toasts(scene, {area.x0, area.y0, area.x1, area.y1}, toasts_, progress(), now());
     draw_overlays(scene, screen);
 }
 
 void App::draw_overlays(Scene& scene, const Rect& screen) {
     if (!state_.palette) palette_.close(state_);
-    if (!state_.exports.open) export_sheet_.close();
-    if (!state_.palette && !state_.key_sheet && !state_.exports.open) return;
+    if (!state_.exports.open) export_overlay_.close();
+    if (!state_.palette && !state_.key_overlay && !state_.exports.open) return;
     // A window of its own, above: the rooms below no longer feel the mouse.
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({screen.width(), screen.height()});
@@ -125,22 +125,22 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     ImGui::PopStyleVar();
     std::optional<Command> chosen;
     if (state_.palette) chosen = palette_.draw(scene, screen);
-    if (state_.exports.open) export_sheet_.draw(scene, page(), screen);
-    if (state_.key_sheet) {
-        draw_key_sheet(scene, page(), screen);
-        if (scene.ui.touch("close", screen).clicked) state_.key_sheet = false;
+    if (state_.exports.open) export_overlay_.draw(scene, page(), screen);
+    if (state_.key_overlay) {
+        draw_key_overlay(scene, page(), screen);
+        if (scene.ui.touch("close", screen).clicked) state_.key_overlay = false;
     }
     ImGui::End();
     if (chosen) perform(*chosen);
 }
 
-void App::draw_message(const Ui& ui, const Rect& rooms, const std::string& title, const std::string& sentence) const {
+void App::draw_message(const Ui& ui, const Rect& area, const std::string& title, const std::string& sentence) const {
     // What was there before stays, but pale: it does not belong to the sentence above it.
-    ui.fill(rooms, faded(ui.theme->background, 0.88f));
-    const float x = rooms.x0 + ui.px(16), width = std::min(rooms.width() - ui.px(32), ui.px(640));
-    ui.fill({x, rooms.y0 + ui.px(18), x + ui.px(2), rooms.y0 + ui.px(58)}, ui.theme->fault);
-    ui.text(x + ui.px(14), rooms.y0 + ui.px(26), title, ui.theme->fault, Face::title);
-    ui.paragraph(x + ui.px(14), rooms.y0 + ui.px(38), width, sentence, ui.theme->text);
+    ui.fill(area, faded(ui.theme->background, 0.88f));
+    const float x = area.x0 + ui.px(16), width = std::min(area.width() - ui.px(32), ui.px(640));
+    ui.fill({x, area.y0 + ui.px(18), x + ui.px(2), area.y0 + ui.px(58)}, ui.theme->fault);
+    ui.text(x + ui.px(14), area.y0 + ui.px(26), title, ui.theme->fault, Face::title);
+    ui.paragraph(x + ui.px(14), area.y0 + ui.px(38), width, sentence, ui.theme->text);
 }
 
 }  // namespace locus

@@ -7,10 +7,7 @@
 
 #include "core/cli/program.h"
 #include "viewer/app.h"
-#include "viewer/automation/bench.h"
-#include "viewer/automation/monkey.h"
-#include "viewer/automation/script.h"
-#include "viewer/loop.h"
+#include "viewer/automation/automation.h"
 #include "viewer/options.h"
 #include "viewer/state/state_fields.h"
 

@@ -6,7 +6,7 @@
 
 #include "viewer/data/deberta_session.h"
 #include "viewer/data/named_matrix.h"
-#include "viewer/state/page_names.h"
+#include "viewer/pages/page_names.h"
 #include "viewer/state/state.h"
 #include "viewer/ui/ui.h"
 #include "viewer/ui/window.h"
@@ -44,12 +44,12 @@ public:
     /// True if the dialects make a difference here.
     virtual bool has_dialects() const { return true; }
     /// Once a frame, before anything else: asks for what the page shows besides the answer.
-    virtual void follow(const State&) {}
+    virtual void update(const State&) {}
     /// Why that cannot be shown as it was asked for: one sentence, or nothing.
-    virtual std::string trouble() { return {}; }
+    virtual std::string error() { return {}; }
     virtual Fault fault() const { return Fault::unreadable; }
     /// True if there is something to draw, perhaps of a moment ago.
-    virtual bool ready() { return trouble().empty(); }
+    virtual bool ready() { return error().empty(); }
     /// True if the page shows, or its trouble speaks of, what this state asks for.
     virtual bool settled(const State&) const { return true; }
     /// True while the page runs something for long, beside which one can go on: settled() is its end.
@@ -58,8 +58,8 @@ public:
     virtual std::string stop() { return {}; }
     /// Controls on the sentence bar, centred on y: right-aligned ones return the left end they leave free.
     virtual float draw_bar(Scene& scene, const Rect& bar) = 0;
-    virtual void draw(Scene& scene, const Rect& room) = 0;
-    virtual void draw_side(Scene& scene, const Rect& room) = 0;
+    virtual void draw(Scene& scene, const Rect& area) = 0;
+    virtual void draw_side(Scene& scene, const Rect& area) = 0;
     virtual void draw_formula(Scene& scene, const Rect& bar) = 0;
     /// The matrices of the last frame, whole even where they are zoomed: what can be exported by name.  A stage of the
     /// answer keeps its name and its bits.

@@ -13,7 +13,6 @@
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
 #include "cuda/library.h"
-#include "cuda/runtime.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Around the fused kernels on the host side: their launch on memory of the device, checks and copies of host tensors,
-// and the memory of the backward pass.  What fused.h and the benchmarks share; only .cu files include this.
+// and the memory of the backward pass.  What fused.h and the benchmarks share.
 #include <string>
 
 #include "cuda/device.h"

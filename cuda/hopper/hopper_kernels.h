@@ -1,5 +1,5 @@
 #pragma once
-// The compiled Hopper forward kernels and the tensor maps that they are given; only .cu files include this.
+// The compiled Hopper forward kernels and the tensor maps that they are given.
 #include <cuda.h>
 #include <string>
 #include <vector>

@@ -3,9 +3,9 @@
 #include <limits>
 #include <set>
 
+#include "core/conformance/diagnosis/evidence.h"
 #include "core/conformance/formulas/formulas.h"
 #include "tests/oracle_cases.h"
-#include "core/conformance/diagnosis/evidence.h"
 
 namespace locus::conformance {
 

@@ -188,7 +188,8 @@ TEST_CASE("term ports: right ports pass in float and in double", "[kit][toy]") {
     }
 }
 
-TEST_CASE("term ports: every injected mistake is caught, named from a full dump, and never taken for another", "[kit][mutation]") {
+TEST_CASE("term ports: every injected mistake is caught, named from a full dump, and never taken for another",
+          "[kit][mutation]") {
     for (const InjectedTermMistake& known : injected_term_mistakes()) {
         INFO("mistake " << known.injected.mistake << ", variant " << known.injected.variant << ": " << known.what);
         std::size_t caught = 0;

@@ -27,7 +27,8 @@ std::string say(const Finding& finding) {
 
 }  // namespace
 
-TEST_CASE("gradient mutations: every injected mistake is caught, named, and never misnamed", "[kit][mutation][gradients]") {
+TEST_CASE("gradient mutations: every injected mistake is caught, named, and never misnamed",
+          "[kit][mutation][gradients]") {
     for (const InjectedMistake& known : injected_gradient_mistakes()) {
         std::vector<Finding> all;
         for (const Family family : known.families) {

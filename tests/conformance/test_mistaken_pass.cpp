@@ -94,7 +94,8 @@ Judged checked(const RightPass& right, const Trace& dump) {
 
 }  // namespace
 
-TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is called by its number", "[kit][mistakes]") {
+TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is called by its number",
+          "[kit][mistakes]") {
     const auto [name, fewest] = GENERATE(table<std::string, std::size_t>({{"hf_deberta_v1", 30},
                                                                           {"ms_deberta_v2_conv_emd", 40},
                                                                           {"ms_deberta_v3_long", 40},
@@ -146,7 +147,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
             const Comparison both = compare(port, pass->trace);
             return both.pass() && both.missing.size() == pass->left_out.size();
         });
-        INFO(name << ", injected mistake " << known.injected.mistake << "." << known.injected.variant << ": " << known.what);
+        INFO(name << ", injected mistake " << known.injected.mistake << "." << known.injected.variant << ": "
+                  << known.what);
         CHECK(found);
         same += found;
     }

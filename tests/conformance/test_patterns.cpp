@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "core/conformance/formulas/arithmetic.h"
 #include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/formulas/arithmetic.h"
 
 namespace locus::test::test_patterns {
 

@@ -142,7 +142,8 @@ void check_refusals(const TermCase& one, const std::string& toy) {
 
 }  // namespace
 
-TEST_CASE("shims: a toy port passes its case in every language, and its injected mistake is mistake 1", "[kit][shims]") {
+TEST_CASE("shims: a toy port passes its case in every language, and its injected mistake is mistake 1",
+          "[kit][shims]") {
     for (const Language& language : kLanguages) {
         if (!installed(language.tool)) {
             std::cout << "skipped: the shim for " << language.name << ", there is no " << language.tool << " on PATH"

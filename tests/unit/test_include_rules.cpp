@@ -53,9 +53,9 @@ bool is_top_of_core(const std::string& include) {
 
 /// Everything that computes, and of the programs what a main() of any folder needs.
 std::vector<std::string> core_but_programs(std::vector<std::string> and_these) {
-    and_these.insert(and_these.end(), {"core/positions/", "core/attention/", "core/fast/", "core/models/",
-                                       "core/training/", "core/text/", "core/io/", "core/conformance/",
-                                       "core/cli/program.h"});
+    and_these.insert(and_these.end(),
+                     {"core/positions/", "core/attention/", "core/fast/", "core/models/", "core/training/",
+                      "core/text/", "core/io/", "core/conformance/", "core/cli/program.h"});
     return and_these;
 }
 
@@ -73,8 +73,8 @@ std::vector<std::string> allowed(const Source& source) {
         return {"core/positions/", "core/attention/", "core/fast/",    "core/models/",
                 "core/io/",        "core/text/",      "core/training/"};
     if (source.in("core/conformance/"))
-        return {"core/positions/", "core/attention/", "core/fast/", "core/models/",
-                "core/training/",  "core/text/",      "core/io/",   "core/conformance/"};
+        return {"core/positions/", "core/attention/", "core/fast/",     "core/models/",
+                "core/io/",        "core/text/",      "core/training/", "core/conformance/"};
     if (source.in("core/cli/")) return {"core/", "cuda/"};
     if (source.in("core/")) return {};
     if (source.in("cuda/")) return {"core/", "cuda/"};

@@ -5,9 +5,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "viewer/state/commands.h"
-#include "viewer/state/page_names.h"
-#include "viewer/ui/fuzzy.h"
+#include "viewer/pages/page_names.h"
+#include "viewer/state/palette_commands.h"
 
 namespace locus::test::test_actions {
 
@@ -111,14 +110,14 @@ TEST_CASE("actions: what has several values comes back to the first", "[viewer][
         CHECK(state.exports.open == expected);
     }
     CHECK(press(scope, "?"));
-    CHECK(state.key_sheet);
+    CHECK(state.key_overlay);
     CHECK(press(scope, "Ctrl Shift C"));
     CHECK(state.exports.copies);
 }
 
 TEST_CASE("actions: escape closes what lies above, ends the tour, clears the selection, then unlocks",
           "[viewer][desk]") {
-    for (bool State::*above : {&State::key_sheet, &State::palette, &State::editing}) {
+    for (bool State::*above : {&State::key_overlay, &State::palette, &State::editing}) {
         State state;
         ActionScope scope{state, 4, 4};
         go_to_step(state, 1, 4, 4);
@@ -182,8 +181,8 @@ TEST_CASE("actions: every key that works is on the key sheet of its page", "[vie
     for (const NamedAction& action : actions()) {
         if (action.key.empty()) continue;
         INFO(action.id);
-        const std::vector<SheetLine> lines = sheet_lines(action.page);
-        CHECK(std::any_of(lines.begin(), lines.end(), [&](const SheetLine& line) {
+        const std::vector<KeyLine> lines = key_lines(action.page);
+        CHECK(std::any_of(lines.begin(), lines.end(), [&](const KeyLine& line) {
             const std::string keys = "  " + line.keys + "  ";
             return keys.find("  " + action.key + "  ") != std::string::npos &&
                    line.meaning == (action.sheet.empty() ? action.title : action.sheet);

@@ -25,7 +25,7 @@ CompareAnswer compared(const CompareState& state, const std::string& text = Stat
 }
 
 Difference difference(const CompareAnswer& answer, Index head) {
-    return difference_of(sheet_of(answer.a, 0, head), sheet_of(answer.b, 0, head), answer.allowed);
+    return difference_of(matrix_of(answer.a, 0, head), matrix_of(answer.b, 0, head), answer.allowed);
 }
 
 }  // namespace
@@ -35,8 +35,8 @@ TEST_CASE("compare: the page opens where paper and code part: off the diagonal o
     const CompareAnswer answer = compared(state.compare);
     REQUIRE(answer.trouble.empty());
     CHECK(answer.stage == "layer.0.p2c");
-    const Matrix<double> code = sheet_of(answer.a, 0, state.compare.head);
-    const Matrix<double> paper = sheet_of(answer.b, 0, state.compare.head);
+    const Matrix<double> code = matrix_of(answer.a, 0, state.compare.head);
+    const Matrix<double> paper = matrix_of(answer.b, 0, state.compare.head);
     const Index length = code.rows();
     const Difference found = difference(answer, state.compare.head);
     CHECK(found.outside == length * (length - 1));
@@ -56,7 +56,7 @@ TEST_CASE("compare: what both dialects share agrees, and f32 is f64 up to roundi
     CHECK(difference(answer, 3).outside == 0);
     CHECK(difference(answer, 3).largest > 0);
     // The bound is some hundred roundings of float32, not a number that anything would pass.
-    CHECK(answer.allowed < 1e3 * 6e-8 * max_abs(sheet_of(answer.a, 0, 3)));
+    CHECK(answer.allowed < 1e3 * 6e-8 * max_abs(matrix_of(answer.a, 0, 3)));
 }
 
 TEST_CASE("compare: B may stand in another layer", "[viewer][compare]") {

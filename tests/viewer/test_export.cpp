@@ -6,7 +6,7 @@
 #include "tests/viewer/run_view.h"
 #include "viewer/export/export_request.h"
 #include "viewer/export/picture_file.h"
-#include "viewer/state/command.h"
+#include "viewer/state/command_line.h"
 #include "viewer/state/state.h"
 
 #pragma GCC diagnostic push

@@ -5,7 +5,6 @@
 
 #include "viewer/export/figure_svg.h"
 #include "viewer/export/picture_file.h"
-#include "viewer/export/svg_text.h"
 
 namespace locus::test::test_figure_svg {
 

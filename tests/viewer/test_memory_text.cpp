@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "tests/files.h"
-#include "viewer/data/relative_cell_text.h"
+#include "viewer/plots/cell_text.h"
 #include "viewer/state/state.h"
 
 namespace locus::test::test_memory_text {

@@ -6,11 +6,13 @@
 #include <set>
 
 #include "core/io/safetensors.h"
+#include "core/io/subprocess.h"
 #include "cuda/library.h"
+#include "cuda/runtime.h"
+#include "tests/files.h"
 #include "tests/run_program.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/data/mistake_source.h"
-#include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/state/state.h"
@@ -56,7 +58,7 @@ TEST_CASE("mistakes: mistake 1 of the official code is the paper's dialect in ev
         INFO(stage << ": " << answer.trouble);
         REQUIRE(answer.trouble.empty());
         CHECK(answer.stage == stage);
-        const Difference found = difference_of(sheet_of(answer.a, 0, 0), sheet_of(answer.b, 0, 0), answer.allowed);
+        const Difference found = difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), answer.allowed);
         CHECK(found.outside == 0);
     }
     state.a.dialect = Dialect::official;
@@ -241,7 +243,7 @@ TEST_CASE("compare: a side may have a sentence of its own; other lengths are sai
     REQUIRE(answer.trouble.empty());
     CHECK(answer.words_a.size() == answer.words_b.size());
     CHECK(answer.words_a != answer.words_b);
-    CHECK(difference_of(sheet_of(answer.a, 0, 0), sheet_of(answer.b, 0, 0), answer.allowed).outside > 0);
+    CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), answer.allowed).outside > 0);
 
     state.b.text = "tom went";
     answer = compared(state);
@@ -251,7 +253,7 @@ TEST_CASE("compare: a side may have a sentence of its own; other lengths are sai
     state.stage = "layer.0.k_r";
     answer = compared(state);
     CHECK(answer.trouble.empty());
-    CHECK(difference_of(sheet_of(answer.a, 0, 0), sheet_of(answer.b, 0, 0), 0).largest == 0);
+    CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), 0).largest == 0);
 }
 
 TEST_CASE("compare: a side may be another model; a folder without one is named", "[viewer][mistakes]") {
@@ -260,7 +262,7 @@ TEST_CASE("compare: a side may be another model; a folder without one is named",
     state.b.model = (fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3").string();
     CompareAnswer answer = compared(state);
     CHECK(answer.trouble.empty());
-    CHECK(difference_of(sheet_of(answer.a, 0, 0), sheet_of(answer.b, 0, 0), 0).largest == 0);
+    CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), 0).largest == 0);
     state.b.model = "/no/such/model";
     CHECK_THAT(compared(state).trouble, Catch::Contains("/no/such/model"));
     state.b.model = "tiny-roformer";
@@ -293,7 +295,7 @@ TEST_CASE("compare: choosing a mistake makes B of it and asks for its first stag
     CHECK(state.compare.b.mistake == "16.1");
     CHECK(state.compare.a.text == "tom went");
     CHECK(state.compare.b.gpu);
-    CHECK(state.compare.zoo);
+    CHECK(state.compare.shows_mistakes);
     CHECK(state.reduce_motion);
 }
 
@@ -303,9 +305,9 @@ TEST_CASE("changed cells: they glow once when a switch is turned, not when anoth
     wrong(0, 1) = 1;
     wrong(1, 2) = std::nan("");
     ChangedCells cells;
-    CHECK_FALSE(cells.follow("p2c", "official", right, 0, 10));
+    CHECK_FALSE(cells.update("p2c", "official", right, 0, 10));
     CHECK(cells.sentence().empty());
-    CHECK(cells.follow("p2c", "paper", wrong, 0, 20));
+    CHECK(cells.update("p2c", "paper", wrong, 0, 20));
     CHECK(cells.sentence() == "2 of 6 cells changed");
     CHECK(cells.cells()(0, 1) == 1);
     CHECK(cells.cells()(0, 0) == 0);
@@ -313,10 +315,10 @@ TEST_CASE("changed cells: they glow once when a switch is turned, not when anoth
     CHECK(cells.strength(20.3) == Approx(0.5));
     CHECK(cells.strength(20.6) == 0);
     CHECK(cells.strength(30) == 0);
-    CHECK_FALSE(cells.follow("c2p", "hf", right, 0, 40));  // another place
+    CHECK_FALSE(cells.update("c2p", "hf", right, 0, 40));  // another place
     CHECK(cells.sentence().empty());
-    CHECK_FALSE(cells.follow("c2p", "hf", wrong, 0, 50));  // the same setting: the sentence changed, not the switch
-    CHECK_FALSE(cells.follow("c2p", "paper", wrong, 0, 60));
+    CHECK_FALSE(cells.update("c2p", "hf", wrong, 0, 50));  // the same setting: the sentence changed, not the switch
+    CHECK_FALSE(cells.update("c2p", "paper", wrong, 0, 60));
     CHECK(cells.sentence() == "0 of 6 cells changed");
     CHECK(cells.strength(60) == 0);
     wrong(1, 2) = 0.1;

@@ -59,7 +59,7 @@ NamedMatrix odd_matrix() {
     stage.values = Tensor<Scalar>(
         {2, 4}, {Scalar(1) / 3, tiny, huge, Scalar(-0.0), std::numeric_limits<Scalar>::quiet_NaN(),
                  std::numeric_limits<Scalar>::infinity(), -std::numeric_limits<Scalar>::infinity(), Scalar(0.1)});
-    NamedMatrix matrix = named_sheet("c2p", "content", stage);
+    NamedMatrix matrix = named_slice("c2p", "content", stage);
     matrix.rows = {"a, b", "two\nlines \""};
     matrix.cols = {"발", "", "c\nd", "[MASK]"};
     return matrix;
@@ -138,16 +138,16 @@ TEST_CASE("numbers: one head of a stage is its own bits", "[view][export]") {
     for (Index n = 0; n < values.size(); ++n) values[n] = static_cast<float>(n) / 7;
     stage.values = values;
     stage.axes = {"B", "H", "Tq", "Tk"};
-    const NamedMatrix sheet = named_sheet("probs", "probabilities", stage, 1, 2);
+    const NamedMatrix sheet = named_slice("probs", "probabilities", stage, 1, 2);
     CHECK(sheet.part == "sample 1, head 2");
     CHECK(sheet.stage.axes == std::vector<std::string>{"Tq", "Tk"});
     for (Index n = 0; n < 4; ++n) CHECK(sheet.stage.as<float>()[n] == values[20 + n]);
     // All six sheets: sample by sample, and head by head in each.
     for (Index sample = 0; sample < 2; ++sample)
         for (Index head = 0; head < 3; ++head)
-            CHECK(named_sheet("probs", "", stage, sample, head).stage.as<float>()[0] ==
+            CHECK(named_slice("probs", "", stage, sample, head).stage.as<float>()[0] ==
                   values[(sample * 3 + head) * 4]);
-    CHECK_THROWS_WITH(named_sheet("probs", "", stage, 0, 3), Catch::Contains("layer.1.probs has no sample 0, head 3"));
+    CHECK_THROWS_WITH(named_slice("probs", "", stage, 0, 3), Catch::Contains("layer.1.probs has no sample 0, head 3"));
 }
 
 TEST_CASE("numbers: a .npy file begins its values on a multiple of 64 bytes, behind an end of line", "[view][export]") {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/files.h"
-#include "viewer/data/relative_cell_text.h"
+#include "viewer/plots/cell_text.h"
 #include "viewer/state/state.h"
 
 namespace locus::test::test_permutation_sentence {

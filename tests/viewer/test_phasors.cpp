@@ -1,5 +1,5 @@
 // Dials, the walk of their products, and the wires of a layout.
-#include "viewer/plots/phasors.h"
+#include "viewer/pages/rope/phasors.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -25,7 +25,7 @@ TEST_CASE("phasors: hands turn as the reference rotates", "[viewer][rope]") {
     for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split}) {
         const Matrix<double> rotated = rotate<double>(x, rotary_table<double>(theta, 11, 1), layout);
         const std::vector<Point> expected = hands_of(rotated.row(0), layout);
-        const std::vector<Point> found = turned(hands_of(x.row(0), layout), theta, 11);
+        const std::vector<Point> found = rotate_hands(hands_of(x.row(0), layout), theta, 11);
         REQUIRE(found.size() == 4);
         for (std::size_t t = 0; t < found.size(); ++t) {
             CHECK(found[t].x == Approx(expected[t].x).margin(1e-14));
@@ -39,7 +39,9 @@ TEST_CASE("phasors: the walk ends at the dot product, and a common shift leaves 
     const std::vector<double> theta = inverse_frequencies(12);
     const std::vector<Point> q = hands_of(vector_of(12, 0.1), RotaryLayout::interleaved);
     const std::vector<Point> k = hands_of(vector_of(12, 2.4), RotaryLayout::interleaved);
-    const auto walk = [&](double m, double n) { return product_steps(turned(q, theta, m), turned(k, theta, n)); };
+    const auto walk = [&](double m, double n) {
+        return product_steps(rotate_hands(q, theta, m), rotate_hands(k, theta, n));
+    };
     CHECK(score_of(walk(0, 0)) == Approx(vector_of(12, 0.1).dot(vector_of(12, 2.4))));
     CHECK(std::abs(score_of(walk(5, 4)) - score_of(walk(0, 0))) > 0.01);
     const std::vector<Point> here = head_to_tail(walk(5, 4)), there = head_to_tail(walk(205, 204));
@@ -54,8 +56,9 @@ TEST_CASE("phasors: the walk ends at the dot product, and a common shift leaves 
 TEST_CASE("phasors: a factor lengthens every hand, so a score grows by its square", "[viewer][rope]") {
     const std::vector<double> theta = inverse_frequencies(4);
     const std::vector<Point> q = hands_of(vector_of(4, 1), RotaryLayout::half_split);
-    const double plain = score_of(product_steps(turned(q, theta, 3), turned(q, theta, 1)));
-    CHECK(score_of(product_steps(turned(q, theta, 3, 1.5), turned(q, theta, 1, 1.5))) == Approx(2.25 * plain));
+    const double plain = score_of(product_steps(rotate_hands(q, theta, 3), rotate_hands(q, theta, 1)));
+    CHECK(score_of(product_steps(rotate_hands(q, theta, 3, 1.5), rotate_hands(q, theta, 1, 1.5))) ==
+          Approx(2.25 * plain));
 }
 
 TEST_CASE("phasors: the frame holds everything and has the shape of the room", "[viewer][rope]") {

@@ -44,9 +44,9 @@ TEST_CASE("script: actions are read as they are written", "[viewer][script]") {
     CHECK(std::get<PointPlace>(drag.from).y == 4);
     CHECK(std::get<TextPlace>(drag.to).text == "Keys");
     CHECK_FALSE(drag.right);
-    const auto turned =
+    const auto rotated =
         only<DragAction>(R"({"drag": {"from": "nothing", "to": "nothing"}, "button": "right", "ctrl": true})");
-    CHECK((turned.right && turned.ctrl && !turned.shift));
+    CHECK((rotated.right && rotated.ctrl && !rotated.shift));
     const auto left = only<ClickAction>(R"({"click": {"item": "a"}, "button": "left", "ctrl": true})");
     CHECK((!left.right && !left.twice && left.ctrl && !left.shift));
     CHECK(std::get<ItemPlace>(left.at).x == 0.5);  // the middle

@@ -15,8 +15,8 @@
 #include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/data/training_look.h"
+#include "viewer/pages/permutation/token_cards.h"
 #include "viewer/plots/difference.h"
-#include "viewer/plots/token_cards.h"
 #include "viewer/state/state.h"
 
 namespace locus::test::test_scripts {
@@ -155,9 +155,9 @@ TEST_CASE("scripts: training, and what it shows is what the same steps give", "[
     REQUIRE(look->error.empty());
     CHECK(look->sentence.behind[14] == "new");
     CHECK(value(printed, 0, "training/chance") == look->chances(0, look->hidden[0])[3]);
-    const HeadFilm film = head_film(*look, 2, 3);
-    CHECK(value(printed, 0, "training/c2p/peak") == static_cast<double>(peak_of(film.c2p.means[3])));
-    CHECK(value(printed, 0, "training/p2c/peak") == static_cast<double>(peak_of(film.p2c.means[3])));
+    const HeadHistory animation = head_history(*look, 2, 3);
+    CHECK(value(printed, 0, "training/c2p/peak") == static_cast<double>(peak_of(animation.c2p.means[3])));
+    CHECK(value(printed, 0, "training/p2c/peak") == static_cast<double>(peak_of(animation.p2c.means[3])));
 }
 
 TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[viewer][script]") {

@@ -13,7 +13,7 @@
 #include "tests/max_abs.h"
 #include "tests/seeded.h"
 #include "viewer/data/text_study.h"
-#include "viewer/state/text_page_state.h"
+#include "viewer/state/state.h"
 
 namespace locus::test::test_text_study {
 
@@ -61,7 +61,7 @@ std::string joined(const std::vector<std::string>& lines) {
 TEST_CASE("text page: it opens on two documents without a common word that lie nearest", "[view][text_page]") {
     const TextPageState state;
     const auto study = TextStudies().answer({state.documents, state.stop_words, state.topics, state.pair});
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     const TextTables& tables = *study->tables;
     CHECK(tables.by_counts(0, 1) == 0);
     CHECK(tables.by_weights(0, 1) == 0);
@@ -83,7 +83,7 @@ TEST_CASE("text page: it opens on two documents without a common word that lie n
 
 TEST_CASE("text page: counts, weights and cosines are those of sums by hand", "[view][text_page]") {
     const auto study = study_of(joined(kLines));
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     const TextTables& tables = *study->tables;
     REQUIRE(study->documents() == 4);
     std::vector<std::map<std::string, double>> counts, weights;
@@ -188,7 +188,7 @@ TEST_CASE("text page: vectors have length 1, and one text gives the same ones on
 
 TEST_CASE("text page: identical documents are alike in every way", "[view][text_page]") {
     const auto study = study_of("rain fell on the lake\nrain fell on the lake\nRain fell, on the LAKE!");
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     const Matrix<double> ones = Matrix<double>::Ones(3, 3);
     CHECK(max_abs(study->tables->by_counts - ones) < 1e-14);
     CHECK(max_abs(study->by_topics - ones) < 1e-12);
@@ -199,7 +199,7 @@ TEST_CASE("text page: identical documents are alike in every way", "[view][text_
 
 TEST_CASE("text page: one document, and topics beyond what it has", "[view][text_page]") {
     const auto study = study_of("only this", {0, 5}, true, 40);
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     CHECK(study->documents() == 1);
     CHECK(study->plan.pair == Cell{0, 0});
     CHECK(study->plan.movers.distance == 0);
@@ -207,21 +207,21 @@ TEST_CASE("text page: one document, and topics beyond what it has", "[view][text
 }
 
 TEST_CASE("text page: no documents, no words and damaged text are refused in one sentence", "[view][text_page]") {
-    CHECK_THAT(study_of("")->trouble, Contains("no document"));
-    CHECK_THAT(study_of(" \n\t\n\r\n")->trouble, Contains("no document"));
-    CHECK_THAT(study_of("...\n!!")->trouble, Contains("not one word"));
-    CHECK_THAT(study_of("the\nof and", {0, 1}, false)->trouble, Contains("stop words"));
-    CHECK_FALSE(study_of("caf\xc3")->trouble.empty());
+    CHECK_THAT(study_of("")->error, Contains("no document"));
+    CHECK_THAT(study_of(" \n\t\n\r\n")->error, Contains("no document"));
+    CHECK_THAT(study_of("...\n!!")->error, Contains("not one word"));
+    CHECK_THAT(study_of("the\nof and", {0, 1}, false)->error, Contains("stop words"));
+    CHECK_FALSE(study_of("caf\xc3")->error.empty());
     // Studies go on after a refusal.
     TextStudies studies;
-    CHECK_FALSE(studies.answer({"", false, 2, {}})->trouble.empty());
-    CHECK(studies.answer({"rain and snow", false, 2, {}})->trouble.empty());
+    CHECK_FALSE(studies.answer({"", false, 2, {}})->error.empty());
+    CHECK(studies.answer({"rain and snow", false, 2, {}})->error.empty());
 }
 
 TEST_CASE("text page: a document of stop words alone is a row of zeros from which nothing travels",
           "[view][text_page]") {
     const auto study = study_of("the and of\nrain fell\nrain", {0, 1}, false);
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     CHECK(study->tables->counts.row(0).sum() == 0);
     CHECK(std::isnan(study->tables->distances(0, 1)));
     CHECK(std::isnan(study->tables->distances(0, 0)));
@@ -239,7 +239,7 @@ TEST_CASE("text page: two hundred documents, and lines beyond what is compared",
         many += "\n";
     }
     const auto study = study_of(many);
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     CHECK(study->documents() + study->tables->left_out == 400);
     CHECK(study->tables->left_out > 0);
     CHECK(study->tables->distances.allFinite());
@@ -265,7 +265,7 @@ TEST_CASE("text page: Chinese, Hebrew and a line of 5000 characters", "[view][te
         "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d \xd7\xa2\xd7\x95\xd7\x9c\xd7\x9d\n"
         "\xeb\xb0\x9c \xec\x97\x86\xeb\x8a\x94 \xeb\xa7\x90\xec\x9d\xb4",
         {1, 2});
-    REQUIRE(study->trouble.empty());
+    REQUIRE(study->error.empty());
     CHECK(study->documents() == 3);
     CHECK(study->words_of(1).words.size() == 2);
     CHECK(study->words_of(2).words.size() == 3);
@@ -274,7 +274,7 @@ TEST_CASE("text page: Chinese, Hebrew and a line of 5000 characters", "[view][te
     std::string line;
     for (int word = 0; line.size() < 5000; ++word) line += "word" + std::to_string(word) + " ";
     const auto longer = study_of(line + "\n" + line + " again", {0, 1});
-    REQUIRE(longer->trouble.empty());
+    REQUIRE(longer->error.empty());
     CHECK(longer->plan.relaxed);
     CHECK(longer->plan.movers.distance == Approx(longer->plan.bound.larger()).margin(1e-12));
     CHECK(longer->tables->relaxed);

@@ -1,5 +1,5 @@
 // Cards that are moved, and who sees whom afterwards.
-#include "viewer/plots/token_cards.h"
+#include "viewer/pages/permutation/token_cards.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

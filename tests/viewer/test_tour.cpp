@@ -6,7 +6,7 @@
 
 #include "tests/max_abs.h"
 #include "viewer/data/previews.h"
-#include "viewer/state/page_names.h"
+#include "viewer/pages/page_names.h"
 #include "viewer/state/state.h"
 
 namespace locus::test::test_tour {

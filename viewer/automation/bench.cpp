@@ -1,4 +1,4 @@
-#include "viewer/automation/bench.h"
+#include "viewer/automation/automation.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "viewer/loop.h"
+#include "viewer/app.h"
 #include "viewer/plots/heatmap.h"
 
 namespace locus {

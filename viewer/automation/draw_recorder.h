@@ -2,7 +2,6 @@
 // One frame written down: every stroke, word and place that reacts to the mouse.  Scripts find what they click in it,
 // the layout test measures it, a figure is made of it.
 #include <imgui.h>
-
 #include <string>
 #include <variant>
 #include <vector>
@@ -108,5 +107,20 @@ struct DrawRecorder {
     const MatrixItem* matrix(const std::string& id) const;
     const NamedValue* value(const std::string& id) const;
 };
+
+// How far the marks of a frame reach.
+
+/// The smallest box around what is drawn, strokes included.
+Corners bounds(const LineMark& line);
+Corners bounds(const CurveMark& curve);
+Corners bounds(const CircleMark& circle);
+Corners bounds(const SectorMark& sector);
+Corners bounds(const PolygonMark& polygon);
+Corners bounds(const RectMark& rect);
+Corners bounds(const TextMark& text);
+Corners bounds(const ImageMark& image);
+
+/// Shortens a straight line to the part that lies inside (Liang and Barsky 1984); false if there is none.
+bool cut_line(ImVec2& a, ImVec2& b, const Corners& clip);
 
 }  // namespace locus

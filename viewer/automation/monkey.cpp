@@ -1,4 +1,4 @@
-#include "viewer/automation/monkey.h"
+#include "viewer/automation/automation.h"
 
 #include <algorithm>
 #include <chrono>

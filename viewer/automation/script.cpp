@@ -1,11 +1,11 @@
-#include "viewer/automation/script.h"
+#include "viewer/automation/automation.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/cli/program.h"
 #include "core/json_text.h"
-#include "viewer/automation/frame_text.h"
-#include "viewer/automation/layout_check.h"
+#include "viewer/automation/frame_reader.h"
 #include "viewer/automation/simulated_input.h"
 #include "viewer/state/state_fields.h"
 

@@ -31,22 +31,22 @@ public:
         if (!found) throw Error(Fault::usage, place_ + ": \"" + name + "\" is missing, expected " + expected);
         return *found;
     }
-    [[noreturn]] void refuse(const std::string& name, const Json& found, const std::string& expected) const {
+    [[noreturn]] void throw_unreadable(const std::string& name, const Json& found, const std::string& expected) const {
         throw Error(Fault::usage, place_ + ": \"" + name + "\" is " + excerpt(found) + ", expected " + expected);
     }
     std::string text(const std::string& name, const std::string& expected = "a text") {
         const Json& found = require(name, expected);
-        if (!found.is_string() || found.get_ref<const std::string&>().empty()) refuse(name, found, expected);
+        if (!found.is_string() || found.get_ref<const std::string&>().empty()) throw_unreadable(name, found, expected);
         return found.get<std::string>();
     }
     double number(const std::string& name, const std::string& expected = "a number") {
         const Json& found = require(name, expected);
-        if (!found.is_number()) refuse(name, found, expected);
+        if (!found.is_number()) throw_unreadable(name, found, expected);
         return found.get<double>();
     }
     bool flag(const std::string& name) {
         const Json* found = find(name);
-        if (found && !found->is_boolean()) refuse(name, *found, "true or false");
+        if (found && !found->is_boolean()) throw_unreadable(name, *found, "true or false");
         return found && found->get<bool>();
     }
     /// [a, b], both at least `low`.
@@ -57,12 +57,13 @@ public:
             if (std::is_integral_v<Number> ? !one.is_number_integer() : !one.is_number()) return false;
             return one.get<double>() >= static_cast<double>(low) && one.get<double>() < 1e6;
         };
-        if (!found.is_array() || found.size() != 2 || !fits(found[0]) || !fits(found[1])) refuse(name, found, expected);
+        if (!found.is_array() || found.size() != 2 || !fits(found[0]) || !fits(found[1]))
+            throw_unreadable(name, found, expected);
         return {found[0].get<Number>(), found[1].get<Number>()};
     }
     ActionFields inside(const std::string& name, const std::string& expected) {
         const Json& found = require(name, expected);
-        if (!found.is_object()) refuse(name, found, expected);
+        if (!found.is_object()) throw_unreadable(name, found, expected);
         return {found, place_ + ": \"" + name + "\""};
     }
     void finish() const {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 
@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kBetweenClicks = 0.5;  // seconds: longer than what makes two clicks a double click
-constexpr double kFilmFrame = 0.05;     // between frames while time passes off screen
+constexpr double kShiftFrame = 0.05;    // between frames while time passes off screen
 constexpr int kStillFrames = 3;         // Dear ImGui needs a frame to notice the pointer and one to answer it
 constexpr double kPatience = 60;        // seconds of the clock for one answer
 
@@ -51,7 +51,7 @@ bool SimulatedInput::settle(bool beside_runs) {
 }
 
 void SimulatedInput::wait(double seconds) {
-    for (double passed = 0; passed < seconds; passed += kFilmFrame) draw(std::min(kFilmFrame, seconds - passed));
+    for (double passed = 0; passed < seconds; passed += kShiftFrame) draw(std::min(kShiftFrame, seconds - passed));
 }
 
 void SimulatedInput::move(ImVec2 to) {

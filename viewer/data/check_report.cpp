@@ -267,7 +267,7 @@ bool is_judged_by(const ReportedStage& reported, const Stage& reference, const S
     const auto holds = [&](const Stage& stage, double value) {
         const auto place = place_of(stage, reported.index);
         if (!place) return false;
-        const double here = sheet_of(stage, place->sample, place->head)(place->cell.i, place->cell.j);
+        const double here = matrix_of(stage, place->sample, place->head)(place->cell.i, place->cell.j);
         return here == value || (std::isnan(here) && std::isnan(value));
     };
     return holds(reference, reported.expected) && holds(candidate, reported.found);

@@ -3,7 +3,6 @@
 #include "core/conformance/kit/check.h"
 #include "core/conformance/kit/export.h"
 #include "core/conformance/kit/rehearse.h"
-#include "core/io/atomic_file.h"
 
 namespace locus {
 

@@ -11,7 +11,7 @@
 #include "viewer/data/comparison.h"
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/model_session.h"
-#include "viewer/plots/head_summary.h"
+#include "viewer/plots/head_terms.h"
 
 namespace locus {
 

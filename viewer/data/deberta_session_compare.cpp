@@ -5,6 +5,7 @@
 #include "core/compare.h"
 #include "core/io/input_file.h"
 #include "core/io/model_request.h"
+#include "core/io/subprocess.h"
 #include "cuda/library.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/plots/stage_slice.h"

@@ -8,7 +8,7 @@
 #include "core/text/tokenizers/unicode.h"
 #include "viewer/data/check_report.h"
 #include "viewer/data/comparison.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 
@@ -42,7 +42,8 @@ void read_text(Dropped& dropped) {
     // A character has at most four bytes; one more shows that the file goes on.
     std::string bytes(4 * kDroppedCharacters + 4, '\0');
     stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (stream.bad() || (stream.fail() && !stream.eof())) throw_unreadable_drop(named(dropped.path) + " cannot be read");
+    if (stream.bad() || (stream.fail() && !stream.eof()))
+        throw_unreadable_drop(named(dropped.path) + " cannot be read");
     bytes.resize(static_cast<std::size_t>(stream.gcount()));
     try {
         dropped.text = opening_of_text(bytes, kDroppedCharacters, dropped.cut);
@@ -58,7 +59,8 @@ void classify_file(Dropped& dropped) {
     const std::string extension = lower_ascii(dropped.path.extension().string());
     const bool dump = extension == ".safetensors" || extension == ".npy" || extension == ".npz";
     std::error_code error;
-    if (fs::file_size(dropped.path, error) == 0 && !error) throw_unreadable_drop(named(dropped.path) + " is empty: it has 0 bytes");
+    if (fs::file_size(dropped.path, error) == 0 && !error)
+        throw_unreadable_drop(named(dropped.path) + " is empty: it has 0 bytes");
     if (is_part_of_model(dropped.path)) {
         dropped.path = dropped.path.parent_path();
         dropped.kind = DropKind::model;
@@ -71,9 +73,10 @@ void classify_file(Dropped& dropped) {
         read_check_report(dropped.path);
         dropped.kind = DropKind::report;
     } else {
-        throw_unreadable_drop(named(dropped.path) +
-               " is of no kind that is shown here, expected a model's folder, a text (.txt), a dump (.safetensors, "
-               ".npy, .npz) or a report (.json)");
+        throw_unreadable_drop(
+            named(dropped.path) +
+            " is of no kind that is shown here, expected a model's folder, a text (.txt), a dump (.safetensors, "
+            ".npy, .npz) or a report (.json)");
     }
 }
 

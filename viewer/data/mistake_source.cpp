@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/conformance/kit/mistake.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 

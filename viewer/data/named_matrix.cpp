@@ -39,8 +39,8 @@ NamedMatrix named_matrix(const std::string& id, const std::string& title, const 
     return make<double>(id, title, stage, values, scheme);
 }
 
-NamedMatrix named_sheet(const std::string& id, const std::string& title, const Stage& stage, Index sample, Index head) {
-    const StageSheets sheets = sheets_of(stage);
+NamedMatrix named_slice(const std::string& id, const std::string& title, const Stage& stage, Index sample, Index head) {
+    const StageMatrices sheets = matrices_of(stage);
     LOCUS_CHECK(sample >= 0 && sample < sheets.samples && head >= 0 && head < sheets.heads,
                 stage.name + " has no sample " + std::to_string(sample) + ", head " + std::to_string(head));
     NamedMatrix made;

@@ -31,7 +31,7 @@ NamedMatrix named_matrix(const std::string& id, const std::string& title, const 
                          const ConstView<double>& values, Scheme scheme = Scheme::disentangled);
 
 /// One sample and head of a stage, under its own name, in its own type, bit for bit.
-NamedMatrix named_sheet(const std::string& id, const std::string& title, const Stage& stage, Index sample = 0,
+NamedMatrix named_slice(const std::string& id, const std::string& title, const Stage& stage, Index sample = 0,
                         Index head = 0);
 
 /// The matrix that a --region names, by its id or by its stage; nullptr if there is none.

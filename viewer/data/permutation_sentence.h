@@ -8,7 +8,7 @@
 #include "core/attention/microscope_two_stream.h"
 #include "core/models/xlnet.h"
 #include "viewer/data/model_session.h"
-#include "viewer/plots/token_cards.h"
+#include "viewer/pages/permutation/token_cards.h"
 
 namespace locus {
 

@@ -9,7 +9,7 @@
 #include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/state/text_page_state.h"
+#include "viewer/state/state.h"
 
 namespace locus {
 
@@ -36,7 +36,7 @@ void turn_hands(Previews& previews) {
     const RowVector<double> query = open_sentence<RotarySentence>(choice)->query(kLayer, kHead, kPosition);
     const RopeFrequencies frequencies = rope_frequencies(query.size(), {}, 64);
     previews.before = hands_of(query, RotaryLayout::interleaved);
-    previews.after = turned(previews.before, frequencies.theta, kPosition);
+    previews.after = rotate_hands(previews.before, frequencies.theta, kPosition);
 }
 
 Matrix<float> attention_with_memory() {
@@ -58,7 +58,7 @@ Matrix<float> permuted_attention() {
 Matrix<float> default_nearness() {
     const TextPageState state;
     const auto study = TextStudies().answer({state.documents, state.stop_words, state.topics, state.pair});
-    if (!study->trouble.empty()) return {};
+    if (!study->error.empty()) return {};
     return (1 - study->tables->distances.array() / 2).matrix().cast<float>();
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/tensor.h"
-#include "viewer/plots/phasors.h"
+#include "viewer/pages/rope/phasors.h"
 
 namespace locus {
 

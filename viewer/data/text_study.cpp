@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "core/check.h"
 #include "core/text/corpus/small_corpus.h"
@@ -187,7 +188,7 @@ std::shared_ptr<const TextStudy> TextStudies::answer(const TextQuery& query) {
         study->plan = plan_of(*tables_, query.pair);
         study->tables = tables_;
     } catch (const std::exception& error) {
-        study->trouble = error.what();
+        study->error = error.what();
     }
     return study;
 }

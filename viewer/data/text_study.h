@@ -50,7 +50,7 @@ struct TravelPlan {
 struct TextStudy {
     TextQuery query;
     std::uint64_t serial = 0;
-    std::string trouble;  // one sentence; the rest is then empty
+    std::string error;  // one sentence; the rest is then empty
     std::shared_ptr<const TextTables> tables;
     LatentSemantics space;     // of the counts
     Matrix<double> by_topics;  // cosines in it
@@ -78,7 +78,7 @@ std::vector<Travel> travels(const WordMovers& movers);
 /// Answers questions, and keeps what the next one is likely to need again.
 class TextStudies {
 public:
-    /// Never throws: a refusal becomes TextStudy::trouble.  One call at a time.
+    /// Never throws: a refusal becomes TextStudy::error.  One call at a time.
     std::shared_ptr<const TextStudy> answer(const TextQuery& query);
 
 private:

@@ -9,9 +9,17 @@
 #include "core/text/corpus/corpus_text.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
-#include "viewer/plots/snapshot_schedule.h"
 
 namespace locus {
+
+bool SnapshotSchedule::due(Index step, double share) {
+    // Sixteenths of whole numbers of steps are exact up to rounding.
+    const int ended = static_cast<int>(std::floor(std::clamp(share, 0.0, 1.0) * kParts + 1e-9));
+    const bool part_ends = ended > parts_;
+    parts_ = std::max(parts_, ended);
+    const bool doubles = step >= 0 && (step & (step - 1)) == 0;  // 0, 1, 2, 4, ...
+    return part_ends || (doubles && ended == 0);
+}
 
 namespace {
 
@@ -100,10 +108,10 @@ std::shared_ptr<const Course> Courses::run(const CourseQuery& query, CourseBoard
         prepare(query, course);
         if (query.train) train(course, board, stop);
     } catch (const Error& error) {
-        course.trouble = error.what();
+        course.error = error.what();
         course.fault = error.fault();
     } catch (const std::bad_alloc&) {
-        course.trouble = "this training needs more memory than there is, expected a smaller corpus";
+        course.error = "this training needs more memory than there is, expected a smaller corpus";
         course.fault = Fault::unsupported;
     }
     course.done = true;
@@ -127,10 +135,10 @@ void Courses::prepare(const CourseQuery& query, Course& course) {
         prepared_for_ = fresh;
     }
     course.subject = subject_;
-    photograph(course);
+    take_snapshot(course);
 }
 
-void Courses::photograph(Course& course) {
+void Courses::take_snapshot(Course& course) {
     CourseSnapshot snapshot;
     snapshot.step = run_->trainer().steps();
     snapshot.seconds = course.seconds();
@@ -169,12 +177,12 @@ void Courses::train(Course& course, CourseBoard& board, const CancelToken& stop)
             run_->trainer().set_steps(std::max(
                 report.step + 1, static_cast<Index>(std::llround(static_cast<double>(report.step) / course.share))));
         const bool due = schedule.due(report.step, course.share);
-        if (due) photograph(course);
+        if (due) take_snapshot(course);
         if (!due && since(told) < kBetweenNews) continue;
         told = Clock::now();
         board.publish(course);
     }
-    if (course.snapshots.back().step != run_->trainer().steps()) photograph(course);
+    if (course.snapshots.back().step != run_->trainer().steps()) take_snapshot(course);
 }
 
 }  // namespace locus

@@ -1,5 +1,5 @@
 #pragma once
-// A training that somebody watches: run away from the window, published while it goes, photographed on the way.
+// When a training is photographed: often at first, where everything changes, then evenly.
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -14,10 +14,25 @@
 #include "core/fast/thread_pool.h"
 #include "core/io/atomic_file.h"
 #include "core/models/deberta_config.h"
+#include "core/tensor.h"
 #include "core/text/tokenizers/tokenizer.h"
 #include "core/training/parameters.h"
 
 namespace locus {
+
+/// Snapshots at steps 0, 1, 2, 4, 8, ... during the first sixteenth of a run, then one as each further sixteenth ends.
+class SnapshotSchedule {
+public:
+    static constexpr int kParts = 16;
+
+    /// Once per step, in order.  share: how much of the run is done, 0 ... 1, by steps or by time.
+    bool due(Index step, double share);
+
+private:
+    int parts_ = 0;  // that have ended
+};
+
+// A training that somebody watches: run away from the window, published while it goes, photographed on the way.
 
 class TrainingRun;
 
@@ -58,7 +73,7 @@ struct CourseSnapshot {
 /// A moment of a course; the next moment is another Course.
 struct Course {
     CourseQuery query;
-    std::string trouble;  // one sentence: why there is none, or why it ended early
+    std::string error;  // one sentence: why there is none, or why it ended early
     Fault fault = Fault::usage;
     std::shared_ptr<const CourseSubject> subject;  // nullptr: there is none
     std::vector<CourseStep> steps;
@@ -102,14 +117,14 @@ public:
     Courses(const Courses&) = delete;
     Courses& operator=(const Courses&) = delete;
 
-    /// Publishes a course until it is done, and returns it.  Never throws: a refusal becomes Course::trouble.  Once
+    /// Publishes a course until it is done, and returns it.  Never throws: a refusal becomes Course::error.  Once
     /// `stop` says yes it ends like one that was stopped.
     std::shared_ptr<const Course> run(const CourseQuery& query, CourseBoard& board, const CancelToken& stop = {});
 
 private:
     void prepare(const CourseQuery& query, Course& course);
     void train(Course& course, CourseBoard& board, const CancelToken& stop);
-    void photograph(Course& course);
+    void take_snapshot(Course& course);
 
     ThreadPool pool_;
     CourseQuery prepared_for_;

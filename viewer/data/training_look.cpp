@@ -6,7 +6,7 @@
 #include "core/io/model_request.h"
 #include "core/models/deberta.h"
 #include "viewer/plots/chances.h"
-#include "viewer/plots/learned_curve.h"
+#include "viewer/plots/head_terms.h"
 
 namespace locus {
 
@@ -81,18 +81,18 @@ Matrix<float> head_of(const SnapshotLook& look, Index layer, const char* stem, I
     return look.trace.at("layer." + std::to_string(layer) + "." + stem).as<float>().matrix(head);
 }
 
-void add_curves(CurveFilm& film, const ConstView<float>& contents, const ConstView<float>& table,
+void add_curves(CurveHistory& animation, const ConstView<float>& contents, const ConstView<float>& table,
                 const RelativeBuckets& line) {
     Matrix<float> tokens = distance_products(contents, table, line, kCurveReach);
-    film.means.push_back(mean_of_rows(tokens));
-    std::vector<double> seen = film.means.back();
+    animation.means.push_back(mean_of_rows(tokens));
+    std::vector<double> seen = animation.means.back();
     std::vector<float> values(tokens.data(), tokens.data() + tokens.size());
     std::sort(values.begin(), values.end());
     const std::size_t beyond = values.size() / kBeyond;
     seen.insert(seen.end(), {values[beyond], values[values.size() - 1 - beyond]});
-    film.low = std::min(film.low, *std::min_element(seen.begin(), seen.end()));
-    film.high = std::max(film.high, *std::max_element(seen.begin(), seen.end()));
-    film.tokens.push_back(std::move(tokens));
+    animation.low = std::min(animation.low, *std::min_element(seen.begin(), seen.end()));
+    animation.high = std::max(animation.high, *std::max_element(seen.begin(), seen.end()));
+    animation.tokens.push_back(std::move(tokens));
 }
 
 }  // namespace
@@ -170,17 +170,17 @@ Index peak_of(const std::vector<double>& curve) {
     return static_cast<Index>(std::max_element(curve.begin(), curve.end()) - curve.begin()) - kCurveReach;
 }
 
-HeadFilm head_film(const TrainingLook& look, Index layer, Index head) {
-    HeadFilm film;
+HeadHistory head_history(const TrainingLook& look, Index layer, Index head) {
+    HeadHistory animation;
     constexpr std::array<const char*, 3> kTerms = {"c2c", "c2p", "p2c"};
     for (const auto& one : look.snapshots) {
         for (std::size_t n = 0; n < kTerms.size(); ++n)
-            film.widest[n] = std::max(film.widest[n],
-                                      static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
-        add_curves(film.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.line);
-        add_curves(film.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.line);
+            animation.widest[n] = std::max(
+                animation.widest[n], static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
+        add_curves(animation.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.line);
+        add_curves(animation.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.line);
     }
-    return film;
+    return animation;
 }
 
 }  // namespace locus

@@ -49,7 +49,8 @@ struct TrainingLook {
     std::string word(Index id) const;
 };
 
-/// Answers, and keeps what the next question needs again: the film and a growing training look at the same snapshots.
+/// Answers, and keeps what the next question needs again: the animation and a growing training look at the same
+/// snapshots.
 class TrainingLooks {
 public:
     /// Never throws: a refusal becomes TrainingLook::error.  nullptr once `stop` says yes.  One call at a time.
@@ -63,18 +64,18 @@ private:
 };
 
 /// One of the position terms of a head through all snapshots.
-struct CurveFilm {
+struct CurveHistory {
     std::vector<std::vector<double>> means;  // per snapshot, over the tokens: [2 kCurveReach + 1], distance i - j
     std::vector<Matrix<float>> tokens;       // per snapshot, each token's own: [T, 2 kCurveReach + 1]
     double low = 0, high = 0;                // of all means and nearly all tokens; 0 among them
 };
 
 /// One head through all snapshots.
-struct HeadFilm {
+struct HeadHistory {
     std::array<double, 3> widest{};  // largest |c2c|, |c2p|, |p2c| of all snapshots
-    CurveFilm c2p, p2c;
+    CurveHistory c2p, p2c;
 };
-HeadFilm head_film(const TrainingLook& look, Index layer, Index head);
+HeadHistory head_history(const TrainingLook& look, Index layer, Index head);
 
 /// The distance i - j at which a curve of 2 kCurveReach + 1 values is highest.
 Index peak_of(const std::vector<double>& curve);

@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "viewer/ui/overlay.h"
+#include "viewer/ui/overlays.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -17,7 +17,7 @@ constexpr std::array<int, 3> kPixels = {1, 2, 4};
 
 }  // namespace
 
-void ExportSheet::look_at(Scene& scene, Page& page) {
+void ExportOverlay::look_at(Scene& scene, Page& page) {
     if (open_) return;
     open_ = focus_ = true;
     regions_ = {"page", "screen", "layer"};
@@ -28,22 +28,22 @@ void ExportSheet::look_at(Scene& scene, Page& page) {
     choice.name.clear();
 }
 
-std::string ExportSheet::region(const ExportChoice& choice) const {
+std::string ExportOverlay::region(const ExportChoice& choice) const {
     return regions_.at(std::min(choice.region, regions_.size() - 1));
 }
 
-bool ExportSheet::applies(const ExportChoice& choice, std::size_t row) const {
+bool ExportOverlay::applies(const ExportChoice& choice, std::size_t row) const {
     const auto chosen = static_cast<ExportFormat>(choice.format);
     return row == pixels ? chosen == ExportFormat::png : row != background || is_picture(chosen);
 }
 
-std::string ExportSheet::suggested(const State& state) const {
+std::string ExportOverlay::suggested(const State& state) const {
     const ExportChoice& choice = state.exports;
     const std::string part = region(choice), ending = to_string(static_cast<ExportFormat>(choice.format));
     return "locus-" + state.page + (part == "page" ? "" : "-" + part) + "." + ending;
 }
 
-void ExportSheet::draw(Scene& scene, Page& page, const Rect& screen) {
+void ExportOverlay::draw(Scene& scene, Page& page, const Rect& screen) {
     const Ui& ui = scene.ui;
     ExportChoice& choice = scene.state.exports;
     look_at(scene, page);
@@ -51,7 +51,7 @@ void ExportSheet::draw(Scene& scene, Page& page, const Rect& screen) {
     const float height = pad * 2 + pitch * (static_cast<float>(rows) + 2.8f);
     const Rect box{screen.middle_x() - width / 2, screen.y0 + ui.px(110), screen.middle_x() + width / 2,
                    screen.y0 + ui.px(110) + height};
-    const Sheet sheet(ui, screen, box);
+    const Overlay sheet(ui, screen, box);
     float y = box.y0 + pad + ui.px(6);
     ui.text(box.x0 + pad, y, "Export", ui.theme->text, Face::title);
     for (std::size_t row = 0; row < rows; ++row) {
@@ -75,7 +75,7 @@ void ExportSheet::draw(Scene& scene, Page& page, const Rect& screen) {
             Face::label);
 }
 
-void ExportSheet::draw_row(Scene& scene, std::size_t row, float x, float y, float width) {
+void ExportOverlay::draw_row(Scene& scene, std::size_t row, float x, float y, float width) {
     const Ui& ui = scene.ui;
     ExportChoice& choice = scene.state.exports;
     std::size_t chosen = 0;
@@ -83,10 +83,10 @@ void ExportSheet::draw_row(Scene& scene, std::size_t row, float x, float y, floa
         ui.text(x, y, row == pixels ? "of PNG alone" : "of pictures alone", faded(ui.theme->muted, 0.6f));
     } else if (row == what) {
         auto at = static_cast<Index>(std::min(choice.region, regions_.size() - 1));
-        float room = 0;
-        for (const std::string& name : regions_) room = std::max(room, ui.text_width(name, Face::mono) + ui.px(4));
-        ui.stepper("region", x + room + ui.px(40), y, regions_[static_cast<std::size_t>(at)], at, 0,
-                   static_cast<Index>(regions_.size()) - 1, room);
+        float area = 0;
+        for (const std::string& name : regions_) area = std::max(area, ui.text_width(name, Face::mono) + ui.px(4));
+        ui.stepper("region", x + area + ui.px(40), y, regions_[static_cast<std::size_t>(at)], at, 0,
+                   static_cast<Index>(regions_.size()) - 1, area);
         choice.region = static_cast<std::size_t>(at);
     } else if (row == format) {
         ui.choice("format", x, y, {"PNG", "SVG", "CSV", "npy", "safetensors"}, choice.format);
@@ -101,7 +101,7 @@ void ExportSheet::draw_row(Scene& scene, std::size_t row, float x, float y, floa
     }
 }
 
-void ExportSheet::draw_file(Scene& scene, float x, float y, float width) {
+void ExportOverlay::draw_file(Scene& scene, float x, float y, float width) {
     const Ui& ui = scene.ui;
     ExportChoice& choice = scene.state.exports;
     std::string shown = choice.name.empty() ? suggested(scene.state) : choice.name;
@@ -124,7 +124,7 @@ void ExportSheet::draw_file(Scene& scene, float x, float y, float width) {
     ImGui::PopFont();
 }
 
-void ExportSheet::press(Scene& scene, const KeyPress& press) {
+void ExportOverlay::press(Scene& scene, const KeyPress& press) {
     ExportChoice& choice = scene.state.exports;
     if (regions_.empty()) return;
     const auto turn = [](std::size_t& value, std::size_t count, bool forth) {
@@ -145,7 +145,7 @@ void ExportSheet::press(Scene& scene, const KeyPress& press) {
     if (choice.row == background) choice.transparent = !choice.transparent;
 }
 
-void ExportSheet::write(State& state) const {
+void ExportOverlay::write(State& state) const {
     ExportChoice& choice = state.exports;
     const std::filesystem::path name = choice.name.empty() ? suggested(state) : choice.name;
     ExportRequest request;

@@ -7,7 +7,7 @@
 
 namespace locus {
 
-class ExportSheet {
+class ExportOverlay {
 public:
     void draw(Scene& scene, Page& page, const Rect& screen);
     /// Up and down choose a row, left and right change it, Enter writes the file.

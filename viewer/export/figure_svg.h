@@ -1,11 +1,12 @@
 #pragma once
 // A frame as a vector figure: what was drawn, stroke by stroke, with words as words.
+#include <imgui.h>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "viewer/automation/draw_recorder.h"
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/colour_map.h"
 
 namespace locus {
 
@@ -34,5 +35,15 @@ std::string svg_of(const DrawRecorder& log, const SvgSetup& setup);
 
 /// Text as XML wants it: &, <, >, quotes; what XML cannot hold becomes U+FFFD.
 std::string xml_text(const std::string& text);
+
+// Small pieces of SVG: numbers, colours, words, bytes.
+
+/// Two decimals at most, no zeros at the end: "12.5", "3".
+std::string svg_number(double value);
+/// ` fill="#4f8ff7" fill-opacity="0.35"`; `role` is fill or stroke.
+std::string svg_colour(const char* role, ImU32 colour);
+/// ` name="12.5"`
+std::string svg_attribute(const char* name, double value);
+std::string base64(const std::string& bytes);
 
 }  // namespace locus

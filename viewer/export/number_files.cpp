@@ -6,7 +6,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
-#include "viewer/state/command.h"
+#include "viewer/state/command_line.h"
 
 namespace locus {
 

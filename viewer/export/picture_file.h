@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/colour_map.h"
 
 namespace locus {
 

@@ -1,12 +1,59 @@
 #include "viewer/plots/cell_text.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
-#include "viewer/plots/ablation.h"
+#include "viewer/plots/head_terms.h"
 #include "viewer/plots/number_format.h"
 
 namespace locus {
+
+namespace {
+
+std::string text(Index value) { return std::to_string(value); }
+
+/// The steps between i - j and the bucket where both are not the same.
+void add_logarithm(const TableRule& rule, Index offset, std::vector<TableStep>& steps) {
+    const Index half = rule.buckets / 2, edge = rule.farthest - 1;
+    if (rule.clamp == OffsetClamp::official && std::abs(offset) > edge) {
+        offset = std::clamp(offset, -edge, edge);
+        steps.push_back({"kept within \u00b1" + text(edge), offset});
+    }
+    const Index bucket = log_bucket(offset, rule.buckets, rule.farthest, rule.clamp);
+    const std::string size = text(std::abs(offset)), start = text(half);
+    steps.push_back({start + " + \u2308" + text(half - 1) + " ln(" + size + "/" + start + ")/ln(" + text(edge) + "/" +
+                         start + ")\u2309",
+                     std::abs(bucket), "|i\u2212j| is above " + start + ", so its logarithm counts:"});
+    if (offset < 0) steps.push_back({"j stands at the right: minus", bucket});
+}
+
+}  // namespace
+
+TableRule TableRule::of(const DebertaConfig& config, OffsetClamp clamp) {
+    return {config.position_buckets, config.span(), config.max_relative_positions, clamp};
+}
+
+std::vector<TableStep> table_steps(const TableRule& rule, Index offset) {
+    std::vector<TableStep> steps = {{"i \u2212 j", offset}};
+    const Index half = rule.buckets / 2;
+    if (rule.buckets == 0 && offset >= -rule.span && offset < rule.span)
+        steps.push_back({"inside \u2212" + text(rule.span) + " \u2026 " + text(rule.span - 1) + ": itself", offset});
+    else if (rule.buckets == 0)
+        steps.push_back({"clamped to \u2212" + text(rule.span) + " \u2026 " + text(rule.span - 1),
+                         std::clamp(offset, -rule.span, rule.span - 1)});
+    else if (std::abs(offset) <= half)
+        steps.push_back({"bucket (|i\u2212j| \u2264 " + text(half) + ": itself)", offset});
+    else
+        add_logarithm(rule, offset, steps);
+    const Index shifted = steps.back().value + rule.span, row = std::clamp<Index>(shifted, 0, 2 * rule.span - 1);
+    const std::string plus = "+ span " + text(rule.span);
+    if (row != shifted) steps.push_back({plus, shifted});
+    steps.push_back({row != shifted ? "kept inside the table \u2192 row" : plus + " \u2192 row", row});
+    return steps;
+}
 
 namespace {
 
@@ -108,6 +155,158 @@ std::string cell_text(const CellExplanation<float>& cell, const CellText& about)
     for (int term = 0; term < 3; ++term) add_term(text, cell, term);
     add_steps(text, cell, about);
     add_row(text, cell, about);
+    return text;
+}
+
+namespace {
+
+/// The shortest decimal that reads back as the same number.
+template <class Number>
+std::string exact(Number number) {
+    char text[64];
+    return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+std::string line(const std::string& name, const std::string& value) { return name + " = " + value + "\n"; }
+
+std::string heading(const ExplainedPair& pair) {
+    return pair.place + "\nquery \"" + pair.query + "\" at " + std::to_string(pair.m) + " looks at key \"" + pair.key +
+           "\" at " + std::to_string(pair.n) + ", m - n = " + std::to_string(pair.m - pair.n) + "\n\n";
+}
+
+/// "c  left  right  product  running", one line per channel.
+template <class Scalar>
+std::string products(const std::string& left, const std::string& right, const std::vector<Scalar>& a,
+                     const std::vector<Scalar>& b, const std::vector<Scalar>& product,
+                     const std::vector<Scalar>& running) {
+    std::string text = "channel\t" + left + "\t" + right + "\tproduct\trunning sum\n";
+    for (std::size_t c = 0; c < a.size(); ++c)
+        text += std::to_string(c) + "\t" + exact(a[c]) + "\t" + exact(b[c]) + "\t" + exact(product[c]) + "\t" +
+                exact(running[c]) + "\n";
+    return text;
+}
+
+std::string softmax_lines(bool visible, float maximum, Index key, float shifted, float exponential, float denominator,
+                          float probability) {
+    if (!visible) return "the mask hides this pair, so its probability is exactly 0\n";
+    return line("row maximum (key " + std::to_string(key) + ")", exact(maximum)) +
+           line("score - row maximum", exact(shifted)) + line("exp", exact(exponential)) +
+           line("row sum of exp", exact(denominator)) + line("probability", exact(probability));
+}
+
+}  // namespace
+
+std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
+                    bool has_row) {
+    std::string text = heading(pair);
+    text += "plane\tchannels\ttheta\t(m - n) theta\tq turned\tk turned\tproducts\tstep\n";
+    for (std::size_t t = 0; t < cell.planes.size(); ++t) {
+        const TurnedPlane<float>& plane = cell.planes[t];
+        const auto two = [](float a, float b, const char* between) { return exact(a) + between + exact(b); };
+        text += std::to_string(t) + "\t" + std::to_string(plane.a) + ", " + std::to_string(plane.b) + "\t" +
+                exact(theta.at(t)) + "\t" + exact(static_cast<double>(pair.m - pair.n) * theta.at(t)) + "\t" +
+                two(plane.q_a_rot, plane.q_b_rot, ", ") + "\t" + two(plane.k_a_rot, plane.k_b_rot, ", ") + "\t" +
+                two(plane.product_a, plane.product_b, " + ") + "\t" + exact(plane.step) + "\n";
+    }
+    text += "\n" + products("q turned", "k turned", cell.left, cell.right, cell.products, cell.running);
+    text +=
+        line("sum", exact(cell.sum)) + line("square root of d", exact(cell.divisor)) + line("score", exact(cell.score));
+    if (!has_row) return text;
+    const SoftmaxSteps<float>& steps = cell.softmax;
+    return text + softmax_lines(steps.visible, steps.row_maximum, steps.row_maximum_key, steps.shifted,
+                                steps.exponential, steps.denominator, steps.probability);
+}
+
+std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& pair,
+                    const std::vector<std::string>& words) {
+    std::string text = heading(pair) + "linear attention, phi(x) = elu(x) + 1, turned in the numerator alone\n\n";
+    text += products("phi(q) turned", "phi(k) turned", cell.left, cell.right, cell.products, cell.running);
+    text += "\nkey\tnumerator\trunning\tphi(q) phi(k)\trunning\tweight\n";
+    for (std::size_t j = 0; j < cell.keys.size(); ++j) {
+        const LinearKey<float>& key = cell.keys[j];
+        text += std::to_string(j) + " " + words.at(j) + "\t" + exact(key.numerator) + "\t" +
+                exact(key.running_numerator) + "\t" + exact(key.positive) + "\t" + exact(key.running_denominator) +
+                "\t" + exact(key.weight) + "\n";
+    }
+    return text + line("denominator", exact(cell.denominator)) + line("weight", exact(cell.weight));
+}
+
+namespace {
+
+std::string channels(const NamedTerm& named) {
+    std::string text = "\n" + std::string(named.letter) + "  " + named.product + " = " + exact_text(named.term->value) +
+                       "\n" + padded("channel", 7) + padded(named.left, 17) + padded(named.right, 17) +
+                       padded("product", 17) + padded("sum so far", 17) + "\n";
+    const TermExplanation<float>& term = *named.term;
+    for (std::size_t c = 0; c < term.products.size(); ++c)
+        text += padded(std::to_string(c), 7) + padded(exact_text(term.left[c]), 17) +
+                padded(exact_text(term.right[c]), 17) + padded(exact_text(term.products[c]), 17) +
+                padded(exact_text(term.running[c]), 17) + "\n";
+    return text;
+}
+
+std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std::string& hidden) {
+    const RelativeSoftmax<float>& steps = cell.softmax;
+    if (steps.sees_nothing)
+        return "the query sees no key at all\n" + cell_text_line("probability", exact_text(steps.probability));
+    std::string text;
+    if (!steps.visible)
+        text += hidden.empty() ? "the mask hides this pair\n" : "the mask hides this pair: " + hidden + "\n";
+    else
+        text += cell_text_line("row maximum (key " + std::to_string(steps.row_maximum_key) + ")",
+                               exact_text(steps.row_maximum)) +
+                cell_text_line("score - row maximum", exact_text(steps.shifted)) +
+                cell_text_line("exp", exact_text(steps.exponential)) +
+                cell_text_line("sum of the row's exp", exact_text(steps.denominator));
+    return text + cell_text_line("probability", exact_text(steps.probability));
+}
+
+}  // namespace
+
+std::string exact_text(float value) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
+    return text;
+}
+
+std::vector<NamedTerm> named_terms(const RelativeCellExplanation<float>& cell, RelativeScheme scheme) {
+    if (scheme == RelativeScheme::transformer_xl)
+        return {{"a", "q\u00b7k", "q", "k", &cell.a},         {"b", "q\u00b7r", "q", "r", &cell.b},
+                {"c", "u\u00b7k", "u", "k", &cell.c},         {"d", "v\u00b7r", "v", "r", &cell.d},
+                {"ac", "(q+u)\u00b7k", "q+u", "k", &cell.ac}, {"bd", "(q+v)\u00b7r", "q+v", "r", &cell.bd}};
+    std::vector<NamedTerm> terms = {{"ac", "(q+u)\u00b7k", "q+u", "k", &cell.ac},
+                                    {"bd", "(q+v)\u00b7r", "q+v", "r", &cell.bd}};
+    if (cell.ef.active) terms.push_back({"ef", "(q+s)\u00b7g", "q+s", "g", &cell.ef});
+    return terms;
+}
+
+std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme scheme, const CellNames& names,
+                      const ShiftSource& shift) {
+    const std::string width = std::to_string(cell.ac.products.size());
+    std::string text =
+        names.model + ", " + names.place + ", cell (" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")\n";
+    text += cell_text_line("query",
+                           "\"" + names.query + "\", position " + std::to_string(cell.position) + " of its segment");
+    text += cell_text_line("key", "\"" + names.key + "\", column " + std::to_string(cell.j));
+    text += cell_text_line("distance", std::to_string(cell.distance) + " = M + i - j");
+    if (cell.row < 0)
+        text += "no row of R stands for this distance: b and d are 0\n";
+    else
+        text += cell_text_line("row of R", std::to_string(cell.row)) +
+                cell_text_line("before the shift", "row " + std::to_string(shift.row) + ", column " +
+                                                       std::to_string(shift.column) + " of (q+v)\u00b7r; " +
+                                                       std::to_string(shift.place) + " numbers before it in memory");
+    for (const NamedTerm& named : named_terms(cell, scheme))
+        if (named.term->active)
+            text += cell_text_line(std::string(named.letter) + "  " + named.product, exact_text(named.term->value));
+    if (cell.ef.active)
+        text += cell_text_line("segments",
+                               cell.other_segment ? "another one: row 1 of the table" : "the same: row 0 of the table");
+    text += cell_text_line(cell.ef.active ? "sum ac + bd + ef" : "sum ac + bd", exact_text(cell.sum));
+    text += cell_text_line("/ sqrt(" + width + ") = score", exact_text(cell.score));
+    text += softmax_lines(cell, names.hidden);
+    for (const NamedTerm& named : named_terms(cell, scheme))
+        if (named.term->active) text += channels(named);
     return text;
 }
 

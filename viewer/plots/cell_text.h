@@ -1,12 +1,38 @@
 #pragma once
-// The microscope as text: every number of one cell, to be pasted somewhere else.
+// From the offset i - j to the row of the relative table, step by step, in words.
 #include <string>
 #include <vector>
 
 #include "core/attention/microscope.h"
-#include "viewer/plots/bucket_steps.h"
+#include "core/attention/microscope_linear.h"
+#include "core/attention/microscope_relative.h"
+#include "core/attention/microscope_rotary.h"
+#include "core/models/deberta_config.h"
+#include "core/positions/relative_buckets.h"
 
 namespace locus {
+
+/// How a model turns offsets into rows.
+struct TableRule {
+    Index buckets = 0;   // 0: offsets are only clamped
+    Index span = 0;      // k; the table has 2k rows
+    Index farthest = 0;  // where the logarithm ends
+    OffsetClamp clamp = OffsetClamp::official;
+
+    static TableRule of(const DebertaConfig& config, OffsetClamp clamp);
+};
+
+/// "bucket (|i−j| ≤ 16: itself)" and the number that comes out.
+struct TableStep {
+    std::string label;
+    Index value = 0;
+    std::string why = {};  // a sentence before it, where the label alone is a formula
+};
+
+/// The first step is i - j, the last one the row.
+std::vector<TableStep> table_steps(const TableRule& rule, Index offset);
+
+// The microscope as text: every number of one cell, to be pasted somewhere else.
 
 /// What the text says about the cell beside its replay.
 struct CellText {
@@ -33,5 +59,54 @@ bool is_kept(const CellExplanation<float>& cell, int term);
 /// Why a pair that the mask hides has its probability: 0, or the same for every key where the dialect fills the row of
 /// a query without visible keys.
 std::string hidden_pair_sentence(const CellExplanation<float>& cell);
+
+// A cell of rotary or of linear attention as text: what "copy as text" puts on the clipboard.  Every number is written
+// so that it reads back with the same bits.
+
+/// Who looks at whom, and where.
+struct ExplainedPair {
+    std::string place;       // "tiny-roformer, layer 1, head 2"
+    std::string query, key;  // tokens
+    Index m = 0, n = 0;      // their positions
+};
+
+/// theta [d/2]; `has_row`: the softmax steps belong to the sentence, otherwise they are left out.
+std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
+                    bool has_row);
+/// words: one per key.
+std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& pair,
+                    const std::vector<std::string>& words);
+
+// One cell of relative attention in words and numbers that can be read back to the last bit.
+
+/// Which scheme's letters are used.
+enum class RelativeScheme { transformer_xl, xlnet };
+
+/// One term with its names: "b", "q·r", "(q_i + v) · r".
+struct NamedTerm {
+    const char* letter;
+    const char* product;
+    const char* left;  // what the two vectors are
+    const char* right;
+    const TermExplanation<float>* term;
+};
+/// a b c d and the two that the code adds (ac, bd), or ac, bd and, where the model has types, ef.
+std::vector<NamedTerm> named_terms(const RelativeCellExplanation<float>& cell, RelativeScheme scheme);
+
+/// Who is meant by the cell.
+struct CellNames {
+    std::string model, place;  // "tiny-txl", "layer 0, head 0, content stream"
+    std::string query, key;    // words
+    std::string hidden;        // why the mask hides the pair; empty: it does not, or nobody says
+};
+
+/// Lines of text: every term channel by channel with products and running sums, the row and where it stood before the
+/// shift, the scale and the steps of the softmax.  Nine significant digits: a float reads back as itself.
+/// `shift`: where the number of bd stood in the matrix that is not yet shifted.
+std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme scheme, const CellNames& names,
+                      const ShiftSource& shift);
+
+/// Nine significant digits, a plain minus sign.
+std::string exact_text(float value);
 
 }  // namespace locus

@@ -85,4 +85,62 @@ const ColourMap& ColourMap::of_theme(MapKind kind, ThemeName theme) {
     }
 }
 
+namespace {
+
+constexpr Rgb hex(std::uint32_t rgb) {
+    return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8), static_cast<std::uint8_t>(rgb)};
+}
+
+constexpr ThemeColours kDark{hex(0x0f1218), hex(0x151922), hex(0x262c3a), hex(0xe7eaf1), hex(0x8f98ad),
+                             hex(0x4f8ff7), hex(0x5fa8f5), hex(0xf2a64a), hex(0x45c297), hex(0xc78fe0),
+                             hex(0x1f2531), hex(0xffffff), hex(0xf2777a), hex(0x1c202a)};
+constexpr ThemeColours kLight{hex(0xf6f7f9), hex(0xffffff), hex(0xdfe3ea), hex(0x1a1f2b), hex(0x69728a),
+                              hex(0x2563eb), hex(0x1f6fd1), hex(0xc26a00), hex(0x0b8a63), hex(0x8a4bb0),
+                              hex(0xebedf2), hex(0xffffff), hex(0xc0232c), hex(0xeceef2)};
+constexpr ThemeColours kContrast{hex(0x000000), hex(0x000000), hex(0xa8a8a8), hex(0xffffff), hex(0xe0e0e0),
+                                 hex(0xffe14d), hex(0x7cc4ff), hex(0xffb54d), hex(0x4fe3ae), hex(0xe5b3ff),
+                                 hex(0x262626), hex(0x000000), hex(0xff9c9c), hex(0x000000)};
+
+}  // namespace
+
+const ThemeColours& theme_colours(ThemeName name) {
+    return name == ThemeName::light ? kLight : name == ThemeName::contrast ? kContrast : kDark;
+}
+
+Pixels paint(const ConstView<float>& values, const Mask& hidden, const CellBlock& block, const ColourMap& map,
+             const ValueRange& range, Rgb hidden_colour) {
+    Pixels pixels{static_cast<int>(block.cols), static_cast<int>(block.rows), {}};
+    pixels.rgba.resize(static_cast<std::size_t>(block.rows * block.cols) * 4);
+    std::uint8_t* out = pixels.rgba.data();
+    for (Index r = block.row; r < block.row + block.rows; ++r)
+        for (Index c = block.col; c < block.col + block.cols; ++c, out += 4) {
+            const Rgb colour = hidden.size() > 0 && hidden(r, c) ? hidden_colour : map.of(values(r, c), range);
+            out[0] = colour.r;
+            out[1] = colour.g;
+            out[2] = colour.b;
+            out[3] = 255;
+        }
+    return pixels;
+}
+
+ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible) {
+    double largest = 0;
+    for (Index i = 0; i < values.rows(); ++i)
+        for (Index j = 0; j < values.cols(); ++j)
+            if (std::isfinite(values(i, j)) && (visible.size() == 0 || visible(i, j)))
+                largest = std::max(largest, std::abs(static_cast<double>(values(i, j))));
+    if (largest == 0) largest = 1;
+    return {-largest, largest};
+}
+
+Matrix<float> pool_columns(const ConstView<float>& values, Index columns) {
+    const Index kept = std::min(values.cols(), columns);
+    Matrix<float> pooled(values.rows(), kept);
+    for (Index c = 0; c < kept; ++c) {
+        const Index from = c * values.cols() / kept, to = (c + 1) * values.cols() / kept;
+        pooled.col(c) = values.middleCols(from, to - from).rowwise().mean();
+    }
+    return pooled;
+}
+
 }  // namespace locus

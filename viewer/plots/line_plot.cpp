@@ -4,9 +4,8 @@
 #include <cmath>
 
 #include "viewer/plots/number_format.h"
-#include "viewer/plots/ticks.h"
-#include "viewer/plots/tooltip_place.h"
-#include "viewer/ui/line_styles.h"
+#include "viewer/plots/plot_layout.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 
@@ -14,29 +13,31 @@ namespace {
 
 /// From numbers to places.
 struct Axes {
-    Rect area;
+    Rect frame;
     double left, right, low, high;
 
-    float x(double value) const { return area.x0 + static_cast<float>((value - left) / (right - left)) * area.width(); }
-    float y(double value) const { return area.y1 - static_cast<float>((value - low) / (high - low)) * area.height(); }
+    float x(double value) const {
+        return frame.x0 + static_cast<float>((value - left) / (right - left)) * frame.width();
+    }
+    float y(double value) const { return frame.y1 - static_cast<float>((value - low) / (high - low)) * frame.height(); }
 };
 
 void draw_grid(const Ui& ui, const Axes& axes, const LinePlot& plot) {
-    const auto rows = static_cast<int>(axes.area.height() / ui.px(22));
+    const auto rows = static_cast<int>(axes.frame.height() / ui.px(22));
     const std::vector<double> y_ticks = nice_ticks(axes.low, axes.high, std::clamp(rows, 2, 8));
     for (const double tick : y_ticks) {
         const float y = std::floor(axes.y(tick));
         if (tick > axes.low && tick < axes.high)
-            ui.fill({axes.area.x0, y, axes.area.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
-        ui.text(axes.area.x0 - ui.px(6), y, fixed(tick, tick_decimals(y_ticks)), ui.theme->muted, Face::mono_small,
+            ui.fill({axes.frame.x0, y, axes.frame.x1, y + ui.px(1)}, faded(ui.theme->line, 0.6f));
+        ui.text(axes.frame.x0 - ui.px(6), y, fixed(tick, tick_decimals(y_ticks)), ui.theme->muted, Face::mono_small,
                 Align::right);
     }
-    const auto columns = static_cast<int>(axes.area.width() / ui.px(46));
+    const auto columns = static_cast<int>(axes.frame.width() / ui.px(46));
     const double last = plot.first_x + static_cast<double>(plot.curves.front().values.size()) - 1;
     for (const double tick : whole_ticks(plot.first_x, last, std::clamp(columns, 2, 13))) {
         const float x = std::floor(axes.x(tick));
-        ui.fill({x, axes.area.y0, x + ui.px(1), axes.area.y1}, faded(ui.theme->line, tick == 0 ? 1.0f : 0.6f));
-        ui.text(x, axes.area.y1 + ui.px(11), whole(static_cast<std::int64_t>(tick)), ui.theme->muted, Face::mono_small,
+        ui.fill({x, axes.frame.y0, x + ui.px(1), axes.frame.y1}, faded(ui.theme->line, tick == 0 ? 1.0f : 0.6f));
+        ui.text(x, axes.frame.y1 + ui.px(11), whole(static_cast<std::int64_t>(tick)), ui.theme->muted, Face::mono_small,
                 Align::centre);
     }
 }
@@ -75,7 +76,7 @@ void draw_curve(const Ui& ui, const Axes& axes, const LinePlot& plot, const Curv
 
 void draw_mark(const Ui& ui, const Axes& axes, const LinePlot& plot, double x, float strength) {
     const float at = std::floor(axes.x(x));
-    ui.fill({at, axes.area.y0, at + ui.px(1), axes.area.y1}, faded(ui.theme->text, strength));
+    ui.fill({at, axes.frame.y0, at + ui.px(1), axes.frame.y1}, faded(ui.theme->text, strength));
     for (const Curve& curve : plot.curves) {
         if (curve.name.empty()) continue;
         const auto n = static_cast<std::ptrdiff_t>(x - plot.first_x);
@@ -98,20 +99,20 @@ void draw_values(const Ui& ui, const LinePlot& plot, double x) {
 
 }  // namespace
 
-std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& room, const LinePlot& plot) {
+std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& area, const LinePlot& plot) {
     if (plot.curves.empty() || plot.curves.front().values.empty()) return std::nullopt;
-    const Rect area{room.x0 + ui.px(34), room.y0, room.x1, room.y1 - ui.px(20)};
+    const Rect frame{area.x0 + ui.px(34), area.y0, area.x1, area.y1 - ui.px(20)};
     const auto points = static_cast<double>(plot.curves.front().values.size());
     const double half = plot.steps || points == 1 ? 0.5 : 0;  // steps and a single point need room on both sides
-    const Axes axes{area, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
+    const Axes axes{frame, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
     draw_grid(ui, axes, plot);
-    ui.outline(area, ui.theme->line);
+    ui.outline(frame, ui.theme->line);
     if (plot.zero_line && plot.low < 0 && plot.high > 0)
-        ui.fill({area.x0, std::floor(axes.y(0)), area.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
+        ui.fill({frame.x0, std::floor(axes.y(0)), frame.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
     // Faint curves may leave the plot and end at its frame; the others stay inside, and need room for strokes and
     // discs.
     const auto clip = [&](float margin) {
-        ui.draw().push_clip({area.x0, area.y0 - margin}, {area.x1, area.y1 + margin});
+        ui.draw().push_clip({frame.x0, frame.y0 - margin}, {frame.x1, frame.y1 + margin});
     };
     for (const Curve& curve : plot.curves) {
         clip(curve.name.empty() ? 0 : ui.px(4));
@@ -120,10 +121,10 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& r
     }
     clip(ui.px(4));
     if (plot.marked_x) draw_mark(ui, axes, plot, *plot.marked_x, 0.35f);
-    const Touch mouse = ui.touch(id, area);
+    const Touch mouse = ui.touch(id, frame);
     std::optional<double> under;
     if (mouse.hovered) {
-        const double x = axes.left + (mouse.at.x - area.x0) / area.width() * (axes.right - axes.left);
+        const double x = axes.left + (mouse.at.x - frame.x0) / frame.width() * (axes.right - axes.left);
         under = std::clamp(std::round(x), plot.first_x, plot.first_x + points - 1);
         draw_mark(ui, axes, plot, *under, 0.6f);
     }

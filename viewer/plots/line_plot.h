@@ -26,8 +26,8 @@ struct LinePlot {
     bool zero_line = false;
 };
 
-/// Fills `room`: numbers of the axes included.  Returns the x under the pointer, rounded to a point of the curves.
-std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& room, const LinePlot& plot);
+/// Fills `area`: numbers of the axes included.  Returns the x under the pointer, rounded to a point of the curves.
+std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& area, const LinePlot& plot);
 
 /// Lines of text beside the pointer, above everything else.
 void draw_tooltip(const Ui& ui, const std::vector<std::vector<Span>>& lines);

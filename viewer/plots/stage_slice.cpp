@@ -17,14 +17,14 @@ std::vector<std::string> axis_names(const Stage& stage) {
                               : std::vector<std::string>(rank, "B");
 }
 
-Index sheet_number(const StageSheets& sheets, Index sample, Index head) { return sample * sheets.heads + head; }
+Index matrix_number(const StageMatrices& sheets, Index sample, Index head) { return sample * sheets.heads + head; }
 
 }  // namespace
 
-StageSheets sheets_of(const Stage& stage) {
+StageMatrices matrices_of(const Stage& stage) {
     const Shape& shape = stage.shape();
     const std::vector<std::string> names = axis_names(stage);
-    StageSheets sheets;
+    StageMatrices sheets;
     const std::size_t rank = shape.size();
     if (rank >= 1) {
         sheets.cols = shape[rank - 1];
@@ -39,12 +39,12 @@ StageSheets sheets_of(const Stage& stage) {
     return sheets;
 }
 
-Matrix<double> sheet_of(const Stage& stage, Index sample, Index head) {
-    const StageSheets sheets = sheets_of(stage);
+Matrix<double> matrix_of(const Stage& stage, Index sample, Index head) {
+    const StageMatrices sheets = matrices_of(stage);
     LOCUS_CHECK(sample >= 0 && sample < sheets.samples && head >= 0 && head < sheets.heads,
                 stage.name + " has no sample " + std::to_string(sample) + ", head " + std::to_string(head));
     Matrix<double> values(sheets.rows, sheets.cols);
-    const Index first = sheet_number(sheets, sample, head) * values.size();
+    const Index first = matrix_number(sheets, sample, head) * values.size();
     for (Index n = 0; n < values.size(); ++n) values.data()[n] = stage.at(first + n);
     return values;
 }
@@ -58,7 +58,7 @@ std::optional<StagePlace> place_of(const Stage& stage, const std::vector<Index>&
         flat = flat * shape[axis] + index[axis];
     }
     if (!inside) return std::nullopt;
-    const StageSheets sheets = sheets_of(stage);
+    const StageMatrices sheets = matrices_of(stage);
     const Index sheet = flat / (sheets.rows * sheets.cols), rest = flat % (sheets.rows * sheets.cols);
     return StagePlace{sheet / sheets.heads, sheet % sheets.heads, {rest / sheets.cols, rest % sheets.cols}};
 }

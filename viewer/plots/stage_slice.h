@@ -9,12 +9,12 @@
 
 namespace locus {
 
-struct StageSheets {
+struct StageMatrices {
     Index samples = 1, heads = 1;  // what is left of H: samples; 1 where there is no such axis
     Index rows = 1, cols = 1;
     std::string row_axis, col_axis;  // "Tq", "Tk", "d"; empty where the rank is too low
 
-    bool operator==(const StageSheets&) const = default;
+    bool operator==(const StageMatrices&) const = default;
 };
 
 /// One cell of a stage.
@@ -25,9 +25,9 @@ struct StagePlace {
 };
 
 /// A stage of rank 0 is one cell, of rank 1 one row.  Axes are those that the stage names, else B, H and two more.
-StageSheets sheets_of(const Stage& stage);
-/// One sheet, widened; sample and head inside the bounds of sheets_of.
-Matrix<double> sheet_of(const Stage& stage, Index sample, Index head);
+StageMatrices matrices_of(const Stage& stage);
+/// One sheet, widened; sample and head inside the bounds of matrices_of.
+Matrix<double> matrix_of(const Stage& stage, Index sample, Index head);
 /// Where an index of as many numbers as the stage has axes lies; nothing if it does not lie in the stage.
 std::optional<StagePlace> place_of(const Stage& stage, const std::vector<Index>& index);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kTitles[] = {"reference", "the port", "port \u2212 reference"};
 
 /// "sample 1, head 2"; only what there are several of.
-std::string place_in_words(const StageSheets& sheets, const StagePlace& at) {
+std::string place_in_words(const StageMatrices& sheets, const StagePlace& at) {
     std::string words = sheets.samples > 1 ? "sample " + std::to_string(at.sample) : "";
     if (sheets.heads > 1) words += (words.empty() ? "head " : ", head ") + std::to_string(at.head);
     return words;
@@ -29,16 +29,16 @@ void StageTriple::read(const ReportedCase& one) {
     taken_for_.clear();
     reference_.reset();
     candidate_.reset();
-    trouble_.clear();
+    error_.clear();
     if (!one.has_dumps()) {
-        trouble_ = "The report names no files for this case, so there are no numbers to draw.";
+        error_ = "The report names no files for this case, so there are no numbers to draw.";
         return;
     }
     try {
         reference_ = open_dump(one.reference);
         candidate_ = open_dump(one.candidate);
     } catch (const Error& error) {
-        trouble_ = error.what();
+        error_ = error.what();
     }
 }
 
@@ -48,7 +48,7 @@ void StageTriple::show(const ReportedCase& one, const std::string& stage, ThemeN
     const std::string wanted = stage + (theme == ThemeName::dark ? " dark" : " other");
     if (taken_for_ == wanted) return;
     taken_for_ = wanted;
-    trouble_.clear();
+    error_.clear();
     const ReportedStage* reported = one.find(stage);
     if (reported) take(*reported, theme);
 }
@@ -57,17 +57,17 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
     const Stage* a = reference_->trace.find(reported.name);
     const Stage* b = candidate_->trace.find(reported.name);
     if (!a || !b)
-        trouble_ = "The port did not report this stage.";
+        error_ = "The port did not report this stage.";
     else if (a->shape() != b->shape())
-        trouble_ = "The port's stage has another shape, so no cell belongs to another.";
+        error_ = "The port's stage has another shape, so no cell belongs to another.";
     else if (!is_judged_by(reported, *a, *b))
-        trouble_ = "These files were written since the report was, and no longer hold what it judged.";
-    if (!trouble_.empty()) return;
+        error_ = "These files were written since the report was, and no longer hold what it judged.";
+    if (!error_.empty()) return;
     at_ = place_of(*a, reported.index).value_or(StagePlace{});
     stage_ = reported.name;
-    place_ = place_in_words(sheets_of(*a), at_);
+    place_ = place_in_words(matrices_of(*a), at_);
     view_ = {};
-    const Matrix<double> right = sheet_of(*a, at_.sample, at_.head), found = sheet_of(*b, at_.sample, at_.head);
+    const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
     const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
     const double high = std::max(symmetric_range(values[0], {}).high, symmetric_range(values[1], {}).high);
     const bool shares = reported.name.ends_with("probs");
@@ -80,12 +80,12 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
 }
 
 std::vector<NamedMatrix> StageTriple::numbers() const {
-    if (!trouble_.empty() || heatmaps_[0].empty()) return {};
+    if (!error_.empty() || heatmaps_[0].empty()) return {};
     const Stage *a = reference_->trace.find(stage_), *b = candidate_->trace.find(stage_);
     if (!a || !b) return {};  // another case is shown, and none of its stages
-    std::vector<NamedMatrix> matrices = {named_sheet("reference", kTitles[0], *a, at_.sample, at_.head),
-                                         named_sheet("port", kTitles[1], *b, at_.sample, at_.head)};
-    const Matrix<double> right = sheet_of(*a, at_.sample, at_.head), found = sheet_of(*b, at_.sample, at_.head);
+    std::vector<NamedMatrix> matrices = {named_slice("reference", kTitles[0], *a, at_.sample, at_.head),
+                                         named_slice("port", kTitles[1], *b, at_.sample, at_.head)};
+    const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
     matrices.push_back(named_matrix("difference", kTitles[2], stage_, Matrix<double>(found - right)));
     for (std::size_t n = 0; n < 3; ++n) {
         matrices[n].part = place_;
@@ -95,18 +95,18 @@ std::vector<NamedMatrix> StageTriple::numbers() const {
     return matrices;
 }
 
-void StageTriple::draw(const Ui& ui, const Rect& room) {
-    if (!trouble_.empty() || heatmaps_[0].empty()) {
-        ui.paragraph(room.x0, room.y0 + ui.px(6), std::min(room.width(), ui.px(520)), trouble_, ui.theme->muted);
+void StageTriple::draw(const Ui& ui, const Rect& area) {
+    if (!error_.empty() || heatmaps_[0].empty()) {
+        ui.paragraph(area.x0, area.y0 + ui.px(6), std::min(area.width(), ui.px(520)), error_, ui.theme->muted);
         return;
     }
     const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18);
-    const float side = std::floor(std::min((room.width() - 2 * gap) / 3, room.height() - title - legend));
+    const float side = std::floor(std::min((area.width() - 2 * gap) / 3, area.height() - title - legend));
     if (side < ui.px(40)) return;
-    const float spread = std::min(ui.px(40), (room.width() - 3 * side) / 2);
+    const float spread = std::min(ui.px(40), (area.width() - 3 * side) / 2);
     for (std::size_t n = 0; n < 3; ++n) {
-        const float x = room.x0 + static_cast<float>(n) * (side + std::max(gap, spread));
-        const Rect cells{x, room.y0 + title, x + side, room.y0 + title + side};
+        const float x = area.x0 + static_cast<float>(n) * (side + std::max(gap, spread));
+        const Rect cells{x, area.y0 + title, x + side, area.y0 + title + side};
         Heatmap& heatmap = heatmaps_[n];
         ui.text(cells.x0, cells.y0 - ui.px(12), kTitles[n], ui.theme->text, Face::title);
         if (n == 0) ui.text(cells.x1, cells.y0 - ui.px(12), place_, ui.theme->muted, Face::mono_small, Align::right);

@@ -17,7 +17,7 @@ public:
     /// Reads the dumps of a case when the case changes, and takes the stage when that does.
     void show(const ReportedCase& one, const std::string& stage, ThemeName theme);
     /// Reference, port and difference beside each other; a sentence where there is nothing to draw.
-    void draw(const Ui& ui, const Rect& room);
+    void draw(const Ui& ui, const Rect& area);
     /// The three of them with the numbers of the dumps: "reference", "port", "difference"; none where nothing is drawn.
     std::vector<NamedMatrix> numbers() const;
 
@@ -26,7 +26,7 @@ private:
     void take(const ReportedStage& reported, ThemeName theme);
 
     std::optional<OpenedDump> reference_, candidate_;
-    std::string read_for_, taken_for_, trouble_, place_, stage_;
+    std::string read_for_, taken_for_, error_, place_, stage_;
     StagePlace at_;
     std::uint64_t serial_ = 0;
     std::array<Heatmap, 3> heatmaps_;

@@ -36,10 +36,15 @@ const std::vector<NamedAction>& actions();
 const NamedAction* action_of(const KeyPress& press, const std::string& page);
 
 /// A line of the key sheet.
-struct SheetLine {
+struct KeyLine {
     std::string keys, meaning;
 };
 /// Keys that are everywhere, or with a page's name those of that page.
-std::vector<SheetLine> sheet_lines(const std::string& page);
+std::vector<KeyLine> key_lines(const std::string& page);
+
+// The pages' own keys, which the pages read themselves; here they have names.
+
+/// Appends them, page by page in the order of the rail.
+void add_page_actions(std::vector<NamedAction>& all);
 
 }  // namespace locus

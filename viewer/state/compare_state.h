@@ -26,9 +26,9 @@ struct CompareState {
     std::shared_ptr<const CheckReport> report;  // read beside the matrices; its dumps are then a and b
     std::size_t shown_case = 0;                 // of the report
 
-    bool zoo = false;          // the column at the right shows the mistakes
-    std::string zoo_typed;     // what they are searched for
-    bool opens_first = false;  // turns to the stage where the mistake begins, as soon as that is known
+    bool shows_mistakes = false;  // the column at the right shows the mistakes
+    std::string mistake_filter;   // what they are searched for
+    bool opens_first = false;     // turns to the stage where the mistake begins, as soon as that is known
 
     bool has_files() const { return report || !a.file.empty() || !b.file.empty(); }
     bool from_model() const { return !report && a.file.empty() && b.file.empty(); }

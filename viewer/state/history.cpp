@@ -53,7 +53,7 @@ State shown_again(const State& past, const State& present) {
     state.exports = present.exports;
     state.flash_until = 0;
     state.palette = present.palette;
-    state.key_sheet = present.key_sheet;
+    state.key_overlay = present.key_overlay;
     state.recent = present.recent;
     state.dropped = present.dropped;
     state.notice = present.notice;

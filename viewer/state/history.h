@@ -9,8 +9,9 @@
 
 namespace locus {
 
-/// Steps of the state.  What the pointer does by hovering, what a film does by itself and what merely lies above the
-/// page (palette, key sheet, toasts) are no steps; a drag, a run of the same key and one visit to the text box are one.
+/// Steps of the state.  What the pointer does by hovering, what an animation does by itself and what merely lies above
+/// the page (palette, key sheet, toasts) are no steps; a drag, a run of the same key and one visit to the text box are
+/// one.
 class History {
 public:
     static constexpr std::size_t kMost = 200;  // steps that are kept

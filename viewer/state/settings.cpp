@@ -79,8 +79,8 @@ std::optional<fs::path> settings_folder(const char* xdg_config_home, const char*
 
 SettingsFile::SettingsFile(fs::path folder) : file_(std::move(folder) / "settings.json") {}
 
-Settings SettingsFile::read(std::string& trouble) const {
-    trouble.clear();
+Settings SettingsFile::read(std::string& problem) const {
+    problem.clear();
     std::error_code error;
     const fs::file_status status = fs::status(file_, error);
     if (status.type() == fs::file_type::not_found || status.type() == fs::file_type::none) return {};
@@ -91,7 +91,7 @@ Settings SettingsFile::read(std::string& trouble) const {
     } catch (const std::exception& damage) {
         const fs::path aside = file_.parent_path() / "settings.damaged.json";
         fs::rename(file_, aside, error);
-        trouble = error ? "The settings cannot be read and stay as they are: " + std::string(damage.what())
+        problem = error ? "The settings cannot be read and stay as they are: " + std::string(damage.what())
                         : "The settings could not be read; they are kept as " + printable(aside.string()) +
                               ", and new ones begin.";
         return {};

@@ -42,8 +42,8 @@ public:
     explicit SettingsFile(std::filesystem::path folder);
 
     /// What was remembered; defaults where there is no file, and for each value that is not what it should be.  A file
-    /// that is no settings at all is renamed to settings.damaged.json, and `trouble` says so in one sentence.
-    Settings read(std::string& trouble) const;
+    /// that is no settings at all is renamed to settings.damaged.json, and `problem` says so in one sentence.
+    Settings read(std::string& problem) const;
     /// The same, but a damaged file stays where it is and nothing is said.
     Settings peek() const;
 

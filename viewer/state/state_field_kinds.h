@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "viewer/plots/token_cards.h"
+#include "viewer/pages/permutation/token_cards.h"
 #include "viewer/state/state_fields.h"
 
 namespace locus::state_field_kinds {

@@ -77,9 +77,9 @@ void add_attention(Fields& fields) {
         "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
 }
 
-/// Where a film stands under its own name; whether it plays, and how fast, behind it.
+/// Where an animation stands under its own name; whether it plays, and how fast, behind it.
 template <class Find>
-void add_film(Fields& fields, const std::string& name, Find find) {
+void add_animation(Fields& fields, const std::string& name, Find find) {
     fields.real(
         name, 0, 65536, [find](State & s) -> auto& { return find(s).at; });
     fields.flag(
@@ -120,8 +120,8 @@ void add_pages(Fields& fields) {
         "decoder.ten", [](State & s) -> auto& { return s.decoder.ten; });
     fields.flag(
         "decoder.at_input", [](State & s) -> auto& { return s.decoder.at_input; });
-    add_film(
-        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.film; });
+    add_animation(
+        fields, "decoder.film", [](State & s) -> auto& { return s.decoder.animation; });
     fields.real(
         "positions.length", 1, 4096, [](State & s) -> auto& { return s.positions.length; });
     fields.real(
@@ -140,7 +140,7 @@ void add_pages(Fields& fields) {
         "rope.m", 0, [](State & s) -> auto& { return s.rope.m; });
     fields.whole(
         "rope.n", 0, [](State & s) -> auto& { return s.rope.n; });
-    add_film(
+    add_animation(
         fields, "rope.shift", [](State & s) -> auto& { return s.rope.shift; });
     fields.whole(
         "rope.query", 0, [](State & s) -> auto& { return s.rope.query; });
@@ -189,12 +189,12 @@ void add_memory(Fields& fields) {
         "memory.strip", {"shift", "reach"}, [](State & s) -> auto& { return s.memory.strip; });
     fields.word(
         "memory.trick", {"transformer-xl", "xlnet"}, [](State & s) -> auto& { return s.memory.trick; });
-    add_film(
-        fields, "memory.film", [](State & s) -> auto& { return s.memory.film; });
+    add_animation(
+        fields, "memory.film", [](State & s) -> auto& { return s.memory.animation; });
     fields.whole(
-        "memory.film_queries", 1, [](State & s) -> auto& { return s.memory.film_queries; });
+        "memory.film_queries", 1, [](State & s) -> auto& { return s.memory.animation_queries; });
     fields.whole(
-        "memory.film_memory", 0, [](State & s) -> auto& { return s.memory.film_memory; });
+        "memory.film_memory", 0, [](State & s) -> auto& { return s.memory.animation_memory; });
 }
 
 void add_permutation(Fields& fields) {
@@ -293,9 +293,9 @@ void add_compare(Fields& fields) {
     fields.flag(
         "compare.locked", [](State & s) -> auto& { return s.compare.locked; });
     fields.flag(
-        "compare.zoo", [](State & s) -> auto& { return s.compare.zoo; });
+        "compare.zoo", [](State & s) -> auto& { return s.compare.shows_mistakes; });
     fields.text(
-        "compare.zoo_typed", [](State & s) -> auto& { return s.compare.zoo_typed; });
+        "compare.zoo_typed", [](State & s) -> auto& { return s.compare.mistake_filter; });
     fields.whole(
         "compare.shown_case", 0, [](State & s) -> auto& { return s.compare.shown_case; });
 }
@@ -336,8 +336,8 @@ void add_training(Fields& fields) {
         "training.layer", 0, [](State & s) -> auto& { return s.training.layer; });
     fields.whole(
         "training.head", 0, [](State & s) -> auto& { return s.training.head; });
-    add_film(
-        fields, "training.film", [](State & s) -> auto& { return s.training.film; });
+    add_animation(
+        fields, "training.film", [](State & s) -> auto& { return s.training.animation; });
     fields.cell(
         "training.cell", [](State & s) -> auto& { return s.training.cell; });
     fields.flag(

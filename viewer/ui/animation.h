@@ -1,24 +1,25 @@
 #pragma once
-// A film on a page: frames from 0 to a last one, a clock that plays them, steps for those who want no motion.
+// An animation on a page: frames from 0 to a last one, a clock that plays them, steps for those who want no motion.
 #include "core/tensor.h"
 
 namespace locus {
 
-/// Where a film stands; part of State.
-struct Film {
+/// Where an animation stands; part of State.
+struct Animation {
     double at = 0;  // 0 ... last; between two whole numbers something is on its way
     bool playing = false;
     double speed = 1;  // times the page's own pace
 };
 
-inline constexpr double kFilmSpeeds[] = {0.25, 0.5, 1, 2, 4};
+inline constexpr double kAnimationSpeeds[] = {0.25, 0.5, 1, 2, 4};
 
-/// Moves a playing film on by real time; it stops at its end, and plays from the start when started there.
-class FilmClock {
+/// Moves a playing animation on by real time; it stops at its end, and plays from the start when started there.
+class AnimationClock {
 public:
-    /// Once a frame of the screen.  now: seconds from anywhere; pace: frames of the film per second at speed 1.
-    /// Where motion is reduced nothing moves by itself: a film that was told to play goes one whole frame on and stops.
-    void advance(Film& film, double now, double last, double pace, bool reduce_motion);
+    /// Once a frame of the screen.  now: seconds from anywhere; pace: frames of the animation per second at speed 1.
+    /// Where motion is reduced nothing moves by itself: an animation that was told to play goes one whole frame on and
+    /// stops.
+    void advance(Animation& animation, double now, double last, double pace, bool reduce_motion);
 
 private:
     double before_ = 0;
@@ -26,12 +27,12 @@ private:
 };
 
 /// The whole frame that is shown, or left behind.
-Index whole_frame(const Film& film);
-/// One whole frame on (by 1) or back (by -1), stopping a playing film; at an end it starts over from the other.
-void step_film(Film& film, int by, double last);
+Index whole_frame(const Animation& animation);
+/// One whole frame on (by 1) or back (by -1), stopping a playing animation; at an end it starts over from the other.
+void step_animation(Animation& animation, int by, double last);
 /// Starts it, from the start if it stands at its end, or stops it.
-void toggle_film(Film& film, double last);
+void toggle_animation(Animation& animation, double last);
 /// The next of kFilmSpeeds, and from the fastest to the slowest.
-void next_film_speed(Film& film);
+void next_animation_speed(Animation& animation);
 
 }  // namespace locus

@@ -1,5 +1,5 @@
 #pragma once
-// Play, one frame back, one on, where the film stands, how fast: the same on every page with a film.
+// Play, one frame back, one on, where the animation stands, how fast: the same on every page with an animation.
 #include "viewer/state/state.h"
 #include "viewer/ui/animation.h"
 #include "viewer/ui/ui.h"
@@ -8,10 +8,10 @@
 namespace locus {
 
 /// From x to the right, centred on y; returns the right end.  `shown` stands behind the slider: "t = 12", "3 of 6".
-float draw_film_controls(const Ui& ui, const char* id, float x, float y, float slider, Film& film, double last,
-                         const std::string& shown, bool reduce_motion);
+float draw_animation_controls(const Ui& ui, const char* id, float x, float y, float slider, Animation& animation,
+                              double last, const std::string& shown, bool reduce_motion);
 
 /// p plays or stops, n and N step, v is the next speed.  False for other keys.
-bool press_film(Film& film, double last, const KeyPress& press);
+bool press_animation(Animation& animation, double last, const KeyPress& press);
 
 }  // namespace locus

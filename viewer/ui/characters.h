@@ -1,9 +1,19 @@
 #pragma once
-// Characters of a text: one after the other, in the order in which they are drawn.
+// Text, character by character.
 #include <string>
 #include <string_view>
 
 namespace locus {
+
+/// The next character of a UTF-8 text, which is shortened by it; U+FFFD for bytes that are none.
+char32_t take_character(std::string_view& text);
+
+/// A to Z become a to z; everything else stays.
+std::string lower_ascii(std::string text);
+/// A first letter from a to z becomes large.
+std::string capital(std::string sentence);
+
+// Characters of a text: one after the other, in the order in which they are drawn.
 
 /// UTF-8 of a character.
 std::string utf8_of(char32_t character);

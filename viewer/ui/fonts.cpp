@@ -6,7 +6,6 @@
 
 #include "core/check.h"
 #include "viewer/ui/characters.h"
-#include "viewer/ui/utf8.h"
 
 namespace locus {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
 
 namespace locus {
 

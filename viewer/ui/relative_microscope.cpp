@@ -85,7 +85,7 @@ void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& 
     column.row("\u00f7 row sum " + number(steps.denominator), number(steps.probability), true);
 }
 
-void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& room, const RelativeCellExplanation<float>& cell,
+void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, const RelativeCellExplanation<float>& cell,
                         RelativeScheme scheme, CellColumn choice) {
     const std::vector<NamedTerm> terms = named_terms(cell, scheme);
     std::vector<std::string> letters;
@@ -117,7 +117,7 @@ void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& room, cons
     const TermExplanation<float>& term = *named.term;
     const auto channels = static_cast<Index>(term.products.size());
     const float pitch = ui.px(16.5f), top = column.y() - pitch / 2;
-    const Index fit = std::max<Index>(1, static_cast<Index>((room.y1 - ui.px(30) - top) / pitch));
+    const Index fit = std::max<Index>(1, static_cast<Index>((area.y1 - ui.px(30) - top) / pitch));
     const Index last = std::max<Index>(0, channels - fit);
     choice.first_channel = std::clamp<Index>(choice.first_channel, 0, last);
     const Index count = std::min(fit, channels);

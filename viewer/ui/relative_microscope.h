@@ -1,7 +1,7 @@
 #pragma once
 // The column at the right where a cell of relative attention is taken apart; two pages share it.
-#include "viewer/data/relative_cell_text.h"
 #include "viewer/page.h"
+#include "viewer/plots/cell_text.h"
 #include "viewer/ui/side_column.h"
 
 namespace locus {
@@ -28,7 +28,7 @@ void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplan
 void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& cell, const std::string& why);
 
 /// Every channel of one term with its product and the sum so far; wheel and arrows move through it.
-void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& room, const RelativeCellExplanation<float>& cell,
+void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, const RelativeCellExplanation<float>& cell,
                         RelativeScheme scheme, CellColumn choice);
 
 /// "copy as text": puts it on the clipboard and says so.

@@ -1,11 +1,14 @@
 #include "viewer/ui/side_column.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/number_format.h"
 
 namespace locus {
 
-SideColumn::SideColumn(const Ui& ui, const Rect& room, float scrolled)
-    : ui_(ui), left_(room.x0 + ui.px(16)), right_(room.x1 - ui.px(16)), y_(room.y0 + ui.px(22) - scrolled) {}
+SideColumn::SideColumn(const Ui& ui, const Rect& area, float scrolled)
+    : ui_(ui), left_(area.x0 + ui.px(16)), right_(area.x1 - ui.px(16)), y_(area.y0 + ui.px(22) - scrolled) {}
 
 void SideColumn::heading(const std::string& title, const std::string& note) {
     heading(std::vector<Span>{{title, ui_.theme->text, Face::title}}, note);
@@ -52,6 +55,62 @@ bool SideColumn::link(const std::string& text) {
     ui_.text(left_, y_, text + " \u2197", mouse.hovered ? ui_.theme->text : ui_.theme->muted);
     skip(23);
     return mouse.clicked;
+}
+
+void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const ProductChart& chart) {
+    double low = 0, high = 0;
+    for (const double product : chart.products)
+        if (std::isfinite(product)) {
+            low = std::min(low, product);
+            high = std::max(high, product);
+        }
+    const Rect area{column.left(), column.y() - ui.px(9), column.right(), column.y() + ui.px(43)};
+    const Touch mouse = ui.touch(id, area);
+    const double reach = high > low ? high - low : 1;
+    const auto y = [&](double value) { return area.y1 - static_cast<float>((value - low) / reach) * area.height(); };
+    const auto count = static_cast<float>(chart.products.size());
+    std::string hint = "point at a bar for its channel";
+    for (std::size_t c = 0; c < chart.products.size(); ++c) {
+        const auto n = static_cast<float>(c);
+        const Rect slot{area.x0 + area.width() * n / count, area.y0, area.x0 + area.width() * (n + 1) / count, area.y1};
+        const bool under = mouse.hovered && slot.holds(mouse.at);
+        const double product = chart.products[c];
+        const float gap = slot.width() > ui.px(4) ? ui.px(1) : 0;
+        const float top = std::floor(y(std::max(0.0, product))), bottom = std::floor(y(std::min(0.0, product)));
+        ui.fill({std::floor(slot.x0), top, std::floor(slot.x1) - gap, std::max(bottom, top + ui.px(1))},
+                under          ? ui.theme->text
+                : product >= 0 ? chart.colour
+                               : ui.theme->muted);
+        if (under)
+            hint = std::to_string(c) + ":  " + fixed(chart.left[c], 3) + " \u00b7 " + fixed(chart.right[c], 3) + " = " +
+                   fixed(product, 3) + ", \u03a3 " + fixed(chart.running[c], 3);
+    }
+    ui.text_within(area.x1, area.y1 + ui.px(12), column.width(), hint, ui.theme->muted, Face::mono_small, Align::right);
+    column.skip(76);
+}
+
+void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over) {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (area.holds(io.MousePos) && ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered())
+        scrolled -= io.MouseWheel * ui.px(48);
+    scrolled = std::clamp(scrolled, 0.0f, std::max(0.0f, over));
+}
+
+void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const std::vector<LessonLink>& lessons) {
+    const auto label = [](const LessonLink& lesson) {
+        return std::string("Lesson ") + lesson.number + " \u00b7 " + lesson.title;
+    };
+    // A title too long for the column takes the word "Lesson" from all of them.
+    std::size_t skipped = 0;
+    for (const LessonLink& lesson : lessons)
+        if (scene.ui.text_width(label(lesson) + " \u2197") > column.width()) skipped = std::string("Lesson ").size();
+    for (const LessonLink& lesson : lessons) {
+        if (column.y() + scene.ui.px(10) > area.y1) return;
+        if (!column.link(label(lesson).substr(skipped))) continue;
+        const std::string command = "./locus lesson " + std::to_string(std::stoi(lesson.number));
+        ImGui::SetClipboardText(command.c_str());
+        scene.state.notice = "copied: " + command;
+    }
 }
 
 }  // namespace locus

@@ -3,14 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "viewer/page.h"
 #include "viewer/ui/ui.h"
 
 namespace locus {
 
 class SideColumn {
 public:
-    /// Starts below the top of `room`, `scrolled` window units further up.
-    SideColumn(const Ui& ui, const Rect& room, float scrolled = 0);
+    /// Starts below the top of `area`, `scrolled` window units further up.
+    SideColumn(const Ui& ui, const Rect& area, float scrolled = 0);
 
     float left() const { return left_; }
     float right() const { return right_; }
@@ -35,5 +36,36 @@ private:
     const Ui& ui_;
     float left_, right_, y_;
 };
+
+// Products of two vectors, channel by channel: a bar each, and on hover the two numbers, their product and the sum so
+// far.
+
+struct ProductChart {
+    std::vector<double> left, right, products, running;
+    ImU32 colour = 0;
+};
+
+inline std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+/// As wide as the column, 84 design pixels high together with the line below it.
+void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const ProductChart& chart);
+
+// The wheel moves a column that is longer than its room.
+
+/// Call behind everything in the column: a place that reacts to the mouse keeps the wheel to itself.
+/// scrolled: window units the column stands further up; over: how many of them it can, at most.
+void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over);
+
+// From a page to the lessons that explain it.
+
+/// A lesson by its number and title, e.g. {"09", "The sign of p2c"}; a test holds both against lessons/.
+struct LessonLink {
+    const char* number;
+    const char* title;
+};
+
+/// "Lesson 09 · The sign of p2c ↗", one line each, as many as fit between the column's end and the room's.
+/// A click copies the command that runs the lesson, and says so.
+void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const std::vector<LessonLink>& lessons);
 
 }  // namespace locus

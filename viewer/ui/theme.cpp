@@ -1,6 +1,6 @@
 #include "viewer/ui/theme.h"
 
-#include "viewer/plots/theme_colours.h"
+#include "viewer/plots/colour_map.h"
 
 namespace locus {
 

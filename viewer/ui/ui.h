@@ -1,7 +1,6 @@
 #pragma once
 // What every room draws with: rectangles, text on a common baseline, chips, hairlines, places that react to the mouse.
 #include <imgui.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,9 +116,9 @@ public:
     /// A flat button with a border.  Returns true when clicked.
     bool button(const char* id, const Rect& rect, std::string_view label, bool chosen = false) const;
     /// "‹ 2 ›" with its right end at x; returns its left end.  `value` moves inside [low, high]; wheel and clicks.
-    /// At least `room` wide between its arrows, so that they stay where they are while `shown` changes.
+    /// At least `area` wide between its arrows, so that they stay where they are while `shown` changes.
     float stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low, Index high,
-                  float room = 0) const;
+                  float area = 0) const;
     /// "layer ‹ 2 › head ‹ 0 ›" with its right end at x; returns its left end.
     float layer_and_head(float right, float y, Index layers, Index& layer, Index heads, Index& head) const;
     /// Segments with one chosen, left end at x; returns the right end.
@@ -131,5 +130,19 @@ public:
 private:
     float scale_;
 };
+
+// Lines with a meaning: dashed for what is only a bound or a projection, with a head for what flows.
+
+/// Dashes of `dash` design pixels and gaps as long, running on around corners.
+void draw_dashed(const Ui& ui, const std::vector<ImVec2>& corners, ImU32 colour, float width, float dash = 5);
+
+/// Two strokes back from `tip`, for a line that arrives in the direction (dx, dy).
+void draw_arrow_head(const Ui& ui, ImVec2 tip, float dx, float dy, ImU32 colour, float width, float size = 6);
+
+/// A triangle that means play (pointing right), or two bars that mean pause.
+void draw_play_sign(const Ui& ui, ImVec2 middle, float size, bool playing, ImU32 colour);
+
+/// A colour between two others, 0 ... 1.
+ImU32 mixed(ImU32 from, ImU32 to, float share);
 
 }  // namespace locus

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "viewer/plots/heatmap_image.h"
+#include "viewer/plots/colour_map.h"
 #include "viewer/state/settings.h"
 #include "viewer/ui/key_press.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "viewer/plots/distance_curve.h"
-#include "viewer/ui/formula_bar.h"
+#include "viewer/plots/head_terms.h"
+#include "viewer/ui/microscope.h"
 
 namespace locus {
 
@@ -122,16 +122,16 @@ void AttentionPage::show_strips(const Answer& answer, const PictureVersion& vers
     }
 }
 
-void AttentionPage::draw(Scene& scene, const Rect& room) {
+void AttentionPage::draw(Scene& scene, const Rect& area) {
     if (!scene.answer || scene.answer->length() == 0) return;
     refresh(scene);
     switch (scene.state.attention.picture) {
         case AttentionPicture::head:
-            return draw_head(scene, room);
+            return draw_head(scene, area);
         case AttentionPicture::all_heads:
-            return draw_heads(scene, room);
+            return draw_heads(scene, area);
         case AttentionPicture::stage:
-            return draw_stage(scene, room);
+            return draw_stage(scene, area);
     }
 }
 
@@ -140,33 +140,33 @@ std::optional<DrawnRow> AttentionPage::drawn_row(const Scene& scene) const {
     const Index row = std::min(scene.state.cell.i, scene.answer->length() - 1);
     DrawnRow drawn;
     for (Index j = 0; j < scene.answer->length(); ++j) {
-        const Cell at = turned({row, j}, shown_.transposed);
+        const Cell at = transposed_if({row, j}, shown_.transposed);
         drawn.scores.push_back(heatmaps_[3].values()(at.i, at.j));
         drawn.probs.push_back(heatmaps_[4].values()(at.i, at.j));
     }
     return drawn;
 }
 
-void AttentionPage::draw_side(Scene& scene, const Rect& room) {
+void AttentionPage::draw_side(Scene& scene, const Rect& area) {
     if (!scene.answer || scene.answer->length() == 0) return;
     const Ui& ui = scene.ui;
     AttentionState& state = scene.state.attention;
     const float unit = ui.px(100) / 100;
-    if (room.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+    if (area.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
         state.scroll -= static_cast<double>(ImGui::GetIO().MouseWheel) * 54;
     state.scroll =
-        std::clamp(state.scroll, 0.0, std::max(0.0, static_cast<double>((side_height_ - room.height()) / unit)));
+        std::clamp(state.scroll, 0.0, std::max(0.0, static_cast<double>((side_height_ - area.height()) / unit)));
     const float scrolled = std::floor(static_cast<float>(state.scroll) * unit);
     const Ui::Scrolled moved(ui);
-    SideColumn column(ui, room, scrolled);
+    SideColumn column(ui, area, scrolled);
     if (!state.selection.empty()) draw_selection_card(scene, column);
-    microscope_.draw(scene, column, room, drawn_row(scene));
-    side_height_ = column.y() + scrolled - room.y0 - ui.px(4);
-    const float overflow = side_height_ - room.height();
+    microscope_.draw(scene, column, area, drawn_row(scene));
+    side_height_ = column.y() + scrolled - area.y0 - ui.px(4);
+    const float overflow = side_height_ - area.height();
     if (overflow <= 0) return;
-    const float length = room.height() * room.height() / side_height_;
-    const float from = room.y0 + (room.height() - length) * scrolled / overflow;
-    ui.fill({room.x1 - ui.px(5), from, room.x1 - ui.px(2), from + length}, ui.theme->line, 1.5f);
+    const float length = area.height() * area.height() / side_height_;
+    const float from = area.y0 + (area.height() - length) * scrolled / overflow;
+    ui.fill({area.x1 - ui.px(5), from, area.x1 - ui.px(2), from + length}, ui.theme->line, 1.5f);
 }
 
 void AttentionPage::draw_formula(Scene& scene, const Rect& bar) {
@@ -229,9 +229,9 @@ bool AttentionPage::press(Scene& scene, const KeyPress& press) {
         state.attention.copies = state.attention.copies || (press.character == 'c' && !press.shift);
         return press.character == 'c';
     }
-    Cell cell = turned(state.cell, state.attention.transposed);
+    Cell cell = transposed_if(state.cell, state.attention.transposed);
     const bool moved = move_cell(cell, state.locked, state.view, scene.answer->length(), press);
-    state.cell = turned(cell, state.attention.transposed);
+    state.cell = transposed_if(cell, state.attention.transposed);
     return moved;
 }
 
@@ -244,7 +244,7 @@ std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
         const std::string name = "layer." + std::to_string(answer.request.layer) + "." + kAttentionPanels[n].stem;
         const Stage* stage = answer.trace.find(name);
         if (!stage) continue;
-        NamedMatrix matrix = named_sheet(kAttentionPanels[n].stem, kAttentionPanels[n].title, *stage, 0, head);
+        NamedMatrix matrix = named_slice(kAttentionPanels[n].stem, kAttentionPanels[n].title, *stage, 0, head);
         matrix.rows = matrix.cols = answer.labels;
         matrix.visible = answer.visible;
         if (n == 4) {
@@ -255,8 +255,8 @@ std::vector<NamedMatrix> AttentionPage::numbers(const Scene& scene) {
     }
     const Stage* shown = answer.shown_stage.empty() ? nullptr : answer.trace.find(answer.shown_stage);
     if (shown && !find_matrix(matrices, shown->name)) {
-        const Index heads = sheets_of(*shown).heads;
-        matrices.push_back(named_sheet(shown->name, shown->name, *shown, 0, std::min(head, heads - 1)));
+        const Index heads = matrices_of(*shown).heads;
+        matrices.push_back(named_slice(shown->name, shown->name, *shown, 0, std::min(head, heads - 1)));
     }
     return matrices;
 }

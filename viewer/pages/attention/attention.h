@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "viewer/page.h"
-#include "viewer/plots/changed_cells.h"
-#include "viewer/plots/head_summary.h"
+#include "viewer/plots/difference.h"
+#include "viewer/plots/head_terms.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
 #include "viewer/ui/microscope.h"
@@ -41,8 +41,8 @@ public:
     const char* title() const override { return "Attention"; }
     char key() const override { return '2'; }
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -66,8 +66,8 @@ private:
     bool press_character(Scene& scene, char32_t character);
     std::optional<DrawnRow> drawn_row(const Scene& scene) const;
     // attention_matrices.cpp
-    PanelLayout arrange(const Scene& scene, const Rect& room) const;
-    void draw_head(Scene& scene, const Rect& room);
+    PanelLayout arrange(const Scene& scene, const Rect& area) const;
+    void draw_head(Scene& scene, const Rect& area);
     void draw_panel(Scene& scene, const PanelLayout& layout, std::size_t panel, std::optional<Cell>& pointed);
     void draw_panel_title(Scene& scene, const Rect& cells, std::size_t panel, float y);
     void draw_scale_switch(Scene& scene, const Rect& cells, float y);
@@ -83,15 +83,15 @@ private:
     void draw_strip(Scene& scene, const Rect& strip, const Heatmap& heatmap, std::size_t panel, bool below);
     void draw_selection_card(Scene& scene, SideColumn& column);
     // attention_heads.cpp
-    void draw_heads(Scene& scene, const Rect& room);
+    void draw_heads(Scene& scene, const Rect& area);
     void refresh_heads(const Scene& scene);
     void draw_one_head(Scene& scene, const Rect& picture, Index layer, Index head, bool numbers);
     void describe_head(const Scene& scene, Index layer, Index head) const;
     // attention_stage.cpp
-    void draw_stage(Scene& scene, const Rect& room);
-    void draw_stage_names(Scene& scene, const Rect& room);
+    void draw_stage(Scene& scene, const Rect& area);
+    void draw_stage_names(Scene& scene, const Rect& area);
     void refresh_stage(const Scene& scene, const Stage& stage);
-    void draw_stage_matrix(Scene& scene, const Rect& room);
+    void draw_stage_matrix(Scene& scene, const Rect& area);
     void draw_stage_labels(const Scene& scene, const Rect& cells) const;
     void describe_stage(const Scene& scene, Cell cell) const;
     void step_stage(State& state, const Answer& answer, Index by) const;
@@ -122,7 +122,7 @@ private:
     };
     ShownStage shown_stage_;
     Heatmap stage_;
-    StageSheets sheets_;
+    StageMatrices matrices_;
     Index pooled_ = 1;  // columns of the stage in one of the picture
     float names_scroll_ = 0, names_height_ = 0;
     std::string followed_;
@@ -132,7 +132,7 @@ private:
 };
 
 /// A cell of the head as it lies on screen, and back.
-inline Cell turned(Cell cell, bool transposed) { return transposed ? Cell{cell.j, cell.i} : cell; }
+inline Cell transposed_if(Cell cell, bool transposed) { return transposed ? Cell{cell.j, cell.i} : cell; }
 
 /// A small square with a tick; true when clicked.
 bool draw_check_box(const Ui& ui, const char* id, ImVec2 left_middle, ImU32 colour, bool checked, bool& hovered);

@@ -41,23 +41,23 @@ void AttentionPage::step_stage(State& state, const Answer& answer, Index by) con
     if (layer_of(state.attention.stage) >= 0) state.layer = layer_of(state.attention.stage);
 }
 
-void AttentionPage::draw_stage(Scene& scene, const Rect& room) {
+void AttentionPage::draw_stage(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float names = ui.px(kStageNames);
     draw_stage_names(scene, {inside.x0, inside.y0, inside.x0 + names, inside.y1});
     draw_stage_matrix(scene, {inside.x0 + names + ui.px(18), inside.y0, inside.x1, inside.y1});
 }
 
-void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
+void AttentionPage::draw_stage_names(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     const std::string chosen = at_layer(state.attention.stage, state.layer);
     const float pitch = ui.px(kStagePitch);
-    if (room.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+    if (area.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
         names_scroll_ -= ImGui::GetIO().MouseWheel * 3 * pitch;
-    names_scroll_ = std::clamp(names_scroll_, 0.0f, std::max(0.0f, names_height_ - room.height()));
-    ui.draw().push_clip(room.min(), room.max());
+    names_scroll_ = std::clamp(names_scroll_, 0.0f, std::max(0.0f, names_height_ - area.height()));
+    ui.draw().push_clip(area.min(), area.max());
     const Ui::Group group_of_ids(ui, "stages");
     std::string group;
     float y = 0, chosen_y = -1;
@@ -65,16 +65,16 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
         const auto [own, stem] = parted(name);
         if (own != group || y == 0) {
             if (y > 0) y += ui.px(6);
-            const float middle = room.y0 + y - names_scroll_ + pitch / 2;
-            if (middle > room.y0 && middle < room.y1) ui.text(room.x0, middle, own, ui.theme->muted, Face::label);
+            const float middle = area.y0 + y - names_scroll_ + pitch / 2;
+            if (middle > area.y0 && middle < area.y1) ui.text(area.x0, middle, own, ui.theme->muted, Face::label);
             y += pitch;
             group = own;
         }
         if (name == chosen) chosen_y = y;
-        const float top = room.y0 + y - names_scroll_;
+        const float top = area.y0 + y - names_scroll_;
         y += pitch;
-        const Rect line{room.x0, top, room.x1, top + pitch};
-        if (line.y0 < room.y0 - pitch / 2 || line.y1 > room.y1 + pitch / 2) continue;
+        const Rect line{area.x0, top, area.x1, top + pitch};
+        if (line.y0 < area.y0 - pitch / 2 || line.y1 > area.y1 + pitch / 2) continue;
         const Touch mouse = ui.touch(name.c_str(), line);
         if (name == chosen || mouse.hovered) ui.fill(line, ui.theme->chip, 5);
         ui.text_within(line.x0 + ui.px(12), line.middle_y(), line.width() - ui.px(16), stem,
@@ -88,8 +88,8 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& room) {
     names_height_ = y;
     if (followed_ != chosen && chosen_y >= 0) {
         followed_ = chosen;
-        const bool in_sight = chosen_y > names_scroll_ && chosen_y + 2 * pitch < names_scroll_ + room.height();
-        if (!in_sight) names_scroll_ = std::max(0.0f, chosen_y - room.height() / 2);
+        const bool in_sight = chosen_y > names_scroll_ && chosen_y + 2 * pitch < names_scroll_ + area.height();
+        if (!in_sight) names_scroll_ = std::max(0.0f, chosen_y - area.height() / 2);
     }
 }
 
@@ -98,42 +98,42 @@ void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
     const ShownStage wanted{answer.serial, answer.shown_stage, scene.state.head, scene.state.theme};
     if (shown_stage_ == wanted) return;
     shown_stage_ = wanted;
-    sheets_ = sheets_of(stage);
-    const Index head = std::clamp<Index>(scene.state.head, 0, sheets_.heads - 1);
-    pooled_ = (sheets_.cols + kWidest - 1) / kWidest;
-    Matrix<float> sheet = pool_columns(sheet_of(stage, 0, head).cast<float>(), kWidest);
-    const bool pairs = sheets_.rows == answer.length() && sheet.cols() == answer.length() &&
-                       counts_tokens(sheets_.row_axis) && counts_tokens(sheets_.col_axis);
+    matrices_ = matrices_of(stage);
+    const Index head = std::clamp<Index>(scene.state.head, 0, matrices_.heads - 1);
+    pooled_ = (matrices_.cols + kWidest - 1) / kWidest;
+    Matrix<float> sheet = pool_columns(matrix_of(stage, 0, head).cast<float>(), kWidest);
+    const bool pairs = matrices_.rows == answer.length() && sheet.cols() == answer.length() &&
+                       counts_tokens(matrices_.row_axis) && counts_tokens(matrices_.col_axis);
     const bool probability = is_probability(stage.name);
     stage_.show({++revision_, head, scene.state.theme}, std::move(sheet), pairs ? answer.visible : Mask(),
                 probability ? MapKind::sequential : MapKind::diverging,
                 probability ? std::optional(ValueRange{0, 1}) : std::nullopt);
 }
 
-void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& room) {
+void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Answer& answer = *scene.answer;
     State& state = scene.state;
     const Stage* stage = answer.shown_stage.empty() ? nullptr : answer.trace.find(answer.shown_stage);
-    const float y = room.y0 + ui.px(8);
+    const float y = area.y0 + ui.px(8);
     if (!stage || stage->size() == 0) {
-        ui.text(room.x0, y, at_layer(state.attention.stage, state.layer), ui.theme->text, Face::title);
-        if (stage) ui.text(room.x0, y + ui.px(28), "this stage holds no values", ui.theme->muted);
+        ui.text(area.x0, y, at_layer(state.attention.stage, state.layer), ui.theme->text, Face::title);
+        if (stage) ui.text(area.x0, y + ui.px(28), "this stage holds no values", ui.theme->muted);
         return;
     }
     refresh_stage(scene, *stage);
     const Index rows = stage_.values().rows(), cols = stage_.values().cols();
-    const Index head = std::clamp<Index>(state.head, 0, sheets_.heads - 1);
-    const std::string title = stage->name + (sheets_.heads > 1 ? ", head " + std::to_string(head) : "");
-    const float end = room.x0 + ui.text(room.x0, y, title, ui.theme->text, Face::title);
-    ui.text_within(room.x1, y, room.x1 - end - ui.px(20), stage->formula, ui.theme->muted, Face::mono_small,
+    const Index head = std::clamp<Index>(state.head, 0, matrices_.heads - 1);
+    const std::string title = stage->name + (matrices_.heads > 1 ? ", head " + std::to_string(head) : "");
+    const float end = area.x0 + ui.text(area.x0, y, title, ui.theme->text, Face::title);
+    ui.text_within(area.x1, y, area.x1 - end - ui.px(20), stage->formula, ui.theme->muted, Face::mono_small,
                    Align::right);
     const float labels = ui.px(92);
-    Rect cells{room.x0 + labels, room.y0 + ui.px(28 + 24), room.x1, room.y1 - ui.px(26)};
-    if (sheets_.rows == sheets_.cols) cells.x1 = cells.x0 + std::min(cells.width(), cells.height());
-    if (sheets_.rows == sheets_.cols) cells.y1 = cells.y0 + cells.width();
+    Rect cells{area.x0 + labels, area.y0 + ui.px(28 + 24), area.x1, area.y1 - ui.px(26)};
+    if (matrices_.rows == matrices_.cols) cells.x1 = cells.x0 + std::min(cells.width(), cells.height());
+    if (matrices_.rows == matrices_.cols) cells.y1 = cells.y0 + cells.width();
     // Few rows stay as low as they can be read, many share the height.
-    cells.y1 = std::min(cells.y1, cells.y0 + std::max(static_cast<float>(sheets_.rows) * ui.px(48), ui.px(48)));
+    cells.y1 = std::min(cells.y1, cells.y0 + std::max(static_cast<float>(matrices_.rows) * ui.px(48), ui.px(48)));
     MatrixView whole;
     bool clicked = false;
     const auto cell = explore(ui, "stage", cells, rows, cols, whole, clicked);
@@ -160,8 +160,8 @@ void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) con
     const auto is_token = [&](const std::string& axis, Index count) {
         return counts_tokens(axis) && count == answer.length();
     };
-    const bool row_tokens = is_token(sheets_.row_axis, sheets_.rows);
-    const bool col_tokens = is_token(sheets_.col_axis, sheets_.cols);
+    const bool row_tokens = is_token(matrices_.row_axis, matrices_.rows);
+    const bool col_tokens = is_token(matrices_.col_axis, matrices_.cols);
     const Index rows = stage_.values().rows(), cols = stage_.values().cols();
     const float high = cells.height() / static_cast<float>(rows), wide = cells.width() / static_cast<float>(cols);
     const auto ink = [&](bool is_chosen) { return is_chosen ? ui.theme->text : ui.theme->muted; };
@@ -182,7 +182,7 @@ void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) con
         ui.text_within(x, cells.y0 - ui.px(9), std::max(ui.px(32), wide - ui.px(2)), label, ink(j == chosen.j),
                        col_tokens ? Face::tiny : Face::mono_small, Align::centre);
     }
-    std::string axes = axis_in_words(sheets_.row_axis) + " \u2193   " + axis_in_words(sheets_.col_axis) + " \u2192";
+    std::string axes = axis_in_words(matrices_.row_axis) + " \u2193   " + axis_in_words(matrices_.col_axis) + " \u2192";
     if (pooled_ > 1) axes += "   means of " + std::to_string(pooled_) + " columns";
     ui.text(cells.x0, cells.y0 - ui.px(26), axes, ui.theme->muted, Face::label);
 }
@@ -198,8 +198,8 @@ void AttentionPage::describe_stage(const Scene& scene, Cell cell) const {
     const std::string value = stage_.hidden(cell.i, cell.j)
                                   ? "hidden by the mask"
                                   : fixed(static_cast<double>(stage_.values()(cell.i, cell.j)), 6);
-    draw_tooltip(scene.ui, {{{place(sheets_.row_axis, sheets_.rows, cell.i), theme.text}},
-                            {{place(sheets_.col_axis, sheets_.cols, cell.j * pooled_), theme.text}},
+    draw_tooltip(scene.ui, {{{place(matrices_.row_axis, matrices_.rows, cell.i), theme.text}},
+                            {{place(matrices_.col_axis, matrices_.cols, cell.j * pooled_), theme.text}},
                             {{value, theme.text, Face::mono}}});
 }
 

@@ -14,8 +14,8 @@ bool ComparePage::ready(const Scene& scene) const {
 }
 
 bool ComparePage::shares_cursor(const State& state) const {
-    return state.compare.from_model() && !state.compare.has_own_words() && sheets_.row_axis == "Tq" &&
-           sheets_.col_axis == "Tk";
+    return state.compare.from_model() && !state.compare.has_own_words() && matrices_.row_axis == "Tq" &&
+           matrices_.col_axis == "Tk";
 }
 
 Cell& ComparePage::cursor(State& state) const { return shares_cursor(state) ? state.cell : state.compare.cell; }
@@ -23,14 +23,14 @@ Cell& ComparePage::cursor(State& state) const { return shares_cursor(state) ? st
 bool& ComparePage::locked(State& state) const { return shares_cursor(state) ? state.locked : state.compare.locked; }
 
 Cell ComparePage::kept_inside(Cell cell) const {
-    return {std::clamp<Index>(cell.i, 0, sheets_.rows - 1), std::clamp<Index>(cell.j, 0, sheets_.cols - 1)};
+    return {std::clamp<Index>(cell.i, 0, matrices_.rows - 1), std::clamp<Index>(cell.j, 0, matrices_.cols - 1)};
 }
 
 /// Where rows are tokens of the sentence on screen, its chips and the cursor mean one row.
 void ComparePage::share_row(Scene& scene) {
     State& state = scene.state;
-    if (shares_cursor(state) || !shows_tokens_ || !counts_tokens(sheets_.row_axis)) return;
-    if (sheets_.rows != scene.answer->length() || state.compare.has_own_words()) return;
+    if (shares_cursor(state) || !shows_tokens_ || !counts_tokens(matrices_.row_axis)) return;
+    if (matrices_.rows != scene.answer->length() || state.compare.has_own_words()) return;
     if (row_seen_ >= 0 && state.cell.i != row_seen_) state.compare.cell.i = state.cell.i;
     state.cell.i = row_seen_ = state.compare.cell.i;
 }
@@ -39,7 +39,7 @@ void ComparePage::refresh(Scene& scene) {
     CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
     stages_ = answer.stages;
-    sheets_ = sheets_of(answer.a);
+    matrices_ = matrices_of(answer.a);
     // An answer that is a moment old must not undo what was chosen since.
     if (scene.answer->request.compare == state.request()) {
         state.stage = answer.stage;
@@ -50,9 +50,9 @@ void ComparePage::refresh(Scene& scene) {
         }
         choose_place(scene);
     }
-    state.sample = std::clamp<Index>(state.sample, 0, sheets_.samples - 1);
-    const Index head = std::clamp<Index>(state.head, 0, sheets_.heads - 1);
-    const Index other = std::clamp<Index>(state.head_of_b(), 0, sheets_.heads - 1);
+    state.sample = std::clamp<Index>(state.sample, 0, matrices_.samples - 1);
+    const Index head = std::clamp<Index>(state.head, 0, matrices_.heads - 1);
+    const Index other = std::clamp<Index>(state.head_of_b(), 0, matrices_.heads - 1);
     const PictureVersion version{scene.answer->serial, (state.sample * 4096 + head) * 4096 + other, scene.state.theme};
     cursor(scene.state) = kept_inside(cursor(scene.state));
     name_axes(scene);
@@ -80,7 +80,7 @@ void ComparePage::glow(Scene& scene) {
         const std::string place = answer.stage + " " + std::to_string(head) + " " + std::to_string(source.layer) + " " +
                                   scene.answer->request.text + source.text + source.model + source.file;
         const std::string setting = std::string(to_string(source.dialect)) + " " + source.mistake;
-        begins = glows_[side].follow(place, setting, side == 0 ? a_ : b_, allowed_, now) || begins;
+        begins = glows_[side].update(place, setting, side == 0 ? a_ : b_, allowed_, now) || begins;
     }
     const bool shown = answer.mistake_b && answer.stage == answer.mistake_b->first && !compare.opens_first;
     if (shown && glowed_for_ != mistake) begins = glows_[1].flash(a_, b_, allowed_, now) || begins;
@@ -95,8 +95,8 @@ void ComparePage::measure(const Scene& scene, Index head, Index other) {
     whole_numbers_ =
         std::holds_alternative<IndexTensor>(answer.a.values) && std::holds_alternative<IndexTensor>(answer.b.values);
     outdated_ = reported && !is_judged_by(*reported, answer.a, answer.b);
-    a_ = sheet_of(answer.a, state.sample, head);
-    b_ = sheet_of(answer.b, state.sample, other);
+    a_ = matrix_of(answer.a, state.sample, head);
+    b_ = matrix_of(answer.b, state.sample, other);
     allowed_ = reported && std::isfinite(reported->allowed) ? reported->allowed : answer.allowed;
     here_ = difference_of(a_, b_, allowed_);
     where_ = where_outside(a_, b_, allowed_);
@@ -111,7 +111,7 @@ void ComparePage::measure(const Scene& scene, Index head, Index other) {
 void ComparePage::show_matrices(const Scene& scene, const PictureVersion& version) {
     const CompareAnswer& answer = scene.answer->compare;
     const Mask& seen = scene.answer->visible;
-    const bool pairs = shares_cursor(scene.state) && seen.rows() == sheets_.rows && seen.cols() == sheets_.cols;
+    const bool pairs = shares_cursor(scene.state) && seen.rows() == matrices_.rows && seen.cols() == matrices_.cols;
     const Mask visible = pairs ? seen : Mask();
     const bool shares = answer.stage.ends_with(".probs");
     const Matrix<float> a = a_.cast<float>(), b = b_.cast<float>(), gap = (a_ - b_).cast<float>();
@@ -136,7 +136,7 @@ void ComparePage::choose_place(Scene& scene) {
     const auto named = reported ? place_of(answer.a, reported->index) : std::nullopt;
     if (named)
         at = *named;
-    else if (const auto worst = worst_cell(sheet_of(answer.a, 0, 0), sheet_of(answer.b, 0, 0)))
+    else if (const auto worst = worst_cell(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0)))
         at.cell = *worst;
     state.sample = at.sample;
     state.head = at.head;
@@ -156,12 +156,12 @@ void ComparePage::jump(Scene& scene) {
     }
     cursor(scene.state) = *next;
     locked(scene.state) = true;
-    state.view.reveal(*next, sheets_.rows, sheets_.cols);
+    state.view.reveal(*next, matrices_.rows, matrices_.cols);
 }
 
-ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) const {
+ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& area) const {
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(10));
+    const Rect inside = area.inset(ui.px(16), ui.px(10));
     float names = ui.px(24), header = ui.px(16);
     for (const std::string& word : row_words_) names = std::max(names, ui.text_width(word, Face::label));
     names = std::max(names, ui.text_width(column_axis(), Face::mono_small) - ui.px(14));  // stands beside the numbers
@@ -179,8 +179,8 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     const float by_height = inside.y1 - layout.cells - ui.px(40) - below;
     const float side = std::floor(std::max(ui.px(60), std::min(by_width, by_height)));
     const auto most = [&](Index count) { return std::max(ui.px(60), ui.px(56) * static_cast<float>(count)); };
-    const bool square = sheets_.rows == sheets_.cols;
-    layout.high = square ? side : std::min(side, most(sheets_.rows) / (sheets_.rows == 1 ? 2 : 1));
+    const bool square = matrices_.rows == matrices_.cols;
+    layout.high = square ? side : std::min(side, most(matrices_.rows) / (matrices_.rows == 1 ? 2 : 1));
     layout.wide = side;
     layout.legend = layout.cells + layout.high + ui.px(12);
     layout.below = layout.legend + ui.px(28);
@@ -191,9 +191,9 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& room) c
     return layout;
 }
 
-void ComparePage::draw_stage_list(Scene& scene, const Rect& room) {
+void ComparePage::draw_stage_list(Scene& scene, const Rect& area) {
     CompareState& state = scene.state.compare;
-    const std::string clicked = list_.draw(scene.ui, room, *state.reported(), state.stage);
+    const std::string clicked = list_.draw(scene.ui, area, *state.reported(), state.stage);
     if (!clicked.empty()) state.open_stage(clicked);
 }
 
@@ -201,17 +201,17 @@ void ComparePage::draw(Scene& scene, const Rect& whole) {
     if (!scene.answer) return;
     const Ui& ui = scene.ui;
     State& state = scene.state;
-    const Rect room{whole.x0, whole.y0 + draw_sides(scene, whole), whole.x1, whole.y1};
-    const Rect inside = room.inset(ui.px(16), ui.px(10));
-    draw_headline(scene, room);
+    const Rect area{whole.x0, whole.y0 + draw_sides(scene, whole), whole.x1, whole.y1};
+    const Rect inside = area.inset(ui.px(16), ui.px(10));
+    draw_headline(scene, area);
     if (!ready(scene)) {
         if (state.compare.report) draw_stage_list(scene, {inside.x0, inside.middle_y(), inside.x1, inside.y1});
         return;
     }
     refresh(scene);
     if (state.compare.jumps) jump(scene);
-    state.compare.view.clamp(std::max(sheets_.rows, sheets_.cols));
-    const Layout layout = arrange(scene, room);
+    state.compare.view.clamp(std::max(matrices_.rows, matrices_.cols));
+    const Layout layout = arrange(scene, area);
     std::optional<Cell> pointed;
     for (std::size_t side = 0; side < 2; ++side) draw_source(scene, layout.panel(side), layout, side);
     draw_verdict(scene, layout.panel(2), layout);
@@ -241,7 +241,7 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
         }
         if (press.character == 'c' || press.character == 'C') return turn(press.character == 'c' ? 1 : -1);
         if (press.character == 'z' && !state.report) {
-            state.zoo = !state.zoo;
+            state.shows_mistakes = !state.shows_mistakes;
             return true;
         }
         if (press.character == 'd' && state.b.file.empty()) {
@@ -257,14 +257,14 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
     }
     if (!ready(scene) || a_.size() == 0) return false;
     if (press.character == ',' || press.character == '.') {
-        state.head = std::clamp<Index>(state.head + (press.character == ',' ? -1 : 1), 0, sheets_.heads - 1);
+        state.head = std::clamp<Index>(state.head + (press.character == ',' ? -1 : 1), 0, matrices_.heads - 1);
         return true;
     }
     if (press.character == 'n' || press.character == 'N') {
         state.jumps = true;
         return true;
     }
-    return move_cell(cursor(scene.state), locked(scene.state), state.view, sheets_.rows, sheets_.cols, press);
+    return move_cell(cursor(scene.state), locked(scene.state), state.view, matrices_.rows, matrices_.cols, press);
 }
 
 std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
@@ -272,9 +272,9 @@ std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
     if (!ready(scene) || a_.size() == 0) return matrices;
     const CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
-    const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, sheets_.heads - 1); };
-    matrices.push_back(named_sheet("A", "A", answer.a, state.sample, inside(state.head)));
-    matrices.push_back(named_sheet("B", "B", answer.b, state.sample, inside(state.head_of_b())));
+    const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, matrices_.heads - 1); };
+    matrices.push_back(named_slice("A", "A", answer.a, state.sample, inside(state.head)));
+    matrices.push_back(named_slice("B", "B", answer.b, state.sample, inside(state.head_of_b())));
     matrices.push_back(named_matrix("A-B", "A \u2212 B", answer.stage, Matrix<double>(a_ - b_)));
     for (std::size_t n = 0; n < matrices.size(); ++n) {
         matrices[n].rows = row_words_;

@@ -8,12 +8,11 @@
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/worker.h"
 #include "viewer/page.h"
-#include "viewer/plots/changed_cells.h"
 #include "viewer/plots/difference.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/stage_slice.h"
+#include "viewer/ui/report_view.h"
 #include "viewer/ui/side_column.h"
-#include "viewer/ui/stage_list.h"
 
 namespace locus {
 
@@ -40,8 +39,8 @@ public:
     bool shows_tokens() const override { return shows_tokens_; }
     bool has_dialects() const override { return false; }
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -73,11 +72,11 @@ private:
     float draw_stage_picker(Scene& scene, float right, float y);
     float draw_case_picker(Scene& scene, const Rect& bar, float right);
 
-    Layout arrange(const Scene& scene, const Rect& room) const;
-    void draw_headline(const Scene& scene, const Rect& room) const;
+    Layout arrange(const Scene& scene, const Rect& area) const;
+    void draw_headline(const Scene& scene, const Rect& area) const;
     void draw_source(Scene& scene, const Rect& cells, const Layout& layout, std::size_t side);
-    float draw_sides(Scene& scene, const Rect& room);
-    void draw_side_line(Scene& scene, const Rect& room, float y, std::size_t side);
+    float draw_sides(Scene& scene, const Rect& area);
+    void draw_side_line(Scene& scene, const Rect& area, float y, std::size_t side);
     void draw_model_picker(Scene& scene, float x, float y, float width, CompareSide& source);
     void draw_sentence_picker(Scene& scene, float x, float y, float width, CompareSide& source);
     void draw_formula_picker(Scene& scene, float x, float y, float width, std::size_t side);
@@ -88,18 +87,18 @@ private:
     void draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const;
     void draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const;
     void describe(Scene& scene, Cell cell) const;
-    void draw_profile(Scene& scene, const Rect& room) const;
-    void draw_stage_list(Scene& scene, const Rect& room);
+    void draw_profile(Scene& scene, const Rect& area) const;
+    void draw_stage_list(Scene& scene, const Rect& area);
 
-    const ZooList* zoo_list(const Scene& scene);
-    void draw_zoo(Scene& scene, const Rect& room);
-    void draw_zoo_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups, const ZooList* list);
-    void draw_zoo_card(Scene& scene, const Rect& room, const ZooList* list);
+    const ZooList* mistake_list(const Scene& scene);
+    void draw_mistakes(Scene& scene, const Rect& area);
+    void draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups, const ZooList* list);
+    void draw_mistake_card(Scene& scene, const Rect& area, const ZooList* list);
     void choose_mistake(Scene& scene, int number, const ZooList* list);
     void glow(Scene& scene);
 
     void draw_report_words(Scene& scene, SideColumn& column) const;
-    void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& room) const;
+    void draw_what_to_see(Scene& scene, SideColumn& column, const Rect& area) const;
     void draw_cell_words(Scene& scene, SideColumn& column) const;
     void draw_statistics(Scene& scene, SideColumn& column) const;
 
@@ -113,7 +112,7 @@ private:
 
     std::array<Heatmap, 3> heatmaps_;
     Matrix<double> a_, b_;  // the sheets on screen
-    StageSheets sheets_;
+    StageMatrices matrices_;
     Difference here_, whole_;
     double allowed_ = 0;
     std::string where_;
@@ -129,7 +128,7 @@ private:
     std::unique_ptr<MistakeAsker> asker_;
     std::string typed_;  // in an open popup
     int hovered_mistake_ = 0, followed_mistake_ = 0;
-    float zoo_scroll_ = 0, side_scroll_ = 0;
+    float mistake_scroll_ = 0, side_scroll_ = 0;
     StageList list_;
 };
 

@@ -4,9 +4,9 @@
 
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/ui/formula_bar.h"
-#include "viewer/ui/lesson_links.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
+#include "viewer/ui/microscope.h"
+#include "viewer/ui/side_column.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
@@ -57,7 +57,7 @@ const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
 
 bool ComparePage::settled(const State&) const { return !asker_ || !asker_->busy(); }
 
-const ZooList* ComparePage::zoo_list(const Scene& scene) {
+const ZooList* ComparePage::mistake_list(const Scene& scene) {
     if (!asker_) asker_ = std::make_unique<MistakeAsker>();
     const State& state = scene.state;
     const CompareSide& side = state.compare.b;
@@ -67,41 +67,41 @@ const ZooList* ComparePage::zoo_list(const Scene& scene) {
     return asker_->list_for(query);
 }
 
-void ComparePage::draw_zoo(Scene& scene, const Rect& room) {
+void ComparePage::draw_mistakes(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
-    const ZooList* list = zoo_list(scene);
-    const float left = room.x0 + ui.px(16), right = room.x1 - ui.px(16);
+    const ZooList* list = mistake_list(scene);
+    const float left = area.x0 + ui.px(16), right = area.x1 - ui.px(16);
     ImGui::PushFont(ui.fonts->font(Face::ui));
-    ImGui::SetCursorScreenPos({left, room.y0 + ui.px(2)});
+    ImGui::SetCursorScreenPos({left, area.y0 + ui.px(2)});
     ImGui::SetNextItemWidth(right - left);
-    ui.fonts->require(state.zoo_typed);
-    ImGui::InputTextWithHint("##zoo", "search 83 mistakes: mask, 16, log", &state.zoo_typed);
+    ui.fonts->require(state.mistake_filter);
+    ImGui::InputTextWithHint("##zoo", "search 83 mistakes: mask, 16, log", &state.mistake_filter);
     ImGui::PopFont();
-    const auto groups = zoo_groups(entries(), "deberta", state.zoo_typed);
-    const float card = std::min(ui.px(kCard), room.height() * 0.5f);
-    const Rect rows{left, room.y0 + ui.px(36), right, room.y1 - card - ui.px(26)};
-    draw_zoo_rows(scene, rows, groups, list);
+    const auto groups = zoo_groups(entries(), "deberta", state.mistake_filter);
+    const float card = std::min(ui.px(kCard), area.height() * 0.5f);
+    const Rect rows{left, area.y0 + ui.px(36), right, area.y1 - card - ui.px(26)};
+    draw_mistake_rows(scene, rows, groups, list);
     const std::string legend = !list                    ? "asking what each of them changes here \u2026"
                                : !list->trouble.empty() ? "what each changes here is not known"
                                                         : "= no change   \u2013 cannot be made here";
     ui.text_within(left, rows.y1 + ui.px(13), right - left, legend, ui.theme->muted, Face::mono_small);
     ui.hairline_across(left, right, rows.y1 + ui.px(25));
-    draw_zoo_card(scene, {room.x0, rows.y1 + ui.px(26), room.x1, room.y1}, list);
+    draw_mistake_card(scene, {area.x0, rows.y1 + ui.px(26), area.x1, area.y1}, list);
 }
 
-void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups,
-                                const ZooList* list) {
+void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups,
+                                    const ZooList* list) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
     const auto chosen = parse_mistake(state.b.mistake);
     float height = 0;
     for (const ZooGroup& group : groups) height += ui.px(kRow) * static_cast<float>(group.entries.size() + 1);
     const Touch area = ui.touch("mistakes", rows);
-    if (rows.holds(ImGui::GetIO().MousePos)) zoo_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(3 * kRow);
-    zoo_scroll_ = std::clamp(zoo_scroll_, 0.0f, std::max(0.0f, height - rows.height()));
+    if (rows.holds(ImGui::GetIO().MousePos)) mistake_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(3 * kRow);
+    mistake_scroll_ = std::clamp(mistake_scroll_, 0.0f, std::max(0.0f, height - rows.height()));
     ui.draw().push_clip(rows.min(), rows.max());
-    float y = rows.y0 - zoo_scroll_;
+    float y = rows.y0 - mistake_scroll_;
     hovered_mistake_ = 0;
     int pressed = 0;
     const auto is_seen = [&](float top) { return top >= rows.y0 - 1 && top + ui.px(kRow) <= rows.y1 + 1; };
@@ -113,7 +113,7 @@ void ComparePage::draw_zoo_rows(Scene& scene, const Rect& rows, const std::vecto
             y += ui.px(kRow);
             const bool own = chosen && chosen->first == entry->number;
             if (own && followed_mistake_ != entry->number) {
-                zoo_scroll_ += row.y1 > rows.y1 ? row.y1 - rows.y1 : row.y0 < rows.y0 ? row.y0 - rows.y0 : 0;
+                mistake_scroll_ += row.y1 > rows.y1 ? row.y1 - rows.y1 : row.y0 < rows.y0 ? row.y0 - rows.y0 : 0;
                 followed_mistake_ = entry->number;
             }
             if (!is_seen(row.y0)) continue;  // whole rows alone
@@ -156,14 +156,14 @@ void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) 
     state.make_mistake(std::to_string(number) + (known ? "." + std::to_string(way + 1) : ""));
 }
 
-void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* list) {
+void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooList* list) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
     const auto chosen = parse_mistake(state.b.mistake);
     const int number = hovered_mistake_ > 0 ? hovered_mistake_ : chosen ? chosen->first : 0;
     const MistakeEntry* entry = find_entry(number);
-    ui.draw().push_clip(room.min(), room.max());
-    SideColumn column(ui, {room.x0, room.y0 - ui.px(4), room.x1, room.y1});
+    ui.draw().push_clip(area.min(), area.max());
+    SideColumn column(ui, {area.x0, area.y0 - ui.px(4), area.x1, area.y1});
     if (!entry) {
         column.heading("What would a mistake look like?");
         column.sentence(list && !list->trouble.empty()
@@ -179,10 +179,10 @@ void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* l
                                                                 : 1;
         const auto ways = static_cast<Index>(entry->ways.size());
         if (own && ways > 1) {
-            Index turned = way;
-            ui.stepper("way", column.right(), column.y(), std::to_string(way) + " of " + std::to_string(ways), turned,
+            Index rotated = way;
+            ui.stepper("way", column.right(), column.y(), std::to_string(way) + " of " + std::to_string(ways), rotated,
                        1, ways);
-            if (turned != way) state.make_mistake(std::to_string(number) + "." + std::to_string(turned));
+            if (rotated != way) state.make_mistake(std::to_string(number) + "." + std::to_string(rotated));
         }
         column.heading("Mistake " + std::to_string(number));
         column.sentence(capital_unless_named(entry->name) + ".", false);
@@ -194,7 +194,7 @@ void ComparePage::draw_zoo_card(Scene& scene, const Rect& room, const ZooList* l
                             " cells; " + grouped(made->stages) + " stages differ in all.");
         column.sentence("To see: " + entry->symptom + ".");
         column.sentence("What betrays it: " + entry->betrays + ".");
-        if (!entry->lesson.empty() && column.y() + ui.px(12) < room.y1 && column.link("Lesson " + entry->lesson)) {
+        if (!entry->lesson.empty() && column.y() + ui.px(12) < area.y1 && column.link("Lesson " + entry->lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(entry->lesson));
             ImGui::SetClipboardText(command.c_str());
             scene.state.notice = "copied: " + command;

@@ -5,7 +5,10 @@
 
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/ui/utf8.h"
+#include "viewer/ui/characters.h"
+#include "viewer/ui/microscope.h"
+#include "viewer/ui/report_view.h"
+#include "viewer/ui/side_column.h"
 
 namespace locus {
 
@@ -30,12 +33,12 @@ float ComparePage::draw_bar(Scene& scene, const Rect& bar) {
     shows_tokens_ = !state.report && (state.a.file.empty() || state.b.file.empty());
     float x = bar.x1 - ui.px(16);
     const bool sheets = ready(scene);
-    if (sheets && sheets_.heads > 1 && !state.from_model()) {
-        x = ui.stepper("head", x, y, std::to_string(state.head), state.head, 0, sheets_.heads - 1) - ui.px(6);
+    if (sheets && matrices_.heads > 1 && !state.from_model()) {
+        x = ui.stepper("head", x, y, std::to_string(state.head), state.head, 0, matrices_.heads - 1) - ui.px(6);
         x -= ui.text(x, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
     }
-    if (sheets && sheets_.samples > 1) {
-        x = ui.stepper("sample", x, y, std::to_string(state.sample), state.sample, 0, sheets_.samples - 1) - ui.px(6);
+    if (sheets && matrices_.samples > 1) {
+        x = ui.stepper("sample", x, y, std::to_string(state.sample), state.sample, 0, matrices_.samples - 1) - ui.px(6);
         x -= ui.text(x, y, "sample", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
     }
     x = draw_stage_picker(scene, x, y);
@@ -96,10 +99,10 @@ float ComparePage::draw_case_picker(Scene& scene, const Rect& bar, float right) 
     return right;
 }
 
-void ComparePage::draw_headline(const Scene& scene, const Rect& room) const {
+void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
     const Ui& ui = scene.ui;
     const CompareState& state = scene.state.compare;
-    const float x = room.x0 + ui.px(16), y = room.y0 + ui.px(20), wide = room.width() - ui.px(32);
+    const float x = area.x0 + ui.px(16), y = area.y0 + ui.px(20), wide = area.width() - ui.px(32);
     const Index passed = state.report ? state.reported()->count(StageState::pass) : 0;
     const bool passes = state.report && state.report->pass && passed > 0 && !(ready(scene) && outdated_);
     if (passes) {
@@ -152,6 +155,185 @@ void ComparePage::draw_verdict(const Scene& scene, const Rect& cells, const Layo
     const Ui& ui = scene.ui;
     ui.text(cells.x0, layout.title, "A \u2212 B", ui.theme->text, Face::title);
     ui.text(cells.x1, layout.title, "blue: B is larger", ui.theme->muted, Face::mono_small, Align::right);
+}
+
+// How rows, columns, cells and values are called.
+
+namespace {
+
+/// "cat / dog" where two sentences of one length differ.
+std::vector<std::string> words_of_both(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    if (a.size() != b.size()) return {};
+    std::vector<std::string> words = a;
+    for (std::size_t n = 0; n < a.size(); ++n)
+        if (a[n] != b[n]) words[n] += " / " + b[n];
+    return words;
+}
+
+}  // namespace
+
+void ComparePage::name_axes(const Scene& scene) {
+    const CompareState& state = scene.state.compare;
+    const auto sample = static_cast<std::size_t>(state.sample);
+    std::vector<std::string> words;
+    const CompareAnswer& compared = scene.answer->compare;
+    if (state.from_model() && !state.has_own_words())
+        words = scene.answer->labels;
+    else if (state.from_model())
+        words = words_of_both(compared.words_a, compared.words_b);
+    else if (sample < scene.answer->compare.tokens.size())
+        words = scene.answer->compare.tokens[sample];
+    else if (state.report)
+        words = state.reported()->tokens;
+    const auto fits = [&](const std::string& axis, Index count) {
+        return counts_tokens(axis) && static_cast<Index>(words.size()) == count;
+    };
+    row_words_ = fits(matrices_.row_axis, matrices_.rows) ? words : std::vector<std::string>();
+    column_words_ = fits(matrices_.col_axis, matrices_.cols) ? words : std::vector<std::string>();
+}
+
+std::string ComparePage::column_axis() const {
+    return axis_in_words(matrices_.col_axis) + (matrices_.col_axis == "Tk" ? " j" : "");
+}
+
+std::string ComparePage::row_name(Index i) const {
+    return row_words_.empty() ? std::to_string(i) : row_words_[static_cast<std::size_t>(i)];
+}
+
+std::string ComparePage::column_name(Index j) const {
+    return column_words_.empty() ? std::to_string(j) : column_words_[static_cast<std::size_t>(j)];
+}
+
+std::string ComparePage::place_in_words(Cell cell) const {
+    const auto named = [](const std::string& axis, const std::vector<std::string>& words, Index at) {
+        const std::string place = axis_in_words(axis) + " " + std::to_string(at);
+        return words.empty() ? place : place + " (" + words[static_cast<std::size_t>(at)] + ")";
+    };
+    const std::string column = named(matrices_.col_axis, column_words_, cell.j);
+    return matrices_.row_axis.empty() ? column : named(matrices_.row_axis, row_words_, cell.i) + ", " + column;
+}
+
+std::string ComparePage::value_text(double value) const {
+    if (whole_numbers_ && value == std::floor(value)) return whole(static_cast<std::int64_t>(value));
+    const double size = std::abs(value);
+    return size != 0 && (size >= 1e5 || size < 1e-3) ? brief(value) : fixed(value, 4);
+}
+
+// The column at the right: what a report says, the cell, and all cells in numbers.
+
+namespace {
+
+bool is_p2c_of_paper(const CompareState& state) {
+    const bool paper_a = state.a.dialect == Dialect::paper, paper_b = state.b.dialect == Dialect::paper;
+    return state.from_model() && paper_a != paper_b && state.stage.ends_with(".p2c");
+}
+
+}  // namespace
+
+void ComparePage::draw_side(Scene& scene, const Rect& whole) {
+    if (!scene.answer) return;
+    const Ui& ui = scene.ui;
+    CompareState& state = scene.state.compare;
+    Rect area = whole;
+    if (!state.report) {
+        std::size_t shown = state.shows_mistakes ? 1 : 0;
+        ui.choice("column", whole.x0 + ui.px(16), whole.y0 + ui.px(24), {"numbers", "bug zoo"}, shown);
+        ui.text(whole.x1 - ui.px(16), whole.y0 + ui.px(24), "Z", ui.theme->muted, Face::mono_small, Align::right);
+        state.shows_mistakes = shown == 1;
+        area.y0 += ui.px(46);
+        if (state.shows_mistakes) return draw_mistakes(scene, area);
+    }
+    const Touch mouse = ui.touch("words", area);
+    if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    SideColumn column(ui, area, side_scroll_);
+    if (scene.state.compare.report) draw_report_words(scene, column);
+    if (ready(scene) && a_.size() > 0) {
+        draw_cell_words(scene, column);
+        draw_statistics(scene, column);
+        if (!scene.state.compare.report) draw_what_to_see(scene, column, area);
+    }
+    const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
+    side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
+}
+
+void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect& area) const {
+    const CompareState& state = scene.state.compare;
+    column.rule();
+    if (is_p2c_of_paper(state))
+        column.sentence(layer_of(state.stage) == 0 ? "The paper prints p2c with row \u03b4(j, i); the authors' code "
+                                                     "reads row \u03b4(i, j), as for c2p. In every "
+                                                     "column what stands above the diagonal and below it changes "
+                                                     "places; on the diagonal both rows are one."
+                                                   : "The paper prints p2c with row \u03b4(j, i), the authors' code "
+                                                     "reads row \u03b4(i, j). Here the layers below "
+                                                     "differ already; in layer 0 it is this alone.");
+    else
+        column.sentence("N jumps to the next worst cell. Both pictures share one scale; the difference has its own.");
+    draw_lesson_links(scene, column, area, {{"09", "The sign of p2c"}, {"28", "Port clinic"}});
+}
+
+void ComparePage::draw_report_words(Scene& scene, SideColumn& column) const {
+    const CompareState& state = scene.state.compare;
+    draw_report_verdict(scene, column, *state.report, *state.reported(), state.stage);
+}
+
+void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {
+    const Cell cell = cursor(scene.state);
+    const double a = a_(cell.i, cell.j), b = b_(cell.i, cell.j);
+    const std::string place = "(" + std::to_string(cell.i) + ", " + std::to_string(cell.j) + ")";
+    column.heading("This cell", locked(scene.state) ? "locked " + place : place);
+    column.sentence(place_in_words(cell), false);
+    scene.ui.note("compare/a", a);
+    scene.ui.note("compare/b", b);
+    scene.ui.note("compare/difference", a - b);
+    column.row("A", value_text(a));
+    column.row("B", value_text(b));
+    column.row("A \u2212 B", value_text(a - b), true);
+    column.row("steps of float32 between them", brief(ulp_distance(static_cast<float>(a), static_cast<float>(b))));
+    column.rule();
+}
+
+void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
+    const CompareState& state = scene.state.compare;
+    const bool many = matrices_.heads * matrices_.samples > 1;
+    column.heading("|A \u2212 B| of all " + grouped(here_.cells) + " cells",
+                   !many                  ? ""
+                   : matrices_.heads == 1 ? "sample " + std::to_string(state.sample)
+                                          : "head " + std::to_string(std::min(state.head, matrices_.heads - 1)));
+    scene.ui.note("compare/largest", here_.largest);
+    scene.ui.note("compare/mean", here_.mean);
+    scene.ui.note("compare/p99", here_.p99);
+    scene.ui.note("compare/cosine", here_.cosine);
+    scene.ui.note("compare/outside", static_cast<double>(here_.outside));
+    column.row("largest", value_text(here_.largest));
+    column.row("mean", value_text(here_.mean));
+    column.row("99 % are below (p99)", value_text(here_.p99));
+    column.row("cosine of A and B", fixed(here_.cosine, 6));
+    column.row("most float32 steps (ULP)", brief(here_.ulp));
+    column.row("outside the tolerance", grouped(here_.outside) + " of " + grouped(here_.cells));
+    if (many) column.row("in the whole stage", grouped(whole_.outside) + " of " + grouped(whole_.cells));
+    if (here_.not_finite > 0) column.row("NaN or infinite (crossed)", grouped(here_.not_finite));
+}
+
+void ComparePage::draw_formula(Scene& scene, const Rect& bar) {
+    if (!ready(scene) || a_.size() == 0) return;
+    const Ui& ui = scene.ui;
+    const Cell cell = cursor(scene.state);
+    const double a = a_(cell.i, cell.j), b = b_(cell.i, cell.j);
+    const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
+    const std::string at = std::to_string(cell.i) + "," + std::to_string(cell.j);
+    const std::string stage = ui.cut(scene.answer->compare.stage, ui.px(220), Face::formula);
+    const bool outside = !(std::abs(a - b) <= allowed_);
+    const float x = bar.x0 + ui.px(16);
+    const float end =
+        ui.spans(x, bar.middle_y(),
+                 {plain(stage),
+                  {at, ui.theme->text, Face::mono_tiny, -4},
+                  plain("   A \u2212 B = " + value_text(a) + " \u2212 " +
+                        (b < 0 ? "(" + value_text(b) + ")" : value_text(b)) + " = " + value_text(a - b)),
+                  {outside ? "   > " : "   \u2264 ", outside ? ui.theme->fault : ui.theme->muted, Face::formula},
+                  {brief(allowed_), ui.theme->muted, Face::formula}});
+    draw_bar_note(scene, bar, "N: next worst cell", x + end);
 }
 
 }  // namespace locus

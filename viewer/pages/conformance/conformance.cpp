@@ -15,7 +15,7 @@ bool fails(const ReportedCase& one) { return one.verdict == "fail"; }
 
 }  // namespace
 
-void ConformancePage::follow(const State& state) {
+void ConformancePage::update(const State& state) {
     if (!worker_)
         worker_ = std::make_unique<Worker<ConformanceQuery, ConformanceAnswer>>(
             [this](const ConformanceQuery& query, const CancelToken& stop) { return runs_.answer(query, stop); },
@@ -23,7 +23,7 @@ void ConformancePage::follow(const State& state) {
     if (mistakes_.empty()) mistakes_ = read_mistake_list(mistake_list_file());
     if (const auto answer = worker_->take()) {
         answered_ = answer->query;
-        trouble_ = answer->trouble;
+        error_ = answer->trouble;
         fault_ = answer->fault;
         if (answer->report) shown_ = answer;
     }

@@ -10,7 +10,7 @@
 #include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/stage_triple.h"
-#include "viewer/ui/stage_list.h"
+#include "viewer/ui/report_view.h"
 
 namespace locus {
 
@@ -23,14 +23,14 @@ public:
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
     ModelCard card(const Scene& scene) override;
-    void follow(const State& state) override;
-    std::string trouble() override { return trouble_; }
+    void update(const State& state) override;
+    std::string error() override { return error_; }
     Fault fault() const override { return fault_; }
-    bool ready() override { return trouble_.empty() && shown_; }
+    bool ready() override { return error_.empty() && shown_; }
     bool settled(const State& state) const override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
@@ -47,7 +47,7 @@ private:
     void open_in_compare(State& state) const;
     float draw_port(Scene& scene, const Rect& bar);
     /// The cases as squares, families across and levels down; returns its lower end.
-    float draw_map(Scene& scene, const Rect& room);
+    float draw_map(Scene& scene, const Rect& area);
     void draw_square(Scene& scene, const ReportedCase& one, const Rect& box);
     void draw_headline(Scene& scene, const Rect& line) const;
 
@@ -55,7 +55,7 @@ private:
     std::vector<MistakeEntry> mistakes_;
     std::shared_ptr<const ConformanceAnswer> shown_;  // the newest with a report
     std::optional<ConformanceQuery> asked_, answered_;
-    std::string trouble_;
+    std::string error_;
     Fault fault_ = Fault::unreadable;
     StageList stages_;
     StageTriple pictures_;

@@ -5,9 +5,9 @@
 
 #include "viewer/pages/conformance/conformance.h"
 #include "viewer/plots/line_plot.h"
-#include "viewer/ui/formula_bar.h"
-#include "viewer/ui/lesson_links.h"
-#include "viewer/ui/report_words.h"
+#include "viewer/ui/microscope.h"
+#include "viewer/ui/report_view.h"
+#include "viewer/ui/side_column.h"
 
 namespace locus {
 
@@ -116,25 +116,25 @@ void ConformancePage::draw_headline(Scene& scene, const Rect& line) const {
     key(StageState::pass, count(report(), "pass"), "pass");
 }
 
-float ConformancePage::draw_map(Scene& scene, const Rect& room) {
+float ConformancePage::draw_map(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const auto table = sorted(report());
-    const auto places = static_cast<Index>((room.width() - ui.px(kLabels) - 3 * ui.px(22)) / ui.px(kSquarePitch));
+    const auto places = static_cast<Index>((area.width() - ui.px(kLabels) - 3 * ui.px(22)) / ui.px(kSquarePitch));
     const auto columns = columns_of(table, places);
-    float x = room.x0 + ui.px(kLabels);
+    float x = area.x0 + ui.px(kLabels);
     for (std::size_t f = 0; f < kFamilies.size(); ++f) {
-        ui.text(x, room.y0 + ui.px(10), kFamilies[f].label, ui.theme->muted, Face::label);
+        ui.text(x, area.y0 + ui.px(10), kFamilies[f].label, ui.theme->muted, Face::label);
         x += static_cast<float>(columns[f]) * ui.px(kSquarePitch) + ui.px(22);
     }
-    float y = room.y0 + ui.px(24);
+    float y = area.y0 + ui.px(24);
     for (std::size_t level = 0; level < kLevels.size(); ++level) {
         Index rows = 0;
         for (std::size_t f = 0; f < kFamilies.size(); ++f)
             rows = std::max(rows, (std::ssize(table[level][f]) + columns[f] - 1) / columns[f]);
         if (rows == 0) continue;
         const float middle = y + ui.px(kSquare) / 2;
-        ui.text(room.x0, middle, kLevels[level].label, ui.theme->muted, Face::label);
-        x = room.x0 + ui.px(kLabels);
+        ui.text(area.x0, middle, kLevels[level].label, ui.theme->muted, Face::label);
+        x = area.x0 + ui.px(kLabels);
         for (std::size_t f = 0; f < kFamilies.size(); ++f) {
             for (std::size_t n = 0; n < table[level][f].size(); ++n) {
                 const auto at = static_cast<Index>(n);
@@ -149,10 +149,10 @@ float ConformancePage::draw_map(Scene& scene, const Rect& room) {
     return y;
 }
 
-void ConformancePage::draw(Scene& scene, const Rect& room) {
+void ConformancePage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     ConformanceState& state = scene.state.conformance;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     draw_headline(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(22)});
     const float below = draw_map(scene, {inside.x0, inside.y0 + ui.px(28), inside.x1, inside.y1}) + ui.px(6);
     ui.hairline_across(inside.x0, inside.x1, below);
@@ -174,11 +174,11 @@ void ConformancePage::draw(Scene& scene, const Rect& room) {
     }
 }
 
-void ConformancePage::draw_side(Scene& scene, const Rect& room) {
+void ConformancePage::draw_side(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Touch mouse = ui.touch("words", room);
+    const Touch mouse = ui.touch("words", area);
     if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
-    SideColumn column(ui, room, side_scroll_);
+    SideColumn column(ui, area, side_scroll_);
     const ConformanceState& state = scene.state.conformance;
     const ReportedCase& one = shown_case(state);
     if (!one.refusal.empty()) column.sentence(one.refusal + ".", false);
@@ -190,8 +190,8 @@ void ConformancePage::draw_side(Scene& scene, const Rect& room) {
             "with your own port's dumps on the window to have them judged.");
         column.rule();
     }
-    draw_lesson_links(scene, column, room, {{"28", "Port clinic"}});
-    const float over = column.y() + side_scroll_ - ui.px(8) - room.y1;
+    draw_lesson_links(scene, column, area, {{"28", "Port clinic"}});
+    const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
     side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
 }
 

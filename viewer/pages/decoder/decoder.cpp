@@ -8,7 +8,7 @@
 #include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/animation_controls.h"
-#include "viewer/ui/formula_bar.h"
+#include "viewer/ui/microscope.h"
 
 namespace locus {
 
@@ -86,9 +86,9 @@ void DecoderPage::refresh(const Scene& scene) {
               distances(rows("emd.0.output"), rows("emd.1.output"))};
 }
 
-void DecoderPage::draw(Scene& scene, const Rect& room) {
+void DecoderPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(14));
+    const Rect inside = area.inset(ui.px(16), ui.px(14));
     if (!scene.answer) return;
     if (!scene.answer->decoder.unavailable.empty()) {
         ui.text(inside.x0, inside.y0 + ui.px(8), "No decoder here", ui.theme->text, Face::title);
@@ -97,7 +97,8 @@ void DecoderPage::draw(Scene& scene, const Rect& room) {
         return;
     }
     refresh(scene);
-    clock_.advance(scene.state.decoder.film, ImGui::GetTime(), kLastPart, kPartsPerSecond, scene.state.reduce_motion);
+    clock_.advance(scene.state.decoder.animation, ImGui::GetTime(), kLastPart, kPartsPerSecond,
+                   scene.state.reduce_motion);
     scene.state.decoder_view.clamp(scene.answer->length());
     const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
     const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
@@ -149,17 +150,17 @@ void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labe
               {fixed(heatmap.values()(cell->i, cell->j), 4), ui.theme->text, Face::mono}}});
 }
 
-void DecoderPage::draw_moves(Scene& scene, const Rect& room, const Rect& rows) const {
+void DecoderPage::draw_moves(Scene& scene, const Rect& area, const Rect& rows) const {
     const Ui& ui = scene.ui;
     const Answer& answer = *scene.answer;
-    const float x0 = room.x0 + (rows.x0 - room.x0), numbers = ui.px(40);
-    ui.text(room.x0 + ui.px(8), room.y0 - ui.px(14), "how far the query moved", ui.theme->text, Face::title);
+    const float x0 = area.x0 + (rows.x0 - area.x0), numbers = ui.px(40);
+    ui.text(area.x0 + ui.px(8), area.y0 - ui.px(14), "how far the query moved", ui.theme->text, Face::title);
     double largest = 1e-9;
     for (const auto& moves : moves_)
         for (const double move : moves) largest = std::max(largest, move);
     const float length = rows.x1 - numbers - x0;
     draw_row_labels(ui, answer, {x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, scene.state.cell.i);
-    ui.draw().push_clip({room.x0, rows.y0}, {rows.x1 + 1, rows.y1});
+    ui.draw().push_clip({area.x0, rows.y0}, {rows.x1 + 1, rows.y1});
     for (Index t = 0; t < answer.length(); ++t) {
         const Rect row = cell_rect({x0, rows.y0, rows.x1, rows.y1}, scene.state.decoder_view, answer.length(), {t, 0});
         if (row.y1 < rows.y0 || row.y0 > rows.y1) continue;
@@ -200,7 +201,7 @@ bool DecoderPage::press(Scene& scene, const KeyPress& press) {
         state.notice = "copied: every number of this cell";
         return true;
     }
-    if (press_film(state.decoder.film, kLastPart, press)) return true;
+    if (press_animation(state.decoder.animation, kLastPart, press)) return true;
     return move_cell(state.cell, state.locked, state.decoder_view, scene.answer->length(), press);
 }
 
@@ -213,7 +214,7 @@ std::vector<NamedMatrix> DecoderPage::numbers(const Scene& scene) {
         const std::string title = "pass " + std::to_string(pass + 1);
         const Stage& stage = answer.trace.at("emd." + std::to_string(pass) + ".probs");
         NamedMatrix matrix =
-            head >= 0 ? named_sheet(title, title + " attention", stage, 0, head)
+            head >= 0 ? named_slice(title, title + " attention", stage, 0, head)
                       : named_matrix(title, title + " attention", stage.name, shown_attention(stage.as<float>(), head));
         if (head < 0) matrix.part = "mean of heads";
         matrix.rows = matrix.cols = answer.labels;
@@ -225,7 +226,7 @@ std::vector<NamedMatrix> DecoderPage::numbers(const Scene& scene) {
     for (const char* name : {"emd.query.0", "emd.0.output", "emd.1.output", "mlm.transform"}) {
         const Stage* stage = answer.trace.find(name);
         if (!stage) continue;
-        matrices.push_back(named_sheet(name, name, *stage));
+        matrices.push_back(named_slice(name, name, *stage));
         matrices.back().rows = answer.labels;
     }
     return matrices;

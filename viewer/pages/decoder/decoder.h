@@ -16,30 +16,30 @@ struct PartStatistics {
 
 class DecoderPage : public Page {
 public:
-    static constexpr double kLastPart = 4;  // of the film: H, H + I, pass 1, pass 2, the head
+    static constexpr double kLastPart = 4;  // of the animation: H, H + I, pass 1, pass 2, the head
 
     const char* name() const override { return "decoder"; }
     const char* title() const override { return "Decoder"; }
     char key() const override { return '3'; }
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
 
 private:
     void refresh(const Scene& scene);
-    void draw_flow(Scene& scene, const Rect& room) const;
+    void draw_flow(Scene& scene, const Rect& area) const;
     void draw_arrows(const Scene& scene, const std::array<Rect, 6>& boxes, float sag) const;
-    void draw_film(Scene& scene, const std::array<Rect, 6>& boxes, const Rect& room) const;
-    /// `part` of the film in which the box comes into play; `statistics` of what it holds.
+    void draw_animation(Scene& scene, const std::array<Rect, 6>& boxes, const Rect& area) const;
+    /// `part` of the animation in which the box comes into play; `statistics` of what it holds.
     void draw_box(const Scene& scene, const Rect& box, const std::vector<Span>& title, const std::string& caption,
                   const Heatmap* picture, int part, const PartStatistics* statistics) const;
-    /// How strongly something of this part of the film is drawn, 0 ... 1.
+    /// How strongly something of this part of the animation is drawn, 0 ... 1.
     float presence(const Scene& scene, int part) const;
     void draw_pass(Scene& scene, const Rect& cells, int pass, bool labels);
-    void draw_moves(Scene& scene, const Rect& room, const Rect& rows) const;
+    void draw_moves(Scene& scene, const Rect& area, const Rect& rows) const;
     void draw_words(const Scene& scene, class SideColumn& column, const MaskWords& mask) const;
     void draw_all_words(Scene& scene, class SideColumn& column) const;
     void draw_cell(Scene& scene, class SideColumn& column);
@@ -57,7 +57,7 @@ private:
     CellExplanation<float> cell_;
     std::string explained_;  // what `cell_` was made for
     std::uint64_t serial_ = 0;
-    FilmClock clock_;
+    AnimationClock clock_;
     float scroll_ = 0;
 };
 

@@ -41,9 +41,9 @@ std::vector<Span> numbered(const Ui& ui, const char* letter, const std::string& 
 }  // namespace
 
 float DecoderPage::presence(const Scene& scene, int part) const {
-    const Film& film = scene.state.decoder.film;
-    if (!film.playing && film.at >= kLastPart) return 1;  // at rest everything is there
-    return static_cast<double>(part) <= film.at ? 1.0f : 0.25f;
+    const Animation& animation = scene.state.decoder.animation;
+    if (!animation.playing && animation.at >= kLastPart) return 1;  // at rest everything is there
+    return static_cast<double>(part) <= animation.at ? 1.0f : 0.25f;
 }
 
 void DecoderPage::draw_box(const Scene& scene, const Rect& box, const std::vector<Span>& title,
@@ -51,9 +51,9 @@ void DecoderPage::draw_box(const Scene& scene, const Rect& box, const std::vecto
                            const PartStatistics* statistics) const {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    const Film& film = scene.state.decoder.film;
-    const bool rests = !film.playing && film.at >= kLastPart;
-    const bool now = !rests && whole_frame(film) == part, pass = part == 2 || part == 3;
+    const Animation& animation = scene.state.decoder.animation;
+    const bool rests = !animation.playing && animation.at >= kLastPart;
+    const bool now = !rests && whole_frame(animation) == part, pass = part == 2 || part == 3;
     ui.fill(box, theme.panel, 6);
     const float pad = ui.px(12);
     ui.spans(box.x0 + pad, box.y0 + ui.px(15), title);
@@ -82,12 +82,12 @@ void DecoderPage::draw_box(const Scene& scene, const Rect& box, const std::vecto
 void DecoderPage::draw_arrows(const Scene& scene, const std::array<Rect, 6>& boxes, float sag) const {
     const Ui& ui = scene.ui;
     const auto& [absolute, hidden, query, first, second, head] = boxes;
-    const Film& film = scene.state.decoder.film;
+    const Animation& animation = scene.state.decoder.animation;
     const float lane = query.middle_y();
-    const double from = std::floor(film.at);
-    // What leads to a part is under way while the film is on its way to it.
+    const double from = std::floor(animation.at);
+    // What leads to a part is under way while the animation is on its way to it.
     const auto under_way = [&](int part) {
-        return from + 1 == static_cast<double>(part) ? static_cast<float>(film.at - from) : 0.0f;
+        return from + 1 == static_cast<double>(part) ? static_cast<float>(animation.at - from) : 0.0f;
     };
     const auto draw = [&](ImVec2 a, ImVec2 b, ImU32 colour, int part, float bends = 0) {
         const float moves = under_way(part);
@@ -103,30 +103,30 @@ void DecoderPage::draw_arrows(const Scene& scene, const std::array<Rect, 6>& box
     draw({second.x1, lane + (head.middle_y() - lane) / 2}, {head.x0, head.middle_y()}, queries, 4);
 }
 
-void DecoderPage::draw_film(Scene& scene, const std::array<Rect, 6>& boxes, const Rect& room) const {
+void DecoderPage::draw_animation(Scene& scene, const std::array<Rect, 6>& boxes, const Rect& area) const {
     const Ui& ui = scene.ui;
-    Film& film = scene.state.decoder.film;
+    Animation& animation = scene.state.decoder.animation;
     static constexpr const char* kParts[] = {
         "H says what every token is, I where each stands.", "H + I becomes the query: only it knows the places.",
         "Pass 1: the query looks at H, which knows no places.",
         "Pass 2: the same layer again, the new query on the same H.", "The head turns the last query into words."};
-    const Index part = whole_frame(film);
-    draw_film_controls(ui, "film", boxes[3].x0, room.y0 + ui.px(9), ui.px(60), film, kLastPart,
-                       std::to_string(part + 1) + " of 5", scene.state.reduce_motion);
-    if (!film.playing && film.at >= kLastPart) return;  // at rest the pictures speak
+    const Index part = whole_frame(animation);
+    draw_animation_controls(ui, "film", boxes[3].x0, area.y0 + ui.px(9), ui.px(60), animation, kLastPart,
+                            std::to_string(part + 1) + " of 5", scene.state.reduce_motion);
+    if (!animation.playing && animation.at >= kLastPart) return;  // at rest the pictures speak
     const float x = boxes[4].x0 + ui.px(6), y = boxes[4].y1 + ui.px(22);
-    ui.paragraph(x, y, room.x1 - x, kParts[part], ui.theme->text, Face::label);
+    ui.paragraph(x, y, area.x1 - x, kParts[part], ui.theme->text, Face::label);
 }
 
-void DecoderPage::draw_flow(Scene& scene, const Rect& room) const {
+void DecoderPage::draw_flow(Scene& scene, const Rect& area) const {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     const Index last = scene.session.config().num_hidden_layers - 1;
-    const float sx = room.width() / 816, sy = room.height() / 240;
+    const float sx = area.width() / 816, sy = area.height() / 240;
     // Places of the drawing, stretched to the room.
     const auto place = [&](float x0, float y0, float x1, float y1) {
-        return Rect{std::floor(room.x0 + x0 * sx), std::floor(room.y0 + y0 * sy), std::floor(room.x0 + x1 * sx),
-                    std::floor(room.y0 + y1 * sy)};
+        return Rect{std::floor(area.x0 + x0 * sx), std::floor(area.y0 + y0 * sy), std::floor(area.x0 + x1 * sx),
+                    std::floor(area.y0 + y1 * sy)};
     };
     const std::array<Rect, 6> boxes = {place(0, 0, 128, 108),    place(0, 124, 128, 236),  place(192, 44, 300, 108),
                                        place(352, 24, 480, 200), place(540, 24, 668, 200), place(716, 50, 816, 172)};
@@ -155,7 +155,7 @@ void DecoderPage::draw_flow(Scene& scene, const Rect& room) const {
     draw_box(scene, first, {{layer, theme.text, Face::title}}, "pass 1", &streams_[2], 2, &statistics_[2]);
     draw_box(scene, second, {{layer, theme.text, Face::title}}, "pass 2", &streams_[3], 3, &statistics_[3]);
     draw_box(scene, head, {{"head", theme.text, Face::title}}, "\u2192 words", &streams_[4], 4, &statistics_[4]);
-    draw_film(scene, boxes, room);
+    draw_animation(scene, boxes, area);
 }
 
 }  // namespace locus

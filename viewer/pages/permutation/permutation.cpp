@@ -139,11 +139,11 @@ float PermutationPage::draw_bar(Scene& scene, const Rect& bar) {
     return end;
 }
 
-void PermutationPage::draw(Scene& scene, const Rect& room) {
+void PermutationPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     refresh(scene);
     const PermutationState& state = scene.state.permutation;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float cards_high = ui.px(112), title = ui.px(22), gap = ui.px(24);
     const float labels = ui.px(58), streams = std::max(ui.px(176), inside.height() * 0.28f);
     draw_cards(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + cards_high - ui.px(14)});
@@ -248,12 +248,12 @@ std::vector<NamedMatrix> PermutationPage::numbers(const Scene& scene) {
     std::vector<std::string> targets;
     for (const TargetChance& chance : answer().chances) targets.push_back(word(state, chance.position));
     if (const Stage* stage = answer().trace.find(layer + ".probs"))
-        add(named_sheet("content", "content stream looks at", *stage, 0, state.head), words(state));
+        add(named_slice("content", "content stream looks at", *stage, 0, state.head), words(state));
     const Stage* stage = answer().trace.find(layer + ".g.probs");
     // Without a head no chances are told, and rows are counted.
     if (stage && stage->size() > 0)
-        add(named_sheet("query", "query stream looks at", *stage, 0, state.head),
-            static_cast<Index>(targets.size()) == sheets_of(*stage).rows ? targets : std::vector<std::string>());
+        add(named_slice("query", "query stream looks at", *stage, 0, state.head),
+            static_cast<Index>(targets.size()) == matrices_of(*stage).rows ? targets : std::vector<std::string>());
     return matrices;
 }
 

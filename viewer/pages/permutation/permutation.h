@@ -7,8 +7,8 @@
 #include "viewer/data/permutation_sentence.h"
 #include "viewer/data/worker.h"
 #include "viewer/page.h"
+#include "viewer/pages/permutation/token_cards.h"
 #include "viewer/plots/heatmap.h"
-#include "viewer/plots/token_cards.h"
 #include "viewer/ui/relative_microscope.h"
 
 namespace locus {
@@ -32,15 +32,15 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
-    void follow(const State& state) override;
-    std::string trouble() override;
+    void update(const State& state) override;
+    std::string error() override;
     Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
     bool ready() override { return answers_.shown() != nullptr; }
     bool settled(const State& state) const override;
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -71,20 +71,20 @@ private:
     CellNames cell_names(const PermutationState& state) const;
     std::string copied_text(const PermutationState& state);
     void choose_cell(PermutationState& state, bool query, Cell cell) const;
-    void draw_cards(Scene& scene, const Rect& room);
+    void draw_cards(Scene& scene, const Rect& area);
     void draw_card(Scene& scene, const CardPlaces& places, const Rect& lane, std::size_t slot);
     void draw_card_face(const Scene& scene, const Rect& box, Index position, bool hovered) const;
     void draw_mask(Scene& scene, const Rect& cells, bool query, bool labels);
     void draw_mask_cells(const Scene& scene, const Rect& cells, bool query, bool labels) const;
     void draw_mask_texture(Scene& scene, const Rect& cells, bool query);
-    void draw_streams(Scene& scene, const Rect& room);
+    void draw_streams(Scene& scene, const Rect& area);
     std::vector<Index> nodes_of(const PermutationState& state, std::size_t count) const;
-    void draw_chain(Scene& scene, const Rect& room);
-    void draw_factors(const Scene& scene, const Rect& room, float y) const;
-    float draw_chances(const Scene& scene, const Rect& room, float y, const std::string& title,
+    void draw_chain(Scene& scene, const Rect& area);
+    void draw_factors(const Scene& scene, const Rect& area, float y) const;
+    float draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                        const std::vector<TargetChance>& chances, ImU32 colour) const;
-    void draw_row(Scene& scene, SideColumn& column, const Rect& room);
-    void draw_cell(Scene& scene, SideColumn& column, const Rect& room);
+    void draw_row(Scene& scene, SideColumn& column, const Rect& area);
+    void draw_cell(Scene& scene, SideColumn& column, const Rect& area);
     void draw_cell_row(const Scene& scene, SideColumn& column, const RelativeCellExplanation<float>& cell) const;
 
     FamilySession<PermutationSentence> source_{Window::wake};

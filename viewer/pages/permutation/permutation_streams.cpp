@@ -4,20 +4,20 @@
 
 #include "viewer/pages/permutation/permutation.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/ui/line_styles.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 
-float PermutationPage::draw_chances(const Scene& scene, const Rect& room, float y, const std::string& title,
+float PermutationPage::draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                                     const std::vector<TargetChance>& chances, ImU32 colour) const {
     const Ui& ui = scene.ui;
     const PermutationState& state = scene.state.permutation;
-    ui.text(room.x0, y, title, ui.theme->muted, Face::label);
+    ui.text(area.x0, y, title, ui.theme->muted, Face::label);
     y += ui.px(22);
-    const float words = ui.px(62), numbers = ui.px(44), length = room.width() - words - numbers;
+    const float words = ui.px(62), numbers = ui.px(44), length = area.width() - words - numbers;
     double product = 1;
     bool known = true;
-    const std::size_t fit = static_cast<std::size_t>(std::max(1.0f, (room.y1 - y - ui.px(40)) / ui.px(21)));
+    const std::size_t fit = static_cast<std::size_t>(std::max(1.0f, (area.y1 - y - ui.px(40)) / ui.px(21)));
     for (std::size_t n = 0; n < chances.size(); ++n) {
         // Nobody knows the word behind a mask: the model's best one is named.
         const bool asked = sentence().is_mask(chances[n].position);
@@ -25,51 +25,51 @@ float PermutationPage::draw_chances(const Scene& scene, const Rect& room, float 
         product *= chance;
         known = known && !asked;
         if (n == fit)
-            ui.text(room.x0, y, "and " + std::to_string(chances.size() - fit) + " more", ui.theme->muted, Face::label);
+            ui.text(area.x0, y, "and " + std::to_string(chances.size() - fit) + " more", ui.theme->muted, Face::label);
         if (n == fit) y += ui.px(21);
         if (n >= fit) continue;
         const std::string name = asked ? "\u2192 " + chances[n].best : word(state, chances[n].position);
-        ui.text_within(room.x0, y, words - ui.px(4), name, ui.theme->text, Face::label);
-        const float end = room.x0 + words + std::max(ui.px(2), static_cast<float>(chance) * length);
-        ui.fill({room.x0 + words, y - ui.px(4), end, y + ui.px(4)}, colour, 2);
-        ui.text(room.x1, y, fixed(chance, 3), ui.theme->text, Face::mono, Align::right);
+        ui.text_within(area.x0, y, words - ui.px(4), name, ui.theme->text, Face::label);
+        const float end = area.x0 + words + std::max(ui.px(2), static_cast<float>(chance) * length);
+        ui.fill({area.x0 + words, y - ui.px(4), end, y + ui.px(4)}, colour, 2);
+        ui.text(area.x1, y, fixed(chance, 3), ui.theme->text, Face::mono, Align::right);
         y += ui.px(21);
     }
-    ui.text(room.x0, y, known ? "together" : "together, if so", ui.theme->muted, Face::label);
-    ui.text(room.x1, y, chance_text(product), ui.theme->text, Face::mono_strong, Align::right);
+    ui.text(area.x0, y, known ? "together" : "together, if so", ui.theme->muted, Face::label);
+    ui.text(area.x1, y, chance_text(product), ui.theme->text, Face::mono_strong, Align::right);
     return y + ui.px(30);
 }
 
-void PermutationPage::draw_chain(Scene& scene, const Rect& room) {
+void PermutationPage::draw_chain(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const PermutationState& state = scene.state.permutation;
     const bool model = runs_model(state);
-    ui.text_within(room.x0, room.y0 + ui.px(9), room.width(), model ? "how sure is the model?" : "what it has to learn",
+    ui.text_within(area.x0, area.y0 + ui.px(9), area.width(), model ? "how sure is the model?" : "what it has to learn",
                    ui.theme->text, Face::title);
-    float y = room.y0 + ui.px(38);
-    ui.draw().push_clip(room.min(), room.max());
+    float y = area.y0 + ui.px(38);
+    ui.draw().push_clip(area.min(), area.max());
     if (!model) {
-        draw_factors(scene, room, y);
+        draw_factors(scene, area, y);
     } else if (predicted_of(cards(state)).empty()) {
-        ui.paragraph(room.x0, y, room.width(), "Nothing is predicted: click a card, or drag it behind the divider.",
+        ui.paragraph(area.x0, y, area.width(), "Nothing is predicted: click a card, or drag it behind the divider.",
                      ui.theme->muted);
     } else if (!answer().has_head) {
-        ui.paragraph(room.x0, y, room.width(), "These weights have no output layer (lm_loss), so no word can be told.",
+        ui.paragraph(area.x0, y, area.width(), "These weights have no output layer (lm_loss), so no word can be told.",
                      ui.theme->muted);
     } else if (!answer().chances.empty()) {
-        y = draw_chances(scene, room, y, "in this order", answer().chances, ui.theme->c2p);
+        y = draw_chances(scene, area, y, "in this order", answer().chances, ui.theme->c2p);
         // With many targets there is room for this order alone.
         const float lines = ui.px(21) * static_cast<float>(answer().reversed.size()) + ui.px(44);
-        if (!answer().reversed.empty() && y + lines <= room.y1)
-            y = draw_chances(scene, room, y, "the other way round", answer().reversed, ui.theme->muted);
+        if (!answer().reversed.empty() && y + lines <= area.y1)
+            y = draw_chances(scene, area, y, "the other way round", answer().reversed, ui.theme->muted);
         const std::string why =
             "What is predicted later may look at what was predicted before; the first one has to guess.";
-        if (y + ui.px(66) <= room.y1) ui.paragraph(room.x0, y - ui.px(8), room.width(), why, ui.theme->muted);
+        if (y + ui.px(66) <= area.y1) ui.paragraph(area.x0, y - ui.px(8), area.width(), why, ui.theme->muted);
     }
     ui.draw().pop_clip();
 }
 
-void PermutationPage::draw_factors(const Scene& scene, const Rect& room, float y) const {
+void PermutationPage::draw_factors(const Scene& scene, const Rect& area, float y) const {
     const Ui& ui = scene.ui;
     const PermutationState& state = scene.state.permutation;
     const std::vector<Index> predicted = predicted_of(cards(state));
@@ -77,17 +77,17 @@ void PermutationPage::draw_factors(const Scene& scene, const Rect& room, float y
     for (const Index position : predicted) {
         const bool shown = position == shown_row(state);
         const ImU32 ink = shown ? ui.theme->text : ui.theme->muted;
-        float x = room.x0 + ui.text(room.x0, y, "p( ", ink, Face::mono);
+        float x = area.x0 + ui.text(area.x0, y, "p( ", ink, Face::mono);
         x += ui.text(x, y, word(state, position), shown ? ui.theme->c2p : ink, Face::ui);
         if (!before.empty()) x += ui.text(x, y, " | ", ink, Face::mono);
-        x += ui.text_within(x, y, room.x1 - x - ui.px(20), before, shown ? ui.theme->c2c : ink, Face::ui);
+        x += ui.text_within(x, y, area.x1 - x - ui.px(20), before, shown ? ui.theme->c2c : ink, Face::ui);
         ui.text(x, y, " )", ink, Face::mono);
         y += ui.px(26);
         before += (before.empty() ? "" : " ") + word(state, position);
     }
     Index orders = 1;
     for (Index n = 2; n <= static_cast<Index>(predicted.size()); ++n) orders *= n;
-    ui.paragraph(room.x0, y, room.width(),
+    ui.paragraph(area.x0, y, area.width(),
                  "One of " + grouped(orders) + " ways to write the same p(x); training draws among them.",
                  ui.theme->muted);
 }
@@ -109,33 +109,33 @@ std::vector<Index> PermutationPage::nodes_of(const PermutationState& state, std:
     return nodes;
 }
 
-void PermutationPage::draw_streams(Scene& scene, const Rect& room) {
+void PermutationPage::draw_streams(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     PermutationState& state = scene.state.permutation;
     const Index chosen = shown_row(state);
     const float names = ui.px(96);
     const std::vector<Index> nodes =
-        nodes_of(state, static_cast<std::size_t>(std::max(3.0f, (room.width() - names) / ui.px(66))));
+        nodes_of(state, static_cast<std::size_t>(std::max(3.0f, (area.width() - names) / ui.px(66))));
     const auto length = words(state).size();
     const std::string name = "\u201c" + word(state, chosen) + "\u201d";
     const float wide =
-        ui.text(room.x0, room.y0 + ui.px(8), "where " + name + " reads in one layer", theme.text, Face::title);
+        ui.text(area.x0, area.y0 + ui.px(8), "where " + name + " reads in one layer", theme.text, Face::title);
     const std::string note = nodes.size() < length ? "the " + std::to_string(nodes.size()) + " of " +
                                                          std::to_string(length) + " words it looks at most"
                              : runs_model(state) ? "stronger line: more attention"
                                                  : "click a row or a card";
-    ui.text_within(room.x1, room.y0 + ui.px(8), room.width() - wide - ui.px(12), note, theme.muted, Face::mono_small,
+    ui.text_within(area.x1, area.y0 + ui.px(8), area.width() - wide - ui.px(12), note, theme.muted, Face::mono_small,
                    Align::right);
-    const float pitch = (room.width() - names) / static_cast<float>(nodes.size());
-    const float g_y = room.y0 + ui.px(40), h_y = room.y0 + room.height() * 0.52f, words_y = room.y1 - ui.px(14);
-    const auto x_of = [&](std::size_t n) { return room.x0 + names + (static_cast<float>(n) + 0.5f) * pitch; };
+    const float pitch = (area.width() - names) / static_cast<float>(nodes.size());
+    const float g_y = area.y0 + ui.px(40), h_y = area.y0 + area.height() * 0.52f, words_y = area.y1 - ui.px(14);
+    const auto x_of = [&](std::size_t n) { return area.x0 + names + (static_cast<float>(n) + 0.5f) * pitch; };
     const auto own = static_cast<std::size_t>(std::find(nodes.begin(), nodes.end(), chosen) - nodes.begin());
-    ui.text(room.x0, g_y - ui.px(7), "g  query", theme.c2p);
-    ui.text(room.x0, g_y + ui.px(9), "starts as w", theme.muted, Face::label);
-    ui.text(room.x0, h_y - ui.px(7), "h  content", theme.c2c);
-    ui.text(room.x0, h_y + ui.px(9), "starts as word", theme.muted, Face::label);
-    ui.text(room.x0, words_y, "layer below: h", theme.muted, Face::label);
+    ui.text(area.x0, g_y - ui.px(7), "g  query", theme.c2p);
+    ui.text(area.x0, g_y + ui.px(9), "starts as w", theme.muted, Face::label);
+    ui.text(area.x0, h_y - ui.px(7), "h  content", theme.c2c);
+    ui.text(area.x0, h_y + ui.px(9), "starts as word", theme.muted, Face::label);
+    ui.text(area.x0, words_y, "layer below: h", theme.muted, Face::label);
     const float radius = ui.px(11);
     const auto line = [&](std::size_t from, float to_y, ImU32 colour, std::optional<float> weight) {
         const float share = weight ? 0.15f + 0.85f * std::sqrt(*weight) : 0.85f;

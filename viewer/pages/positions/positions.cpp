@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/plots/plot_layout.h"
+#include "viewer/ui/microscope.h"
+#include "viewer/ui/side_column.h"
 
 namespace locus {
 
@@ -70,10 +75,10 @@ Part PositionsPage::part_of(const PositionsState& state, Index offset) const {
     return size >= static_cast<Index>(state.farthest) - 1 ? Part::edge : Part::logarithm;
 }
 
-void PositionsPage::draw(Scene& scene, const Rect& room) {
+void PositionsPage::draw(Scene& scene, const Rect& area) {
     refresh(scene);
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float numbers = ui.px(26), title = ui.px(22), legend = ui.px(22), head = ui.px(16);
     const float stairs = std::max(ui.px(150), inside.height() * 0.27f);
     const float by_height = inside.height() - 2 * title - head - legend - ui.px(14) - stairs;
@@ -120,5 +125,220 @@ std::vector<NamedMatrix> PositionsPage::numbers(const Scene& scene) {
 }
 
 std::unique_ptr<Page> make_positions_page() { return std::make_unique<PositionsPage>(); }
+
+// Two matrices over the same pairs, and the staircase between them.
+
+void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std::optional<Cell>& pointed) {
+    const Ui& ui = scene.ui;
+    PositionsState& state = scene.state.positions;
+    const Heatmap& heatmap = which == 0 ? offsets_ : rows_;
+    const float title_y = cells.y0 - ui.px(30);
+    ui.text(cells.x0, title_y, which == 0 ? "how far is j from i?" : "which row of the table?", ui.theme->text,
+            Face::title);
+    ui.text(cells.x1, title_y, which == 0 ? "i \u2212 j" : "\u03b4(i, j)", ui.theme->muted, Face::mono_small,
+            Align::right);
+    bool clicked = false;
+    const auto length = static_cast<Index>(state.length);
+    const std::optional<Cell> cell = explore(ui, which == 0 ? "offsets" : "rows", cells, length, state.view, clicked);
+    state.view.clamp(length);
+    if (cell) pointed = cell;
+    if (cell && clicked) {
+        state.locked = !(state.locked && state.cell == *cell);
+        state.cell = *cell;
+    }
+    heatmap.draw(ui, cells, state.view);
+    draw_diagonal(scene, cells);
+    if (which == 1) draw_edge(scene, cells);
+    heatmap.draw_crosshair(ui, cells, state.view, state.cell);
+    draw_numbers(scene, cells);
+    heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+    if (which == 1)
+        ui.text(cells.x1, cells.y1 + ui.px(11),
+                std::to_string(2 * line_->span()) + " rows, " + std::to_string(line_->runs().size()) + " runs",
+                ui.theme->muted, Face::mono_small, Align::right);
+    else
+        ui.text(cells.x1, cells.y1 + ui.px(11), "equal along diagonals", ui.theme->muted, Face::mono_small,
+                Align::right);
+}
+
+void PositionsPage::draw_numbers(const Scene& scene, const Rect& cells) const {
+    const Ui& ui = scene.ui;
+    const PositionsState& state = scene.state.positions;
+    const auto length = static_cast<Index>(state.length);
+    const double side = state.view.shown(length);
+    const auto fit = static_cast<int>(cells.width() / ui.px(36));
+    const auto ticks = [&](double first) { return whole_ticks(std::ceil(first), std::floor(first + side - 1), fit); };
+    for (const double tick : ticks(state.view.first_i)) {
+        const Rect row = cell_rect(cells, state.view, length, {static_cast<Index>(tick), 0});
+        ui.text(cells.x0 - ui.px(6), row.middle_y(), whole(static_cast<Index>(tick)),
+                static_cast<Index>(tick) == state.cell.i ? ui.theme->text : ui.theme->muted, Face::mono_small,
+                Align::right);
+    }
+    for (const double tick : ticks(state.view.first_j)) {
+        const Rect column = cell_rect(cells, state.view, length, {0, static_cast<Index>(tick)});
+        ui.text(column.middle_x(), cells.y0 - ui.px(9), whole(static_cast<Index>(tick)),
+                static_cast<Index>(tick) == state.cell.j ? ui.theme->text : ui.theme->muted, Face::mono_small,
+                Align::centre);
+    }
+}
+
+void PositionsPage::draw_diagonal(const Scene& scene, const Rect& cells) const {
+    const Ui& ui = scene.ui;
+    const PositionsState& state = scene.state.positions;
+    const auto length = static_cast<Index>(state.length);
+    const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
+    ui.draw().push_clip(cells.min(), cells.max());
+    for (Index i = 0; i < length; ++i)
+        for (Index j = 0; j < length; ++j) {
+            if (line_->row(i, j) != row) continue;
+            const bool same_offset = i - j == offset;  // the others only share the row
+            ui.fill(cell_rect(cells, state.view, length, {i, j}), faded(ui.theme->text, same_offset ? 0.45f : 0.16f));
+        }
+    ui.draw().pop_clip();
+}
+
+void PositionsPage::draw_edge(const Scene& scene, const Rect& cells) const {
+    const Ui& ui = scene.ui;
+    const PositionsState& state = scene.state.positions;
+    const auto length = static_cast<Index>(state.length);
+    const auto is_edge = [&](Index i, Index j) { return part_of(state, i - j) == Part::edge; };
+    ui.draw().push_clip(cells.min(), cells.max());
+    // The border between the clamped corners and the cells that still have a row of their own; first a wider one in the
+    // background's colour, so that it stands out on every shade.
+    for (const bool halo : {true, false})
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < length; ++j) {
+                const ImU32 colour = halo ? ui.theme->background : ui.theme->p2p;
+                const float width = halo ? ui.px(2) : ui.px(1);
+                const Rect cell = cell_rect(cells, state.view, length, {i, j});
+                if (j > 0 && is_edge(i, j) != is_edge(i, j - 1))
+                    ui.fill({cell.x0 - width, cell.y0 - width, cell.x0 + width, cell.y1 + width}, colour);
+                if (i > 0 && is_edge(i, j) != is_edge(i - 1, j))
+                    ui.fill({cell.x0 - width, cell.y0 - width, cell.x1 + width, cell.y0 + width}, colour);
+            }
+    ui.draw().pop_clip();
+}
+
+void PositionsPage::draw_staircase(Scene& scene, const Rect& area) {
+    const Ui& ui = scene.ui;
+    PositionsState& state = scene.state.positions;
+    ui.text(area.x0, area.y0 + ui.px(8), "from offset to row", ui.theme->text, Face::title);
+    ui.text(area.x1, area.y0 + ui.px(8), "row over i \u2212 j", ui.theme->muted, Face::mono_small, Align::right);
+    // One curve per part of the line, so that each keeps its colour; a gap where another part goes on.
+    const auto length = static_cast<Index>(state.length);
+    const double nothing = std::numeric_limits<double>::quiet_NaN();
+    LinePlot plot;
+    plot.first_x = static_cast<double>(1 - length);
+    plot.steps = true;
+    plot.x_name = "i \u2212 j";
+    plot.decimals = 0;
+    plot.high = static_cast<double>(2 * line_->span());
+    plot.marked_x = static_cast<double>(state.cell.i - state.cell.j);
+    const std::vector<double> empty(static_cast<std::size_t>(2 * length - 1), nothing);
+    plot.curves = {{empty, ui.theme->text, "its own row"},
+                   {empty, ui.theme->muted, "logarithm"},
+                   {empty, ui.theme->p2p, "clamped"}};
+    for (Index offset = 1 - length; offset < length; ++offset)
+        plot.curves[static_cast<std::size_t>(part_of(state, offset))]
+            .values[static_cast<std::size_t>(offset + length - 1)] = static_cast<double>(line_->row_of_offset(offset));
+    float x = area.x0 + ui.text_width("from offset to row", Face::title) + ui.px(20);
+    for (const Curve& curve : plot.curves) {
+        if (state.kind == 0 && curve.name == "logarithm") continue;
+        ui.fill({x, area.y0 + ui.px(7), x + ui.px(14), area.y0 + ui.px(9)}, curve.colour);
+        x += ui.px(20);
+        x += ui.text(x, area.y0 + ui.px(8), curve.name, ui.theme->muted, Face::label) + ui.px(16);
+    }
+    const auto under =
+        draw_line_plot(ui, "staircase", {area.x0 - ui.px(8), area.y0 + ui.px(22), area.x1, area.y1}, plot);
+    if (!under || state.locked) return;
+    const auto offset = static_cast<Index>(*under);
+    state.cell = offset >= 0 ? Cell{std::max(offset, state.cell.i), 0} : Cell{0, 0};
+    state.cell.j = state.cell.i - offset;
+    if (state.cell.j >= length) state.cell = {length - 1 + offset, length - 1};
+}
+
+// The pair in words: its offset, its bucket, its row, and who shares it.
+
+void PositionsPage::draw_side(Scene& scene, const Rect& area) {
+    refresh(scene);
+    const PositionsState& state = scene.state.positions;
+    const Cell cell = state.cell;
+    const Index offset = cell.i - cell.j, row = line_->row(cell.i, cell.j), span = line_->span();
+    const Part part = part_of(state, offset);
+    SideColumn column(scene.ui, area);
+    column.heading("Why row " + std::to_string(row) + "?", std::string(state.locked ? "locked " : "") + "(" +
+                                                               std::to_string(cell.i) + ", " + std::to_string(cell.j) +
+                                                               ")");
+    const std::string where = offset == 0 ? "Token " + std::to_string(cell.i) + " looks at itself."
+                                          : "Token " + std::to_string(cell.i) + " looks at token " +
+                                                std::to_string(cell.j) + ", " + direction(offset) + ".";
+    column.sentence(where, false);
+    column.row("i \u2212 j", whole(offset));
+    if (state.kind == 0) {
+        column.row("clamped to \u2212" + std::to_string(span) + " \u2026 " + std::to_string(span - 1),
+                   whole(row - span));
+    } else {
+        const Index farthest = static_cast<Index>(state.farthest) - 1;
+        if (clamp_of(scene.state) == OffsetClamp::official)
+            column.row("clamped to \u00b1(M \u2212 1) = \u00b1" + std::to_string(farthest),
+                       whole(std::clamp(offset, -farthest, farthest)));
+        column.row(part == Part::itself ? "bucket (|i\u2212j| \u2264 " + std::to_string(mid(state)) + ": itself)"
+                                        : "bucket (logarithm beyond " + std::to_string(mid(state)) + ")",
+                   whole(log_bucket(offset, span, static_cast<Index>(state.farthest), clamp_of(scene.state))));
+    }
+    column.row("+ k = " + std::to_string(span) + " \u2192 row", std::to_string(row), true);
+    column.rule();
+
+    Index sharing = 0, pairs = 0;
+    const auto length = static_cast<Index>(state.length);
+    for (Index o = 1 - length; o < length; ++o)
+        if (line_->row_of_offset(o) == row) {
+            ++sharing;
+            pairs += length - std::abs(o);
+        }
+    const auto note = [&](const char* id, Index value) { scene.ui.note(id, static_cast<double>(value)); };
+    note("positions/offset", offset);
+    note("positions/row", row);
+    note("positions/sharing", sharing);
+    note("positions/pairs", pairs);
+    column.heading("Who shares row " + std::to_string(row) + "?", "of " + std::to_string(2 * span));
+    column.row("offsets", std::to_string(sharing));
+    column.row("pairs of tokens", std::to_string(pairs));
+    column.sentence(part == Part::itself ? "Near tokens have a row for every offset: the model tells them all apart."
+                    : part == Part::logarithm
+                        ? "Far tokens share rows, and the farther the more: roughly where is enough."
+                        : "Beyond the edge every offset gets the same row: farther looks no different.");
+    column.rule();
+    column.heading("One line is enough", std::to_string(2 * length - 1) + " numbers");
+    column.sentence("Every diagonal holds one value, so " + grouped(length * length) + " cells are " +
+                    std::to_string(2 * length - 1) + " offsets, cut into " + std::to_string(line_->runs().size()) +
+                    " runs that are flat or rise by one. The position terms add whole runs; nothing is gathered.");
+    if (state.kind == 1)
+        column.sentence(
+            clamp_of(scene.state) == OffsetClamp::hf
+                ? "hf: offsets beyond M are not clamped first; only the row is, so far keys at the right use row 0."
+                : "official: offsets are clamped to \u00b1(M \u2212 1) first, so row 0 is never used. Choose hf to see "
+                  "the other.");
+    draw_lesson_links(scene, column, area,
+                      {{"05", "Relative position matrix"}, {"06", "Log buckets"}, {"07", "Gather by hand"}});
+}
+
+void PositionsPage::draw_formula(Scene& scene, const Rect& bar) {
+    refresh(scene);
+    const Ui& ui = scene.ui;
+    const PositionsState& state = scene.state.positions;
+    const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
+    const std::string span = std::to_string(line_->span());
+    const auto plain = [&](const std::string& text) { return Span{text, ui.theme->text, Face::formula}; };
+    const std::string inner =
+        state.kind == 0 ? whole(offset) + " + " + span : "bucket(" + whole(offset) + ") + " + span;
+    const float x = bar.x0 + ui.px(16);
+    const float end =
+        ui.spans(x, bar.middle_y(),
+                 {plain("\u03b4(" + std::to_string(state.cell.i) + ", " + std::to_string(state.cell.j) + ") = clamp( "),
+                  {inner, ui.theme->c2p, Face::formula},
+                  plain(", 0, 2k \u2212 1 ) = " + std::to_string(row))});
+    draw_bar_note(scene, bar, "the same table serves every layer and every head", x + end);
+}
 
 }  // namespace locus

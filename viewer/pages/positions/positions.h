@@ -20,8 +20,8 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -32,7 +32,7 @@ private:
     void draw_numbers(const Scene& scene, const Rect& cells) const;
     void draw_diagonal(const Scene& scene, const Rect& cells) const;
     void draw_edge(const Scene& scene, const Rect& cells) const;
-    void draw_staircase(Scene& scene, const Rect& room);
+    void draw_staircase(Scene& scene, const Rect& area);
     /// Which part of the line serves an offset.
     Part part_of(const PositionsState& state, Index offset) const;
     Index mid(const PositionsState& state) const { return static_cast<Index>(state.span) / 2; }

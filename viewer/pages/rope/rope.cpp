@@ -81,13 +81,13 @@ void RopePage::refresh(RopeState& state) {
     const auto m = static_cast<double>(state.m), n = static_cast<double>(state.n);
     const auto steps_at = [&](const RowVector<double>& q, const RowVector<double>& k, RotaryLayout as, double at_m,
                               double at_n) {
-        return product_steps(turned(hands_of(q, as), theta, at_m, factor),
-                             turned(hands_of(k, as), theta, at_n, factor));
+        return product_steps(rotate_hands(hands_of(q, as), theta, at_m, factor),
+                             rotate_hands(hands_of(k, as), theta, at_n, factor));
     };
     now.q_before = hands_of(now.q, layout);
     now.k_before = hands_of(now.k, layout);
-    now.q_after = turned(now.q_before, theta, m + state.shift.at, factor);
-    now.k_after = turned(now.k_before, theta, n + state.shift.at, factor);
+    now.q_after = rotate_hands(now.q_before, theta, m + state.shift.at, factor);
+    now.k_after = rotate_hands(now.k_before, theta, n + state.shift.at, factor);
     now.steps = product_steps(now.q_after, now.k_after);
     now.corners = head_to_tail(now.steps);
     now.score = dot(now.steps);
@@ -158,8 +158,8 @@ float RopePage::draw_bar(Scene& scene, const Rect& bar) {
     stepper("n", "key position n", std::to_string(state.n), state.n, 0, last_position(), ui.theme->c2p);
     x += ui.text(x, y, "shift t", muted) + ui.px(7);
     const bool whole_shift = state.shift.at == std::floor(state.shift.at);
-    x = draw_film_controls(ui, "shift", x, y, ui.px(56), state.shift, kLastShift,
-                           fixed(state.shift.at, whole_shift ? 0 : 1), scene.state.reduce_motion) +
+    x = draw_animation_controls(ui, "shift", x, y, ui.px(56), state.shift, kLastShift,
+                                fixed(state.shift.at, whole_shift ? 0 : 1), scene.state.reduce_motion) +
         ui.px(12);
     stepper("base", "base", grouped(static_cast<std::int64_t>(kRopeBases[state.base])), state.base, 0,
             static_cast<Index>(std::size(kRopeBases)) - 1, muted);
@@ -168,12 +168,12 @@ float RopePage::draw_bar(Scene& scene, const Rect& bar) {
     return bar.x1;
 }
 
-void RopePage::draw(Scene& scene, const Rect& room) {
+void RopePage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     clock_.advance(scene.state.rope.shift, ImGui::GetTime(), kLastShift, kPositionsPerSecond,
                    scene.state.reduce_motion);
     refresh(scene.state.rope);
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float curves = std::max(ui.px(176), inside.height() * 0.27f), gap = ui.px(18);
     const float below = inside.y1 - curves, middle = inside.x0 + std::floor(inside.width() * 0.38f);
     const float half = std::floor((below - ui.px(10) - inside.y0) / 2);
@@ -202,7 +202,7 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
             return true;
         }
     }
-    if (press_film(state.shift, kLastShift, press)) return true;
+    if (press_animation(state.shift, kLastShift, press)) return true;
     switch (press.key) {
         case Key::left:
             return step(state.m, -1);
@@ -219,10 +219,10 @@ bool RopePage::press(Scene& scene, const KeyPress& press) {
     }
     switch (press.character) {
         case 's':
-            step_film(state.shift, 1, kLastShift);
+            step_animation(state.shift, 1, kLastShift);
             return true;
         case 'S':
-            step_film(state.shift, -1, kLastShift);
+            step_animation(state.shift, -1, kLastShift);
             return true;
         case 'w':
             state.shown = (state.shown + 1) % 4;

@@ -10,8 +10,8 @@
 #include "core/positions/rope_scaling.h"
 #include "viewer/data/rotary_sentence.h"
 #include "viewer/page.h"
+#include "viewer/pages/rope/phasors.h"
 #include "viewer/plots/heatmap.h"
-#include "viewer/plots/phasors.h"
 
 namespace locus {
 
@@ -43,15 +43,15 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
-    void follow(const State& state) override { source_.update(state.choices.roformer); }
-    std::string trouble() override { return source_.error(); }
+    void update(const State& state) override { source_.update(state.choices.roformer); }
+    std::string error() override { return source_.error(); }
     Fault fault() const override { return source_.fault(); }
     bool ready() override { return source_.shown() != nullptr; }
     bool settled(const State& state) const override { return source_.settled(state.choices.roformer); }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -70,14 +70,14 @@ private:
     /// Puts query and key back where the sentence has them, read as the model reads them.
     void choose(RopeState& state, Cell cell) const;
     Index last_position() const { return std::max<Index>(255, sentence().length() - 1); }
-    void draw_middle(Scene& scene, const Rect& room);
-    void draw_head(Scene& scene, const Rect& room);
+    void draw_middle(Scene& scene, const Rect& area);
+    void draw_head(Scene& scene, const Rect& area);
     void draw_head_tooltip(const Scene& scene, Cell cell) const;
-    void draw_dials(Scene& scene, const Rect& room, bool query);
+    void draw_dials(Scene& scene, const Rect& area, bool query);
     void draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool query);
-    void draw_walk(Scene& scene, const Rect& room);
-    void draw_wires(Scene& scene, const Rect& room);
-    void draw_curves(Scene& scene, const Rect& room);
+    void draw_walk(Scene& scene, const Rect& area);
+    void draw_wires(Scene& scene, const Rect& area);
+    void draw_curves(Scene& scene, const Rect& area);
     void draw_vectors(Scene& scene, class SideColumn& column);
     void draw_softmax_cell(Scene& scene, class SideColumn& column);
     void draw_planes(const Scene& scene, class SideColumn& column) const;
@@ -97,7 +97,7 @@ private:
     std::optional<PictureVersion> head_version_;
     Heatmap head_;   // scores, probabilities or linear weights, [T,T]
     Answer labels_;  // the words beside its rows
-    FilmClock clock_;
+    AnimationClock clock_;
     float scroll_ = 0;
     int plane_ = -1;       // under the pointer
     int next_plane_ = -1;  // found in this frame

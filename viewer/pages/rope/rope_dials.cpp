@@ -6,8 +6,8 @@
 #include "viewer/pages/rope/rope.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/plots/ticks.h"
-#include "viewer/ui/line_styles.h"
+#include "viewer/plots/plot_layout.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 
@@ -39,23 +39,23 @@ std::string angle_label(double theta) {
 
 }  // namespace
 
-void RopePage::draw_dials(Scene& scene, const Rect& room, bool query) {
+void RopePage::draw_dials(Scene& scene, const Rect& area, bool query) {
     const Ui& ui = scene.ui;
     const RopeState& state = scene.state.rope;
     const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
     const double at = static_cast<double>(query ? state.m : state.n) + state.shift.at;
     const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
-    ui.text(room.x0, room.y0 + ui.px(8), (query ? "query, turned by " : "key, turned by ") + position + "\u00b7\u03b8",
+    ui.text(area.x0, area.y0 + ui.px(8), (query ? "query, turned by " : "key, turned by ") + position + "\u00b7\u03b8",
             colour, Face::title);
-    ui.text(room.x1, room.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
+    ui.text(area.x1, area.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
             Align::right);
     const std::size_t count = numbers_.q_before.size();
-    const float top = room.y0 + ui.px(24);
-    const std::size_t columns = dial_columns(count, room.width(), room.y1 - top, ui.px(20));
+    const float top = area.y0 + ui.px(24);
+    const std::size_t columns = dial_columns(count, area.width(), area.y1 - top, ui.px(20));
     const std::size_t rows = (count + columns - 1) / columns;
-    const float wide = room.width() / static_cast<float>(columns), high = (room.y1 - top) / static_cast<float>(rows);
+    const float wide = area.width() / static_cast<float>(columns), high = (area.y1 - top) / static_cast<float>(rows);
     for (std::size_t n = 0; n < count; ++n) {
-        const float x = room.x0 + static_cast<float>(n % columns) * wide;
+        const float x = area.x0 + static_cast<float>(n % columns) * wide;
         const float y = top + static_cast<float>(n / columns) * high;
         draw_dial(scene, {x, y, x + wide, y + high}, n, query);
     }
@@ -115,32 +115,32 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
                        {query ? "m" : "n", ui.theme->muted, Face::label}}});
 }
 
-void RopePage::draw_walk(Scene& scene, const Rect& room) {
+void RopePage::draw_walk(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    const Rect area{room.x0 + ui.px(26), room.y0, room.x1, room.y1 - ui.px(16)};
+    const Rect plot{area.x0 + ui.px(26), area.y0, area.x1, area.y1 - ui.px(16)};
     // One unit is as long across as upwards.
     const Frame frame =
-        frame_around(numbers_.corners, static_cast<double>(area.width()) / static_cast<double>(area.height()), 0.12);
-    const double unit = static_cast<double>(area.height()) / (frame.y1 - frame.y0);
+        frame_around(numbers_.corners, static_cast<double>(plot.width()) / static_cast<double>(plot.height()), 0.12);
+    const double unit = static_cast<double>(plot.height()) / (frame.y1 - frame.y0);
     const auto place = [&](Point p) {
-        return ImVec2{area.x0 + static_cast<float>((p.x - frame.x0) * unit),
-                      area.y1 - static_cast<float>((p.y - frame.y0) * unit)};
+        return ImVec2{plot.x0 + static_cast<float>((p.x - frame.x0) * unit),
+                      plot.y1 - static_cast<float>((p.y - frame.y0) * unit)};
     };
-    ui.outline(area, theme.line);
+    ui.outline(plot, theme.line);
     const auto fit = [&](float pixels) { return std::max(2, static_cast<int>(pixels / ui.px(48))); };
-    const std::vector<double> across = nice_ticks(frame.x0, frame.x1, fit(area.width()));
+    const std::vector<double> across = nice_ticks(frame.x0, frame.x1, fit(plot.width()));
     for (const double tick : across) {
         const float x = std::floor(place({tick, 0}).x);
-        ui.fill({x, area.y0, x + ui.px(1), area.y1}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
-        ui.text(x, area.y1 + ui.px(10), fixed(tick, tick_decimals(across)), theme.muted, Face::mono_small,
+        ui.fill({x, plot.y0, x + ui.px(1), plot.y1}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
+        ui.text(x, plot.y1 + ui.px(10), fixed(tick, tick_decimals(across)), theme.muted, Face::mono_small,
                 Align::centre);
     }
-    const std::vector<double> upwards = nice_ticks(frame.y0, frame.y1, fit(area.height()));
+    const std::vector<double> upwards = nice_ticks(frame.y0, frame.y1, fit(plot.height()));
     for (const double tick : upwards) {
         const float y = std::floor(place({0, tick}).y);
-        ui.fill({area.x0, y, area.x1, y + ui.px(1)}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
-        ui.text(area.x0 - ui.px(5), y, fixed(tick, tick_decimals(upwards)), theme.muted, Face::mono_small,
+        ui.fill({plot.x0, y, plot.x1, y + ui.px(1)}, faded(theme.line, tick == 0 ? 1.0f : 0.5f));
+        ui.text(plot.x0 - ui.px(5), y, fixed(tick, tick_decimals(upwards)), theme.muted, Face::mono_small,
                 Align::right);
     }
     const auto last = static_cast<float>(numbers_.steps.size() - 1);
@@ -158,7 +158,98 @@ void RopePage::draw_walk(Scene& scene, const Rect& room) {
     const float above = end.y >= foot.y ? foot.y - ui.px(11) : foot.y + ui.px(12);
     const std::string label = "q\u00b7k " + fixed(numbers_.score, 2);
     const float half = ui.text_width(label) / 2 + ui.px(4);
-    ui.text(std::clamp(foot.x, area.x0 + half, area.x1 - half), above, label, theme.p2c, Face::ui, Align::centre);
+    ui.text(std::clamp(foot.x, plot.x0 + half, plot.x1 - half), above, label, theme.p2c, Face::ui, Align::centre);
+}
+
+// Which channels make a plane, and what distance does to the score and to its bound.
+
+void RopePage::draw_wires(Scene& scene, const Rect& area) {
+    const Ui& ui = scene.ui;
+    RopeState& state = scene.state.rope;
+    const float title = area.y0 + ui.px(6);
+    ui.text(area.x0, title, "which two channels turn together?", ui.theme->text, Face::title);
+    const float wide = ui.text_width("interleaved") + ui.text_width("half-split") + ui.px(44);
+    ui.choice("layout", area.x1 - wide, title, {"interleaved", "half-split"}, state.layout);
+
+    const Index width = numbers_.q.size();
+    const std::vector<Index> ends = wire_ends(width, layout_of(state));
+    const float labels = ui.px(58);
+    const Rect plot{area.x0 + labels, area.y0 + ui.px(30), area.x1, area.y1 - ui.px(2)};
+    ui.text(area.x0, plot.y0, "channels", ui.theme->muted, Face::label);
+    ui.text(area.x0, plot.y1, "planes", ui.theme->muted, Face::label);
+    const float pitch = plot.width() / static_cast<float>(width);
+    const auto channel_x = [&](Index c) { return plot.x0 + (static_cast<float>(c) + 0.5f) * pitch; };
+    // The two slots of a plane stand closer together than two planes.
+    const auto slot_x = [&](Index s) { return channel_x(s) + (s % 2 == 0 ? 0.2f : -0.2f) * pitch; };
+    const float top = plot.y0 + ui.px(8), bottom = plot.y1 - ui.px(9), bend = (bottom - top) * 0.45f;
+    for (const bool front : {false, true})
+        for (Index c = 0; c < width; ++c) {
+            const Index end = ends[static_cast<std::size_t>(c)], plane = end / 2;
+            const bool marked = plane_ == static_cast<int>(plane);
+            if (marked != front) continue;
+            const ImU32 ink = marked         ? ui.theme->text
+                              : end % 2 == 0 ? faded(ui.theme->accent, 0.75f)
+                                             : faded(ui.theme->muted, 0.75f);
+            ui.draw().curve({channel_x(c), top}, {channel_x(c), top + bend}, {slot_x(end), bottom - bend},
+                            {slot_x(end), bottom}, ink, ui.px(marked ? 2.25f : 1.25f));
+        }
+    const Index every = pitch >= ui.px(15) ? 1 : pitch >= ui.px(8) ? 2 : 4;
+    for (Index c = 0; c < width; c += every)
+        ui.text(channel_x(c), plot.y0, std::to_string(c), ui.theme->muted, Face::mono_tiny, Align::centre);
+    for (Index t = 0; t < width / 2; ++t) {
+        const float x = (slot_x(2 * t) + slot_x(2 * t + 1)) / 2;
+        const Rect box{x - pitch, top, x + pitch, plot.y1 + ui.px(8)};
+        if (ui.touch(("wire" + std::to_string(t)).c_str(), box).hovered) next_plane_ = static_cast<int>(t);
+        if (t % (pitch >= ui.px(8) ? 1 : 2) == 0)
+            ui.text(x, plot.y1, std::to_string(t), plane_ == static_cast<int>(t) ? ui.theme->text : ui.theme->muted,
+                    Face::mono_tiny, Align::centre);
+    }
+}
+
+void RopePage::draw_curves(Scene& scene, const Rect& area) {
+    const Ui& ui = scene.ui;
+    RopeState& state = scene.state.rope;
+    const Index distance = state.m - state.n;
+    const float split = area.x0 + std::floor(area.width() * 0.62f), top = area.y0 + ui.px(24);
+    const auto notes = [&](const Rect& plot, const std::string& title, const std::string& note) {
+        ui.text(plot.x0, area.y0 + ui.px(8), title, ui.theme->text, Face::title);
+        ui.text(plot.x1, area.y0 + ui.px(8), note, ui.theme->muted, Face::mono_small, Align::right);
+    };
+    const Rect left{area.x0, top, split - ui.px(14), area.y1 - ui.px(16)},
+        right{split + ui.px(4), top, area.x1, left.y1};
+    notes(left, "score over distance", "this head, these two vectors");
+    LinePlot plot;
+    plot.first_x = -kReach;
+    plot.x_name = "m \u2212 n";
+    plot.decimals = 3;
+    plot.zero_line = true;
+    const auto [low, high] = std::minmax_element(numbers_.curve.begin(), numbers_.curve.end());
+    const double spare = std::max(1e-9, (*high - *low) * 0.06);
+    plot.low = std::min(0.0, *low - spare);
+    plot.high = std::max(0.0, *high + spare);
+    plot.curves = {{numbers_.curve, ui.theme->p2c, "score"}};
+    if (std::abs(distance) <= kReach) plot.marked_x = static_cast<double>(distance);
+    const auto under = draw_line_plot(ui, "curve", {left.x0, left.y0, left.x1, left.y1}, plot);
+    if (under && ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
+        state.m = std::clamp<Index>(state.n + static_cast<Index>(*under), 0, last_position());
+        state.n = std::clamp<Index>(state.m - static_cast<Index>(*under), 0, last_position());
+    }
+    const float below = area.y1 - ui.px(5);
+    ui.text(left.x0 + ui.px(34), below, "key to the right \u2190 m \u2212 n \u2192 key to the left", ui.theme->muted,
+            Face::mono_small);
+
+    notes(right, "bound of the paper", "B(|m \u2212 n|)");
+    LinePlot bound;
+    bound.x_name = "|m \u2212 n|";
+    bound.decimals = 3;
+    bound.high = *std::max_element(numbers_.bound.begin(), numbers_.bound.end()) * 1.06;
+    bound.curves = {{numbers_.bound, ui.theme->muted, "B", true}};
+    if (std::abs(distance) <= kReach) bound.marked_x = static_cast<double>(std::abs(distance));
+    draw_line_plot(ui, "bound", {right.x0 - ui.px(6), right.y0, right.x1, right.y1}, bound);
+    ui.text(right.x1, below,
+            numbers_.rises == 0 ? "it never rises here"
+                                : "not monotone: first rises at " + std::to_string(numbers_.first_rise),
+            ui.theme->muted, Face::mono_small, Align::right);
 }
 
 }  // namespace locus

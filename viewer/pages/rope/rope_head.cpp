@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "viewer/data/explanation_text.h"
 #include "viewer/pages/rope/rope.h"
+#include "viewer/plots/cell_text.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
@@ -86,21 +86,21 @@ std::string RopePage::explanation(const RopeState& state) const {
     return text_of(cell_, pair, numbers_.frequencies.theta, is_own_cell(state));
 }
 
-void RopePage::draw_middle(Scene& scene, const Rect& room) {
+void RopePage::draw_middle(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
-    const float y = room.y0 + ui.px(10);
+    const float y = area.y0 + ui.px(10);
     const float end =
-        ui.choice("shown", room.x0, y, {"walk", "scores", "probabilities", "linear"}, state.shown) + ui.px(10);
-    ui.text_within(room.x1, y, room.x1 - end, kNotes[state.shown], ui.theme->muted, Face::mono_small, Align::right);
-    const Rect inside{room.x0, room.y0 + ui.px(32), room.x1, room.y1};
+        ui.choice("shown", area.x0, y, {"walk", "scores", "probabilities", "linear"}, state.shown) + ui.px(10);
+    ui.text_within(area.x1, y, area.x1 - end, kNotes[state.shown], ui.theme->muted, Face::mono_small, Align::right);
+    const Rect inside{area.x0, area.y0 + ui.px(32), area.x1, area.y1};
     if (state.shown == 0)
         draw_walk(scene, inside);
     else
         draw_head(scene, inside);
 }
 
-void RopePage::draw_head(Scene& scene, const Rect& room) {
+void RopePage::draw_head(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
     const RotarySentence& shown = sentence();
@@ -122,9 +122,9 @@ void RopePage::draw_head(Scene& scene, const Rect& room) {
         labels_.labels = shown.words();
     }
     const float names = widest_label(ui, labels_, ui.px(76)) + ui.px(8), legend = ui.px(24);
-    const float side = std::floor(std::min(room.width() - names, room.height() - legend));
-    const float x = room.x0 + names + std::max(0.0f, std::floor((room.width() - names - side) / 2));
-    const Rect cells{x, room.y0, x + side, room.y0 + side};
+    const float side = std::floor(std::min(area.width() - names, area.height() - legend));
+    const float x = area.x0 + names + std::max(0.0f, std::floor((area.width() - names - side) / 2));
+    const Rect cells{x, area.y0, x + side, area.y0 + side};
     bool clicked = false;
     const auto cell = explore(ui, "head", cells, shown.length(), state.view, clicked);
     if (cell && clicked) choose(state, *cell);

@@ -16,21 +16,21 @@ public:
     const char* name() const override { return "start"; }
     const char* title() const override { return "Start"; }
     char key() const override { return '0'; }
-    void follow(const State&) override;
+    void update(const State&) override;
     bool settled(const State&) const override { return previews_ != nullptr; }
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
 
 private:
-    void draw_sentences(Scene& scene, const Rect& room);
+    void draw_sentences(Scene& scene, const Rect& area);
     void draw_strip(Scene& scene, const Rect& strip);
     void draw_card(Scene& scene, const Rect& card, const std::string& page, char key, const std::string& title,
                    const std::string& about);
-    void draw_models(Scene& scene, const Rect& room);
+    void draw_models(Scene& scene, const Rect& area);
     /// The matrix behind a page's small picture; false where it has none.
     bool show_matrix(const Scene& scene, const std::string& page, Heatmap& heatmap) const;
     void draw_words(Scene& scene, const Rect& box) const;

@@ -102,9 +102,9 @@ TextLayout TextPage::arrange(const Scene& scene, const Rect& inside) const {
     const auto from = std::max<Index>(1, study_->plan.movers.flow.rows()),
                to = std::max<Index>(1, study_->plan.movers.flow.cols());
     const float labels = ui.px(78), half = (inside.x1 - left - labels - gap) / 2;
-    const float room = inside.y1 - lower;
+    const float area = inside.y1 - lower;
     const float cells =
-        std::min(std::min(half / static_cast<float>(to), ui.px(46)) * static_cast<float>(from), room * 0.34f);
+        std::min(std::min(half / static_cast<float>(to), ui.px(46)) * static_cast<float>(from), area * 0.34f);
     const float bottom = inside.y1 - legend;
     layout.flow = {left + labels, bottom - cells, left + labels + half, bottom};
     layout.costs = layout.flow.moved(half + gap, 0);
@@ -151,14 +151,14 @@ void TextPage::paint(const State& screen) {
                 ValueRange{0, std::max(1e-6, movers.costs.maxCoeff())});
 }
 
-void TextPage::draw(Scene& scene, const Rect& room) {
+void TextPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     if (!shown()) {
         const float top = inside.y0 + ui.px(260);
         if (scene.state.editing) draw_editor(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(240)});
         if (study_)
-            ui.paragraph(inside.x0, top, ui.px(560), study_->trouble + ". The box above takes them, Ctrl L opens it.",
+            ui.paragraph(inside.x0, top, ui.px(560), study_->error + ". The box above takes them, Ctrl L opens it.",
                          ui.theme->text);
         else
             ui.text(inside.x0, top, "learning the words \u2026", ui.theme->muted);
@@ -180,7 +180,7 @@ void TextPage::draw(Scene& scene, const Rect& room) {
     draw_moves(scene, layout.costs, false);
 }
 
-void TextPage::follow(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const {
+void TextPage::update(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const {
     if (!pointed) return;
     if (clicked) {
         state.locked = !(state.locked && cursor == *pointed);

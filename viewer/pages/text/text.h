@@ -32,8 +32,8 @@ public:
     bool settled(const State& state) const override;
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
@@ -41,7 +41,7 @@ public:
 private:
     void refresh(Scene& scene);
     /// The numbers, or nothing before the first answer and where there are none.
-    const TextStudy* shown() const { return study_ && study_->trouble.empty() ? study_.get() : nullptr; }
+    const TextStudy* shown() const { return study_ && study_->error.empty() ? study_.get() : nullptr; }
     void keep_inside(TextPageState& state) const;
     void paint(const State& screen);
     TextLayout arrange(const Scene& scene, const Rect& inside) const;
@@ -52,7 +52,7 @@ private:
     void draw_travel(Scene& scene, const Rect& box);
     void draw_moves(Scene& scene, const Rect& cells, bool flow);
     /// A click or, where nothing is locked, the pointer itself moves a cursor.
-    void follow(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const;
+    void update(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const;
     void describe_weight(const Scene& scene, Cell cell) const;
     void describe_alike(const Scene& scene, Cell cell) const;
     void describe_move(const Scene& scene, Cell cell) const;

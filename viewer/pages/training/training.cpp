@@ -23,7 +23,7 @@ std::string per_second(double tokens) {
 
 }  // namespace
 
-void TrainingPage::follow(const State& state) {
+void TrainingPage::update(const State& state) {
     if (!trainer_) {
         observer_ = std::make_unique<Worker<LookQuery, TrainingLook>>(
             [this](const LookQuery& query, const CancelToken& stop) { return looks_.answer(query, stop); },
@@ -39,7 +39,7 @@ void TrainingPage::follow(const State& state) {
         trainer_->submit({query, board_});
     }
     if (const auto newest = board_->newest()) {
-        course_trouble_ = newest->subject ? std::string() : newest->trouble;
+        course_error_ = newest->subject ? std::string() : newest->error;
         course_fault_ = newest->fault;
         if (newest->subject) course_ = newest;
     }
@@ -53,12 +53,12 @@ void TrainingPage::follow(const State& state) {
     const auto answer = observer_->take();
     if (!answer) return;
     look_answered_ = answer->query;
-    look_trouble_ = answer->error;
+    look_error_ = answer->error;
     look_fault_ = answer->fault;
     if (answer->error.empty()) look_ = answer;
 }
 
-std::string TrainingPage::trouble() { return course_trouble_.empty() ? look_trouble_ : course_trouble_; }
+std::string TrainingPage::error() { return course_error_.empty() ? look_error_ : course_error_; }
 
 bool TrainingPage::settled(const State& state) const {
     if (asked_ != query_of(state.training) || !board_) return false;
@@ -82,22 +82,22 @@ ModelCard TrainingPage::card(const Scene&) {
             size_line(config.num_hidden_layers, config.num_attention_heads)};
 }
 
-Film TrainingPage::film_of(const TrainingPageState& state) const {
-    Film film = state.film;
-    film.at = std::clamp(film.at, 0.0, last_frame());
-    return film;
+Animation TrainingPage::history_of(const TrainingPageState& state) const {
+    Animation animation = state.animation;
+    animation.at = std::clamp(animation.at, 0.0, last_frame());
+    return animation;
 }
 
-void TrainingPage::keep_film(TrainingPageState& state, const Film& film) const {
-    // A place that no snapshot has yet is kept until somebody moves the film.
-    const Film before = film_of(state);
-    if (film.at == before.at && film.playing == before.playing && film.speed == before.speed) return;
-    state.film = film;
-    if (film.at >= last_frame() && !film.playing) state.film.at = kNewestSnapshot;
+void TrainingPage::keep_animation(TrainingPageState& state, const Animation& animation) const {
+    // A place that no snapshot has yet is kept until somebody moves the animation.
+    const Animation before = history_of(state);
+    if (animation.at == before.at && animation.playing == before.playing && animation.speed == before.speed) return;
+    state.animation = animation;
+    if (animation.at >= last_frame() && !animation.playing) state.animation.at = kNewestSnapshot;
 }
 
 std::size_t TrainingPage::shown_snapshot(const TrainingPageState& state) const {
-    return static_cast<std::size_t>(whole_frame(film_of(state)));
+    return static_cast<std::size_t>(whole_frame(history_of(state)));
 }
 
 const CourseSnapshot& TrainingPage::photographed(const TrainingPageState& state) const {
@@ -119,13 +119,13 @@ void TrainingPage::refresh(Scene& scene) {
     State& screen = scene.state;
     TrainingPageState& state = screen.training;
     fit(state);
-    Film film = film_of(state);
-    clock_.advance(film, ImGui::GetTime(), last_frame(), kSnapshotsPerSecond, screen.reduce_motion);
-    keep_film(state, film);
+    Animation animation = history_of(state);
+    clock_.advance(animation, ImGui::GetTime(), last_frame(), kSnapshotsPerSecond, screen.reduce_motion);
+    keep_animation(state, animation);
     const std::array<Index, 3> wanted = {static_cast<Index>(look_->serial), state.layer, state.head};
-    if (film_of_head_ != wanted) {
-        film_of_head_ = wanted;
-        head_ = head_film(*look_, state.layer, state.head);
+    if (history_of_head_ != wanted) {
+        history_of_head_ = wanted;
+        head_ = head_history(*look_, state.layer, state.head);
     }
     const std::size_t shown = shown_snapshot(state);
     for (std::size_t n = 0; n < panels_.size(); ++n) {
@@ -143,8 +143,8 @@ void TrainingPage::refresh(Scene& scene) {
 void TrainingPage::train(TrainingPageState& state) const {
     if (state.run) ++state.seed;  // other fresh weights, other masks
     state.run = true;
-    state.film.at = kNewestSnapshot;
-    state.film.playing = false;
+    state.animation.at = kNewestSnapshot;
+    state.animation.playing = false;
 }
 
 void TrainingPage::next_sentence(TrainingPageState& state) const {
@@ -194,10 +194,10 @@ float TrainingPage::draw_bar(Scene& scene, const Rect& bar) {
     return end;
 }
 
-void TrainingPage::draw_run(const Scene& scene, const Rect& room, float x) const {
+void TrainingPage::draw_run(const Scene& scene, const Rect& area, float x) const {
     const Ui& ui = scene.ui;
     const TrainingPageState& state = scene.state.training;
-    const float y = room.middle_y();
+    const float y = area.middle_y();
     std::string words;
     if (course_->query != query_of(state)) {
         words = "reading the corpus and learning its words \u2026";
@@ -215,17 +215,17 @@ void TrainingPage::draw_run(const Scene& scene, const Rect& room, float x) const
         words = grouped(course_->subject->sentences) + " sentences, " + grouped(course_->subject->pieces) + " words, " +
                 grouped(course_->subject->weights) + " weights, all random";
     }
-    ui.text_within(x, y, room.x1 - x, words, ui.theme->muted, Face::mono_small);
+    ui.text_within(x, y, area.x1 - x, words, ui.theme->muted, Face::mono_small);
     if (!trains() || course_->query != *asked_) return;
-    const Rect done{room.x0, room.y1 - ui.px(9), room.x1, room.y1 - ui.px(6)};
+    const Rect done{area.x0, area.y1 - ui.px(9), area.x1, area.y1 - ui.px(6)};
     ui.fill(done, ui.theme->chip, 1.5f);
     ui.fill({done.x0, done.y0, done.x0 + done.width() * static_cast<float>(course_->share), done.y1}, ui.theme->accent,
             1.5f);
 }
 
-void TrainingPage::draw(Scene& scene, const Rect& room) {
+void TrainingPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     if (!course_ || !look_) {
         ui.text(inside.x0, inside.y0 + ui.px(8), "reading the corpus and learning its words \u2026", ui.theme->muted);
         return;
@@ -245,7 +245,7 @@ void TrainingPage::draw(Scene& scene, const Rect& room) {
     else
         draw_loss(scene, top);
     y = top.y1;
-    draw_film(scene, {inside.x0, y, inside.x1, y + row});
+    draw_animation(scene, {inside.x0, y, inside.x1, y + row});
     y += row;
     draw_sentence(scene, {inside.x0, y, inside.x1, y + row});
     y += row + title;
@@ -267,9 +267,9 @@ bool TrainingPage::press(Scene& scene, const KeyPress& press) {
             train(state);
         return true;
     }
-    Film film = film_of(state);
-    if (press_film(film, last_frame(), press)) {
-        keep_film(state, film);
+    Animation animation = history_of(state);
+    if (press_animation(animation, last_frame(), press)) {
+        keep_animation(state, animation);
         return true;
     }
     const char32_t letter = press.key == Key::character && !press.ctrl ? press.character : U'\0';

@@ -22,16 +22,16 @@ public:
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
     ModelCard card(const Scene& scene) override;
-    void follow(const State& state) override;
-    std::string trouble() override;
-    Fault fault() const override { return look_trouble_.empty() ? course_fault_ : look_fault_; }
-    bool ready() override { return trouble().empty() || course_; }
+    void update(const State& state) override;
+    std::string error() override;
+    Fault fault() const override { return look_error_.empty() ? course_fault_ : look_fault_; }
+    bool ready() override { return error().empty() || course_; }
     bool settled(const State& state) const override;
     bool runs() const override { return trains(); }
     std::string stop() override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
     bool press(Scene& scene, const KeyPress& press) override;
@@ -44,14 +44,14 @@ private:
 
     /// From the moment that it was asked for.
     bool trains() const {
-        return asked_ && asked_->train && course_trouble_.empty() &&
+        return asked_ && asked_->train && course_error_.empty() &&
                !(course_ && course_->query == *asked_ && course_->done);
     }
     double last_frame() const { return static_cast<double>(look_->snapshots.size()) - 1; }
-    /// The film as far as there are snapshots.
-    Film film_of(const TrainingPageState& state) const;
-    /// A film that stands at its end follows the training.
-    void keep_film(TrainingPageState& state, const Film& film) const;
+    /// The animation as far as there are snapshots.
+    Animation history_of(const TrainingPageState& state) const;
+    /// An animation that stands at its end follows the training.
+    void keep_animation(TrainingPageState& state, const Animation& animation) const;
     std::size_t shown_snapshot(const TrainingPageState& state) const;
     const CourseSnapshot& photographed(const TrainingPageState& state) const;
     void fit(TrainingPageState& state) const;
@@ -61,32 +61,32 @@ private:
     void hide(TrainingPageState& state, Index token) const;
     std::string run_words(const TrainingPageState& state) const;
 
-    void draw_run(const Scene& scene, const Rect& room, float x) const;
-    void draw_opening(Scene& scene, const Rect& room) const;
-    void draw_loss(Scene& scene, const Rect& room);
-    void draw_film(Scene& scene, const Rect& line);
+    void draw_run(const Scene& scene, const Rect& area, float x) const;
+    void draw_opening(Scene& scene, const Rect& area) const;
+    void draw_loss(Scene& scene, const Rect& area);
+    void draw_animation(Scene& scene, const Rect& line);
     void draw_sentence(Scene& scene, const Rect& line);
     void draw_panels(Scene& scene, const Rect& cells, float gap);
     void draw_labels(const Scene& scene, const Rect& cells) const;
     void describe(const Scene& scene, Cell cell, std::size_t n) const;
-    void draw_curves(Scene& scene, const Rect& room, float gap);
-    void draw_curve(Scene& scene, const Rect& room, bool keys);
+    void draw_curves(Scene& scene, const Rect& area, float gap);
+    void draw_curve(Scene& scene, const Rect& area, bool keys);
     void draw_words(Scene& scene, class SideColumn& column);
     void draw_growth(Scene& scene, class SideColumn& column);
 
     std::shared_ptr<CourseBoard> board_;
     std::optional<CourseQuery> asked_;
     std::shared_ptr<const Course> course_;  // as it was published last
-    std::string course_trouble_, look_trouble_;
+    std::string course_error_, look_error_;
     Fault course_fault_ = Fault::unreadable, look_fault_ = Fault::usage;
     std::optional<LookQuery> look_asked_, look_answered_;
     std::shared_ptr<const TrainingLook> look_;  // the newest without an error
     TrainingLooks looks_;
     Courses courses_;
     std::array<Heatmap, 3> panels_;
-    std::optional<std::array<Index, 3>> film_of_head_;  // look, layer, head
-    HeadFilm head_;
-    FilmClock clock_;
+    std::optional<std::array<Index, 3>> history_of_head_;  // look, layer, head
+    HeadHistory head_;
+    AnimationClock clock_;
     float side_scroll_ = 0;
     std::unique_ptr<Worker<LookQuery, TrainingLook>> observer_;  // last: their threads end before what they use
     std::unique_ptr<Worker<CourseJob, Course>> trainer_;

@@ -5,8 +5,8 @@
 #include "viewer/pages/training/training.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/ui/line_styles.h"
 #include "viewer/ui/microscope.h"
+#include "viewer/ui/ui.h"
 
 namespace locus {
 
@@ -36,7 +36,7 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
             const Word best = look_->words(shown_snapshot(state), n, 1).front();
             word = best.piece;
             share = static_cast<float>(best.probability);
-            // As wide as the widest guess: the sentence stands still while the film runs.
+            // As wide as the widest guess: the sentence stands still while the animation runs.
             for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
                 widest = std::max(widest, ui.text_width(look_->words(s, n, 1).front().piece));
         }
@@ -148,50 +148,50 @@ void TrainingPage::describe(const Scene& scene, Cell cell, std::size_t n) const 
                     Face::label}}});
 }
 
-void TrainingPage::draw_curves(Scene& scene, const Rect& room, float gap) {
-    const float half = std::floor((room.width() - gap) / 2);
-    draw_curve(scene, {room.x0, room.y0, room.x0 + half, room.y1}, false);
-    draw_curve(scene, {room.x1 - half, room.y0, room.x1, room.y1}, true);
+void TrainingPage::draw_curves(Scene& scene, const Rect& area, float gap) {
+    const float half = std::floor((area.width() - gap) / 2);
+    draw_curve(scene, {area.x0, area.y0, area.x0 + half, area.y1}, false);
+    draw_curve(scene, {area.x1 - half, area.y0, area.x1, area.y1}, true);
 }
 
-void TrainingPage::draw_curve(Scene& scene, const Rect& room, bool keys) {
+void TrainingPage::draw_curve(Scene& scene, const Rect& area, bool keys) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     const TrainingPageState& state = scene.state.training;
-    const CurveFilm& film = keys ? head_.p2c : head_.c2p;
+    const CurveHistory& animation = keys ? head_.p2c : head_.c2p;
     const std::size_t shown = shown_snapshot(state);
     const ImU32 colour = term_colour(theme, keys ? 2 : 1);
-    const float y = room.y0 + ui.px(8);
+    const float y = area.y0 + ui.px(8);
     const char* letters[] = {keys ? "k\u00b7q" : "q\u00b7k", "r"};
     const float after =
-        room.x0 +
-        ui.spans(room.x0, y,
+        area.x0 +
+        ui.spans(area.x0, y,
                  {{letters[0], colour, Face::title},
                   {letters[1], colour, Face::tiny, 5},
                   {keys ? "  to the place of the query" : "  to the place of the key", theme.text, Face::title}});
-    ui.text_within(room.x1, y, room.x1 - after - ui.px(10), "mean over words, by i - j", theme.muted, Face::mono_small,
+    ui.text_within(area.x1, y, area.x1 - after - ui.px(10), "mean over words, by i - j", theme.muted, Face::mono_small,
                    Align::right);
     LinePlot plot;
     plot.first_x = -static_cast<double>(kCurveReach);
     plot.x_name = "i \u2212 j";
     plot.decimals = 3;
     plot.zero_line = true;
-    const double spare = std::max(1e-6, (film.high - film.low) * 0.06);
-    plot.low = film.low - spare;
-    plot.high = film.high + spare;
-    const Matrix<float>& tokens = film.tokens[shown];
+    const double spare = std::max(1e-6, (animation.high - animation.low) * 0.06);
+    plot.low = animation.low - spare;
+    plot.high = animation.high + spare;
+    const Matrix<float>& tokens = animation.tokens[shown];
     for (Index t = 0; t < tokens.rows(); ++t) {
         Curve own;
         for (Index c = 0; c < tokens.cols(); ++c) own.values.push_back(static_cast<double>(tokens(t, c)));
         own.colour = faded(colour, 0.14f);
         plot.curves.push_back(std::move(own));
     }
-    if (shown > 0) plot.curves.push_back({film.means.front(), theme.muted, "fresh weights", true});
-    plot.curves.push_back({film.means[shown], colour, shown > 0 ? "now" : "fresh weights"});
+    if (shown > 0) plot.curves.push_back({animation.means.front(), theme.muted, "fresh weights", true});
+    plot.curves.push_back({animation.means[shown], colour, shown > 0 ? "now" : "fresh weights"});
     const Index distance = state.cell.i - state.cell.j;
     if (std::abs(distance) <= kCurveReach) plot.marked_x = static_cast<double>(distance);
-    draw_line_plot(ui, keys ? "curve p2c" : "curve c2p", {room.x0, room.y0 + ui.px(20), room.x1, room.y1}, plot);
-    ui.note(keys ? "training/p2c/peak" : "training/c2p/peak", static_cast<double>(peak_of(film.means[shown])));
+    draw_line_plot(ui, keys ? "curve p2c" : "curve c2p", {area.x0, area.y0 + ui.px(20), area.x1, area.y1}, plot);
+    ui.note(keys ? "training/p2c/peak" : "training/c2p/peak", static_cast<double>(peak_of(animation.means[shown])));
 }
 
 }  // namespace locus

@@ -19,12 +19,12 @@ MemoryRequest request_of(const State& state, std::shared_ptr<const MemoryText> s
 
 }  // namespace
 
-void TransformerXlPage::follow(const State& state) {
+void TransformerXlPage::update(const State& state) {
     source_.update(state.choices.transformer_xl);
     if (source_.shown()) answers_.update(request_of(state, source_.share(), answers_.shown()));
 }
 
-std::string TransformerXlPage::trouble() { return source_.error().empty() ? answers_.error() : source_.error(); }
+std::string TransformerXlPage::error() { return source_.error().empty() ? answers_.error() : source_.error(); }
 
 bool TransformerXlPage::settled(const State& state) const {
     if (!source_.settled(state.choices.transformer_xl)) return false;
@@ -57,8 +57,8 @@ void TransformerXlPage::fit(MemoryState& state) const {
     inside(state.head, 0, sizes.heads - 1);
     inside(state.cell.i, 0, answer().length - 1);
     inside(state.cell.j, 0, answer().longest + answer().length - 1);
-    inside(state.film_queries, 1, 4);
-    inside(state.film_memory, 0, 4);
+    inside(state.animation_queries, 1, 4);
+    inside(state.animation_memory, 0, 4);
     inside(state.term, -1, 5);
     state.side = std::min<std::size_t>(state.side, 2);
     state.strip = std::min<std::size_t>(state.strip, 1);
@@ -68,11 +68,12 @@ void TransformerXlPage::fit(MemoryState& state) const {
 void TransformerXlPage::refresh(Scene& scene) {
     MemoryState& state = scene.state.memory;
     fit(state);
-    const std::array<Index, 3> wanted = {static_cast<Index>(state.trick), state.film_queries, state.film_memory};
-    if (film_of_ != wanted) {
-        film_of_ = wanted;
-        film_ = state.trick == 0 ? shift_film(state.film_queries, state.film_memory)
-                                 : shift_film_xlnet(state.film_queries, state.film_memory);
+    const std::array<Index, 3> wanted = {static_cast<Index>(state.trick), state.animation_queries,
+                                         state.animation_memory};
+    if (history_of_ != wanted) {
+        history_of_ = wanted;
+        animation_ = state.trick == 0 ? shift_animation(state.animation_queries, state.animation_memory)
+                                      : shift_animation_xlnet(state.animation_queries, state.animation_memory);
     }
     show_panels(scene);
 }
@@ -123,10 +124,10 @@ float TransformerXlPage::draw_bar(Scene& scene, const Rect& bar) {
     return end;
 }
 
-void TransformerXlPage::draw(Scene& scene, const Rect& room) {
+void TransformerXlPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     refresh(scene);
-    const Rect inside = room.inset(ui.px(16), ui.px(12));
+    const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float tape = ui.px(128), title = ui.px(22), legend = ui.px(20), gap = ui.px(18);
     const float strip = std::max(ui.px(172), inside.height() * 0.26f);
     const float labels = ui.px(46);
@@ -163,7 +164,7 @@ bool TransformerXlPage::press(Scene& scene, const KeyPress& press) {
         return true;
     }
     if (press_cell_column(press, column_of(state), 6, sentence().sizes().head_width)) return true;
-    if (press_film(state.film, last_frame(), press)) return true;
+    if (press_animation(state.animation, last_frame(), press)) return true;
     const auto step = [](Index& value, Index now, Index by, Index low, Index high) {
         value = std::clamp(now + by, low, high);
         return true;
@@ -182,7 +183,7 @@ bool TransformerXlPage::press(Scene& scene, const KeyPress& press) {
             return true;
         case 'x':
             state.trick = 1 - state.trick;
-            state.film.at = std::min(state.film.at, 5.0);
+            state.animation.at = std::min(state.animation.at, 5.0);
             return true;
         case 'e':
             state.strip = 1 - state.strip;

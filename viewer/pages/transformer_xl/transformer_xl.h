@@ -1,6 +1,6 @@
 #pragma once
-// Transformer-XL: a segment on a tape behind its memory, the four terms of a score, the shift as a film, and how far
-// back every layer knows.
+// Transformer-XL: a segment on a tape behind its memory, the four terms of a score, the shift as an animation, and how
+// far back every layer knows.
 #include <array>
 #include <optional>
 #include <string>
@@ -9,9 +9,8 @@
 #include "viewer/data/memory_text.h"
 #include "viewer/data/worker.h"
 #include "viewer/page.h"
+#include "viewer/pages/transformer_xl/memory_plots.h"
 #include "viewer/plots/heatmap.h"
-#include "viewer/plots/segment_tape.h"
-#include "viewer/plots/shift_animation.h"
 #include "viewer/ui/relative_microscope.h"
 
 namespace locus {
@@ -24,15 +23,15 @@ public:
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
-    void follow(const State& state) override;
-    std::string trouble() override;
+    void update(const State& state) override;
+    std::string error() override;
     Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
     bool ready() override { return answers_.shown() != nullptr; }
     bool settled(const State& state) const override;
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
-    void draw(Scene& scene, const Rect& room) override;
-    void draw_side(Scene& scene, const Rect& room) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
     void draw_formula(Scene& scene, const Rect& bar) override;
     bool press(Scene& scene, const KeyPress& press) override;
     std::vector<NamedMatrix> numbers(const Scene& scene) override;
@@ -54,24 +53,24 @@ private:
     CellNames cell_names(const MemoryState& state);
     std::string copied_text(const MemoryState& state);
     CellColumn column_of(MemoryState& state) const { return {state.side, state.term, state.first_channel}; }
-    SegmentTape tape_of(const Rect& room) const;
+    SegmentTape tape_of(const Rect& area) const;
     const std::string& word(Index on_tape) const;
     const std::string& query_word(const MemoryState& state) const;
     /// Column of the chosen key, negative where it is forgotten.
     Index chosen_key(const MemoryState& state) const;
-    void draw_tape(Scene& scene, const Rect& room);
+    void draw_tape(Scene& scene, const Rect& area);
     void draw_tape_word(const Scene& scene, const SegmentTape& tape, const Rect& column, Index on_tape);
     void draw_panel(Scene& scene, const Rect& cells, std::size_t panel);
     void describe(Scene& scene, std::size_t panel, Cell under, Index on_tape);
-    void draw_strip(Scene& scene, const Rect& room);
-    void draw_film(Scene& scene, const Rect& room);
-    void draw_frame(const Scene& scene, const FilmFrame& frame, ImVec2 corner, float side, bool pale) const;
-    void draw_flight(const Scene& scene, const Rect& room, const std::vector<ImVec2>& corners, float side) const;
-    void draw_film_cell(const Ui& ui, const FilmCell& cell, ImVec2 corner, float side, bool pale) const;
-    void draw_reach(Scene& scene, const Rect& room);
+    void draw_strip(Scene& scene, const Rect& area);
+    void draw_animation(Scene& scene, const Rect& area);
+    void draw_frame(const Scene& scene, const AnimationFrame& frame, ImVec2 corner, float side, bool pale) const;
+    void draw_flight(const Scene& scene, const Rect& area, const std::vector<ImVec2>& corners, float side) const;
+    void draw_shift_cell(const Ui& ui, const AnimationCell& cell, ImVec2 corner, float side, bool pale) const;
+    void draw_reach(Scene& scene, const Rect& area);
     void draw_next_word(Scene& scene, SideColumn& column);
-    void draw_cell(Scene& scene, SideColumn& column, const Rect& room);
-    double last_frame() const { return static_cast<double>(film_.size()) - 1; }
+    void draw_cell(Scene& scene, SideColumn& column, const Rect& area);
+    double last_frame() const { return static_cast<double>(animation_.size()) - 1; }
 
     FamilySession<MemoryText> source_{Window::wake};
     AnswerSource<MemoryRequest, MemoryAnswer> answers_{Window::wake};
@@ -80,9 +79,9 @@ private:
     RelativeHeadTensors<float> tensors_;  // of the shown head
     std::optional<RelativeCellExplanation<float>> cell_;
     NextWords next_words_;
-    std::vector<FilmFrame> film_;
-    std::array<Index, 3> film_of_{-1, -1, -1};  // trick, queries, memory
-    FilmClock clock_;
+    std::vector<AnimationFrame> animation_;
+    std::array<Index, 3> history_of_{-1, -1, -1};  // trick, queries, memory
+    AnimationClock clock_;
 };
 
 }  // namespace locus

@@ -1,0 +1,65 @@
+#include "viewer/plots/plot_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace locus {
+
+namespace {
+
+std::vector<double> multiples(double low, double high, double step) {
+    std::vector<double> ticks;
+    // A bound that is a multiple up to rounding counts as one.
+    const double first = std::ceil(low / step - 1e-9), last = std::floor(high / step + 1e-9);
+    for (double n = first; n <= last; ++n) ticks.push_back(n * step + 0.0);  // + 0.0 turns -0 into 0
+    return ticks;
+}
+
+std::vector<double> ticks_from(double low, double high, int at_most, double smallest_step) {
+    if (!std::isfinite(low) || !std::isfinite(high) || low > high) return {};
+    if (low == high) return {low};
+    double power = std::pow(10.0, std::floor(std::log10((high - low) / at_most)));
+    for (;; power *= 10)
+        for (const double factor : {1.0, 2.0, 5.0}) {
+            const double step = factor * power;
+            if (step < smallest_step) continue;
+            std::vector<double> ticks = multiples(low, high, step);
+            if (static_cast<int>(ticks.size()) <= std::max(2, at_most)) return ticks;
+        }
+}
+
+}  // namespace
+
+std::vector<double> nice_ticks(double low, double high, int at_most) { return ticks_from(low, high, at_most, 0); }
+
+std::vector<double> whole_ticks(double low, double high, int at_most) { return ticks_from(low, high, at_most, 1); }
+
+int tick_decimals(const std::vector<double>& ticks) {
+    for (int decimals = 0; decimals < 9; ++decimals) {
+        const double scale = std::pow(10.0, decimals);
+        const bool exact = std::all_of(ticks.begin(), ticks.end(), [&](double tick) {
+            return std::abs(tick * scale - std::round(tick * scale)) < 1e-6;
+        });
+        if (exact) return decimals;
+    }
+    return 9;
+}
+
+Corner tooltip_place(const Box& spoken_of, float width, float height, float screen_width, float screen_height,
+                     float gap) {
+    const auto inside = [](float at, float size, float area) { return std::max(0.0f, std::min(at, area - size)); };
+    const float right = screen_width - spoken_of.x1, left = spoken_of.x0;
+    const float below = screen_height - spoken_of.y1, above = spoken_of.y0;
+    const float y = inside(spoken_of.y0, height, screen_height), x = inside(spoken_of.x0, width, screen_width);
+    if (right >= width + gap) return {spoken_of.x1 + gap, y};
+    if (left >= width + gap) return {spoken_of.x0 - gap - width, y};
+    if (below >= height + gap) return {x, spoken_of.y1 + gap};
+    if (above >= height + gap) return {x, spoken_of.y0 - gap - height};
+    // Nowhere is there room: over the side with most of it.
+    const float most = std::max({right, left, below, above});
+    if (most == right) return {screen_width - width, y};
+    if (most == left) return {0, y};
+    return {x, most == below ? screen_height - height : 0};
+}
+
+}  // namespace locus

@@ -1,0 +1,25 @@
+#pragma once
+// The command line that draws a screen again: what Ctrl+Shift+C copies and what every exported file says of itself.
+#include <string>
+#include <vector>
+
+#include "viewer/state/state.h"
+
+namespace locus {
+
+/// As the shell reads it: bare where that is safe, else in quotes that keep every character (bash, zsh, ksh).
+std::string shell_quoted(const std::string& word);
+/// Words with blanks between them.
+std::string shell_line(const std::vector<std::string>& words);
+
+/// What a picture of this state looks like once every animation stands still.
+State still_of(const State& state);
+
+/// "locus view ...": the program's words that lead from its defaults to this state, with options of their own where
+/// there are some and --set for the rest.  Width and height of the window in design pixels.
+std::vector<std::string> command_words(const State& state, int width, int height);
+
+/// "Locus 0.1.0"
+std::string program_version();
+
+}  // namespace locus
