@@ -1,6 +1,8 @@
 #pragma once
-// Philox 2x32 with 10 rounds: two random numbers for a counter and a key, a function of nothing else.
-// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
+// Philox 2x32 with 10 rounds: two random numbers for a counter and a key, a function of nothing else.  The one
+// generator of Locus: training (core/training/random.h), dropout on the CPU (core/training/dropout.h; eight counters at
+// a time in core/fast/simd_kernels_body.h) and in CUDA kernels (cuda/fused/dropout.h). Source: Salmon et al. 2011,
+// "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
 #include <cstdint>
 
 namespace locus {
@@ -20,6 +22,9 @@ constexpr TwoNumbers philox_round(TwoNumbers counter, std::uint32_t key) {
 }
 
 constexpr TwoNumbers philox(TwoNumbers counter, std::uint32_t key) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1  // a kernel calls it many times in a row, and most calls have no dropout
+#endif
     for (int round = 0; round < kPhiloxRounds; ++round, key += kPhiloxWeyl) counter = philox_round(counter, key);
     return counter;
 }

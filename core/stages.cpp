@@ -148,7 +148,7 @@ constexpr Gradient kGradients[] = {
     {Scheme::rotary, Group::layer, "scores", "probs (d_probs - sum_j probs d_probs)"},
     {Scheme::rotary, Group::layer, "q", "R_-m d_q_rot with d_q_rot = d_scores k_rot / sqrt(d)"},
     {Scheme::rotary, Group::layer, "k", "R_-n d_k_rot with d_k_rot = d_scores^T q_rot / sqrt(d)"},
-    {Scheme::rotary, Group::layer, "v", "probs^T d_context, turned back if v was turned"},
+    {Scheme::rotary, Group::layer, "v", "probs^T d_context, rotated back if v was rotated"},
     {Scheme::transformer_xl, Group::layer, "probs", "d_context_i . v_j"},
     {Scheme::transformer_xl, Group::layer, "scores", "probs (d_probs - sum_j probs d_probs)"},
     {Scheme::transformer_xl, Group::layer, "q", "(d_scores k + unshift(d_scores) r_k) / sqrt(d)"},
@@ -223,7 +223,7 @@ std::size_t find_row(Group group, const std::string& stem) {
 
 std::optional<Place> find_place(std::string rest);
 
-/// "layer.0.q" behind "grad." is a stage, "layer.0.quary" a slip of the pen, and "deberta.embeddings.LayerNorm.bias" or
+/// "layer.0.q" after "grad." is a stage, "layer.0.quary" a slip of the pen, and "deberta.embeddings.LayerNorm.bias" or
 /// "layer.0.rel_attn.q" a parameter: its name has one dot more, or begins with no group of stages.
 std::optional<Place> find_gradient(const std::string& of) {
     if (of.empty() || of.starts_with("grad.") || of.starts_with("sift.")) return std::nullopt;
@@ -272,11 +272,11 @@ std::optional<Place> find_place(std::string rest) {
 }
 
 auto sort_key(const Place& place) {
-    // emd.query.0 stands before emd.0.q, though its row stands behind the layer's in the table.
+    // emd.query.0 comes before emd.0.q, though its row comes after the layer's in the table.
     const bool decoder_query =
         place.group == Group::emd && place.row < std::size(kStageRows) && kStageRows[place.row].group == Group::emd;
     const int row = decoder_query ? 0 : static_cast<int>(place.row) + 1;
-    // A backward pass comes behind all segments and runs from the end to the beginning; parameters are read last.
+    // A backward pass comes after all segments and runs from the end to the beginning; parameters are read last.
     const int turn = place.gradient ? -1 : 1;
     const bool parameter = place.gradient && place.row == std::size(kStageRows);
     return std::make_tuple(place.gradient, parameter, turn * place.segment, turn * static_cast<int>(place.group),

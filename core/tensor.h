@@ -6,7 +6,6 @@
 //   V words    k span     i query      j key           r row of the relative table        l layer   h head
 // A suffix names the indices already fixed: scores_h is [T,T] of one head, q_i is [d] of one query.
 #include <Eigen/Core>
-
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -80,5 +79,14 @@ private:
 };
 
 using IndexTensor = Tensor<std::int64_t>;
+
+/// Throws Error(usage), "who: what is 2 x 3, expected 4 x 3", unless the matrix has these rows and columns.
+template <class Derived>
+void check_shape(const char* who, const char* what, const Eigen::MatrixBase<Derived>& matrix, Index rows, Index cols) {
+    LOCUS_CHECK(matrix.rows() == rows && matrix.cols() == cols,
+                std::string(who) + ": " + what + " is " + std::to_string(matrix.rows()) + " x " +
+                    std::to_string(matrix.cols()) + ", expected " + std::to_string(rows) + " x " +
+                    std::to_string(cols));
+}
 
 }  // namespace locus

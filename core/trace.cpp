@@ -86,8 +86,27 @@ std::vector<std::string> StageFilter::unmatched(const std::vector<std::string>& 
     return left;
 }
 
+void StageFilter::check_against(const std::vector<std::string>& names) const {
+    const std::vector<std::string> unknown = unmatched(names);
+    LOCUS_CHECK(unknown.empty(), "stages: \"" + unknown.front() +
+                                     "\" matches no stage of this model and input, expected names like " +
+                                     names.front() + " or " + names.back());
+}
+
+void Trace::expect(const std::vector<std::string>& names) {
+    filter_.check_against(names);
+    for (const std::string& name : names)
+        if (wants(name) && !find(name)) awaited_.insert(name);
+    announced_ = true;
+}
+
+bool Trace::awaits(const std::string& prefix) const {
+    const auto first = awaited_.lower_bound(prefix);  // names that start with it stand together, from here on
+    return first != awaited_.end() && first->starts_with(prefix);
+}
+
 template <class Scalar>
-void Trace::add(const std::string& name, Tensor<Scalar> values) {
+void Trace::add(const std::string& name, Tensor<Scalar>&& values) {
     if (!wants(name)) return;
     const auto description = describe_stage(name, scheme_);
     LOCUS_CHECK(description, "trace: \"" + name + "\" is not the name of a stage");
@@ -96,6 +115,7 @@ void Trace::add(const std::string& name, Tensor<Scalar> values) {
 
 void Trace::add(Stage stage) {
     LOCUS_CHECK(!find(stage.name), "trace: stage " + stage.name + " is there already");
+    awaited_.erase(stage.name);
     stages_.push_back(std::move(stage));
 }
 
@@ -122,8 +142,8 @@ std::vector<std::string> Trace::names() const {
 template const Tensor<float>& Stage::as<float>() const;
 template const Tensor<double>& Stage::as<double>() const;
 template const IndexTensor& Stage::as<std::int64_t>() const;
-template void Trace::add<float>(const std::string&, Tensor<float>);
-template void Trace::add<double>(const std::string&, Tensor<double>);
-template void Trace::add<std::int64_t>(const std::string&, IndexTensor);
+template void Trace::add<float>(const std::string&, Tensor<float>&&);
+template void Trace::add<double>(const std::string&, Tensor<double>&&);
+template void Trace::add<std::int64_t>(const std::string&, IndexTensor&&);
 
 }  // namespace locus

@@ -1,8 +1,9 @@
 #pragma once
-// The spine of Locus: a forward pass leaves an ordered list of named stages.
+// The spine of Locus: a forward pass writes an ordered list of named stages.
 // Names, shapes and meanings are a contract with ports, files and pictures; core/stages.cpp holds the table.
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -49,6 +50,8 @@ public:
     bool keeps_any(const std::vector<std::string>& names) const;
     /// Patterns that match none of the names, for the sentence that refuses them.
     std::vector<std::string> unmatched(const std::vector<std::string>& names) const;
+    /// Throws Error(usage) naming the first pattern that matches none of the names.
+    void check_against(const std::vector<std::string>& names) const;
 
 private:
     bool everything_ = true;
@@ -56,6 +59,10 @@ private:
 };
 
 /// Ordered stages of one pass, and the filter that says which of them are stored.
+///
+/// A pass also asks its trace how far it has to run.  It announces every stage that it could write (`expect`), writes
+/// them in the order of the model, and asks `complete` after each sublayer: once everything that the filter keeps is
+/// there, the rest of the model is not computed.
 class Trace {
 public:
     Trace() = default;
@@ -66,11 +73,24 @@ public:
     const StageFilter& filter() const { return filter_; }
 
     /// Appends a stage if the filter keeps its name; axes, formula and source come from the table in core/stages.cpp.
-    /// Throws if the name is taken or unknown.
+    /// Nothing is copied for a name that is not kept.  Throws if the name is taken or unknown.
     template <class Scalar>
-    void add(const std::string& name, Tensor<Scalar> values);
+    void add(const std::string& name, Tensor<Scalar>&& values);
+    template <class Scalar>
+    void add(const std::string& name, const Tensor<Scalar>& values) {
+        if (wants(name)) add(name, Tensor<Scalar>(values));
+    }
     /// Appends as it is, e.g. what a file held.
     void add(Stage stage);
+
+    /// Announces all stages that the coming pass can write.  Throws Error(usage) naming the first pattern of the filter
+    /// that matches none of them.
+    void expect(const std::vector<std::string>& names);
+    /// True once every announced stage that the filter keeps has been added.  False where nothing was announced: the
+    /// pass then runs to its end, because its caller wants what it returns.
+    bool complete() const { return announced_ && awaited_.empty(); }
+    /// True if a stage that was announced and is kept, but not added yet, has a name that starts with this.
+    bool awaits(const std::string& prefix) const;
 
     const std::vector<Stage>& stages() const { return stages_; }
     /// nullptr if there is none of that name.
@@ -83,6 +103,8 @@ private:
     StageFilter filter_;
     Scheme scheme_ = Scheme::disentangled;
     std::vector<Stage> stages_;
+    bool announced_ = false;
+    std::set<std::string> awaited_;  // announced, kept by the filter, not added yet
 };
 
 }  // namespace locus

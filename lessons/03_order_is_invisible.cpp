@@ -8,7 +8,7 @@
 
 #include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "core/text/statistics/bag_of_words.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
                     "their order is as invisible as ever.");
             });
         lesson.end({{"core/attention/scaled_dot_product.h", "scaled_dot_product"},
-                    {"core/positions/sinusoidal.h", "sinusoidal_table"}},
+                    {"core/positions/position_rows.h", "sinusoidal_table"}},
                    "seed 000, types of positions; seed 001, overview; Vaswani et al. 2017, section 3.5.", "04");
     });
 }

@@ -7,8 +7,7 @@
 #include <limits>
 
 #include "core/attention/products.h"
-#include "core/positions/learned_absolute.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "core/text/statistics/bag_of_words.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"
@@ -153,8 +152,8 @@ int main(int argc, char** argv) {
             lesson.prove_at_least("misread at length 16: more than half", lost[4], 5001);
             lesson.say("What matters is the length of p times the spread, against the length of the word.");
         });
-        lesson.end({{"core/positions/learned_absolute.h", "learned_rows"},
-                    {"core/positions/sinusoidal.h", "sinusoidal_table"}},
+        lesson.end({{"core/positions/position_rows.h", "learned_rows"},
+                    {"core/positions/position_rows.h", "sinusoidal_table"}},
                    "seeds 000 and 001; Vaswani et al. 2017, section 3.5.", "05");
     });
 }

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "core/attention/disentangled.h"
-#include "core/attention/microscope.h"
 #include "lessons/support/print.h"
 
 using namespace locus;
@@ -107,8 +106,8 @@ int main(int argc, char** argv) {
                                           row_of("learning \u2192 second deep", left(4))});
             lesson.prove_at_least("times as probable as the far one", left(0).probability / left(4).probability, 100);
         });
-        lesson.end(
-            {{"core/attention/disentangled.h", "position_to_content"}, {"core/attention/microscope.h", "explain_cell"}},
-            "He et al. 2021, eq. 2 and 4; seeds 000 and 002.", "09");
+        lesson.end({{"core/attention/disentangled.h", "position_to_content"},
+                    {"core/attention/disentangled.h", "explain_cell"}},
+                   "He et al. 2021, eq. 2 and 4; seeds 000 and 002.", "09");
     });
 }

@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "No word enters p2p, so all inputs get the same stripes. One learned bias per distance draws them too: a "
             "line of 2·6 − 1 numbers, as in T5 or ALiBi, instead of two projected tables:");
-        const auto bias = make_bias_line<double>("p2p", 1, tokens, tokens, [&](Index, Index distance) {
+        const auto bias = make_offset_bias<double>("p2p", 1, tokens, tokens, [&](Index, Index distance) {
             return distance < 0 ? p2p(-distance, 0) : p2p(0, distance);
         });
         lesson.show("bias for j − i = −5 … 5:", bias.values, "%6.1f");

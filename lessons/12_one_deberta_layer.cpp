@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
             lesson.say("attention cannot know of it, ffn_act is the first. The formulas differ by 4.74e-4 at most:");
             lesson.prove("ffn_act: largest difference", difference(of("ffn_act"), close), 4.74e-4);
         });
-        lesson.end({{"core/models/deberta_layer.cpp", "deberta_layer"}, {"core/stages.h", "stage_comes_before"}},
+        lesson.end({{"core/models/deberta.cpp", "deberta_layer"}, {"core/stages.h", "stage_comes_before"}},
                    "He et al. 2021; microsoft/DeBERTa bert.py; seed 000.", "13");
     });
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/positions/rope_decay.h"
+#include "core/positions/rotary.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
             // 0.495 r reaches 253 radians, rounded to half an eps of that twice; the arrows' own angles likewise.
             lesson.prove("B(r) and the formula, r = 0 … 512: largest difference", difference, 2 * 253 * kEps);
         });
-        lesson.end({{"core/positions/rope_decay.h", "decay_bound"}, {"core/positions/rope_decay.h", "score_bound"}},
+        lesson.end({{"core/positions/rotary.h", "decay_bound"}, {"core/positions/rotary.h", "score_bound"}},
                    "Su et al. 2021, section 3.4.3; seed 001.", "19");
     });
 }

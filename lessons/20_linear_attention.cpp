@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
         lesson::Seeded seeded(20);
         const Matrix<double> q = seeded.gaussians(tokens, width), k = seeded.gaussians(tokens, width);
         const Matrix<double> paper = weights_at(q, k, 0, LinearForm::paper),
-                             seed = weights_at(q, k, 0, LinearForm::seed);
+                             seed = weights_at(q, k, 0, LinearForm::rotated_first);
         Matrix<double> both(tokens, 2 * (tokens + 1));
         both << with_sums(paper), with_sums(seed);
         lesson.show_signed("  paper: five weights, their sum           seed: five weights, their sum", both, "%6.2f",
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
         lesson.prove("paper: change of a weight when all words move on by 100",
                      largest(weights_at(q, k, 100, LinearForm::paper) - paper), moved_rounding);
         lesson.prove_at_least("seed: the same change (0.01 again)",
-                              largest(weights_at(q, k, 100, LinearForm::seed) - seed), 0.01);
+                              largest(weights_at(q, k, 100, LinearForm::rotated_first) - seed), 0.01);
         const auto negative = static_cast<double>((paper.array() < 0).count());
         lesson.say(lesson.number("negative weights, paper", negative) +
                    " of the 25 weights of the paper are negative.  Weights that sum to 1, or weights that know the "

@@ -8,7 +8,7 @@
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
 #include "core/attention/relative.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

@@ -152,7 +152,8 @@ int main(int argc, char** argv) {
                 "numbers of other queries right of the diagonal",
                 cells_that_differ(last, Matrix<double>::Zero(4, 4), hidden(transformer_xl_mask(4, 0, false, 0))), 3);
         });
-        lesson.end({{"core/attention/relative.h", "shift_frames"}, {"core/attention/relative.h", "shift_by_index"}},
+        lesson.end({{"core/attention/relative_shift.h", "shift_frames"},
+                    {"core/attention/relative_shift.h", "shift_by_index"}},
                    "Dai et al. 2019, appendix B; seed 003, equation 8, figures 18 and 19.", "27");
     });
 }

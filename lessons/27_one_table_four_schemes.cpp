@@ -10,8 +10,7 @@
 #include "core/attention/rotary.h"
 #include "core/fast/slices.h"
 #include "core/io/checkpoint.h"
-#include "core/positions/learned_absolute.h"
-#include "core/positions/relative_distances.h"
+#include "core/positions/position_rows.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -154,7 +153,7 @@ int main(int argc, char** argv) {
             lesson.prove_equal("RoPE: like the words", growth(kRope), 4);
             lesson.prove("T-XL over DeBERTa: like them again, minus 4", growth(kXl) / growth(kDeberta) - 4, 0x1p-49);
         });
-        lesson.end({{"core/fast/slices.h", "add_slices_by_key"}, {"core/attention/relative.h", "shift_by_index"}},
+        lesson.end({{"core/fast/slices.h", "add_slices_by_key"}, {"core/attention/relative_shift.h", "shift_by_index"}},
                    "He et al. 2021; Su et al. 2021; Dai et al. 2019; all seeds.", "28");
     });
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "core/io/mistake_list.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"

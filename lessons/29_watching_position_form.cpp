@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
             lesson.prove("loss after 150 steps, below ln 2", half_blind.loss(judged), std::log(2.0));
         });
         lesson.end({{"core/training/masked_words.h", "masked_language_step"},
-                    {"core/attention/disentangled_backward.h", "disentangled_backward"}},
+                    {"core/attention/disentangled.h", "disentangled_backward"}},
                    "He et al. 2021, eq. 4, section 5.2.1; Loshchilov and Hutter 2019.", "");
     });
 }

@@ -1,6 +1,15 @@
 #pragma once
-// Disentangled attention, one function per term.  He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py.
-// All terms are raw: one division by sqrt(n d) follows their sum.
+// Disentangled attention of DeBERTa, one function per term: forward, backward, and one cell step by step.
+// He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py.
+//
+//   A[i,j] =  q_i . k_j   +   q_i . k_r[delta(i,j)]   +   k_j . q_r[delta(j,i)]
+//             c2c             c2p                         p2c (every release: delta(i,j), see P2cIndex)
+//
+// All terms are raw: one division by sqrt(n d) follows their sum.  core/fast/ has the same numbers faster.
+// Letters: Tq queries, Tk keys, d head width, k span (the relative tables have 2k rows), i query, j key.
+#include <vector>
+
+#include "core/attention/products.h"
 #include "core/attention/softmax.h"
 #include "core/positions/relative_buckets.h"
 #include "core/tensor.h"
@@ -23,40 +32,131 @@ enum class P2cIndex {
     paper_ji,     // k_j . q_r[delta(j,i)]: the equation as printed
 };
 
-/// Content to content, raw: c2c[i,j] = q_i . k_j.   q [Tq,d], k [Tk,d] -> [Tq,Tk].  Throws if the widths differ.
+// Forward
+
+/// Content to content, raw: c2c[i,j] = q_i . k_j.
+/// q [Tq,d], k [Tk,d] -> [Tq,Tk].  Throws Error(usage) if the widths differ.
 template <class Scalar>
 Matrix<Scalar> content_to_content(const ConstView<Scalar>& q, const ConstView<Scalar>& k);
 
 /// Content to position, raw: c2p[i,j] = q_i . k_r[delta(i,j)].
-/// q [Tq,d], k_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].  Throws if widths, rows or the line do not fit.
+/// q [Tq,d], k_r [2k,d], buckets of Tq x Tk pairs -> [Tq,Tk].  Throws Error(usage) if widths, rows or buckets do not
+/// fit.
 template <class Scalar>
 Matrix<Scalar> content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r,
-                                   const RelativeBuckets& line);
+                                   const RelativeBuckets& buckets);
 
 /// Position to content, raw: p2c[i,j] = k_j . q_r[delta(i,j)]  (paper_ji: delta(j,i)).
-/// k [Tk,d], q_r [2k,d], line of Tq x Tk pairs (i,j); for paper_ji of Tk x Tq pairs (j,i) -> [Tq,Tk].
-/// The two lines are the same where Tq = Tk.  Throws if widths, rows or the line do not fit.
+/// k [Tk,d], q_r [2k,d], buckets of Tq x Tk pairs (i,j); for paper_ji of Tk x Tq pairs (j,i) -> [Tq,Tk].
+/// The two are the same where Tq = Tk.  Throws Error(usage) if widths, rows or buckets do not fit.
 template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r,
-                                   const RelativeBuckets& line, P2cIndex index = P2cIndex::official_ij);
-
-/// scores += content_to_position or position_to_content, without a matrix of its own: what a pass does where nobody
-/// asked for the term by itself.  scores [Tq,Tk]; the rest as above.
-template <class Scalar>
-void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const RelativeBuckets& line,
-                             View<Scalar> scores);
-template <class Scalar>
-void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const RelativeBuckets& line,
-                             P2cIndex index, View<Scalar> scores);
+                                   const RelativeBuckets& buckets, P2cIndex index = P2cIndex::official_ij);
 
 /// Position to position, raw: p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].  Not in any released model (spec 2.6).
-/// q_r, k_r [2k,d], line of Tq x Tk pairs -> [Tq,Tk].
+/// q_r, k_r [2k,d], buckets of T x T pairs -> [T,T].  Throws Error(usage) if rows or buckets do not fit.
 template <class Scalar>
 Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
-                                    const RelativeBuckets& line);
+                                    const RelativeBuckets& buckets);
 
 /// sqrt(n d), what the sum of n raw terms is divided by.
 template <class Scalar>
 Scalar score_divisor(int terms, Index head_width);
+
+// Backward
+
+/// One head: what its forward pass was given, and the probabilities that it computed.
+template <class Scalar>
+struct DisentangledHead {
+    Matrix<Scalar> q, k, v;   // [Tq,d], [Tk,d], [Tk,d]
+    Matrix<Scalar> k_r, q_r;  // [2k,d]; empty: the term is off
+    Matrix<Scalar> probs;     // [Tq,Tk], after the softmax and before dropout; hidden keys and rows are 0
+    Matrix<Scalar> keep;      // [Tq,Tk], 0 or 1 / (1 - share); empty: no dropout
+    Scalar divisor = 1;       // sqrt(n d)
+    P2cIndex p2c_index = P2cIndex::official_ij;  // which row p2c read; paper_ji only where Tq = Tk
+};
+
+/// Gradients, each of the shape of what it belongs to.  One head's share: those of k_r and q_r are to be summed over
+/// samples, and over layers where these share a table.
+template <class Scalar>
+struct DisentangledGradients {
+    Matrix<Scalar> q, k, v, k_r, q_r;
+    Matrix<Scalar> scores;  // [Tq,Tk], of the sum of the raw terms, before the division
+};
+
+/// dV = (P Z)^T dO;  dP = (dO V^T) Z;  dS = P (dP - rowsum(P dP)) / sqrt(n d), and then, with the scores of row i
+/// scattered by delta(i,j):  Gc[i,r] = sum of dS[i,j] and Gp[j,r] = sum of dS[i,j] over the pairs of row r =
+/// delta(i,j), dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T K.  (paper_ji: Gp over the pairs
+/// of row r = delta(j,i).)  d_context [Tq,d]; buckets of Tq x Tk pairs, the same for both terms.  A table row that no
+/// pair addresses gets exactly 0.  Throws Error(usage) that names what does not fit.
+/// Source: the chain rule on He et al. 2021, eq. 4; checked against torch's autograd of microsoft/DeBERTa.
+template <class Scalar>
+DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scalar>& head,
+                                                    const RelativeBuckets& buckets, const ConstView<Scalar>& d_context);
+
+template <class Scalar>
+struct PositionGradients {
+    Matrix<Scalar> q_r, k_r;  // [2k,d]
+};
+
+/// p2p_ij = q_r[delta(j,i)] . k_r[delta(i,j)] reads no token, so pairs count only by their two rows: with
+/// N[r,s] = sum of d_p2p_ij over the pairs with delta(j,i) = r and delta(i,j) = s,  d_q_r = N k_r,  d_k_r = N^T q_r.
+/// q_r, k_r [2k,d], buckets of T x T pairs, d_p2p [T,T], of the raw term (DisentangledGradients::scores).
+template <class Scalar>
+PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
+                                                        const RelativeBuckets& buckets, const ConstView<Scalar>& d_p2p);
+
+// Explanation
+
+/// What one head of one pass is made of.  k_r or q_r stay empty where the term is not active.
+template <class Scalar>
+struct HeadTensors {
+    Matrix<Scalar> q, k;      // [Tq,d], [Tk,d]
+    Matrix<Scalar> k_r, q_r;  // [2k,d]
+    Mask mask;                // [Tq,Tk] or empty
+    MaskedRow masked_row = MaskedRow::zero;
+};
+
+/// Which terms enter the sum of an experiment; a dropped one is still explained.
+struct KeptTerms {
+    bool c2c = true, c2p = true, p2c = true;
+
+    bool all() const { return c2c && c2p && p2c; }
+    bool operator==(const KeptTerms&) const = default;
+};
+
+/// Why is this cell 0.214?  From the vectors to the score; the base has the steps from the score to the probability.
+template <class Scalar>
+struct CellExplanation : SoftmaxSteps<Scalar> {
+    Index i = 0, j = 0;
+    Index offset = 0;                       // i - j
+    Index bucket = 0;                       // row - span, what the offset became
+    TermExplanation<Scalar> c2c, c2p, p2c;  // q_i . k_j, q_i . k_r[row], k_j . q_r[row]
+    KeptTerms kept;                         // of the sum
+    Scalar sum = 0;                         // c2c + c2p + p2c, of those that are kept
+    int terms = 0;                          // n
+    Scalar divisor = 1;                     // sqrt(n d)
+    Scalar score = 0;                       // sum / divisor
+};
+
+/// Replays cell (i, j) by scalar arithmetic; every number has exactly the bits that the matrix functions give (asserted
+/// by tests).  `divisor_terms` is n (1 + active terms, unless a dialect counts otherwise).
+/// Throws Error(usage) if i, j or the shapes do not fit.
+template <class Scalar>
+CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets,
+                                     P2cIndex p2c_index, int divisor_terms, Index i, Index j, KeptTerms kept = {});
+
+// Deprecated: a reference computes each term and adds it.  To go with core/models/operations.h's functions of that
+// name.
+template <class Scalar>
+void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const RelativeBuckets& buckets,
+                             View<Scalar> scores) {
+    scores += content_to_position<Scalar>(q, k_r, buckets);
+}
+template <class Scalar>
+void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const RelativeBuckets& buckets,
+                             P2cIndex index, View<Scalar> scores) {
+    scores += position_to_content<Scalar>(k, q_r, buckets, index);
+}
 
 }  // namespace locus

@@ -1,15 +1,24 @@
 #pragma once
-// Relative attention of Transformer-XL: four terms, memory, and the shift trick beside the index it stands for.
-// Dai et al. 2019, section 3.3; kimiyoung/transformer-xl mem_transformer.py; spec 7.
-// Letters: M memory, T queries of the segment, K = M + T keys, R rows of positions (K; K + T in XLNet).
-#include <string>
+// Relative attention of Transformer-XL, and of each stream of XLNet: forward, backward, and one cell step by step.
+// Dai et al. 2019, section 3.3; Yang et al. 2019, section 2.5; kimiyoung/transformer-xl mem_transformer.py;
+// spec 7, 8.2-8.4 and 9.2.
+//
+//   A[i,j] =  q_i . k_j  +  q_i . r_k[i-j]  +  u . k_j  +  v . r_k[i-j]
+//             a             b                  c           d
+//
+// The code adds them as ac = (q_i + u) . k_j and bd = (q_i + v) . r_k[i-j]; relative_shift.h puts bd at (i,j).
+// Letters: M memory, T queries of the segment (P where they stand anywhere), K = M + T keys, R rows of positions (K;
+// K + T in XLNet).
 #include <vector>
 
+#include "core/attention/products.h"
+#include "core/attention/relative_shift.h"
 #include "core/attention/softmax.h"
-#include "core/positions/relative_distances.h"
 #include "core/tensor.h"
 
 namespace locus {
+
+// Forward
 
 /// Content term, raw: ac[i,j] = (q_i + u) . k_j, i.e. (a) + (c) of the paper.
 /// q [T,d], u [d], k [K,d] -> [T,K].  Throws Error(usage) if widths differ.
@@ -17,7 +26,7 @@ template <class Scalar>
 Matrix<Scalar> content_term(const ConstView<Scalar>& q, const RowVector<Scalar>& u, const ConstView<Scalar>& k);
 
 /// Position term before the shift, raw: bd_raw[i,t] = (q_i + v) . r_k[t], i.e. (b) + (d), column t = row t of r_k.
-/// q [T,d], v [d], r_k [R,d] -> [T,R].
+/// q [T,d], v [d], r_k [R,d] -> [T,R].  Throws Error(usage) if widths differ.
 template <class Scalar>
 Matrix<Scalar> position_term(const ConstView<Scalar>& q, const RowVector<Scalar>& v, const ConstView<Scalar>& r_k);
 
@@ -38,37 +47,93 @@ template <class Scalar>
 RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const ConstView<Scalar>& positions,
                                      const ConstView<Scalar>& w_q, const ConstView<Scalar>& w_k);
 
-/// bd[i,j] = bd_raw[i, first - (M + i - j)], M = keys - T: every query reads the column of its distance; 0 where there
-/// is no such column.  bd_raw [T,R] -> [T,keys].
-template <class Scalar>
-Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first);
-
-/// The same for queries that stand anywhere: row p belongs to the query at positions[p] of the segment; a position of
-/// -1 (a target that is not used) gives a row of 0.  bd_raw [P,R] -> [P,keys].
-template <class Scalar>
-Matrix<Scalar> shift_by_index(const ConstView<Scalar>& bd_raw, Index keys, Index first, Index memory,
-                              const std::vector<Index>& positions);
-
-/// One step of a shift trick, as a picture of memory.
-template <class Scalar>
-struct ShiftFrame {
-    std::string what;       // "a column of zeros on the left"
-    Matrix<Scalar> values;  // as it lies in memory after the step
-};
-
-/// Transformer-XL's trick frame by frame: pad a zero column, read as [K+1,T], drop the first row, read as [T,K].
-/// Equal to shift_by_index where j <= i + M; right of that it holds 0 and then values of the next row (spec 7.3).
-/// bd_raw [T,K], K >= T.  The last frame is the result.
-template <class Scalar>
-std::vector<ShiftFrame<Scalar>> shift_frames(const ConstView<Scalar>& bd_raw);
-
-/// XLNet's, without the zero column: read as [R,T], drop the first row, read as [T,R-1], take the first K columns.
-/// bd_raw [T,R], R > keys.
-template <class Scalar>
-std::vector<ShiftFrame<Scalar>> shift_frames_xlnet(const ConstView<Scalar>& bd_raw, Index keys);
-
 /// 1 = visible: j <= i + M; with same_length also no key older than `memory_length` before the newest one a query has
 /// by itself (spec 7.4).  -> [T, M + T].
 Mask transformer_xl_mask(Index queries, Index memory, bool same_length, Index memory_length);
+
+// Backward
+
+/// What all queries of a head share.
+template <class Scalar>
+struct RelativeKeys {
+    Matrix<Scalar> k, v;                            // [K,d], memory first
+    Matrix<Scalar> r_k;                             // [R,d], projected sinusoids
+    RowVector<Scalar> content_bias, position_bias;  // u and v of the paper, [d]
+    Index first = 0;                                // distance of row 0 of r_k
+    Index memory = 0;                               // M
+};
+
+/// The queries, and the probabilities that their forward pass computed.
+template <class Scalar>
+struct RelativeQueries {
+    Matrix<Scalar> q;              // [P,d]
+    std::vector<Index> positions;  // [P]: token of each query; -1: not used, its probs are 0.  Empty: 0 ... P - 1
+    Matrix<Scalar> probs;          // [P,K], after the softmax and before dropout; hidden keys are 0
+    Matrix<Scalar> keep;           // [P,K], 0 or 1 / (1 - share); empty: no dropout
+};
+
+/// Gradients, each of the shape of what it belongs to; those of r_k and the two biases are one sample's share.
+template <class Scalar>
+struct RelativeGradients {
+    Matrix<Scalar> q, k, v, r_k;
+    RowVector<Scalar> content_bias, position_bias;
+    Matrix<Scalar> scores;  // [P,K], of the sum of the raw terms, before the division
+};
+
+/// scores_ij = ((q_i + u) . k_j + (q_i + v) . r_k[column of i - j]) / sqrt(d): terms (a) + (c) and (b) + (d).  With dS
+/// from context_backward, divided by sqrt(d), and dB = dS shifted back (shift_back_by_index):
+///   d_q = dS k + dB r_k,  d_u = the sum of the rows of dS k,  d_v = the sum of the rows of dB r_k,
+///   d_k = dS^T (q + u),   d_r_k = dB^T (q + v).
+/// The first M rows of d_k and d_v belong to the memory: they reach the projections that made them and stop there,
+/// because the memory itself is a constant.  d_context [P,d].  Throws Error(usage) that names what does not fit.
+/// Checked against torch's autograd of kimiyoung/transformer-xl.
+template <class Scalar>
+RelativeGradients<Scalar> relative_backward(const RelativeKeys<Scalar>& keys, const RelativeQueries<Scalar>& queries,
+                                            const ConstView<Scalar>& d_context);
+
+// Explanation: why is this cell 0.617?  Transformer-XL's, or one stream of XLNet's with its segment term.
+
+/// What one head is made of: stages and weights.
+template <class Scalar>
+struct RelativeHeadTensors {
+    Matrix<Scalar> q, k;           // [P,d], [K,d], memory first
+    Matrix<Scalar> r_k;            // [R,d]
+    RowVector<Scalar> u, v;        // [d], r_w_bias and r_r_bias
+    Index first = 0;               // distance of row 0 of r_k: K - 1 in Transformer-XL, K in XLNet
+    Index memory = 0;              // M
+    std::vector<Index> positions;  // token of the segment where each query stands
+    Mask mask;                     // [P,K], 1 = visible
+    MaskedRow masked_row = MaskedRow::zero;
+
+    // The segment term of XLNet; empty: none.
+    RowVector<Scalar> s;                           // [d], r_s_bias
+    Matrix<Scalar> segments;                       // [2,d], row 0 same segment, row 1 another
+    std::vector<std::int64_t> query_ids, key_ids;  // [P], [K]
+
+    bool has_segments() const { return segments.size() > 0; }
+};
+
+template <class Scalar>
+struct RelativeCellExplanation {
+    Index i = 0, j = 0;  // row of q, column of k
+    Index position = 0;  // where the query stands in its segment
+    Index distance = 0;  // M + position - j
+    Index row = -1;      // first - distance: row of r_k, column of bd_raw; -1: no such row, b and d and bd are 0
+    bool other_segment = false;
+    // The four terms of the paper, each by itself: q_i . k_j, q_i . r, u . k_j, v . r.
+    TermExplanation<Scalar> a, b, c, d;
+    // As the code adds them: (q_i + u) . k_j, (q_i + v) . r, (q_i + s) . segment row.  These give the score's bits.
+    TermExplanation<Scalar> ac, bd, ef;
+    Scalar counted_bd = 0;  // bd, or 0 where the mask hides the pair, as the stage has it
+    Scalar sum = 0;         // ac + counted_bd + ef
+    Scalar divisor = 1;     // sqrt(d)
+    Scalar score = 0;
+    SoftmaxSteps<Scalar> softmax;
+};
+
+/// Replays cell (i, j); ac, bd, ef, score and probability have exactly the bits of the stages, a b c d those of
+/// relative_terms (asserted by tests).  Throws Error(usage) if i, j or the shapes do not fit.
+template <class Scalar>
+RelativeCellExplanation<Scalar> explain_relative_cell(const RelativeHeadTensors<Scalar>& head, Index i, Index j);
 
 }  // namespace locus

@@ -1,16 +1,53 @@
 #include "core/attention/shaw.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/attention/products.h"
+#include "core/attention/softmax.h"
+#include "core/tensor.h"
 
 namespace locus {
+
+Index shaw_row(std::int64_t offset, Index span) {
+    LOCUS_CHECK(span >= 0, "shaw_row: span is " + std::to_string(span) + ", expected 0 or more");
+    return std::clamp<std::int64_t>(offset, -span, span) + span;
+}
+
+IndexTensor shaw_index(Index queries, Index keys, Index span) {
+    LOCUS_CHECK(queries >= 1 && keys >= 1, "shaw_index: queries is " + std::to_string(queries) + " and keys " +
+                                               std::to_string(keys) + ", expected 1 or more of each");
+    IndexTensor index({queries, keys});
+    for (Index i = 0; i < queries; ++i)
+        for (Index j = 0; j < keys; ++j) index[i * keys + j] = shaw_row(j - i, span);
+    return index;
+}
+
+Index shaw_span(const char* what, Index rows) {
+    LOCUS_CHECK(rows % 2 == 1, std::string(what) + " has " + std::to_string(rows) +
+                                   " rows, expected an odd number: 2k + 1 for the offsets -k to k");
+    return (rows - 1) / 2;
+}
+
+namespace {
+
+/// by_row[i, row(j - i)] += pairs[i,j]: what belongs to the pairs of query i, added up by table row.  -> [Tq,2k+1]
+template <class Scalar>
+Matrix<Scalar> sum_by_row(const ConstView<Scalar>& pairs, Index span) {
+    Matrix<Scalar> by_row = Matrix<Scalar>::Zero(pairs.rows(), 2 * span + 1);
+    for (Index i = 0; i < pairs.rows(); ++i)
+        for (Index j = 0; j < pairs.cols(); ++j) by_row(i, shaw_row(j - i, span)) += pairs(i, j);
+    return by_row;
+}
+
+}  // namespace
 
 template <class Scalar>
 Matrix<Scalar> shaw_position_scores(const ConstView<Scalar>& q, const ConstView<Scalar>& a_k, Index keys) {
     const Index span = shaw_span("shaw_attention: a_k", a_k.rows());
     LOCUS_CHECK(q.cols() == a_k.cols(), "shaw_attention: q is " + std::to_string(q.cols()) + " wide and a_k " +
                                             std::to_string(a_k.cols()) + ", expected the same width");
+    // Every query against every row of the table once; each pair reads the product that its offset selects.
     const Matrix<Scalar> table = products_of_rows<Scalar>(q, a_k);
     Matrix<Scalar> scores(q.rows(), keys);
     for (Index i = 0; i < scores.rows(); ++i)
@@ -21,10 +58,7 @@ Matrix<Scalar> shaw_position_scores(const ConstView<Scalar>& q, const ConstView<
 template <class Scalar>
 Matrix<Scalar> shaw_position_context(const ConstView<Scalar>& probs, const ConstView<Scalar>& a_v) {
     const Index span = shaw_span("shaw_attention: a_v", a_v.rows());
-    Matrix<Scalar> by_row = Matrix<Scalar>::Zero(probs.rows(), a_v.rows());
-    for (Index i = 0; i < probs.rows(); ++i)
-        for (Index j = 0; j < probs.cols(); ++j) by_row(i, shaw_row(j - i, span)) += probs(i, j);
-    return by_row * a_v;
+    return sum_by_row<Scalar>(probs, span) * a_v;
 }
 
 template <class Scalar>
@@ -47,6 +81,52 @@ ShawTerms<Scalar> shaw_attention(const ConstView<Scalar>& q, const ConstView<Sca
     return terms;
 }
 
+namespace {
+
+template <class Scalar>
+void check_operands(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
+                    const ConstView<Scalar>& a_k, const ConstView<Scalar>& a_v, const ConstView<Scalar>& probs,
+                    const ConstView<Scalar>& keep, const ConstView<Scalar>& d_context) {
+    constexpr const char* kName = "shaw_backward";
+    check_shape(kName, "k", k, k.rows(), q.cols());
+    check_shape(kName, "v", v, k.rows(), v.cols());
+    check_shape(kName, "a_k", a_k, a_k.rows(), q.cols());
+    check_shape(kName, "a_v", a_v, a_k.rows(), v.cols());
+    check_shape(kName, "probs", probs, q.rows(), k.rows());
+    check_shape(kName, "the gradient of the context", d_context, q.rows(), v.cols());
+    if (keep.size() > 0) check_shape(kName, "keep", keep, q.rows(), k.rows());
+}
+
+}  // namespace
+
+template <class Scalar>
+ShawGradients<Scalar> shaw_backward(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,
+                                    const ConstView<Scalar>& a_k, const ConstView<Scalar>& a_v,
+                                    const ConstView<Scalar>& probs, const ConstView<Scalar>& keep,
+                                    const ConstView<Scalar>& d_context) {
+    check_operands<Scalar>(q, k, v, a_k, a_v, probs, keep, d_context);
+    const Index span = shaw_span("shaw_backward: a_k", a_k.rows());
+    // Values and a_v: the probability of (i,j) multiplied v_j + a_v[row], so its gradient is d_context_i . (v_j +
+    // a_v[row]).
+    Matrix<Scalar> dropped = probs, d_probs = d_context * v.transpose();
+    d_probs += shaw_position_scores<Scalar>(d_context, a_v, k.rows());
+    if (keep.size() > 0) {
+        dropped.array() *= keep.array();
+        d_probs.array() *= keep.array();
+    }
+    ShawGradients<Scalar> grad;
+    grad.v = dropped.transpose() * d_context;
+    grad.a_v = sum_by_row<Scalar>(dropped, span).transpose() * d_context;
+
+    // Queries, keys and a_k: the score of (i,j) is q_i . (k_j + a_k[row]) / sqrt(d).
+    grad.scores = softmax_backward<Scalar>(probs, d_probs) / std::sqrt(Scalar(q.cols()));
+    const Matrix<Scalar> by_row = sum_by_row<Scalar>(grad.scores, span);
+    grad.q = grad.scores * k + by_row * a_k;
+    grad.k = grad.scores.transpose() * q;
+    grad.a_k = by_row.transpose() * q;
+    return grad;
+}
+
 template Matrix<float> shaw_position_scores<float>(const ConstView<float>&, const ConstView<float>&, Index);
 template Matrix<float> shaw_position_context<float>(const ConstView<float>&, const ConstView<float>&);
 template ShawTerms<float> shaw_attention<float>(const ConstView<float>&, const ConstView<float>&,
@@ -57,5 +137,13 @@ template Matrix<double> shaw_position_context<double>(const ConstView<double>&, 
 template ShawTerms<double> shaw_attention<double>(const ConstView<double>&, const ConstView<double>&,
                                                   const ConstView<double>&, const ConstView<double>&,
                                                   const ConstView<double>&, const Mask&);
+template ShawGradients<float> shaw_backward<float>(const ConstView<float>&, const ConstView<float>&,
+                                                   const ConstView<float>&, const ConstView<float>&,
+                                                   const ConstView<float>&, const ConstView<float>&,
+                                                   const ConstView<float>&, const ConstView<float>&);
+template ShawGradients<double> shaw_backward<double>(const ConstView<double>&, const ConstView<double>&,
+                                                     const ConstView<double>&, const ConstView<double>&,
+                                                     const ConstView<double>&, const ConstView<double>&,
+                                                     const ConstView<double>&, const ConstView<double>&);
 
 }  // namespace locus

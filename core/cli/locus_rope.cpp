@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "core/cli/program.h"
-#include "core/positions/rope_decay.h"
 #include "core/positions/rope_scaling.h"
+#include "core/positions/rotary.h"
 #include "core/text/text_table.h"
 
 namespace {

@@ -1,6 +1,5 @@
 #include "core/fast/attention_head.h"
 
-#include "core/attention/slices_backward.h"
 #include "core/fast/matrix_products.h"
 #include "core/fast/slices.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 
 namespace locus {
 
@@ -104,7 +104,7 @@ Tensor<Scalar> FastEncoder<Scalar>::last_output(const ModelInput& input, const D
                                                 ThreadPool& pool) {
     check_input(input, config().vocab_size, config().type_vocab_size);
     Trace nothing(StageFilter::none());
-    const DebertaPass<Scalar> pass{weights_, input, options, nothing, {}, std::nullopt};
+    const ForwardContext<Scalar> pass{weights_, input, options, nothing, {}, std::nullopt};
     const std::vector<Mask> masks = pair_masks(input);
     const Tensor<Scalar> embeddings = deberta_embeddings(pass);
     Tensor<Scalar> hidden = embeddings;

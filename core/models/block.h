@@ -1,6 +1,6 @@
 #pragma once
-// What follows attention in a layer, the same in RoFormer, Transformer-XL and XLNet: dense, residual and norm, then the
-// feed-forward network, residual and norm.
+// The rest of a layer after attention, the same in RoFormer, Transformer-XL and XLNet: dense, residual and norm, then
+// the feed-forward network, residual and norm.
 #include <string>
 
 #include "core/models/operations.h"
@@ -25,17 +25,13 @@ struct Block {
     NormOrder order = NormOrder::post;
 };
 
-/// context [B,T,H*d], residual [B,T,D] -> the layer's output [B,T,D].
-/// Leaves the stages prefix.attention, .ffn_act, .ffn and .output.  With NormOrder::pre the caller has normed what the
+/// context [B,T,H*d], residual [B,T,D] -> the layer's output [B,T,D]; empty where the trace was complete before.
+/// Writes the stages prefix.attention, .ffn_act, .ffn and .output.  With NormOrder::pre the caller has normed what the
 /// queries, keys and values were made of; `residual` is the input before that norm.
 template <class Scalar>
 Tensor<Scalar> finish_layer(const Block<Scalar>& block, const Tensor<Scalar>& context, const Tensor<Scalar>& residual,
                             const std::string& prefix, Trace& trace,
                             const Operations<Scalar>& compute = cpu_operations<Scalar>());
-
-/// A tensor of this shape with these rows, e.g. [B*T,D] as [B,T,D].
-template <class Scalar>
-Tensor<Scalar> as_tensor(Shape shape, const Matrix<Scalar>& rows);
 
 /// x [B,T,in] through a dense layer, heads split -> [B,H,T,out/H].
 template <class Scalar>

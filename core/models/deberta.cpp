@@ -1,32 +1,275 @@
+// DeBERTa in the order of the paper: the pass, the embeddings, one layer, its attention.
+//
+// Letters: B batch, T tokens, H heads, D model width, d head width, k span; i query, j key.
+// Every result that the contract of stages names is given to the trace.  The trace also knows when all that was asked
+// for is there; the pass asks it after each sublayer and stops.  Nothing here saves time or memory: every term is a
+// whole tensor [B,H,T,T], computed and added.  core/fast/ has the same numbers faster.
 #include "core/models/deberta.h"
 
-#include "core/models/deberta_pass.h"
-#include "core/models/stage_plan.h"
+#include "core/models/block.h"
 
 namespace locus {
 
-template <class Scalar>
-struct Deberta<Scalar>::Parts {
-    Parts(const DebertaConfig& config, std::shared_ptr<const WeightSource> source, const Operations<Scalar>& compute)
-        : weights(config, std::move(source), compute) {}
-    DebertaWeights<Scalar> weights;
-};
+// --- the pass ---
 
-std::vector<Mask> pair_masks(const ModelInput& input) {
-    const Index length = input.length();
-    std::vector<Mask> masks(static_cast<std::size_t>(input.batch()));
-    if (input.mask.empty()) return masks;
-    for (Index b = 0; b < input.batch(); ++b) {
-        Mask& mask = masks[static_cast<std::size_t>(b)];
-        mask.resize(length, length);
-        for (Index i = 0; i < length; ++i)
-            for (Index j = 0; j < length; ++j)
-                mask(i, j) = input.mask.rank() == 3
-                                 ? input.mask[(b * length + i) * length + j] != 0
-                                 : input.mask[b * length + i] != 0 && input.mask[b * length + j] != 0;
-    }
-    return masks;
+namespace {
+
+/// Stages about positions, which need no text: delta(i,j) and the relative table P.
+template <class Scalar>
+void keep_positions(const ForwardContext<Scalar>& pass) {
+    if (!pass.buckets) return;
+    if (pass.trace.wants("relative.index")) pass.trace.add("relative.index", pass.buckets->matrix());
+    if (!pass.trace.wants("relative.table")) return;
+    const Matrix<Scalar>& table = pass.weights.relative_table();
+    pass.trace.add("relative.table", as_tensor<Scalar>({table.rows(), table.cols()}, table));
 }
+
+}  // namespace
+
+template <class Scalar>
+Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
+                               const CancelToken& stop) const {
+    check_input(input, config().vocab_size, config().type_vocab_size);
+    Trace trace(wanted);
+    trace.expect(stage_names(input, options));
+    const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
+    if (decodes && (trace.awaits("emd.") || trace.awaits("mlm.")))
+        absolute_rows(input.length());  // refuses a text that is too long before any work
+
+    ForwardContext<Scalar> pass{*weights_, input, options, trace, pair_masks(input), std::nullopt};
+    if (config().relative_attention) pass.buckets = bucket_line(input.length(), options);
+
+    // Words become vectors.  They know nothing of absolute positions unless position_biased_input says so.
+    const Tensor<Scalar> embeddings = deberta_embeddings(pass);
+    keep_positions(pass);
+
+    // Encoder: each layer attends to content and to relative positions.  It knows how far apart two tokens are, and
+    // never where they stand: shifting a whole text changes nothing here.
+    const Index layers = config().num_hidden_layers;
+    Tensor<Scalar> hidden = embeddings, decoder_input;
+    for (Index layer = 0; layer < layers && !trace.complete(); ++layer) {
+        throw_if_cancelled(stop);
+        const std::string prefix = "layer." + std::to_string(layer);
+        if (decodes && layer == layers - 1) {
+            // The decoder reads what goes into the last layer and runs that layer again with queries of its own.  The
+            // plain run is computed only where its stages are wanted: nothing else reads it.
+            decoder_input = hidden;
+            if (!trace.awaits(prefix + ".")) break;
+        }
+        hidden = deberta_layer(pass, prefix, layer, hidden, hidden);
+        if (trace.complete()) break;
+        if (layer == 0 && config().conv_kernel_size > 0) {
+            trace.add(prefix + ".output_before_conv", hidden);
+            hidden = deberta_convolution(pass, embeddings, hidden);
+        }
+        trace.add(prefix + ".output", hidden);
+    }
+    throw_if_cancelled(stop);
+
+    // Decoder: absolute positions enter, after the encoder and before the words are predicted.  "a new store opened
+    // beside the new mall": both blanks have the same neighbours, and only their places tell store from mall.
+    if (decodes && !trace.complete()) hidden = deberta_decoder(pass, decoder_input);
+    if (has_head() && !trace.complete()) deberta_head(pass, hidden);
+    return trace;
+}
+
+template <class Scalar>
+Tensor<Scalar> deberta_embeddings(const ForwardContext<Scalar>& pass) {
+    const DebertaConfig& config = pass.config();
+    const DebertaWeights<Scalar>& weights = pass.weights;
+    const Operations<Scalar>& compute = pass.compute();
+    const ModelInput& input = pass.input;
+    const Index batch = input.batch(), length = input.length();
+
+    // One row of the word table per token [B*T,E].
+    Matrix<Scalar> rows = weights.word_rows(input.tokens.values());
+    pass.trace.add("embeddings.word", as_tensor<Scalar>({batch, length, config.embedding_size}, rows));
+
+    // Sentence A or B, where the model knows types.
+    if (config.type_vocab_size > 0) {
+        const Matrix<Scalar>& types =
+            weights.matrix("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+        const std::vector<std::int64_t> first(static_cast<std::size_t>(rows.rows()), 0);
+        compute.add_rows(types, input.token_types.empty() ? first : input.token_types.values(), rows);
+    }
+
+    // Absolute positions as in BERT: only where the mask decoder is not to bring them.
+    if (config.position_biased_input) {
+        const Matrix<Scalar> positions = weights.absolute_rows(length);
+        for (Index b = 0; b < batch; ++b) compute.add(positions, rows.middleRows(b * length, length));
+    }
+
+    // E -> D where the table is factorised, then the norm: the projection comes first here.
+    if (config.embedding_size != config.hidden_size) rows = compute.dense(rows, weights.dense("embeddings.embed_proj"));
+    rows = compute.layer_norm(rows, weights.norm("embeddings.LayerNorm"), config.layer_norm_eps);
+
+    // Hidden tokens after the norm, so that their rows are exactly 0 and not the norm's bias.
+    const RowVector<Scalar> visible = visible_tokens<Scalar>(input);
+    if (visible.size() > 0) compute.multiply_rows(visible, rows);
+    Tensor<Scalar> output = as_tensor<Scalar>({batch, length, config.hidden_size}, rows);
+    pass.trace.add("embeddings.output", output);
+    return output;
+}
+
+// --- one layer ---
+
+template <class Scalar>
+Tensor<Scalar> deberta_layer(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                             const Tensor<Scalar>& kv, const Tensor<Scalar>& query) {
+    const DebertaConfig& config = pass.config();
+    const DebertaWeights<Scalar>& weights = pass.weights;
+    const Operations<Scalar>& compute = pass.compute();
+    const std::string names = layer_prefix(layer);
+    const Shape model = query.shape(), inner = {model[0], model[1], config.intermediate_size};
+
+    // Every token gathers the values of others, chosen by content and by relative position.
+    const Tensor<Scalar> context = deberta_attention(pass, prefix, layer, kv, query);
+    if (pass.trace.complete()) return {};
+
+    // attention = norm(dense(context) + query).  The residual is the query: in the encoder the layer's input, in the
+    // decoder the output of the decoder's pass before.
+    Matrix<Scalar> summed = compute.dense(context.rows(), weights.dense(names + "attention.output.dense"));
+    compute.add(query.rows(), summed);
+    const Matrix<Scalar> attention =
+        compute.layer_norm(summed, weights.norm(names + "attention.output.LayerNorm"), config.layer_norm_eps);
+    pass.trace.add(prefix + ".attention", as_tensor<Scalar>(model, attention));
+    if (pass.trace.complete()) return {};
+
+    // ffn = dense(activation(dense(attention))): D -> F -> D.  No token sees another here.
+    const Matrix<Scalar> ffn_act =
+        compute.activate(compute.dense(attention, weights.dense(names + "intermediate.dense")), config.hidden_act);
+    pass.trace.add(prefix + ".ffn_act", as_tensor<Scalar>(inner, ffn_act));
+    const Matrix<Scalar> ffn = compute.dense(ffn_act, weights.dense(names + "output.dense"));
+    pass.trace.add(prefix + ".ffn", as_tensor<Scalar>(model, ffn));
+    if (pass.trace.complete()) return {};
+
+    // output = norm(ffn + attention).  The caller adds this stage, because layer 0 may merge a convolution first.
+    summed = ffn;
+    compute.add(attention, summed);
+    return as_tensor<Scalar>(
+        model, compute.layer_norm(summed, weights.norm(names + "output.LayerNorm"), config.layer_norm_eps));
+}
+
+template <class Scalar>
+Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                                 const Tensor<Scalar>& kv, const Tensor<Scalar>& query) {
+    const DebertaConfig& config = pass.config();
+    const DebertaWeights<Scalar>& weights = pass.weights;
+    const Operations<Scalar>& compute = pass.compute();
+    Trace& trace = pass.trace;
+    const Index batch = kv.extent(0), heads = config.num_attention_heads;
+    const Terms terms = config.terms;
+    const auto at = [heads](Index b, Index h) { return b * heads + h; };  // head h of sample b in [B,H,...]
+
+    // Q_c, K_c, V_c: the content of every token, cut into heads [B,H,T,d].  Keys and values of the decoder come from
+    // the encoder, so that absolute positions reach the scores through the query alone.
+    const Tensor<Scalar> q = project_heads(query, weights.projection(layer, 0), heads, compute);
+    const Tensor<Scalar> k = project_heads(kv, weights.projection(layer, 1), heads, compute);
+    const Tensor<Scalar> v = project_heads(kv, weights.projection(layer, 2), heads, compute);
+    trace.add(prefix + ".q", q);
+    trace.add(prefix + ".k", k);
+    trace.add(prefix + ".v", v);
+
+    // Q_r, K_r: the relative table P through projections of its own (or, with share_att_key, those of the content), one
+    // row per bucket of i - j [H,2k,d].  All layers share P, and no sample and no token is in it.
+    if (terms.p2c) trace.add(prefix + ".q_r", weights.q_r(layer));
+    if (terms.c2p) trace.add(prefix + ".k_r", weights.k_r(layer));
+
+    // Eq. 4 (a), content to content: Q_c_i . K_c_j, the whole score of a Transformer without positions.
+    Tensor<Scalar> scores = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
+        return compute.content_to_content(q.matrix(at(b, h)), k.matrix(at(b, h)));
+    });
+    trace.add(prefix + ".c2c", scores);
+
+    // Eq. 4 (b), content to position: Q_c_i . K_r[delta(i,j)].  How much the query's word wants a key at this distance,
+    // whatever the key's word is.
+    if (terms.c2p) {
+        const Tensor<Scalar>& k_r = weights.k_r(layer);
+        const Tensor<Scalar> c2p = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
+            return compute.content_to_position(q.matrix(at(b, h)), k_r.matrix(h), *pass.buckets);
+        });
+        trace.add(prefix + ".c2p", c2p);
+        compute.add(c2p.rows(), scores.rows());
+    }
+
+    // Eq. 4 (c), position to content: K_c_j . Q_r[delta(j,i)] as printed, Q_r[delta(i,j)] in every released model.  How
+    // much the key's word is wanted at this distance, whatever the query's word is.  The fourth product, position to
+    // position, depends on i - j alone and is left out (section 3.1).
+    if (terms.p2c) {
+        const Tensor<Scalar>& q_r = weights.q_r(layer);
+        const Tensor<Scalar> p2c = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
+            return compute.position_to_content(k.matrix(at(b, h)), q_r.matrix(h), *pass.buckets,
+                                               pass.options.p2c_index);
+        });
+        trace.add(prefix + ".p2c", p2c);
+        compute.add(p2c.rows(), scores.rows());
+    }
+
+    // n terms of width d have n times the variance of one, where they are uncorrelated; so the sum is divided by
+    // sqrt(n d), sqrt(3 d) with both position terms, and not by sqrt(d).
+    compute.divide(score_divisor<Scalar>(deberta_divisor_terms(config, pass.options), config.attention_head_size),
+                   scores.rows());
+    trace.add(prefix + ".scores", scores);
+    if (trace.complete()) return {};
+
+    // Talking heads (an option of version 1) mix the heads of a pair before and after the softmax.
+    const auto mixing = [&](const char* name) -> const Matrix<Scalar>& {
+        return weights.matrix(layer_prefix(layer) + "attention.self." + name, {heads, heads});
+    };
+    if (config.talking_head) {
+        scores = compute.mix_heads(scores, mixing("head_logits_proj.weight"));
+        trace.add(prefix + ".scores_mixed", scores);
+    }
+
+    // Softmax over the keys that the query may see; masked cells are exactly 0.  A query that sees no key gets a row of
+    // zeros, or under dialect hf equal weights on all keys.
+    Tensor<Scalar> probs = for_each_head<Scalar>(batch, heads, [&](Index b, Index h) {
+        return compute.masked_softmax(scores.matrix(at(b, h)), pass.masks[static_cast<std::size_t>(b)],
+                                      pass.options.masked_row);
+    });
+    trace.add(prefix + ".probs", probs);
+    if (config.talking_head) {
+        probs = compute.mix_heads(probs, mixing("head_weights_proj.weight"));
+        trace.add(prefix + ".probs_mixed", probs);
+    }
+    if (trace.complete()) return {};
+
+    // context_i = sum over j of probs_ij V_c_j.  Values carry content alone: positions choose among them and are not
+    // added to them.
+    const Tensor<Scalar> context = join_heads(for_each_head<Scalar>(
+        batch, heads, [&](Index b, Index h) { return compute.context(probs.matrix(at(b, h)), v.matrix(at(b, h))); }));
+    trace.add(prefix + ".context", context);
+    return context;
+}
+
+template <class Scalar>
+Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& embeddings,
+                                   const Tensor<Scalar>& layer_output) {
+    const DebertaConfig& config = pass.config();
+    const Operations<Scalar>& compute = pass.compute();
+    const RowVector<Scalar> visible = visible_tokens<Scalar>(pass.input);
+
+    // Neighbours of every token, from the encoder's input and not from the layer: n-grams beside attention.
+    Tensor<Scalar> convolved(embeddings.shape());
+    for (Index b = 0; b < embeddings.extent(0); ++b)
+        convolved.matrix(b) = compute.convolve(embeddings.matrix(b), pass.weights.convolution());
+    pass.trace.add("layer.0.conv", convolved);
+
+    // Hidden tokens before the activation; it keeps 0 at 0.
+    if (visible.size() > 0) compute.multiply_rows(visible, convolved.rows());
+    convolved.rows() = compute.activate(convolved.rows(), config.conv_act);
+    pass.trace.add("layer.0.conv_act", convolved);
+
+    // norm(layer 0 + convolution): local n-grams and attention are summed once, in the first layer.  This norm, unlike
+    // those inside the layers, is followed by the mask.
+    Matrix<Scalar> merged = layer_output.rows();
+    compute.add(convolved.rows(), merged);
+    merged = compute.layer_norm(merged, pass.weights.norm("encoder.conv.LayerNorm"), config.layer_norm_eps);
+    if (visible.size() > 0) compute.multiply_rows(visible, merged);
+    return as_tensor<Scalar>(embeddings.shape(), merged);
+}
+
+// --- what a configuration decides ---
 
 RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
     if (config.position_buckets > 0)
@@ -35,8 +278,16 @@ RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetCl
     return RelativeBuckets::clamped(length, length, config.max_relative_positions);
 }
 
+int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
+    // transformers counts the entries of pos_att_type in version 1, whatever they are (spec 2.4).
+    if (options.count_listed_names && config.version == 1 && config.relative_attention)
+        return 1 + static_cast<int>(config.listed_terms);
+    return config.terms.count();
+}
+
 namespace {
 
+/// Stages of one layer, after "layer.3" or "emd.0".
 std::vector<std::string> layer_stage_names(const DebertaConfig& config) {
     std::vector<std::string> names = {".q", ".k", ".v"};
     if (config.terms.p2c) names.push_back(".q_r");
@@ -56,93 +307,7 @@ void append(std::vector<std::string>& names, const std::string& prefix, const st
     for (const std::string& stem : stems) names.push_back(prefix + stem);
 }
 
-/// What has to run so that every wanted stage can be kept.
-struct Plan {
-    bool head = false;
-    bool decoder = false;
-    std::vector<bool> layer, output;  // per layer: does it run; is its output needed
-};
-
-Plan plan_pass(const std::vector<std::string>& names, const StageFilter& wanted, Index layers, bool decodes) {
-    Plan plan;
-    plan.layer.resize(static_cast<std::size_t>(layers));
-    plan.output.resize(static_cast<std::size_t>(layers));
-    for (const std::string& name : names) {
-        if (!wanted.keeps(name)) continue;
-        plan.head = plan.head || (name.starts_with("mlm.") && name != "mlm.positions");
-        plan.decoder = plan.decoder || name.starts_with("emd.");
-        if (name.starts_with("layer.")) plan.layer[static_cast<std::size_t>(std::stol(name.substr(6)))] = true;
-        if (name.ends_with(".output") && name.starts_with("layer."))
-            plan.output[static_cast<std::size_t>(std::stol(name.substr(6)))] = true;
-    }
-    plan.decoder = plan.decoder || (plan.head && decodes);
-    bool later = plan.head && !plan.decoder;  // does something after this layer need its output?
-    for (Index layer = layers - 1; layer >= 0; --layer) {
-        const auto at = static_cast<std::size_t>(layer);
-        later = later || (plan.decoder && layer == layers - 2);
-        plan.output[at] = plan.output[at] || later;
-        plan.layer[at] = plan.layer[at] || plan.output[at];
-        later = later || plan.layer[at];
-    }
-    return plan;
-}
-
-/// Stages about positions, which need no text.
-template <class Scalar>
-void keep_relative(const DebertaPass<Scalar>& pass) {
-    if (!pass.line) return;
-    if (pass.trace.wants("relative.index")) pass.trace.add("relative.index", pass.line->matrix());
-    if (!pass.trace.wants("relative.table")) return;
-    const Matrix<Scalar>& table = pass.weights.relative_table();
-    Tensor<Scalar> kept({table.rows(), table.cols()});
-    kept.rows() = table;
-    pass.trace.add("relative.table", std::move(kept));
-}
-
 }  // namespace
-
-template <class Scalar>
-Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
-                         const Operations<Scalar>& compute)
-    : parts_(std::make_unique<Parts>(config, std::move(weights), compute)) {}
-template <class Scalar>
-Deberta<Scalar>::~Deberta() = default;
-template <class Scalar>
-Deberta<Scalar>::Deberta(Deberta&&) noexcept = default;
-template <class Scalar>
-Deberta<Scalar>& Deberta<Scalar>::operator=(Deberta&&) noexcept = default;
-
-template <class Scalar>
-const DebertaConfig& Deberta<Scalar>::config() const {
-    return parts_->weights.config();
-}
-
-template <class Scalar>
-bool Deberta<Scalar>::has_head() const {
-    return !parts_->weights.head_dense().empty();
-}
-
-template <class Scalar>
-bool Deberta<Scalar>::has_decoder() const {
-    return parts_->weights.has_absolute_table() && !config().position_biased_input && config().num_hidden_layers >= 2 &&
-           config().embedding_size == config().hidden_size;
-}
-
-template <class Scalar>
-RelativeBuckets Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
-    LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
-    return deberta_line(config(), length, options.offset_clamp);
-}
-
-template <class Scalar>
-Matrix<Scalar> Deberta<Scalar>::absolute_rows(Index length) const {
-    return parts_->weights.absolute_rows(length);
-}
-
-template <class Scalar>
-std::vector<std::string> Deberta<Scalar>::warnings() const {
-    return parts_->weights.warnings();
-}
 
 template <class Scalar>
 std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, const DebertaOptions& options) const {
@@ -158,11 +323,11 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
     }
     if (has_decoder() && options.decoder != MaskDecoder::none) {
         names.push_back("emd.query.0");
-        for (int pass = 0; pass < kDecoderPasses; ++pass) {
+        for (int t = 0; t < kDecoderPasses; ++t) {
             std::vector<std::string> pass_stems = stems;
             if (options.decoder == MaskDecoder::seed)
                 std::erase_if(pass_stems, [](const std::string& stem) { return stem.starts_with(".ffn"); });
-            append(names, "emd." + std::to_string(pass), pass_stems);
+            append(names, "emd." + std::to_string(t), pass_stems);
         }
     }
     if (!has_head()) return names;
@@ -174,50 +339,37 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
 }
 
 template <class Scalar>
-Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
-                               const CancelToken& stop) const {
-    check_input(input, config().vocab_size, config().type_vocab_size);
-    const std::vector<std::string> names = stage_names(input, options);
-    check_wanted(wanted, names);
-    const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
-    const Plan plan = plan_pass(names, wanted, config().num_hidden_layers, decodes);
-    if (plan.decoder) parts_->weights.absolute_rows(input.length());  // refuse too long a text before any work
+Deberta<Scalar>::Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
+                         const Operations<Scalar>& compute)
+    : weights_(std::make_unique<DebertaWeights<Scalar>>(config, std::move(weights), compute)) {}
 
-    Trace trace(wanted);
-    DebertaPass<Scalar> pass{parts_->weights, input, options, trace, pair_masks(input), std::nullopt};
-    if (config().relative_attention) pass.line = bucket_line(input.length(), options);
-    const bool encodes = std::find(plan.layer.begin(), plan.layer.end(), true) != plan.layer.end();
-    Tensor<Scalar> embeddings;
-    if (encodes || wanted.keeps_any({"embeddings.word", "embeddings.output"})) embeddings = deberta_embeddings(pass);
-    keep_relative(pass);
+template <class Scalar>
+bool Deberta<Scalar>::has_decoder() const {
+    return weights_->has_absolute_table() && !config().position_biased_input && config().num_hidden_layers >= 2 &&
+           config().embedding_size == config().hidden_size;
+}
 
-    Tensor<Scalar> hidden = embeddings, last_input;
-    for (Index layer = 0; layer < config().num_hidden_layers; ++layer) {
-        const auto at = static_cast<std::size_t>(layer);
-        const std::string prefix = "layer." + std::to_string(layer);
-        if (layer == config().num_hidden_layers - 1) last_input = hidden;
-        if (!plan.layer[at]) continue;
-        throw_if_cancelled(stop);
-        const bool convolves = layer == 0 && config().conv_kernel_size > 0;
-        const bool output =
-            plan.output[at] ||
-            (convolves && wanted.keeps_any({"layer.0.output_before_conv", "layer.0.conv", "layer.0.conv_act"}));
-        Tensor<Scalar> next = deberta_layer(pass, prefix, layer, hidden, hidden, output);
-        if (!output) continue;
-        if (convolves) {
-            trace.add("layer.0.output_before_conv", next);
-            next = deberta_convolution(pass, embeddings, next);
-        }
-        trace.add(prefix + ".output", next);
-        hidden = std::move(next);
-    }
-    throw_if_cancelled(stop);
-    if (plan.decoder) hidden = deberta_decoder(pass, last_input, plan.head);
-    if (has_head() && (plan.head || wanted.keeps("mlm.positions"))) deberta_head(pass, hidden);
-    return trace;
+template <class Scalar>
+RelativeBuckets Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
+    LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
+    return deberta_line(config(), length, options.offset_clamp);
 }
 
 template class Deberta<float>;
 template class Deberta<double>;
+template Tensor<float> deberta_embeddings<float>(const ForwardContext<float>&);
+template Tensor<float> deberta_layer<float>(const ForwardContext<float>&, const std::string&, Index,
+                                            const Tensor<float>&, const Tensor<float>&);
+template Tensor<float> deberta_attention<float>(const ForwardContext<float>&, const std::string&, Index,
+                                                const Tensor<float>&, const Tensor<float>&);
+template Tensor<float> deberta_convolution<float>(const ForwardContext<float>&, const Tensor<float>&,
+                                                  const Tensor<float>&);
+template Tensor<double> deberta_embeddings<double>(const ForwardContext<double>&);
+template Tensor<double> deberta_layer<double>(const ForwardContext<double>&, const std::string&, Index,
+                                              const Tensor<double>&, const Tensor<double>&);
+template Tensor<double> deberta_attention<double>(const ForwardContext<double>&, const std::string&, Index,
+                                                  const Tensor<double>&, const Tensor<double>&);
+template Tensor<double> deberta_convolution<double>(const ForwardContext<double>&, const Tensor<double>&,
+                                                    const Tensor<double>&);
 
 }  // namespace locus

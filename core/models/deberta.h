@@ -1,12 +1,17 @@
 #pragma once
 // DeBERTa versions 1, 2 and 3 for inference: embeddings, encoder, enhanced mask decoder, masked-word head.
 // He et al. 2021; microsoft/DeBERTa; transformers modeling_deberta(_v2).py.  Dropout is off.
+//
+// `Deberta` is the model.  Below it stand the steps of its forward pass in the order of the paper; other code that runs
+// a part of the model (the fast encoder, the CUDA encoder, training, the conformance kit) shares them.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/cancel.h"
 #include "core/models/deberta_config.h"
+#include "core/models/deberta_weights.h"
 #include "core/models/dialect.h"
 #include "core/models/model_input.h"
 #include "core/models/operations.h"
@@ -23,13 +28,10 @@ public:
     /// `compute` does the arithmetic of every pass and must outlive this.
     Deberta(DebertaConfig config, std::shared_ptr<const WeightSource> weights,
             const Operations<Scalar>& compute = cpu_operations<Scalar>());
-    ~Deberta();
-    Deberta(Deberta&&) noexcept;
-    Deberta& operator=(Deberta&&) noexcept;
 
-    const DebertaConfig& config() const;
+    const DebertaConfig& config() const { return weights_->config(); }
     /// True if there is a masked-word head (cls.predictions.* or lm_predictions.lm_head.*).
-    bool has_head() const;
+    bool has_head() const { return !weights_->head_dense().empty(); }
     /// True if the enhanced mask decoder can run: an absolute table, position_biased_input false, two layers or more, E
     /// = D.
     bool has_decoder() const;
@@ -38,13 +40,13 @@ public:
     /// attention.
     RelativeBuckets bucket_line(Index length, const DebertaOptions& options) const;
     /// I of the decoder: the first rows of the absolute table [length,E].  Throws Error(unsupported) if it has fewer.
-    Matrix<Scalar> absolute_rows(Index length) const;
+    Matrix<Scalar> absolute_rows(Index length) const { return weights_->absolute_rows(length); }
 
-    /// Every stage that `forward` can leave for this input, in model order.
+    /// Every stage that `forward` can write for this input, in model order.
     std::vector<std::string> stage_names(const ModelInput& input, const DebertaOptions& options) const;
 
-    /// Runs as much of the model as the wanted stages need and returns them in model order.  Weights are read on first
-    /// use and kept; position projections (k_r, q_r) are computed once per layer.
+    /// Runs the model until every wanted stage is there and returns them in model order.  Weights are read on first use
+    /// and kept; position projections (k_r, q_r) are computed once per layer.
     /// Throws Error(usage) for a token id >= V, a mask of the wrong shape or a pattern that matches no stage, and
     /// Error(unsupported) for more tokens than the absolute table has rows where one is asked for.
     /// `stop` is asked before every layer and ends the pass by throwing Cancelled.
@@ -52,12 +54,69 @@ public:
                   const CancelToken& stop = {}) const;
 
     /// One sentence per weight tensor read so far that holds NaN or infinity.
-    std::vector<std::string> warnings() const;
+    std::vector<std::string> warnings() const { return weights_->warnings(); }
 
 private:
-    struct Parts;
-    std::unique_ptr<Parts> parts_;
+    std::unique_ptr<DebertaWeights<Scalar>> weights_;
 };
+
+/// What stays the same from the first embedding to the last logit of one pass.
+template <class Scalar>
+struct ForwardContext {
+    const DebertaWeights<Scalar>& weights;
+    const ModelInput& input;
+    const DebertaOptions& options;
+    Trace& trace;                            // where the stages go; once it is complete, the steps below stop
+    std::vector<Mask> masks;                 // [T,T] per sample, as pair_masks makes them
+    std::optional<RelativeBuckets> buckets;  // delta(i,j) of T x T pairs; none without relative attention
+
+    const DebertaConfig& config() const { return weights.config(); }
+    /// Does the arithmetic.
+    const Operations<Scalar>& compute() const { return weights.operations(); }
+};
+
+/// delta(i,j) of a model for T x T pairs: clamped offsets (version 1), or logarithmic buckets.
+RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp);
+
+/// n of the scale sqrt(n d): 1 + the number of position terms, or what an implementation counts in its place.
+int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
+
+/// Word, type and position rows, projection, norm, mask -> [B,T,D].
+/// Source: spec 3.1; microsoft/DeBERTa bert.py BertEmbeddings.
+template <class Scalar>
+Tensor<Scalar> deberta_embeddings(const ForwardContext<Scalar>& pass);
+
+/// One whole post-norm layer: attention, residual, norm, feed-forward, residual, norm.  Keys and values come from
+/// kv [B,T,D], queries and the residual from query [B,T,D]; they differ in the decoder alone.
+/// -> the output [B,T,D], which the caller names; empty where the trace was complete before.
+/// `prefix` names the stages: "layer.3" or "emd.0".  Source: spec 3.2; microsoft/DeBERTa bert.py BertLayer.
+template <class Scalar>
+Tensor<Scalar> deberta_layer(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                             const Tensor<Scalar>& kv, const Tensor<Scalar>& query);
+
+/// Disentangled attention of one layer, up to the joined heads -> context [B,T,D]; arguments as above.
+/// Source: He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py.
+template <class Scalar>
+Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
+                                 const Tensor<Scalar>& kv, const Tensor<Scalar>& query);
+
+/// Merges the convolution of the encoder's input into the output of layer 0 -> [B,T,D].
+/// Source: spec 3.4; microsoft/DeBERTa bert.py ConvLayer.
+template <class Scalar>
+Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& embeddings,
+                                   const Tensor<Scalar>& layer_output);
+
+/// The enhanced mask decoder over h [B,T,D], the input of the last layer -> [B,T,D]; empty as above.
+/// Source: He et al. 2021, section 3.2; spec 4.1, and 4.3 for MaskDecoder::seed.  In deberta_decoder.cpp.
+template <class Scalar>
+Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h);
+
+/// Passes of the last layer in the decoder: the literal 2 of the official code.
+inline constexpr int kDecoderPasses = 2;
+
+/// mlm.*: the masked-word head over x [B,T,D].  Source: spec 4.4.  In deberta_decoder.cpp.
+template <class Scalar>
+void deberta_head(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& x);
 
 extern template class Deberta<float>;
 extern template class Deberta<double>;

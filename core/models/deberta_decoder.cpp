@@ -1,91 +1,95 @@
-// The enhanced mask decoder.  Absolute positions enter here, after all encoder layers, through the query alone.
-#include "core/models/deberta_pass.h"
+// The enhanced mask decoder and the masked-word head.
+// He et al. 2021, section 3.2: absolute positions enter here, after all encoder layers, through the query alone.
+#include "core/models/block.h"
+#include "core/models/deberta.h"
+#include "core/models/language_head.h"
 
 namespace locus {
 
 namespace {
 
+/// "emd.0" and "emd.1".
 std::string pass_prefix(int pass) { return "emd." + std::to_string(pass); }
 
-/// True if a stage of decoder pass `first` or of a later one is wanted.
+/// Official: the last layer as is, twice.  Keys and values come from h in both passes; query and residual are the
+/// output of the pass before.
 template <class Scalar>
-bool wants_from(const DebertaPass<Scalar>& pass, int first, const std::vector<std::string>& names) {
-    for (int t = first; t < kDecoderPasses; ++t)
-        for (const std::string& name : names)
-            if (pass.trace.wants(pass_prefix(t) + name)) return true;
-    return false;
-}
-
-const std::vector<std::string>& layer_stages() {
-    static const std::vector<std::string> names = {".q",     ".k",           ".v",       ".q_r",       ".k_r",
-                                                   ".c2c",   ".c2p",         ".p2c",     ".scores",    ".scores_mixed",
-                                                   ".probs", ".probs_mixed", ".context", ".attention", ".ffn_act",
-                                                   ".ffn",   ".output"};
-    return names;
-}
-
-/// Official: the last layer as it is; keys and values from h in both passes, query and residual from the pass before.
-template <class Scalar>
-Tensor<Scalar> official_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query,
-                                bool output_needed) {
+Tensor<Scalar> official_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
     const Index last = pass.config().num_hidden_layers - 1;
     for (int t = 0; t < kDecoderPasses; ++t) {
-        const bool later = output_needed || wants_from(pass, t + 1, layer_stages());
-        if (!later && !wants_from(pass, t, layer_stages())) return {};
-        const bool output = later || pass.trace.wants(pass_prefix(t) + ".output");
-        query = deberta_layer(pass, pass_prefix(t), last, h, query, output);
-        if (!output) return {};
+        query = deberta_layer(pass, pass_prefix(t), last, h, query);
+        if (pass.trace.complete()) return {};
         pass.trace.add(pass_prefix(t) + ".output", query);
     }
     return query;
 }
 
-/// Seed 000: a pre-norm layer.  h passes through the layer's first norm for keys and values, the query does not; the
-/// residual is h in every pass; a last norm follows, which no released checkpoint has, so it stays without weights
-/// here.
+/// Seed 000: a pre-norm layer.  Its residual is h in every pass, and a last norm follows, which no released checkpoint
+/// has, so it stays without weights here.
 template <class Scalar>
-Tensor<Scalar> seed_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
+Tensor<Scalar> seed_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
     const DebertaConfig& config = pass.config();
     const Operations<Scalar>& compute = pass.compute();
+    const double eps = config.layer_norm_eps;
     const Index last = config.num_hidden_layers - 1;
     const std::string names = layer_prefix(last);
-    Tensor<Scalar> normed(h.shape());
-    normed.rows() =
-        compute.layer_norm(h.rows(), pass.weights.norm(names + "attention.output.LayerNorm"), config.layer_norm_eps);
+
+    // h passes through the layer's first norm for keys and values; the query does not.
+    const Tensor<Scalar> normed = as_tensor<Scalar>(
+        h.shape(), compute.layer_norm(h.rows(), pass.weights.norm(names + "attention.output.LayerNorm"), eps));
     for (int t = 0; t < kDecoderPasses; ++t) {
-        const Tensor<Scalar> context = deberta_attention(pass, pass_prefix(t), last, normed, query, true);
-        Tensor<Scalar> step(h.shape());
-        step.rows() = compute.dense(context.rows(), pass.weights.dense(names + "attention.output.dense"));
-        compute.add(h.rows(), step.rows());
-        pass.trace.add(pass_prefix(t) + ".attention", step);
-        const Matrix<Scalar> inner =
-            compute.layer_norm(step.rows(), pass.weights.norm(names + "output.LayerNorm"), config.layer_norm_eps);
+        // attention = h + dense(context).
+        const Tensor<Scalar> context = deberta_attention(pass, pass_prefix(t), last, normed, query);
+        if (pass.trace.complete()) return {};
+        Matrix<Scalar> attention = compute.dense(context.rows(), pass.weights.dense(names + "attention.output.dense"));
+        compute.add(h.rows(), attention);
+        pass.trace.add(pass_prefix(t) + ".attention", as_tensor<Scalar>(h.shape(), attention));
+
+        // output = attention + dense(activation(dense(norm(attention)))), the query of the next pass.
+        const Matrix<Scalar> inner = compute.layer_norm(attention, pass.weights.norm(names + "output.LayerNorm"), eps);
         const Matrix<Scalar> ffn_act =
             compute.activate(compute.dense(inner, pass.weights.dense(names + "intermediate.dense")), config.hidden_act);
-        query = step;
+        query.rows() = attention;
         compute.add(compute.dense(ffn_act, pass.weights.dense(names + "output.dense")), query.rows());
         pass.trace.add(pass_prefix(t) + ".output", query);
     }
-    query.rows() = compute.layer_norm(query.rows(), Norm<Scalar>{}, config.layer_norm_eps);
+    query.rows() = compute.layer_norm(query.rows(), Norm<Scalar>{}, eps);
     return query;
 }
 
 }  // namespace
 
 template <class Scalar>
-Tensor<Scalar> deberta_decoder(const DebertaPass<Scalar>& pass, const Tensor<Scalar>& h, bool output_needed) {
-    Tensor<Scalar> query = h;
+Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h) {
+    // Query of the first pass: I + h, the absolute position of every token added to what the encoder knows of it.
     Matrix<Scalar> absolute = pass.weights.absolute_rows(pass.input.length());
     pass.compute().multiply(Scalar(pass.options.absolute_strength), absolute);
+    Tensor<Scalar> query = h;
     for (Index b = 0; b < h.extent(0); ++b) pass.compute().add(absolute, query.matrix(b));
     pass.trace.add("emd.query.0", query);
-    if (pass.options.decoder == MaskDecoder::official)
-        return official_decoder(pass, h, std::move(query), output_needed);
-    if (!output_needed && !wants_from(pass, 0, layer_stages())) return {};
-    return seed_decoder(pass, h, std::move(query));
+    if (pass.trace.complete()) return {};
+    return pass.options.decoder == MaskDecoder::official ? official_decoder(pass, h, std::move(query))
+                                                         : seed_decoder(pass, h, std::move(query));
 }
 
-template Tensor<float> deberta_decoder<float>(const DebertaPass<float>&, const Tensor<float>&, bool);
-template Tensor<double> deberta_decoder<double>(const DebertaPass<double>&, const Tensor<double>&, bool);
+template <class Scalar>
+void deberta_head(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& x) {
+    // Masked words are predicted with the word table as output matrix (tied).
+    const DebertaConfig& config = pass.config();
+    MaskedWordHead<Scalar> head;
+    head.dense = pass.weights.dense(pass.weights.head_dense());
+    head.norm = pass.weights.norm(pass.weights.head_norm());
+    head.activation = config.hidden_act;
+    head.eps = config.layer_norm_eps;
+    head.table = [&](Index first, Index count) { return pass.weights.word_block(first, count); };
+    head.words = config.vocab_size;
+    head.bias = pass.weights.head_bias();
+    masked_words(head, pass.input, x, pass.trace, pass.compute());
+}
+
+template Tensor<float> deberta_decoder<float>(const ForwardContext<float>&, const Tensor<float>&);
+template Tensor<double> deberta_decoder<double>(const ForwardContext<double>&, const Tensor<double>&);
+template void deberta_head<float>(const ForwardContext<float>&, const Tensor<float>&);
+template void deberta_head<double>(const ForwardContext<double>&, const Tensor<double>&);
 
 }  // namespace locus

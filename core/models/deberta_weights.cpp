@@ -2,6 +2,67 @@
 
 namespace locus {
 
+// --- which tensors a checkpoint must hold, and in which shapes ---
+
+namespace {
+
+void add_attention(ExpectedTensors& expected, const DebertaConfig& config, const std::string& self) {
+    const Index width = config.hidden_size, heads = config.num_attention_heads;
+    if (config.version == 1) {
+        expected.add(self + "in_proj.weight", {3 * width, width});
+        expected.add(self + "q_bias", {width});
+        expected.add(self + "v_bias", {width});
+        if (config.terms.c2p) expected.add(self + "pos_proj.weight", {width, width});
+        if (config.terms.p2c) expected.add_dense(self + "pos_q_proj", width, width);
+        if (config.talking_head) {
+            expected.add(self + "head_logits_proj.weight", {heads, heads});
+            expected.add(self + "head_weights_proj.weight", {heads, heads});
+        }
+        return;
+    }
+    for (const char* part : {"query_proj", "key_proj", "value_proj"}) expected.add_dense(self + part, width, width);
+    if (config.share_att_key) return;
+    if (config.terms.c2p) expected.add_dense(self + "pos_key_proj", width, width);
+    if (config.terms.p2c) expected.add_dense(self + "pos_query_proj", width, width);
+}
+
+}  // namespace
+
+std::string layer_prefix(Index layer) { return "encoder.layer." + std::to_string(layer) + "."; }
+
+std::vector<std::pair<std::string, Shape>> expected_deberta_tensors(const DebertaConfig& config) {
+    const Index width = config.hidden_size;
+    ExpectedTensors expected;
+    expected.add("embeddings.word_embeddings.weight", {config.vocab_size, config.embedding_size});
+    if (config.type_vocab_size > 0)
+        expected.add("embeddings.token_type_embeddings.weight", {config.type_vocab_size, config.embedding_size});
+    if (config.position_biased_input)
+        expected.add("embeddings.position_embeddings.weight", {config.max_position_embeddings, config.embedding_size});
+    if (config.embedding_size != width) expected.add("embeddings.embed_proj.weight", {width, config.embedding_size});
+    expected.add_norm("embeddings.LayerNorm", width);
+    if (config.relative_attention) {
+        expected.add("encoder.rel_embeddings.weight", {2 * config.span(), width});
+        if (config.norm_rel_ebd) expected.add_norm("encoder.LayerNorm", width);
+    }
+    if (config.conv_kernel_size > 0) {
+        expected.add("encoder.conv.conv.weight", {width, width / config.conv_groups, config.conv_kernel_size});
+        expected.add("encoder.conv.conv.bias", {width});
+        expected.add_norm("encoder.conv.LayerNorm", width);
+    }
+    for (Index layer = 0; layer < config.num_hidden_layers; ++layer) {
+        const std::string prefix = layer_prefix(layer);
+        add_attention(expected, config, prefix + "attention.self.");
+        expected.add_dense(prefix + "attention.output.dense", width, width);
+        expected.add_norm(prefix + "attention.output.LayerNorm", width);
+        expected.add_dense(prefix + "intermediate.dense", config.intermediate_size, width);
+        expected.add_dense(prefix + "output.dense", width, config.intermediate_size);
+        expected.add_norm(prefix + "output.LayerNorm", width);
+    }
+    return expected.all();
+}
+
+// --- reading them ---
+
 namespace {
 
 constexpr const char* kWordTable = "embeddings.word_embeddings.weight";

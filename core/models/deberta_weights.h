@@ -1,5 +1,5 @@
 #pragma once
-// The parameters of a DeBERTa checkpoint under the names a forward pass thinks in; read on first use, then kept.
+// The parameters of a DeBERTa checkpoint, under the names that a forward pass uses; read on first use, then kept.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -47,7 +47,7 @@ public:
     const Tensor<Scalar>& k_r(Index layer) const;
     const Tensor<Scalar>& q_r(Index layer) const;
 
-    /// "lm_predictions.lm_head." or "cls.predictions.", dense and norm behind it; empty if there is no head.
+    /// Names of the head's dense and norm, e.g. "cls.predictions.transform.dense"; empty if there is no head.
     std::string head_dense() const;
     std::string head_norm() const;
     const RowVector<Scalar>& head_bias() const;
@@ -55,7 +55,7 @@ public:
     /// One sentence per tensor read so far that holds NaN or infinity.
     std::vector<std::string> warnings() const;
     const DebertaConfig& config() const { return config_; }
-    /// Who computes what is made of the weights here, k_r and q_r, and all of a pass.
+    /// Does the arithmetic: of k_r and q_r here, and of every step of a pass.
     const Operations<Scalar>& operations() const { return compute_; }
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// Where paper, official code and Hugging Face part ways, as one choice.
+// Where paper, official code and Hugging Face differ, as one choice.
 #include <string>
 
 #include "core/attention/disentangled.h"
@@ -12,7 +12,7 @@ enum class Dialect {
     official,   // the authors' code: microsoft/DeBERTa at 4d7fe0b, transformer-xl, xlnet
     hf,         // transformers 4.57.6
     paper,      // the equations as printed
-    reference,  // the official formulas without the slips of any code: what Locus does unless told otherwise
+    reference,  // the official formulas without the mistakes of any code: the default of Locus
 };
 
 /// "reference", "official", "hf" or "paper".  Throws Error(usage) otherwise.

@@ -1,5 +1,5 @@
 #pragma once
-// Any network that Locus reads: the same three questions to each.
+// Any network that Locus reads, behind one interface: its stages, its forward pass, its warnings.
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ namespace locus {
 
 enum class Family { deberta, roformer, transformer_xl, xlnet };
 
-/// What everyone who shows or stores a model wants to know about it.
+/// The sizes that programs and files show of every model.
 struct ModelSizes {
     Index words = 0;       // V
     Index layers = 0;      // l
@@ -31,10 +31,10 @@ public:
     virtual ModelSizes sizes() const = 0;
     /// Names of ModelInput's tensors that this family looks at, as in input files.
     virtual std::vector<std::string> input_names() const = 0;
-    /// Every stage that `forward` can leave for these segments, in model order.
+    /// Every stage that `forward` can write for these segments, in model order.
     virtual std::vector<std::string> stage_names(const std::vector<ModelInput>& segments, Dialect dialect) const = 0;
 
-    /// Runs the segments one after the other, memory handed on, as far as the wanted stages need.
+    /// Runs the segments one after the other, each with the memory of those before, until every wanted stage is there.
     /// Several segments: every stage is named segment.{s}.<stage>.
     /// Throws Error(usage) for ids out of range, shapes that do not fit or a pattern that matches no stage, and for
     /// more than one segment where the family has no memory.

@@ -54,4 +54,53 @@ void check_flags(const IndexTensor& values, const std::string& what, const Shape
                     what + " holds " + std::to_string(values[n]) + ", expected 0 or 1");
 }
 
+std::vector<Mask> pair_masks(const ModelInput& input) {
+    const Index length = input.length();
+    std::vector<Mask> masks(static_cast<std::size_t>(input.batch()));
+    if (input.mask.empty()) return masks;
+    for (Index b = 0; b < input.batch(); ++b) {
+        Mask& mask = masks[static_cast<std::size_t>(b)];
+        mask.resize(length, length);
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < length; ++j)
+                mask(i, j) = input.mask.rank() == 3
+                                 ? input.mask[(b * length + i) * length + j] != 0
+                                 : input.mask[b * length + i] != 0 && input.mask[b * length + j] != 0;
+    }
+    return masks;
+}
+
+std::vector<Mask> key_masks(const ModelInput& keys, Index queries, bool causal) {
+    const Index length = keys.length();
+    std::vector<Mask> masks(static_cast<std::size_t>(keys.batch()));
+    if (keys.mask.empty() && !causal) return masks;
+    const auto visible = [&](Index b, Index i, Index j) {
+        if (keys.mask.empty()) return true;
+        return keys.mask[keys.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j] != 0;
+    };
+    for (Index b = 0; b < keys.batch(); ++b) {
+        Mask& mask = masks[static_cast<std::size_t>(b)];
+        mask.resize(queries, length);
+        for (Index i = 0; i < queries; ++i)
+            for (Index j = 0; j < length; ++j) mask(i, j) = (!causal || j <= i) && visible(b, i, j);
+    }
+    return masks;
+}
+
+template <class Scalar>
+RowVector<Scalar> visible_tokens(const ModelInput& input) {
+    if (input.mask.empty()) return {};
+    const Index batch = input.batch(), length = input.length();
+    RowVector<Scalar> visible = RowVector<Scalar>::Zero(batch * length);
+    const Index queries = input.mask.rank() == 3 ? length : 1;
+    for (Index b = 0; b < batch; ++b)
+        for (Index i = 0; i < queries; ++i)
+            for (Index j = 0; j < length; ++j)
+                if (input.mask[(b * queries + i) * length + j] != 0) visible[b * length + j] = 1;
+    return visible;
+}
+
+template RowVector<float> visible_tokens<float>(const ModelInput&);
+template RowVector<double> visible_tokens<double>(const ModelInput&);
+
 }  // namespace locus

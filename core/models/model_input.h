@@ -1,8 +1,9 @@
 #pragma once
-// What a forward pass is given.
+// What a forward pass is given, and the masks that follow from it.
 #include <string>
 #include <vector>
 
+#include "core/attention/softmax.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -20,7 +21,7 @@ struct ModelInput {
     IndexTensor target_mapping;  // [B,P,T] of 0 and 1: row p predicts that token; empty: no query stream
     IndexTensor input_mask;      // [B,T], 1 = padding
 
-    /// Transformer-XL, XLNet: rows handed on by the segment before, [B,M,D] per layer; empty: none.
+    /// Transformer-XL, XLNet: the memory that the segment before wrote, [B,M,D] per layer; empty: none.
     std::vector<Tensor<double>> memories;
 
     Index batch() const { return tokens.extent(0); }
@@ -33,5 +34,19 @@ void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_siz
 
 /// Throws Error(usage) naming `what` unless values is empty or has this shape and holds only 0 and 1.
 void check_flags(const IndexTensor& values, const std::string& what, const Shape& expected);
+
+/// DeBERTa's masks, [T,T] per sample, all empty where everything is visible.  A mask of tokens becomes an outer
+/// product: hidden tokens are neither queries nor keys (spec 2.8).
+std::vector<Mask> pair_masks(const ModelInput& input);
+
+/// Masks of RoFormer and of the Transformer, [queries,T] per sample, all empty where everything is visible: hidden
+/// tokens are no keys, but their own rows are ordinary.  causal: no key after the query (Vaswani et al. 2017, section
+/// 3.2.3).  A mask [B,T,T] says it pair by pair; then queries = T.
+std::vector<Mask> key_masks(const ModelInput& keys, Index queries, bool causal = false);
+
+/// Visible tokens [B*T] as 0 or 1; empty where everything is visible.  In a mask [B,T,T] a token is visible if any
+/// query sees it.
+template <class Scalar>
+RowVector<Scalar> visible_tokens(const ModelInput& input);
 
 }  // namespace locus

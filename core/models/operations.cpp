@@ -2,7 +2,7 @@
 
 #include "core/attention/relative.h"
 #include "core/attention/two_stream.h"
-#include "core/models/elementwise.h"
+#include "core/models/layers.h"
 
 namespace locus {
 
@@ -42,13 +42,6 @@ public:
     }
     Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
         return locus::position_to_content<Scalar>(k, q_r, line, index);
-    }
-    void add_content_to_position(In q, In k_r, const RelativeBuckets& line, InOut scores) const override {
-        locus::add_content_to_position<Scalar>(q, k_r, line, scores);
-    }
-    void add_position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index,
-                                 InOut scores) const override {
-        locus::add_position_to_content<Scalar>(k, q_r, line, index, scores);
     }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {
         return locus::masked_softmax<Scalar>(scores, mask, masked_row);

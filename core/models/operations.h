@@ -1,6 +1,6 @@
 #pragma once
-// Every piece of arithmetic that a forward pass does, by name, so that a whole model can be computed elsewhere: the
-// passes of this room call nothing else.  What is left to them is to choose, look up, cut, join, hide and keep.
+// Every piece of arithmetic that a forward pass does, by name, so that a whole model can run on another backend: the
+// passes of core/models call nothing else.  What is left to them is to choose, look up, split, join, hide and keep.
 // Angles and sinusoids are tables, made in double before the pass, and are not among these.
 #include "core/attention/disentangled.h"
 #include "core/models/layers.h"
@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// Each function has the name, arguments, result and refusals of a free function of core; the line above a group says
+/// Each function has the name, arguments, result and errors of a free function of core; the line above a group says
 /// where it stands.  Implementations must be usable from several threads at once.
 template <class Scalar>
 class Operations {
@@ -26,8 +26,6 @@ public:
     virtual Result layer_norm(In x, const Norm<Scalar>& norm, double eps) const = 0;
     virtual Result activate(In x, Activation activation) const = 0;
     virtual Result convolve(In x, const Convolution<Scalar>& layer) const = 0;
-
-    // core/models/elementwise.h
     virtual void add(In x, InOut sum) const = 0;
     virtual void add_rows(In table, const std::vector<std::int64_t>& ids, InOut sum) const = 0;
     virtual void multiply(Scalar factor, InOut x) const = 0;
@@ -41,9 +39,6 @@ public:
     virtual Result content_to_content(In q, In k) const = 0;
     virtual Result content_to_position(In q, In k_r, const RelativeBuckets& line) const = 0;
     virtual Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const = 0;
-    virtual void add_content_to_position(In q, In k_r, const RelativeBuckets& line, InOut scores) const = 0;
-    virtual void add_position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index,
-                                         InOut scores) const = 0;
     virtual Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const = 0;
 
     // core/positions/rotary.h

@@ -1,9 +1,13 @@
+// RoFormer in the order of the paper: the pass, the embeddings, one layer, the head; then configuration and weights.
+//
+// Letters: B batch, T tokens, H heads, D model width, d head width; m position, i query, j key.
+// The trace knows when all stages that were asked for are there; the pass asks it after each sublayer and stops.
 #include "core/models/roformer.h"
 
 #include <cmath>
 
+#include "core/models/config_fields.h"
 #include "core/models/language_head.h"
-#include "core/models/stage_plan.h"
 
 namespace locus {
 
@@ -13,6 +17,158 @@ constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
 constexpr const char* kTypeTable = "embeddings.token_type_embeddings.weight";
 constexpr const char* kAngleTable = "encoder.embed_positions.weight";
 constexpr const char* kHeadDense = "cls.predictions.transform.dense";
+
+}  // namespace
+
+// --- the pass ---
+
+template <class Scalar>
+Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                                const StageFilter& wanted) const {
+    check_one_segment(segments);
+    const ModelInput& input = segments.front();
+    check_input(input, config_.vocab_size, config_.type_vocab_size);
+    Trace trace(wanted, Scheme::rotary);
+    trace.expect(stage_names(segments, dialect));
+
+    // m theta_c of every position m and pair of channels c, the same in all layers.
+    const Context pass{angles(input.length()), key_masks(input, input.length()), RoformerOptions::of(dialect)};
+
+    // Words become vectors.  No position is added to them: it enters every layer by rotation.
+    Tensor<Scalar> x = embeddings(input, trace);
+    trace.add("rotary.sin", as_tensor<Scalar>({pass.angles.length(), pass.angles.sin.cols()}, pass.angles.sin));
+    trace.add("rotary.cos", as_tensor<Scalar>({pass.angles.length(), pass.angles.cos.cols()}, pass.angles.cos));
+
+    for (Index l = 0; l < config_.num_hidden_layers && !trace.complete(); ++l) x = run_layer(l, x, pass, trace);
+    if (has_head() && !trace.complete()) head(input, x, trace);
+    return trace;
+}
+
+template <class Scalar>
+Tensor<Scalar> Roformer<Scalar>::embeddings(const ModelInput& input, Trace& trace) const {
+    const Index batch = input.batch(), length = input.length();
+
+    // One row per token [B*T,E], and the row of its sentence, A or B.
+    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
+    trace.add("embeddings.word", as_tensor<Scalar>({batch, length, config_.embedding_size}, rows));
+    if (config_.type_vocab_size > 0) {
+        const Matrix<Scalar> types = weights_.matrix(kTypeTable, {config_.type_vocab_size, config_.embedding_size});
+        const std::vector<std::int64_t> first(static_cast<std::size_t>(rows.rows()), 0);
+        compute_.add_rows(types, input.token_types.empty() ? first : input.token_types.values(), rows);
+    }
+
+    // Norm first, projection E -> D after it: the opposite order of DeBERTa.
+    rows = compute_.layer_norm(rows, weights_.norm("embeddings.LayerNorm", config_.embedding_size),
+                               config_.layer_norm_eps);
+    if (config_.embedding_size != config_.hidden_size)
+        rows = compute_.dense(rows, weights_.dense("embeddings_project", config_.hidden_size, config_.embedding_size));
+    Tensor<Scalar> output = as_tensor<Scalar>({batch, length, config_.hidden_size}, rows);
+    trace.add("embeddings.output", output);
+    return output;
+}
+
+template <class Scalar>
+Tensor<Scalar> Roformer<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const Context& pass, Trace& trace) const {
+    const RoformerLayer<Scalar>& weights = layer(l);
+    const std::string prefix = "layer." + std::to_string(l);
+    const Index batch = x.extent(0), heads = config_.num_attention_heads;
+    const auto at = [heads](Index b, Index h) { return b * heads + h; };  // head h of sample b in [B,H,...]
+    const auto each_head = [&](auto make) { return for_each_head<Scalar>(batch, heads, make); };
+
+    // q, k, v: the content of every token, cut into heads [B,H,T,d].  No position is in them yet.
+    const Tensor<Scalar> q = project_heads(x, weights.query, heads, compute_);
+    const Tensor<Scalar> k = project_heads(x, weights.key, heads, compute_);
+    const Tensor<Scalar> v = project_heads(x, weights.value, heads, compute_);
+    trace.add(prefix + ".q", q);
+    trace.add(prefix + ".k", k);
+    trace.add(prefix + ".v", v);
+
+    // Eq. 14: R_m x_m.  Every pair of channels is rotated by the angle of its position; channels 2c and 2c + 1 are a
+    // pair here, c and c + d/2 in other code.  A rotation changes no length, so no position makes a token count more;
+    // and the dot product of two rotated vectors depends on the difference of their angles, on i - j, alone.
+    const auto rotated = [&](const Tensor<Scalar>& straight) {
+        return each_head([&](Index b, Index h) {
+            return compute_.rotate(straight.matrix(at(b, h)), pass.angles, RotaryLayout::interleaved);
+        });
+    };
+    const Tensor<Scalar> q_rot = rotated(q), k_rot = rotated(k);
+    trace.add(prefix + ".q_rot", q_rot);
+    trace.add(prefix + ".k_rot", k_rot);
+
+    // An option of the released code: values carry their position too.  The paper rotates queries and keys only, and
+    // what a token receives then says nothing of where it came from.
+    const Tensor<Scalar> v_rot = config_.rotary_value ? rotated(v) : v;
+    if (config_.rotary_value) trace.add(prefix + ".v_rot", v_rot);
+
+    // Eq. 16: scores = (R_i q_i) . (R_j k_j) / sqrt(d).  One product: the relative position needs no term of its own,
+    // no table and no gather.
+    Tensor<Scalar> scores = each_head(
+        [&](Index b, Index h) { return compute_.content_to_content(q_rot.matrix(at(b, h)), k_rot.matrix(at(b, h))); });
+    compute_.divide(std::sqrt(Scalar(config_.head_width())), scores.rows());
+    trace.add(prefix + ".scores", scores);
+
+    // Softmax over the visible keys.  The mask hides keys alone, so the rows of padding are ordinary (unlike DeBERTa).
+    const Tensor<Scalar> probs = each_head([&](Index b, Index h) {
+        return compute_.masked_softmax(scores.matrix(at(b, h)), pass.masks[static_cast<std::size_t>(b)],
+                                       pass.options.masked_row);
+    });
+    trace.add(prefix + ".probs", probs);
+    if (trace.complete()) return {};
+
+    // context_i = sum over j of probs_ij v_j, heads joined again.
+    Tensor<Scalar> context(v.shape());
+    for (Index n = 0; n < batch * heads; ++n) compute_.context(probs.matrix(n), v_rot.matrix(n), context.matrix(n));
+    const Tensor<Scalar> joined = join_heads(context);
+    trace.add(prefix + ".context", joined);
+    if (trace.complete()) return {};
+
+    // Residual, norm, feed-forward, residual, norm: BERT's post-norm layer.
+    return finish_layer(weights.block, joined, x, prefix, trace, compute_);
+}
+
+template <class Scalar>
+void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Trace& trace) const {
+    const Index embedding = config_.embedding_size;
+    MaskedWordHead<Scalar> head;
+    head.dense = weights_.dense(kHeadDense, embedding, config_.hidden_size);
+    head.norm = weights_.norm("cls.predictions.transform.LayerNorm", embedding);
+    head.activation = config_.hidden_act;
+    head.eps = config_.layer_norm_eps;
+    head.table = [&](Index first, Index count) { return weights_.block(kWordTable, first, count); };
+    head.words = config_.vocab_size;
+    head.bias = weights_.vector("cls.predictions.bias", config_.vocab_size);
+    masked_words(head, input, x, trace, compute_);
+}
+
+// --- configuration and weights ---
+
+RoformerConfig parse_roformer_config(const std::string& json, const std::string& location) {
+    const ConfigFields fields(json, location);
+    RoformerConfig config;
+    config.vocab_size = fields.number("vocab_size", 1, 0);
+    config.hidden_size = fields.number("hidden_size", 1, 0);
+    config.embedding_size = fields.number("embedding_size", 1, config.hidden_size);
+    config.num_hidden_layers = fields.number("num_hidden_layers", 1, 0);
+    config.num_attention_heads = fields.number("num_attention_heads", 1, 0);
+    config.intermediate_size = fields.number("intermediate_size", 1, 0);
+    config.max_position_embeddings = fields.number("max_position_embeddings", 1, 1536);
+    config.type_vocab_size = fields.number("type_vocab_size", 0, 2);
+    config.rotary_value = fields.flag("rotary_value", false);
+    config.hidden_act = fields.activation("hidden_act", "gelu");
+    config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
+    if (config.hidden_size % config.num_attention_heads != 0)
+        fields.throw_unreadable("hidden_size",
+                                "a multiple of num_attention_heads = " + std::to_string(config.num_attention_heads),
+                                Fault::unreadable);
+    if (config.head_width() % 2 != 0)
+        fields.throw_unreadable("hidden_size",
+                                "an even width per head (" + std::to_string(config.num_attention_heads) +
+                                    " heads): rotation works on pairs of channels",
+                                Fault::unreadable);
+    return config;
+}
+
+namespace {
 
 std::string prefix_of(Index layer) { return "encoder.layer." + std::to_string(layer) + "."; }
 
@@ -38,22 +194,6 @@ ExpectedTensors expected_tensors(const RoformerConfig& config, bool head) {
         expected.add("cls.predictions.bias", {config.vocab_size});
     }
     return expected;
-}
-
-/// The mask hides keys only, so padding queries have ordinary rows (unlike DeBERTa's outer product).
-std::vector<Mask> key_masks(const ModelInput& input) {
-    const Index length = input.length();
-    std::vector<Mask> masks(static_cast<std::size_t>(input.batch()));
-    if (input.mask.empty()) return masks;
-    const bool per_query = input.mask.rank() == 3;
-    for (Index b = 0; b < input.batch(); ++b) {
-        Mask& mask = masks[static_cast<std::size_t>(b)];
-        mask.resize(length, length);
-        for (Index i = 0; i < length; ++i)
-            for (Index j = 0; j < length; ++j)
-                mask(i, j) = input.mask[per_query ? (b * length + i) * length + j : b * length + j] != 0;
-    }
-    return masks;
 }
 
 }  // namespace
@@ -127,96 +267,6 @@ std::vector<std::string> Roformer<Scalar>::stage_names(const std::vector<ModelIn
         names.insert(names.end(), {"mlm.positions", "mlm.transform_at_positions", "mlm.logits_at_positions"});
     if (!input.labels.empty()) names.push_back("mlm.loss");
     return names;
-}
-
-template <class Scalar>
-Tensor<Scalar> Roformer<Scalar>::embeddings(const ModelInput& input, Trace& trace) const {
-    const Index batch = input.batch(), length = input.length();
-    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
-    trace.add("embeddings.word", as_tensor<Scalar>({batch, length, config_.embedding_size}, rows));
-    if (config_.type_vocab_size > 0) {
-        const Matrix<Scalar> types = weights_.matrix(kTypeTable, {config_.type_vocab_size, config_.embedding_size});
-        const std::vector<std::int64_t> first(static_cast<std::size_t>(rows.rows()), 0);
-        compute_.add_rows(types, input.token_types.empty() ? first : input.token_types.values(), rows);
-    }
-    // Norm first, projection behind it: the other way round than DeBERTa.
-    rows = compute_.layer_norm(rows, weights_.norm("embeddings.LayerNorm", config_.embedding_size),
-                               config_.layer_norm_eps);
-    if (config_.embedding_size != config_.hidden_size)
-        rows = compute_.dense(rows, weights_.dense("embeddings_project", config_.hidden_size, config_.embedding_size));
-    Tensor<Scalar> output = as_tensor<Scalar>({batch, length, config_.hidden_size}, rows);
-    trace.add("embeddings.output", output);
-    return output;
-}
-
-template <class Scalar>
-Tensor<Scalar> Roformer<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const RotaryTable<Scalar>& table,
-                                           const std::vector<Mask>& masks, MaskedRow masked_row, Trace& trace) const {
-    const RoformerLayer<Scalar>& weights = layer(l);
-    const std::string prefix = "layer." + std::to_string(l);
-    const Index batch = x.extent(0), length = x.extent(1), heads = config_.num_attention_heads;
-    const Tensor<Scalar> q = project_heads(x, weights.query, heads, compute_),
-                         k = project_heads(x, weights.key, heads, compute_);
-    const Tensor<Scalar> v = project_heads(x, weights.value, heads, compute_);
-    Tensor<Scalar> q_rot(q.shape()), k_rot(k.shape()), v_rot = v;
-    Tensor<Scalar> scores({batch, heads, length, length}), probs(scores.shape()), context(v.shape());
-    for (Index at = 0; at < batch * heads; ++at) {
-        q_rot.matrix(at) = compute_.rotate(q.matrix(at), table, RotaryLayout::interleaved);
-        k_rot.matrix(at) = compute_.rotate(k.matrix(at), table, RotaryLayout::interleaved);
-        if (config_.rotary_value) v_rot.matrix(at) = compute_.rotate(v.matrix(at), table, RotaryLayout::interleaved);
-        scores.matrix(at) = compute_.content_to_content(q_rot.matrix(at), k_rot.matrix(at));
-        compute_.divide(std::sqrt(Scalar(config_.head_width())), scores.matrix(at));
-        probs.matrix(at) =
-            compute_.masked_softmax(scores.matrix(at), masks[static_cast<std::size_t>(at / heads)], masked_row);
-        compute_.context(probs.matrix(at), v_rot.matrix(at), context.matrix(at));
-    }
-    const Tensor<Scalar> joined = join_heads(context);
-    trace.add(prefix + ".q", q);
-    trace.add(prefix + ".k", k);
-    trace.add(prefix + ".v", v);
-    trace.add(prefix + ".q_rot", q_rot);
-    trace.add(prefix + ".k_rot", k_rot);
-    if (config_.rotary_value) trace.add(prefix + ".v_rot", v_rot);
-    trace.add(prefix + ".scores", scores);
-    trace.add(prefix + ".probs", probs);
-    trace.add(prefix + ".context", joined);
-    return finish_layer(weights.block, joined, x, prefix, trace, compute_);
-}
-
-template <class Scalar>
-void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Trace& trace) const {
-    const Index embedding = config_.embedding_size;
-    MaskedWordHead<Scalar> head;
-    head.dense = weights_.dense(kHeadDense, embedding, config_.hidden_size);
-    head.norm = weights_.norm("cls.predictions.transform.LayerNorm", embedding);
-    head.activation = config_.hidden_act;
-    head.eps = config_.layer_norm_eps;
-    head.table = [&](Index first, Index count) { return weights_.block(kWordTable, first, count); };
-    head.words = config_.vocab_size;
-    head.bias = weights_.vector("cls.predictions.bias", config_.vocab_size);
-    masked_words(head, input, x, trace, compute_);
-}
-
-template <class Scalar>
-Trace Roformer<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
-                                const StageFilter& wanted) const {
-    check_one_segment(segments);
-    const ModelInput& input = segments.front();
-    check_input(input, config_.vocab_size, config_.type_vocab_size);
-    const std::vector<std::string> names = stage_names(segments, dialect);
-    check_wanted(wanted, names);
-    const RotaryTable<Scalar> table = angles(input.length());
-
-    Trace trace(wanted, Scheme::rotary);
-    Tensor<Scalar> x = embeddings(input, trace);
-    trace.add("rotary.sin", as_tensor<Scalar>({table.length(), table.sin.cols()}, table.sin));
-    trace.add("rotary.cos", as_tensor<Scalar>({table.length(), table.cos.cols()}, table.cos));
-    const std::vector<Mask> masks = key_masks(input);
-    const MaskedRow masked_row = RoformerOptions::of(dialect).masked_row;
-    const Index layers = layers_to_run(names, "", wanted, config_.num_hidden_layers);
-    for (Index l = 0; l < layers; ++l) x = run_layer(l, x, table, masks, masked_row, trace);
-    if (has_head() && layers == config_.num_hidden_layers) head(input, x, trace);
-    return trace;
 }
 
 template class Roformer<float>;

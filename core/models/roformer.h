@@ -1,15 +1,37 @@
 #pragma once
-// RoFormer for inference: BERT whose queries and keys are turned by their positions instead of an absolute table.
-// Su et al. 2021; transformers modeling_roformer.py; spec 6.
+// RoFormer for inference: BERT whose queries and keys are rotated by their positions instead of an absolute table.
+// Su et al. 2021; transformers modeling_roformer.py, configuration_roformer.py; spec 6.
+#include <string>
+
 #include "core/models/block.h"
 #include "core/models/model.h"
-#include "core/models/roformer_config.h"
 #include "core/models/weight_reader.h"
 #include "core/positions/rotary.h"
 
 namespace locus {
 
-/// What a dialect decides here: a query that the mask lets see nothing gets zeros, or (hf) equal weights on all keys.
+/// The switches of a checkpoint.
+struct RoformerConfig {
+    Index vocab_size = 0;      // V
+    Index hidden_size = 0;     // D
+    Index embedding_size = 0;  // E, D unless factorised
+    Index num_hidden_layers = 0;
+    Index num_attention_heads = 0;  // H
+    Index intermediate_size = 0;    // F
+    Index max_position_embeddings = 0;
+    Index type_vocab_size = 0;
+    bool rotary_value = false;  // values are rotated too
+    Activation hidden_act = Activation::gelu;
+    double layer_norm_eps = 1e-12;
+
+    Index head_width() const { return hidden_size / num_attention_heads; }  // d
+};
+
+/// Throws Error(unreadable) for missing or impossible fields, among them an odd head width; each sentence names the
+/// file and the field.
+RoformerConfig parse_roformer_config(const std::string& json, const std::string& location);
+
+/// What a dialect decides here: a query that sees no key gets zeros, or (hf) equal weights on all keys.
 struct RoformerOptions {
     MaskedRow masked_row = MaskedRow::zero;
     static RoformerOptions of(Dialect dialect);
@@ -44,10 +66,15 @@ public:
     RotaryTable<Scalar> angles(Index length) const;
 
 private:
+    /// What stays the same from the first layer to the last.
+    struct Context {
+        RotaryTable<Scalar> angles;
+        std::vector<Mask> masks;
+        RoformerOptions options;
+    };
     const RoformerLayer<Scalar>& layer(Index l) const;
     Tensor<Scalar> embeddings(const ModelInput& input, Trace& trace) const;
-    Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const RotaryTable<Scalar>& table,
-                             const std::vector<Mask>& masks, MaskedRow masked_row, Trace& trace) const;
+    Tensor<Scalar> run_layer(Index l, const Tensor<Scalar>& x, const Context& pass, Trace& trace) const;
     void head(const ModelInput& input, const Tensor<Scalar>& x, Trace& trace) const;
 
     RoformerConfig config_;

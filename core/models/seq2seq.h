@@ -1,14 +1,17 @@
 #pragma once
-// Sequence to sequence with attention: an LSTM reads, an LSTM writes and looks back at what was read.
+// Sequence to sequence with attention: an LSTM reads, an LSTM writes and attends to what was read.
 // Additive: Bahdanau et al. 2015 (asks before it steps).  Multiplicative: Luong et al. 2015 (steps, then asks).
 // Bahdanau's network used a gated unit of its own time and a maxout; here both kinds share LSTM and output layer, so
 // that the attention is the only difference.
+//
+// Where it is used: no program or lesson runs it; tests/unit/models/test_seq2seq.cpp has its laws, and
+// tests/golden/test_oracle_older.cpp compares every step with PyTorch.
 #include <cstdint>
 #include <variant>
 #include <vector>
 
 #include "core/attention/alignment.h"
-#include "core/models/lstm.h"
+#include "core/models/recurrent.h"
 
 namespace locus {
 
@@ -17,7 +20,7 @@ template <class Scalar>
 struct Seq2SeqWeights {
     Matrix<Scalar> source_words, target_words;  // [V_s,E], [V_t,E]
     LstmCell<Scalar> encoder;                   // E -> n
-    LstmCell<Scalar> decoder;                   // additive: E + n -> n, the context behind the word; else E -> n
+    LstmCell<Scalar> decoder;                   // additive: E + n -> n, word first, then context; else E -> n
     std::variant<AdditiveAlignment<Scalar>, MultiplicativeAlignment<Scalar>> alignment;
     Dense<Scalar> combine;  // [n,2n]: context first, then state
     Dense<Scalar> output;   // [V_t,n]
@@ -54,7 +57,7 @@ public:
                                   const std::vector<std::int64_t>& target) const;
 
     /// The network's own words: step t is given the word that step t - 1 found likeliest; the first gets `start`.
-    /// Stops behind `end` or after `limit` words; `words` has no start.  Of equal logits the smallest id wins.
+    /// Stops after `end` or after `limit` words; `words` has no start.  Of equal logits the smallest id wins.
     Seq2SeqResult<Scalar> greedy(const std::vector<std::int64_t>& source, std::int64_t start, std::int64_t end,
                                  Index limit, std::vector<std::int64_t>& words) const;
 

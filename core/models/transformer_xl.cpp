@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "core/attention/relative.h"
+#include "core/models/config_fields.h"
 #include "core/models/language_head.h"
 #include "core/models/relative_heads.h"
-#include "core/models/stage_plan.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 
 namespace locus {
 
@@ -19,6 +19,174 @@ constexpr const char* kInputProjection = "word_emb.emb_projs.0";
 constexpr const char* kOutputTable = "crit.out_layers.0.weight";
 constexpr const char* kOutputBias = "crit.out_layers.0.bias";
 constexpr const char* kOutputProjection = "crit.out_projs.0";
+
+}  // namespace
+
+// --- the pass ---
+
+template <class Scalar>
+Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
+                                     const StageFilter& wanted) const {
+    for (const ModelInput& input : segments) check_input(input, config_.vocab_size, 0);
+    check_segments(segments, static_cast<std::size_t>(config_.n_layer) + 1, config_.d_model);
+    Trace trace(wanted, Scheme::transformer_xl);
+    trace.expect(stage_names(segments, dialect));
+    SegmentMemory<Scalar> memory = first_memory<Scalar>(segments.front());
+    for (std::size_t s = 0; s < segments.size() && !trace.complete(); ++s)
+        memory = run_segment(segments[s], memory, dialect, segment_prefix(s, segments.size()), trace);
+    return trace;
+}
+
+template <class Scalar>
+SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input, const SegmentMemory<Scalar>& memory,
+                                                         Dialect dialect, const std::string& prefix,
+                                                         Trace& trace) const {
+    check_input(input, config_.vocab_size, 0);
+    const Index remembered = remembered_rows(memory, input);
+
+    // r: a sinusoid for every distance that a query can have to a key, memory included [R,D].
+    const Matrix<Scalar> r =
+        sinusoidal_rows<Scalar>(transformer_xl_distances(remembered + input.length(), config_.clamp_len),
+                                config_.d_model, SinusoidLayout::concatenated);
+
+    // The next segment gets the newest rows of what every layer read here, without a gradient in training.
+    const MemoryRows keep = rows_to_keep(config_, remembered, input.length(), dialect);
+    const auto memory_of = [&](Index l) {
+        return memory.empty() ? Tensor<Scalar>() : memory[static_cast<std::size_t>(l)];
+    };
+    SegmentMemory<Scalar> next;
+    const auto remember = [&](Index l, const Tensor<Scalar>& x) {
+        if (config_.mem_len == 0) return;
+        next.push_back(slice_rows(behind_memory(memory_of(l), x), keep.begin, keep.end));
+        trace.add(prefix + "memory." + std::to_string(l), next.back());
+    };
+
+    Tensor<Scalar> x = embeddings(input, prefix, trace);
+    trace.add(prefix + "positions.r", as_tensor<Scalar>({r.rows(), r.cols()}, r));
+    remember(0, x);
+    for (Index l = 0; l < config_.n_layer; ++l) {
+        if (trace.complete()) return {};
+        x = run_layer(l, x, memory_of(l), r, prefix + "layer." + std::to_string(l), trace);
+        if (trace.complete()) return {};
+        remember(l + 1, x);
+    }
+    if (has_head()) head(input, x, prefix, trace);
+    return next;
+}
+
+template <class Scalar>
+Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& prefix,
+                                                 Trace& trace) const {
+    // One row per token, E -> D, times sqrt(D).  No position is added: it enters every layer through r.
+    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
+    trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), config_.d_embed}, rows));
+    if (config_.d_embed != config_.d_model)
+        rows = compute_.dense(rows, {weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}), {}});
+    compute_.multiply(std::sqrt(Scalar(config_.d_model)), rows);
+    Tensor<Scalar> output = as_tensor<Scalar>({input.batch(), input.length(), config_.d_model}, rows);
+    trace.add(prefix + "embeddings.output", output);
+    return output;
+}
+
+template <class Scalar>
+Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory,
+                                                const Matrix<Scalar>& r, const std::string& prefix,
+                                                Trace& trace) const {
+    const TransformerXlLayer<Scalar>& weights = layer(l);
+    const Index queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
+
+    // [memory; x] gives keys and values, x alone the queries.  Pre-norm norms both, the memory too.
+    Tensor<Scalar> both = behind_memory(memory, x);
+    if (config_.pre_lnorm)
+        both.rows() = compute_.layer_norm(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
+    const Tensor<Scalar> own = config_.pre_lnorm ? slice_rows(both, rows, rows + queries) : x;
+
+    // q, k, v of the content, and r_k of the distances: heads split.
+    const Tensor<Scalar> q = project_heads(own, weights.query, config_.n_head, compute_);
+    const Tensor<Scalar> k = project_heads(both, weights.key, config_.n_head, compute_);
+    const Tensor<Scalar> v = project_heads(both, weights.value, config_.n_head, compute_);
+    const Tensor<Scalar> r_k = project_positions(r, weights.position, config_.n_head, compute_);
+    trace.add(prefix + ".k", k);
+    trace.add(prefix + ".v", v);
+    trace.add(prefix + ".r_k", r_k);
+
+    // Relative attention; no query sees a key after itself.
+    RelativeHeads<Scalar> heads{
+        q, k, v, {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows, {}, {}, MaskedRow::zero, {}};
+    std::vector<Index> positions(static_cast<std::size_t>(queries));
+    std::iota(positions.begin(), positions.end(), Index(0));
+    const auto samples = static_cast<std::size_t>(x.extent(0));
+    heads.r_k.assign(samples, &r_k);
+    heads.positions.assign(samples, positions);
+    heads.masks.assign(samples, transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len));
+    const Tensor<Scalar> context = relative_attention(heads, prefix, trace, compute_);
+    if (trace.complete()) return {};
+
+    // Residual, norm, feed-forward, residual, norm.
+    return finish_layer(weights.block, context, x, prefix, trace, compute_);
+}
+
+template <class Scalar>
+void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, const std::string& prefix,
+                                 Trace& trace) const {
+    const bool wants_loss = !input.labels.empty() && trace.wants(prefix + "lm.loss");
+    if (!wants_loss && !trace.wants(prefix + "lm.logits")) return;
+
+    // D -> E where the table is narrower, then against the table of words: the input's own where they are tied.
+    Matrix<Scalar> rows = x.rows();
+    if (config_.d_embed != config_.d_model) {
+        const char* name = weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection;
+        rows = compute_.dense(rows, {weights_.matrix(name, {config_.d_model, config_.d_embed}).transpose(), {}});
+    }
+    const char* table = config_.tied_output ? kWordTable : kOutputTable;
+    const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
+    const Matrix<Scalar> logits =
+        compute_.word_logits(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
+    trace.add(prefix + "lm.logits", as_tensor<Scalar>({x.extent(0), x.extent(1), config_.vocab_size}, logits));
+    if (!wants_loss) return;
+    Tensor<Scalar> loss({x.extent(0), x.extent(1)});
+    for (Index n = 0; n < loss.size(); ++n) loss[n] = compute_.cross_entropy(logits.row(n), input.labels[n]);
+    trace.add(prefix + "lm.loss", std::move(loss));
+}
+
+MemoryRows rows_to_keep(const TransformerXlConfig& config, Index memory, Index queries, Dialect dialect) {
+    // _update_mems(hids, mems, qlen, mlen) is called with (mlen, qlen).
+    if (dialect == Dialect::official) std::swap(memory, queries);
+    const Index end = memory + std::max<Index>(0, queries - config.ext_len);
+    return {std::max<Index>(0, end - config.mem_len), end};
+}
+
+// --- configuration and weights ---
+
+TransformerXlConfig parse_transformer_xl_config(const std::string& json, const std::string& location) {
+    const ConfigFields fields(json, location);
+    TransformerXlConfig config;
+    config.vocab_size = fields.number("vocab_size", 1, 0);
+    config.d_model = fields.number("d_model", 1, 0);
+    config.d_embed = fields.number("d_embed", 1, config.d_model);
+    config.n_head = fields.number("n_head", 1, 0);
+    config.d_head = fields.number("d_head", 1, 0);
+    config.d_inner = fields.number("d_inner", 1, 0);
+    config.n_layer = fields.number("n_layer", 1, 0);
+    config.mem_len = fields.number("mem_len", 0, 0);
+    config.ext_len = fields.number("ext_len", 0, 0);
+    config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));
+    config.same_length = fields.flag("same_length", false);
+    config.pre_lnorm = fields.flag("pre_lnorm", false);
+    config.untie_r = fields.flag("untie_r", false);
+    config.tied_output = fields.flag("tie_weight", true) && fields.flag("tie_word_embeddings", true);
+    config.hierarchical = fields.list_length("cutoffs") > 0;
+    config.layer_norm_eps = fields.positive("layer_norm_epsilon", 1e-5);
+    if (config.d_model % 2 != 0)
+        fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
+    if (fields.number("attn_type", 0, 0) != 0)
+        fields.throw_unreadable("attn_type", "0, relative attention with fixed sinusoids", Fault::unsupported);
+    if (fields.number("div_val", 1, 1) != 1)
+        fields.throw_unreadable("div_val", "1: tables of different widths are not read", Fault::unsupported);
+    return config;
+}
+
+namespace {
 
 std::string prefix_of(Index layer) { return "layers." + std::to_string(layer) + "."; }
 
@@ -49,13 +217,6 @@ ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
 }
 
 }  // namespace
-
-MemoryRows rows_to_keep(const TransformerXlConfig& config, Index memory, Index queries, Dialect dialect) {
-    // _update_mems(hids, mems, qlen, mlen) is called with (mlen, qlen).
-    if (dialect == Dialect::official) std::swap(memory, queries);
-    const Index end = memory + std::max<Index>(0, queries - config.ext_len);
-    return {std::max<Index>(0, end - config.mem_len), end};
-}
 
 template <class Scalar>
 TransformerXl<Scalar>::TransformerXl(const TransformerXlConfig& config, std::shared_ptr<const WeightSource> weights,
@@ -120,127 +281,6 @@ std::vector<std::string> TransformerXl<Scalar>::stage_names(const std::vector<Mo
         if (has_head() && !segments[s].labels.empty()) names.push_back(prefix + "lm.loss");
     }
     return names;
-}
-
-template <class Scalar>
-Tensor<Scalar> TransformerXl<Scalar>::embeddings(const ModelInput& input, const std::string& prefix,
-                                                 Trace& trace) const {
-    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
-    trace.add(prefix + "embeddings.word", as_tensor<Scalar>({input.batch(), input.length(), config_.d_embed}, rows));
-    if (config_.d_embed != config_.d_model)
-        rows = compute_.dense(rows, {weights_.matrix(kInputProjection, {config_.d_model, config_.d_embed}), {}});
-    compute_.multiply(std::sqrt(Scalar(config_.d_model)), rows);
-    Tensor<Scalar> output = as_tensor<Scalar>({input.batch(), input.length(), config_.d_model}, rows);
-    trace.add(prefix + "embeddings.output", output);
-    return output;
-}
-
-template <class Scalar>
-Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x, const Tensor<Scalar>& memory,
-                                                const Matrix<Scalar>& r, const std::string& prefix,
-                                                Trace& trace) const {
-    const TransformerXlLayer<Scalar>& weights = layer(l);
-    const Index batch = x.extent(0), queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
-    Tensor<Scalar> both = behind_memory(memory, x);
-    if (config_.pre_lnorm)  // over the memory too
-        both.rows() = compute_.layer_norm(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
-    const Tensor<Scalar> own = config_.pre_lnorm ? slice_rows(both, rows, rows + queries) : x;
-    const Tensor<Scalar> q = project_heads(own, weights.query, config_.n_head, compute_);
-    const Tensor<Scalar> k = project_heads(both, weights.key, config_.n_head, compute_);
-    const Tensor<Scalar> v = project_heads(both, weights.value, config_.n_head, compute_);
-    const Tensor<Scalar> r_k = project_positions(r, weights.position, config_.n_head, compute_);
-    trace.add(prefix + ".k", k);
-    trace.add(prefix + ".v", v);
-    trace.add(prefix + ".r_k", r_k);
-
-    RelativeHeads<Scalar> heads{
-        q, k, v, {}, weights.content_bias, weights.position_bias, r.rows() - 1, rows, {}, {}, MaskedRow::zero, {}};
-    std::vector<Index> positions(static_cast<std::size_t>(queries));
-    std::iota(positions.begin(), positions.end(), Index(0));
-    const auto samples = static_cast<std::size_t>(batch);
-    heads.r_k.assign(samples, &r_k);
-    heads.positions.assign(samples, positions);
-    heads.masks.assign(samples, transformer_xl_mask(queries, rows, config_.same_length, config_.mem_len));
-    return finish_layer(weights.block, relative_attention(heads, prefix, trace, compute_), x, prefix, trace, compute_);
-}
-
-template <class Scalar>
-void TransformerXl<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, const std::string& prefix,
-                                 Trace& trace) const {
-    const bool wants_loss = !input.labels.empty() && trace.wants(prefix + "lm.loss");
-    if (!wants_loss && !trace.wants(prefix + "lm.logits")) return;
-    Matrix<Scalar> rows = x.rows();
-    if (config_.d_embed != config_.d_model)
-        rows = compute_.dense(rows, {weights_
-                                         .matrix(weights_.has(kOutputProjection) ? kOutputProjection : kInputProjection,
-                                                 {config_.d_model, config_.d_embed})
-                                         .transpose(),
-                                     {}});
-    const char* table = config_.tied_output ? kWordTable : kOutputTable;
-    const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
-    const Matrix<Scalar> logits =
-        compute_.word_logits(rows, block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
-    trace.add(prefix + "lm.logits", as_tensor<Scalar>({x.extent(0), x.extent(1), config_.vocab_size}, logits));
-    if (!wants_loss) return;
-    Tensor<Scalar> loss({x.extent(0), x.extent(1)});
-    for (Index n = 0; n < loss.size(); ++n) loss[n] = compute_.cross_entropy(logits.row(n), input.labels[n]);
-    trace.add(prefix + "lm.loss", std::move(loss));
-}
-
-template <class Scalar>
-SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input, const SegmentMemory<Scalar>& memory,
-                                                         Dialect dialect, Index layers, const std::string& prefix,
-                                                         Trace& trace) const {
-    check_input(input, config_.vocab_size, 0);
-    const Index remembered = memory.empty() ? 0 : memory.front().extent(1);
-    LOCUS_CHECK(memory.empty() || memory.front().extent(0) == input.batch(),
-                "tokens has " + std::to_string(input.batch()) + " samples but the segment before had " +
-                    std::to_string(memory.front().extent(0)) + ", expected as many");
-    const Matrix<Scalar> r =
-        sinusoidal_rows<Scalar>(transformer_xl_distances(remembered + input.length(), config_.clamp_len),
-                                config_.d_model, SinusoidLayout::concatenated);
-    const MemoryRows keep = rows_to_keep(config_, remembered, input.length(), dialect);
-    SegmentMemory<Scalar> handed_on;
-    const auto remember = [&](std::size_t l, const Tensor<Scalar>& x) {
-        if (config_.mem_len == 0) return;
-        handed_on.push_back(
-            slice_rows(behind_memory(memory.empty() ? Tensor<Scalar>() : memory[l], x), keep.begin, keep.end));
-        trace.add(prefix + "memory." + std::to_string(l), handed_on.back());
-    };
-    Tensor<Scalar> x = embeddings(input, prefix, trace);
-    trace.add(prefix + "positions.r", as_tensor<Scalar>({r.rows(), r.cols()}, r));
-    remember(0, x);
-    for (Index l = 0; l < layers; ++l) {
-        x = run_layer(l, x, memory.empty() ? Tensor<Scalar>() : memory[static_cast<std::size_t>(l)], r,
-                      prefix + "layer." + std::to_string(l), trace);
-        remember(static_cast<std::size_t>(l) + 1, x);
-    }
-    if (layers < config_.n_layer) return {};
-    if (has_head()) head(input, x, prefix, trace);
-    return handed_on;
-}
-
-template <class Scalar>
-Trace TransformerXl<Scalar>::forward(const std::vector<ModelInput>& segments, Dialect dialect,
-                                     const StageFilter& wanted) const {
-    LOCUS_CHECK(!segments.empty(), "no segments, expected at least one");
-    const std::vector<std::string> names = stage_names(segments, dialect);
-    check_wanted(wanted, names);
-    check_memories(segments.front().memories, static_cast<std::size_t>(config_.n_layer) + 1, segments.front().batch(),
-                   config_.d_model);
-    SegmentMemory<Scalar> memory;
-    for (const Tensor<double>& rows : segments.front().memories) {
-        memory.emplace_back(rows.shape());
-        if (!rows.empty()) memory.back().rows() = rows.rows().template cast<Scalar>();
-    }
-    Trace trace(wanted, Scheme::transformer_xl);
-    for (std::size_t s = 0; s < segments.size(); ++s) {
-        const std::string prefix = segment_prefix(s, segments.size());
-        const bool last = s + 1 == segments.size();
-        const Index layers = last ? layers_to_run(names, prefix, wanted, config_.n_layer) : config_.n_layer;
-        memory = run_segment(segments[s], memory, dialect, layers, prefix, trace);
-    }
-    return trace;
 }
 
 template class TransformerXl<float>;

@@ -1,11 +1,42 @@
-// From perm_mask, target_mapping and input_mask to what each stream of each sample sees.
-#include "core/models/xlnet_pass.h"
-
+// What XLNet makes of its configuration and its input: from perm_mask, target_mapping and input_mask to the keys that
+// each stream of each sample sees.
+#include <algorithm>
 #include <numeric>
 
-#include "core/positions/sinusoidal.h"
+#include "core/models/config_fields.h"
+#include "core/models/xlnet.h"
+#include "core/positions/position_rows.h"
 
 namespace locus {
+
+XlnetConfig parse_xlnet_config(const std::string& json, const std::string& location) {
+    const ConfigFields fields(json, location);
+    XlnetConfig config;
+    config.vocab_size = fields.number("vocab_size", 1, 0);
+    config.d_model = fields.number("d_model", 1, 0);
+    config.n_head = fields.number("n_head", 1, 0);
+    if (!fields.has("d_head") && config.d_model % config.n_head != 0)
+        fields.throw_unreadable("d_model", "a multiple of n_head = " + std::to_string(config.n_head),
+                                Fault::unreadable);
+    config.d_head = fields.number("d_head", 1, config.d_model / config.n_head);
+    config.d_inner = fields.number("d_inner", 1, 0);
+    config.n_layer = fields.number("n_layer", 1, 0);
+    config.mem_len = fields.number("mem_len", 0, 0);
+    config.reuse_len = fields.number("reuse_len", 0, 0);
+    config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));
+    const std::string attention = fields.text("attn_type", "bi");
+    if (attention != "bi" && attention != "uni")
+        fields.throw_unreadable("attn_type", "\"bi\" or \"uni\"", Fault::unreadable);
+    config.direction = attention == "uni" ? Direction::unidirectional : Direction::bidirectional;
+    config.bi_data = fields.flag("bi_data", false);
+    config.same_length = fields.flag("same_length", false);
+    config.ff_activation = fields.activation("ff_activation", "gelu");
+    config.tied_output = fields.flag("tie_word_embeddings", true);
+    config.layer_norm_eps = fields.positive("layer_norm_eps", 1e-12);
+    if (config.d_model % 2 != 0)
+        fields.throw_unreadable("d_model", "an even number: sinusoids come in pairs", Fault::unreadable);
+    return config;
+}
 
 void check_xlnet_input(const ModelInput& input, const XlnetConfig& config) {
     ModelInput plain = input;
@@ -13,7 +44,7 @@ void check_xlnet_input(const ModelInput& input, const XlnetConfig& config) {
     check_input(plain, config.vocab_size, 0);
     const Index batch = input.batch(), length = input.length();
     LOCUS_CHECK(input.mask.rank() != 3, "mask has shape " + to_string(input.mask.shape()) +
-                                            ", expected [B, T]; who sees whom is said by perm_mask");
+                                            ", expected [B, T]; perm_mask says which tokens see each other");
     LOCUS_CHECK(input.mask.empty() || input.input_mask.empty(),
                 "both mask (1 = visible) and input_mask (1 = padding) are given, expected one of them");
     check_flags(input.input_mask, "input_mask", {batch, length});
@@ -45,47 +76,53 @@ std::vector<bool> padding_of(const ModelInput& input, Index b) {
     return padding;
 }
 
+namespace {
+
+/// Of the query stream: one row per target, as the token that it predicts would see it; unused targets see nothing.
+Mask rows_of_targets(const Mask& query, const std::vector<Index>& targets) {
+    Mask rows = Mask::Zero(std::ssize(targets), query.cols());
+    for (Index p = 0; p < rows.rows(); ++p)
+        if (const Index token = targets[static_cast<std::size_t>(p)]; token >= 0) rows.row(p) = query.row(token);
+    return rows;
+}
+
+}  // namespace
+
 template <class Scalar>
-typename Xlnet<Scalar>::Pass Xlnet<Scalar>::prepare(const ModelInput& input, Index memory,
-                                                    const XlnetOptions& options) const {
+XlnetContext<Scalar> Xlnet<Scalar>::prepare(const ModelInput& input, Index memory, const XlnetOptions& options) const {
     const Index length = input.length(), keys = memory + length;
-    Pass pass;
+    XlnetContext<Scalar> pass;
     pass.options = options;
     pass.memory = memory;
-    const auto rows = [&](bool reversed) {
+
+    // A sinusoid for every distance between a query and a key, memory included.
+    const auto sinusoids = [&](bool reversed) {
         return sinusoidal_rows<Scalar>(xlnet_distances(length, keys, config_.direction, config_.clamp_len, reversed),
                                        config_.d_model, SinusoidLayout::concatenated);
     };
-    pass.r = rows(false);
-    if (config_.bi_data) pass.r_backward = rows(true);
+    pass.r = sinusoids(false);
+    if (config_.bi_data) pass.r_backward = sinusoids(true);
+
     std::vector<Index> all(static_cast<std::size_t>(length));
     std::iota(all.begin(), all.end(), Index(0));
     for (Index b = 0; b < input.batch(); ++b) {
         TwoStreamMasks masks = two_stream_masks(
             length, {memory, config_.direction, config_.same_length, permutation_of(input, b), padding_of(input, b)});
-        pass.tokens.push_back(all);
         if (!input.token_types.empty()) {
             const auto* first = input.token_types.data() + b * length;
             pass.types.emplace_back(first, first + length);
         }
         if (!input.target_mapping.empty()) {
-            pass.targets.push_back(target_positions(input.target_mapping.matrix(b).template cast<double>()));
-            Mask rows_of_targets(std::ssize(pass.targets.back()), keys);
-            for (Index p = 0; p < rows_of_targets.rows(); ++p) {
-                const Index token = pass.targets.back()[static_cast<std::size_t>(p)];
-                if (token >= 0)
-                    rows_of_targets.row(p) = masks.query.row(token);
-                else
-                    rows_of_targets.row(p).setZero();
-            }
-            pass.query.push_back(std::move(rows_of_targets));
+            pass.query.positions.push_back(target_positions(input.target_mapping.matrix(b).template cast<double>()));
+            pass.query.masks.push_back(rows_of_targets(masks.query, pass.query.positions.back()));
         }
-        pass.content.push_back(std::move(masks.content));
+        pass.content.positions.push_back(all);
+        pass.content.masks.push_back(std::move(masks.content));
     }
     return pass;
 }
 
-template Xlnet<float>::Pass Xlnet<float>::prepare(const ModelInput&, Index, const XlnetOptions&) const;
-template Xlnet<double>::Pass Xlnet<double>::prepare(const ModelInput&, Index, const XlnetOptions&) const;
+template XlnetContext<float> Xlnet<float>::prepare(const ModelInput&, Index, const XlnetOptions&) const;
+template XlnetContext<double> Xlnet<double>::prepare(const ModelInput&, Index, const XlnetOptions&) const;
 
 }  // namespace locus

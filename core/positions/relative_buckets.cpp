@@ -61,8 +61,8 @@ RelativeBuckets::RelativeBuckets(Index queries, Index keys, Index span, std::vec
 }
 
 RelativeBuckets RelativeBuckets::clamped(Index queries, Index keys, Index span) {
-    check_lengths("BucketLine::clamped", queries, keys);
-    LOCUS_CHECK(span >= 1, "BucketLine::clamped: span is " + std::to_string(span) + ", expected 1 or more");
+    check_lengths("RelativeBuckets::clamped", queries, keys);
+    LOCUS_CHECK(span >= 1, "RelativeBuckets::clamped: span is " + std::to_string(span) + ", expected 1 or more");
     std::vector<Index> rows;
     rows.reserve(static_cast<std::size_t>(queries + keys - 1));
     for (Index offset = -(keys - 1); offset < queries; ++offset)
@@ -72,7 +72,7 @@ RelativeBuckets RelativeBuckets::clamped(Index queries, Index keys, Index span) 
 
 RelativeBuckets RelativeBuckets::logarithmic(Index queries, Index keys, Index buckets, Index max_position,
                                              OffsetClamp clamp) {
-    check_lengths("BucketLine::logarithmic", queries, keys);
+    check_lengths("RelativeBuckets::logarithmic", queries, keys);
     std::vector<Index> rows;
     rows.reserve(static_cast<std::size_t>(queries + keys - 1));
     for (Index offset = -(keys - 1); offset < queries; ++offset)
@@ -89,7 +89,7 @@ IndexTensor RelativeBuckets::matrix() const {
 }
 
 RelativeBuckets RelativeBuckets::mirrored() const {
-    // Offsets of this line reach from -(keys - 1) to queries - 1; turned, from -(queries - 1) to keys - 1.
+    // Offsets reach from -(keys - 1) to queries - 1; with the sign changed, from -(queries - 1) to keys - 1.
     return {keys_, queries_, span_, std::vector<Index>(rows_.rbegin(), rows_.rend())};
 }
 

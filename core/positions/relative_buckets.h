@@ -19,7 +19,7 @@ enum class OffsetClamp {
 std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp);
 
 /// One row number per offset i - j, for all pairs of `queries` x `keys` tokens.
-/// The whole index matrix is Toeplitz, so this line of queries + keys - 1 numbers replaces it.
+/// The whole index matrix is Toeplitz, so queries + keys - 1 numbers replace it.
 class RelativeBuckets {
 public:
     /// A stretch of neighbouring offsets whose rows all are the same (step 0) or rise by one per offset (step 1).
@@ -46,13 +46,13 @@ public:
     Index row_of_offset(Index offset) const { return rows_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// [queries + keys - 1] rows, offset -(keys - 1) first.
     const std::vector<Index>& rows() const { return rows_; }
-    /// The line cut into runs, in rising offset: what makes c2p and p2c additions of slices.
+    /// The rows cut into runs, in rising offset: core/fast/slices.h adds one run at a time.
     const std::vector<Run>& runs() const { return runs_; }
     /// Which run an offset lies in.
     std::size_t run_at(Index offset) const { return run_of_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// The matrix delta(i,j) [queries, keys], for people and traces.
     IndexTensor matrix() const;
-    /// The line of the pairs (j, i): rows for `keys` queries and `queries` keys with the offset's sign turned,
+    /// The buckets of the pairs (j, i): rows for `keys` queries and `queries` keys with the sign of the offset changed,
     /// row'(i, j) = row of j - i.  What the paper prints for p2c.
     RelativeBuckets mirrored() const;
 

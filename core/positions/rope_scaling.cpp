@@ -154,8 +154,7 @@ Matrix<Scalar> scale_planes(const ConstView<Scalar>& x, const ConstView<Scalar>&
     Matrix<Scalar> scaled(x.rows(), x.cols());
     for (Index m = 0; m < x.rows(); ++m)
         for (Index t = 0; t < planes; ++t) {
-            const bool interleaved = layout == RotaryLayout::interleaved;
-            const Index a = interleaved ? 2 * t : t, b = interleaved ? 2 * t + 1 : planes + t;
+            const auto [a, b] = plane_channels(t, planes, layout);
             scaled(m, a) = x(m, a) * factors(m, t);
             scaled(m, b) = x(m, b) * factors(m, t);
         }

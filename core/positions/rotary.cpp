@@ -1,20 +1,12 @@
 #include "core/positions/rotary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
 namespace locus {
 
 namespace {
-
-/// The two channels of plane t.
-struct Pair {
-    Index a, b;
-};
-
-Pair pair_of(Index t, Index planes, RotaryLayout layout) {
-    return layout == RotaryLayout::interleaved ? Pair{2 * t, 2 * t + 1} : Pair{t, planes + t};
-}
 
 template <class Scalar>
 void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTable<Scalar>& table) {
@@ -30,8 +22,8 @@ void check_fits(const char* function, const ConstView<Scalar>& x, const RotaryTa
 /// constants, so that the loop becomes vector instructions.  `up` and `down` are +1 and -1: two sums instead of a sum
 /// and a difference, because GCC 12 fuses such a pair into one rounding even under -ffp-contract=off.
 template <Index kStep, class Scalar>
-void turn_row(const Scalar* __restrict x, const Scalar* __restrict sin, const Scalar* __restrict cos, Index planes,
-              Index second, Scalar up, Scalar down, Scalar* __restrict y) {
+void rotate_row(const Scalar* __restrict x, const Scalar* __restrict sin, const Scalar* __restrict cos, Index planes,
+                Index second, Scalar up, Scalar down, Scalar* __restrict y) {
     for (Index t = 0; t < planes; ++t) {
         const Scalar a = x[t * kStep], b = x[t * kStep + second];
         y[t * kStep] = a * cos[t] + b * (down * sin[t]);
@@ -39,18 +31,19 @@ void turn_row(const Scalar* __restrict x, const Scalar* __restrict sin, const Sc
     }
 }
 
-/// Turns by +angle or, for the way back, by -angle: only the sine changes its sign.
+/// Rotates by sign * angle, sign = +1 or -1: only the sine changes with it.
 template <class Scalar>
-Matrix<Scalar> turn(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout, Scalar sign) {
+Matrix<Scalar> rotate_by_sign(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout,
+                              Scalar sign) {
     const Index planes = table.sin.cols();
     const Scalar down = -sign;
     Matrix<Scalar> y(x.rows(), x.cols());
     for (Index m = 0; m < x.rows(); ++m) {
         const Scalar *sin = table.sin.row(m).data(), *cos = table.cos.row(m).data();
         if (layout == RotaryLayout::interleaved)
-            turn_row<2>(x.row(m).data(), sin, cos, planes, Index(1), sign, down, y.row(m).data());
+            rotate_row<2>(x.row(m).data(), sin, cos, planes, Index(1), sign, down, y.row(m).data());
         else
-            turn_row<1>(x.row(m).data(), sin, cos, planes, planes, sign, down, y.row(m).data());
+            rotate_row<1>(x.row(m).data(), sin, cos, planes, planes, sign, down, y.row(m).data());
     }
     y.rightCols(x.cols() - table.width()) = x.rightCols(x.cols() - table.width());
     return y;
@@ -99,13 +92,13 @@ RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, Sinusoid
 template <class Scalar>
 Matrix<Scalar> rotate(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout) {
     check_fits("rotate", x, table);
-    return turn<Scalar>(x, table, layout, Scalar(1));
+    return rotate_by_sign<Scalar>(x, table, layout, Scalar(1));
 }
 
 template <class Scalar>
 Matrix<Scalar> rotate_back(const ConstView<Scalar>& y, const RotaryTable<Scalar>& table, RotaryLayout layout) {
     check_fits("rotate_back", y, table);
-    return turn<Scalar>(y, table, layout, Scalar(-1));
+    return rotate_by_sign<Scalar>(y, table, layout, Scalar(-1));
 }
 
 template <class Scalar>
@@ -115,7 +108,7 @@ Matrix<Scalar> rotation_matrix(const RotaryTable<Scalar>& table, Index m, Rotary
     const Index planes = table.sin.cols();
     Matrix<Scalar> r_m = Matrix<Scalar>::Zero(table.width(), table.width());
     for (Index t = 0; t < planes; ++t) {
-        const auto [a, b] = pair_of(t, planes, layout);
+        const auto [a, b] = plane_channels(t, planes, layout);
         r_m(a, a) = r_m(b, b) = table.cos(m, t);
         r_m(a, b) = -table.sin(m, t);
         r_m(b, a) = table.sin(m, t);
@@ -139,11 +132,11 @@ Matrix<Scalar> rotate_by_complex(const ConstView<Scalar>& x, const RotaryTable<S
     Matrix<Scalar> y = x;
     for (Index m = 0; m < x.rows(); ++m)
         for (Index t = 0; t < planes; ++t) {
-            const auto [a, b] = pair_of(t, planes, layout);
-            const std::complex<Scalar> turned =
+            const auto [a, b] = plane_channels(t, planes, layout);
+            const std::complex<Scalar> rotated =
                 std::complex<Scalar>(x(m, a), x(m, b)) * std::complex<Scalar>(table.cos(m, t), table.sin(m, t));
-            y(m, a) = turned.real();
-            y(m, b) = turned.imag();
+            y(m, a) = rotated.real();
+            y(m, b) = rotated.imag();
         }
     return y;
 }
@@ -155,6 +148,71 @@ std::vector<Index> half_split_order(Index width) {
     for (Index parity = 0; parity < 2; ++parity)
         for (Index c = parity; c < width; c += 2) order.push_back(c);
     return order;
+}
+
+// Decay
+
+namespace {
+
+using Complex = std::complex<double>;
+
+/// sum over j of |S_j|.
+double sum_of_partial_sums(const std::vector<double>& theta, double distance) {
+    Complex partial = 0;
+    double sum = 0;
+    for (const double theta_t : theta) {
+        partial += std::polar(1.0, distance * theta_t);
+        sum += std::abs(partial);
+    }
+    return sum;
+}
+
+/// h_t = q_t conj(k_t), one complex number per plane.
+std::vector<Complex> plane_products(const RowVector<double>& q, const RowVector<double>& k,
+                                    const std::vector<double>& theta, RotaryLayout layout) {
+    const auto planes = static_cast<Index>(theta.size());
+    LOCUS_CHECK(q.size() == 2 * planes && k.size() == 2 * planes,
+                "score_curve: q of " + std::to_string(q.size()) + " and k of " + std::to_string(k.size()) +
+                    " channels, expected " + std::to_string(2 * planes) + ", two per angle");
+    std::vector<Complex> products;
+    for (Index t = 0; t < planes; ++t) {
+        const auto [a, b] = plane_channels(t, planes, layout);
+        products.push_back(Complex(q[a], q[b]) * std::conj(Complex(k[a], k[b])));
+    }
+    return products;
+}
+
+}  // namespace
+
+double decay_bound(const std::vector<double>& theta, double distance) {
+    LOCUS_CHECK(!theta.empty(), "decay_bound: no angles, expected one per pair of channels");
+    return sum_of_partial_sums(theta, distance) / static_cast<double>(theta.size());
+}
+
+std::vector<double> score_curve(const RowVector<double>& q, const RowVector<double>& k,
+                                const std::vector<double>& theta, RotaryLayout layout, Index count) {
+    const std::vector<Complex> products = plane_products(q, k, theta, layout);
+    std::vector<double> curve;
+    for (Index r = 0; r < count; ++r) {
+        Complex sum = 0;
+        for (std::size_t t = 0; t < theta.size(); ++t)
+            sum += products[t] * std::polar(1.0, static_cast<double>(r) * theta[t]);
+        curve.push_back(sum.real());
+    }
+    return curve;
+}
+
+std::vector<double> score_bound(const RowVector<double>& q, const RowVector<double>& k,
+                                const std::vector<double>& theta, RotaryLayout layout, Index count) {
+    std::vector<Complex> products = plane_products(q, k, theta, layout);
+    products.push_back(0);
+    double largest_step = 0;
+    for (std::size_t t = 0; t + 1 < products.size(); ++t)
+        largest_step = std::max(largest_step, std::abs(products[t + 1] - products[t]));
+    std::vector<double> bound;
+    for (Index r = 0; r < count; ++r)
+        bound.push_back(largest_step * sum_of_partial_sums(theta, static_cast<double>(r)));
+    return bound;
 }
 
 template struct RotaryTable<float>;

@@ -1,18 +1,27 @@
 #pragma once
-// Rotary position embedding: the vector at position m is turned by m theta_t in every plane t.
-// Su et al. 2021 (RoFormer), eq. 14-16 and 34; transformers modeling_roformer.py.
+// Rotary position embedding: the vector at position m is rotated by m theta_t in every plane t; and how the score of
+// two rotated vectors falls with their distance.
+// Su et al. 2021 (RoFormer), eq. 14-16 and 34, section 3.4.3; transformers modeling_roformer.py.
 #include <vector>
 
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "core/tensor.h"
 
 namespace locus {
 
 /// Which two channels make the plane t.  A model trained with one is nonsense under the other (spec 6.2).
 enum class RotaryLayout {
-    interleaved,  // (2t, 2t + 1): the paper, RoFormer, GPT-J
-    half_split,   // (t, t + d/2): GPT-NeoX, Llama
+    interleaved,  // (2t, 2t + 1): the paper, RoFormer, GPT-J, Meta's own code and weights of Llama
+    half_split,   // (t, t + d/2): GPT-NeoX, and Llama in transformers, whose weights were permuted when converted
 };
+
+/// The two channels of plane t.
+struct PlaneChannels {
+    Index a, b;
+};
+inline PlaneChannels plane_channels(Index t, Index planes, RotaryLayout layout) {
+    return layout == RotaryLayout::interleaved ? PlaneChannels{2 * t, 2 * t + 1} : PlaneChannels{t, planes + t};
+}
 
 /// Sine and cosine of every angle, one per position and plane.
 template <class Scalar>
@@ -20,9 +29,9 @@ struct RotaryTable {
     Matrix<Scalar> sin, cos;  // [T, d/2]
 
     Index length() const { return sin.rows(); }
-    /// Channels that turn: 2 per plane.
+    /// Channels that are rotated: 2 per plane.
     Index width() const { return 2 * sin.cols(); }
-    /// Rows first ... first + count - 1, e.g. those of the tokens behind a cached prefix.
+    /// Rows first ... first + count - 1, e.g. those of the tokens after a cached prefix.
     RotaryTable rows(Index first, Index count) const;
 };
 
@@ -38,7 +47,7 @@ template <class Scalar>
 RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, SinusoidLayout layout);
 
 /// R_m x_m for every row m, element by element: y_a = x_a cos - x_b sin, y_b = x_b cos + x_a sin over each pair (a, b).
-/// x [T,d], table of T rows; channels beyond the table's width pass unturned (partial rotary: GPT-J, GPT-NeoX)
+/// x [T,d], table of T rows; channels beyond the table's width pass unchanged (partial rotary: GPT-J, GPT-NeoX)
 /// -> [T,d].  Throws Error(usage) if the rows differ or the table is wider than x.
 template <class Scalar>
 Matrix<Scalar> rotate(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout);
@@ -58,7 +67,23 @@ template <class Scalar>
 Matrix<Scalar> rotate_by_complex(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout);
 
 /// perm with half_split(x[perm], m) == interleaved(x, m)[perm]: 0, 2, 4, ..., 1, 3, 5, ... -> [d].
-/// Permuting the rows of W_q and W_k by it, head by head, turns a model of one layout into one of the other.
+/// Permuting the rows of W_q and W_k by it, head by head, converts a model of one layout into one of the other.
 std::vector<Index> half_split_order(Index width);
+
+// Decay: the bound that the paper plots, and what two real vectors do.
+
+/// B(r) = 1/(d/2) sum over j = 1 ... d/2 of |S_j|, S_j = sum over t < j of e^{i r theta_t}: the paper's "relative upper
+/// bound", independent of q and k.  theta [d/2], r any distance in tokens.  It is not monotone (spec 6.4).
+double decay_bound(const std::vector<double>& theta, double distance);
+
+/// The score of q at position r and k at position 0, raw: (R_r q) . k = q^T R_{-r} k, for r = 0 ... count - 1.
+/// q, k [d] each, theta [d/2] -> [count].  Throws Error(usage) if the widths do not fit.
+std::vector<double> score_curve(const RowVector<double>& q, const RowVector<double>& k,
+                                const std::vector<double>& theta, RotaryLayout layout, Index count);
+
+/// What |score_curve(r)| cannot exceed: max_t |h_{t+1} - h_t| times sum_j |S_j(r)|, h_t = q_t conj(k_t) as complex
+/// numbers, h_{d/2} = 0 (Abel summation).  Same arguments -> [count].
+std::vector<double> score_bound(const RowVector<double>& q, const RowVector<double>& k,
+                                const std::vector<double>& theta, RotaryLayout layout, Index count);
 
 }  // namespace locus

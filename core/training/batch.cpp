@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 
 namespace locus {
 

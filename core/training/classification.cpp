@@ -1,7 +1,6 @@
 #include "core/training/classification.h"
 
 #include "core/models/word_logits.h"
-#include "core/models/word_logits_backward.h"
 #include "core/training/masked_words.h"
 #include "core/training/training_context.h"
 

@@ -1,9 +1,8 @@
 #include "core/training/deberta_training.h"
 
-#include "core/models/deberta_pass.h"
-#include "core/models/elementwise.h"
-#include "core/models/layers_backward.h"
-#include "core/models/word_logits_backward.h"
+#include "core/models/deberta.h"
+#include "core/models/layers.h"
+#include "core/models/word_logits.h"
 #include "core/training/parameters.h"
 #include "core/training/training_layer.h"
 

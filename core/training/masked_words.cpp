@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/models/stage_plan.h"
 #include "core/models/word_logits.h"
-#include "core/models/word_logits_backward.h"
 #include "core/training/parameters.h"
 #include "core/training/training_context.h"
 
@@ -174,7 +172,7 @@ Trace gradient_trace(const DebertaConfig& config, const std::shared_ptr<const We
     std::vector<Stage> stages = unsorted.stages();
     std::stable_sort(stages.begin(), stages.end(),
                      [](const Stage& a, const Stage& b) { return stage_comes_before(a.name, b.name); });
-    check_wanted(wanted, unsorted.names());
+    wanted.check_against(unsorted.names());
     Trace trace(wanted);
     for (Stage& stage : stages)
         if (wanted.keeps(stage.name)) trace.add(std::move(stage));

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/models/layers_backward.h"
+#include "core/models/layers.h"
 
 namespace locus {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/models/layers_backward.h"
+#include "core/models/layers.h"
 #include "core/training/parameters.h"
 
 namespace locus {

@@ -8,7 +8,6 @@
 #include "core/fast/attention_head.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/layers.h"
-#include "core/models/layers_backward.h"
 
 namespace locus {
 

@@ -118,7 +118,7 @@ constexpr void add_vector(const Scalar* from, float (&x)[kVectorSize<Scalar>]) {
     for (int e = 0; e < kVectorSize<Scalar>; ++e) x[e] += to_float(vector.x[e]);
 }
 
-/// Word, type and position rows of a token.  core/models/deberta_embeddings.cpp
+/// Word, type and position rows of a token.  core/models/deberta.cpp
 template <class Scalar>
 struct EmbeddedRows {
     const Scalar *words, *types, *positions;  // [V,row], [types,row] or none, [places,row] or none

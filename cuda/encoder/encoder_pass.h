@@ -9,7 +9,7 @@
 // `run` launches and nothing else: no allocation, no copy, no waiting.
 #include <memory>
 
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 #include "cuda/encoder/encoder.h"
 #include "cuda/encoder/encoder_kernels.h"
 #include "cuda/encoder/encoder_weights.h"

@@ -7,12 +7,7 @@ namespace locus::cuda {
 
 /// Two random numbers, for the probabilities of query i and keys j and j + 1; j is even.
 constexpr TwoNumbers dropout_numbers(std::uint32_t key, int i, int j) {
-    TwoNumbers counter{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)};
-#if defined(__CUDA_ARCH__)
-#pragma unroll 1  // many of them stand in a row in a kernel, and most calls have no dropout
-#endif
-    for (int round = 0; round < kPhiloxRounds; ++round, key += kPhiloxWeyl) counter = philox_round(counter, key);
-    return counter;
+    return philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j)}, key);
 }
 
 /// What dropout makes of the probability of query i and key j: 0, or 1 / (1 - share).

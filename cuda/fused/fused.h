@@ -48,7 +48,7 @@ struct FusedGradients {
 };
 
 /// From the gradient of the context, shaped like it, to those of everything it was made of: the CPU computes the same
-/// in core/attention/disentangled_backward.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
+/// in core/attention/disentangled.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
 /// every run.   output: what fused_attention gave for the same input, line and precision.
 /// Throws as fused_attention does.
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,

@@ -6,7 +6,7 @@
 //   2. around queries: dQ, and the scores' gradients by query and table row;
 //   3. around keys: dK, dV, and the scores' gradients by key and table row;
 //   4. dK_r and dQ_r: products of these tables with queries and keys, summed over samples and tokens in order.
-// Source: the chain rule, see core/attention/disentangled_backward.h; delta from Dao et al. 2022, "FlashAttention",
+// Source: the chain rule, see core/attention/disentangled.h; delta from Dao et al. 2022, "FlashAttention",
 // appendix B.2.
 #include <cmath>
 

@@ -39,7 +39,7 @@ public:
                                            Visible visible) const = 0;
     // core/attention/relative.h: a to d of Transformer-XL, each by itself
     virtual RelativeTerms<Scalar> relative_terms(In q, In k, In r_k, Row u, Row v, Index first) const = 0;
-    // core/positions/learned_absolute.h
+    // core/positions/position_rows.h
     virtual Result learned_rows(In table, const std::vector<std::int64_t>& positions) const = 0;
 };
 

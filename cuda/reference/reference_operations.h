@@ -64,13 +64,6 @@ public:
     Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
         return reference::position_to_content(Backend(), whole(k), whole(q_r), line, index);
     }
-    void add_content_to_position(In q, In k_r, const RelativeBuckets& line, InOut scores) const override {
-        add(content_to_position(q, k_r, line), scores);
-    }
-    void add_position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index,
-                                 InOut scores) const override {
-        add(position_to_content(k, q_r, line, index), scores);
-    }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {
         return reference::masked_softmax(Backend(), whole(scores), mask, masked_row);
     }

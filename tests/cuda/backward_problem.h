@@ -3,8 +3,8 @@
 // a kernel from each of them.
 #include <string>
 
-#include "core/attention/disentangled_backward.h"
-#include "core/attention/slices_backward.h"
+#include "core/attention/disentangled.h"
+#include "core/fast/slices.h"
 #include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
 #include "tests/cuda/guarded.h"

@@ -89,14 +89,6 @@ public:
         take("position_to_content", k, q_r);
         return tags("position_to_content", line.queries(), k.rows());
     }
-    void add_content_to_position(In q, In k_r, const RelativeBuckets&, InOut scores) const override {
-        take("add_content_to_position", q, k_r, scores);
-        scores = tags("add_content_to_position", scores.rows(), scores.cols());
-    }
-    void add_position_to_content(In k, In q_r, const RelativeBuckets&, P2cIndex, InOut scores) const override {
-        take("add_position_to_content", k, q_r, scores);
-        scores = tags("add_position_to_content", scores.rows(), scores.cols());
-    }
     Result masked_softmax(In scores, const Mask&, MaskedRow) const override {
         take("masked_softmax", scores);
         return tags("masked_softmax", scores.rows(), scores.cols());

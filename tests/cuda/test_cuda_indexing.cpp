@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/positions/offset_bias.h"
-#include "core/positions/relative_distances.h"
+#include "core/positions/position_rows.h"
 #include "cuda/reference/indexing.h"
 
 namespace locus::test::test_cuda_indexing {
@@ -27,7 +27,7 @@ TEST_CASE("cuda emulation: a bias stands where its line has it", "[emulation]") 
     for (int queries = 1; queries <= 40; ++queries)
         for (int keys = 1; keys <= 40; ++keys) {
             const auto line =
-                make_bias_line<double>("test", 1, queries, keys, [](Index, Index n) { return double(n); });
+                make_offset_bias<double>("test", 1, queries, keys, [](Index, Index n) { return double(n); });
             for (int i = 0; i < queries; ++i)
                 for (int j = 0; j < keys; ++j) {
                     REQUIRE(bias_index(i, j, queries) >= 0);

@@ -2,9 +2,8 @@
 // linear attention, the four terms of Transformer-XL, embedding rows.  Here they run on the host; tests/cuda/device
 // runs the same checks on a device.
 #include "core/attention/rotary.h"
-#include "core/positions/alibi.h"
-#include "core/positions/learned_absolute.h"
-#include "core/positions/t5_buckets.h"
+#include "core/positions/offset_bias.h"
+#include "core/positions/position_rows.h"
 #include "cuda/reference/reference_operations.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/cuda/near.h"
@@ -36,7 +35,7 @@ void check_biased(const Terms& at) {
         for (const Index keys : {queries, Index(1), Index(40)})
             for (const ContentScale scale : {ContentScale::none, ContentScale::inverse_root}) {
                 INFO(queries << " x " << keys);
-                const auto line = make_bias_line<Scalar>("test", 3, queries, keys, [](Index h, Index offset) {
+                const auto line = make_offset_bias<Scalar>("test", 3, queries, keys, [](Index h, Index offset) {
                     return Scalar(0.01) * Scalar(offset) * Scalar(h + 1);
                 });
                 const Matrix<Scalar> q = some(queries, 8), k = some(keys, 8), v = some(keys, 5);
@@ -104,7 +103,7 @@ Matrix<double> linear_rounding(const Matrix<Scalar>& q, const Matrix<Scalar>& k,
 void check_linear(const Terms& at) {
     for (const Index length : {1, 7, 31, 33, 65, 129, 300})
         for (const RotaryLayout layout : {RotaryLayout::interleaved, RotaryLayout::half_split})
-            for (const LinearForm form : {LinearForm::paper, LinearForm::seed})
+            for (const LinearForm form : {LinearForm::paper, LinearForm::rotated_first})
                 for (const bool padded : {false, true}) {
                     INFO("T " << length << (form == LinearForm::paper ? ", paper" : ", seed"));
                     const auto table = rotary_table<Scalar>(inverse_frequencies(8), 0, length);

@@ -2,13 +2,11 @@
 #include "core/attention/biased.h"
 #include "core/attention/shaw.h"
 #include "core/io/safetensors.h"
-#include "core/models/label_smoothing.h"
-#include "core/models/lstm.h"
-#include "core/models/rnn.h"
+#include "core/models/recurrent.h"
 #include "core/models/seq2seq.h"
 #include "core/models/transformer.h"
-#include "core/positions/alibi.h"
-#include "core/positions/t5_buckets.h"
+#include "core/models/word_logits.h"
+#include "core/positions/offset_bias.h"
 #include "tests/naive_reference.h"
 
 namespace locus::test::test_oracle_older {
@@ -165,7 +163,7 @@ TEST_CASE("oracle: transformers' T5Attention of encoder and decoder", "[oracle][
         const Tensor<double> q = file.tensor(side + ".q"), k = file.tensor(side + ".k"), v = file.tensor(side + ".v");
         const Tensor<double> bias = file.tensor(side + ".bias"), probs = file.tensor(side + ".probs");
         const Tensor<double> context = file.tensor(side + ".context");
-        const OffsetBias<double> line = t5_bias_line<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
+        const OffsetBias<double> line = t5_bias<double>(file.rows(side + ".table"), 14, 14, {8, 10, !causal});
         REQUIRE((line.heads() == 3 && q.extent(0) == 3));
         Mask mask(14, 14);
         for (Index i = 0; i < 14; ++i)
@@ -194,7 +192,7 @@ TEST_CASE("oracle: BLOOM's ALiBi slopes, 1 to 40 heads", "[oracle][alibi]") {
     }
 }
 
-TEST_CASE("oracle: BERT's relative_key is Shaw's key table turned round, without a value term", "[oracle][shaw]") {
+TEST_CASE("oracle: BERT's relative_key is Shaw's key table reversed, without a value term", "[oracle][shaw]") {
     const Recorded file("relative_key");
     const Tensor<double> q = file.tensor("query"), k = file.tensor("key"), v = file.tensor("value");
     const Matrix<double> by_i_minus_j = file.rows("distance_embedding");

@@ -73,18 +73,18 @@ TEST_CASE("deberta: shifting all positions changes nothing in the encoder", "[de
 }
 
 TEST_CASE("deberta: permuting tokens and positions together permutes outputs", "[deberta][law]") {
-    // Reversing the sentence turns every offset; with the table reversed about its middle row the scores follow.
-    // T < k, so that nothing is clamped and row r <-> 2k - r is exact.
+    // Reversing the sentence changes the sign of every offset; with the table reversed about its middle row the scores
+    // follow. T < k, so that nothing is clamped and row r <-> 2k - r is exact.
     DebertaConfig config = small_config();
     config.max_relative_positions = 8;
     auto weights = random_weights(config, 4);
-    auto turned = std::make_shared<MemoryWeights>(*weights);
-    Matrix<double>& table = turned->tensors["encoder.rel_embeddings.weight"].second;
+    auto reversed = std::make_shared<MemoryWeights>(*weights);
+    Matrix<double>& table = reversed->tensors["encoder.rel_embeddings.weight"].second;
     const Matrix<double> original = table;
     for (Index r = 1; r < 16; ++r) table.row(r) = original.row(16 - r);
     const Trace forward = Deberta<double>(config, weights)
                               .forward(tokens_input({3, 5, 7, 9, 11}), kOfficial, StageFilter("layer.1.output"));
-    const Trace backward = Deberta<double>(config, turned)
+    const Trace backward = Deberta<double>(config, reversed)
                                .forward(tokens_input({11, 9, 7, 5, 3}), kOfficial, StageFilter("layer.1.output"));
     const auto a = forward.at("layer.1.output").as<double>().matrix();
     const auto b = backward.at("layer.1.output").as<double>().matrix();
@@ -158,18 +158,33 @@ TEST_CASE("deberta: asking for some stages gives the same values as asking for a
     }
 }
 
-TEST_CASE("deberta: what nobody asked for is not computed", "[deberta]") {
+TEST_CASE("deberta: sublayers after the last wanted stage are not computed", "[deberta]") {
     // Poisoned weights show what was read: NaN is reported by name.
     auto weights = random_weights(small_config(), 10);
     for (auto& [name, tensor] : weights->tensors)
-        if (name.starts_with("encoder.layer.1.") || name.find("value_proj.weight") != std::string::npos)
+        if (name.starts_with("encoder.layer.1.") || name.find("output.dense.weight") != std::string::npos)
             tensor.second(0, 0) = std::numeric_limits<double>::quiet_NaN();
     const Deberta<double> model(small_config(), weights);
-    model.forward(tokens_input({3, 5, 7}), kOfficial, StageFilter("layer.0.c2p,layer.0.scores"));
-    CHECK(model.warnings().empty());
-    model.forward(tokens_input({3, 5, 7}), kOfficial, StageFilter("layer.0.v"));
-    REQUIRE(model.warnings().size() == 1);
-    CHECK(model.warnings()[0].find("encoder.layer.0.attention.self.value_proj.weight") != std::string::npos);
+    const auto run = [&](const char* stages) {
+        model.forward(tokens_input({3, 5, 7}), kOfficial, StageFilter(stages));
+        return model.warnings();
+    };
+    CHECK(run("layer.0.c2p,layer.0.scores,layer.0.context").empty());
+    REQUIRE(run("layer.0.attention").size() == 1);
+    CHECK(model.warnings()[0].find("encoder.layer.0.attention.output.dense.weight") != std::string::npos);
+    REQUIRE(run("layer.0.ffn").size() == 2);
+    CHECK(model.warnings()[1].find("encoder.layer.0.output.dense.weight") != std::string::npos);
+    CHECK(run("layer.0.output").size() == 2);
+}
+
+TEST_CASE("deberta: the decoder's words do not need the plain last layer", "[deberta]") {
+    const auto weights = random_weights(small_config(), 10);
+    const Deberta<double> model(small_config(), weights);
+    const Trace words = model.forward(tokens_input({3, 5, 7}), kOfficial, StageFilter("mlm.logits"));
+    CHECK(words.names() == std::vector<std::string>{"mlm.logits"});
+    const Trace both = model.forward(tokens_input({3, 5, 7}), kOfficial, StageFilter("layer.1.ffn,mlm.logits"));
+    CHECK(both.names() == std::vector<std::string>{"layer.1.ffn", "mlm.logits"});
+    CHECK(largest_difference(words.at("mlm.logits"), both.at("mlm.logits")) == 0);
 }
 
 TEST_CASE("deberta: impossible input is refused with the value", "[deberta]") {

@@ -208,8 +208,8 @@ TEST_CASE("roformer: hidden tokens in front move a text, and nothing changes", "
     moved.mask = IndexTensor({1, 7}, {0, 0, 0, 1, 1, 1, 1});
     // The checkpoint's angles are float32, so a shift is exact only to their rounding.
     CHECK(max_abs(stage(*model, {moved}, "mlm.logits").bottomRows(4) - here) <= 1e-6);
-    const Matrix<double> turned = stage(*model, {tokens_of({9, 4, 17, 22})}, "mlm.logits");
-    CHECK(max_abs(turned.row(3) - here.row(3)) > 1e-4);  // order matters
+    const Matrix<double> reordered = stage(*model, {tokens_of({9, 4, 17, 22})}, "mlm.logits");
+    CHECK(max_abs(reordered.row(3) - here.row(3)) > 1e-4);  // order matters
 }
 
 TEST_CASE("families: a pass runs as far as the wanted stages need, and keeps no other", "[families][law]") {
@@ -222,6 +222,23 @@ TEST_CASE("families: a pass runs as far as the wanted stages need, and keeps no 
         REQUIRE(one.stages().size() == 1);
         CHECK(one.at(wanted).as<double>().values() == all.at(wanted).as<double>().values());
         CHECK(all.names().size() == model->stage_names({tokens_of({1, 2, 3})}, kOurs).size());
+    }
+}
+
+TEST_CASE("families: a pass ends in the segment of the last wanted stage, but all segments are checked",
+          "[families][law]") {
+    for (const char* name : {"txl_basic", "hf_xlnet_mems"}) {
+        const auto model = open_oracle(name);
+        const std::vector<ModelInput> segments = {tokens_of({1, 2, 3}), tokens_of({4, 5, 6}), tokens_of({7, 8, 9})};
+        const Trace all = model->forward(segments, kOurs);
+        for (const char* wanted : {"segment.0.layer.0.scores", "segment.1.layer.1.ffn", "segment.1.memory.0"}) {
+            const Trace one = model->forward(segments, kOurs, StageFilter(wanted));
+            REQUIRE(one.names() == std::vector<std::string>{wanted});
+            CHECK(one.at(wanted).as<double>().values() == all.at(wanted).as<double>().values());
+        }
+        const std::vector<ModelInput> bad = {tokens_of({1, 2, 3}), tokens_of({4, 999, 6})};
+        CHECK_THROWS_WITH(model->forward(bad, kOurs, StageFilter("segment.0.layer.0.scores")),
+                          Catch::Contains("tokens holds 999"));
     }
 }
 

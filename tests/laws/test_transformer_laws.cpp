@@ -1,6 +1,6 @@
 // What must hold of the original Transformer whatever its weights are.
-#include "core/models/label_smoothing.h"
-#include "core/positions/sinusoidal.h"
+#include "core/models/word_logits.h"
+#include "core/positions/position_rows.h"
 #include "tests/random_transformer.h"
 
 namespace locus::test::test_transformer_laws {
@@ -30,13 +30,13 @@ TEST_CASE("transformer: without positions a sublayer permutes with its tokens, w
     };
     const Matrix<double> plain = random_rows(5, 12, 2);
     const Matrix<double> placed = plain + sinusoidal_table<double>(5, 12, SinusoidLayout::interleaved);
-    Matrix<double> turned(5, 12), turned_placed(5, 12), expected(5, 12), expected_placed(5, 12);
-    for (Index n = 0; n < 5; ++n) turned.row(n) = plain.row(order[static_cast<std::size_t>(n)]);
-    turned_placed = turned + sinusoidal_table<double>(5, 12, SinusoidLayout::interleaved);
+    Matrix<double> reordered(5, 12), reordered_placed(5, 12), expected(5, 12), expected_placed(5, 12);
+    for (Index n = 0; n < 5; ++n) reordered.row(n) = plain.row(order[static_cast<std::size_t>(n)]);
+    reordered_placed = reordered + sinusoidal_table<double>(5, 12, SinusoidLayout::interleaved);
     for (Index n = 0; n < 5; ++n) expected.row(n) = run(plain).row(order[static_cast<std::size_t>(n)]);
     for (Index n = 0; n < 5; ++n) expected_placed.row(n) = run(placed).row(order[static_cast<std::size_t>(n)]);
-    CHECK(distance(run(turned), expected) <= 1e-13);
-    CHECK(distance(run(turned_placed), expected_placed) > 1e-2);
+    CHECK(distance(run(reordered), expected) <= 1e-13);
+    CHECK(distance(run(reordered_placed), expected_placed) > 1e-2);
 }
 
 TEST_CASE("transformer: changing a later target token never changes an earlier output", "[transformer][law]") {

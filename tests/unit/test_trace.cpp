@@ -45,6 +45,27 @@ TEST_CASE("trace: what the filter does not want is not stored", "[trace]") {
     CHECK_THROWS_AS(trace.at("layer.0.q").as<float>(), Error);
 }
 
+TEST_CASE("trace: a pass is complete once every announced stage that is wanted is there", "[trace]") {
+    Trace trace{StageFilter("layer.0.*,layer.1.q")};
+    CHECK_FALSE(trace.complete());  // nothing announced: the pass runs to its end
+    CHECK_THROWS_WITH(trace.expect({"layer.0.q", "layer.0.k"}), Catch::Contains("\"layer.1.q\" matches no stage"));
+    trace.expect({"layer.0.q", "layer.0.k", "layer.0.v", "layer.1.q", "layer.1.k", "layer.10.q"});
+    CHECK(trace.awaits("layer.0."));
+    CHECK(trace.awaits("layer.1"));
+    CHECK_FALSE(trace.awaits("layer.10"));
+    for (const char* name : {"layer.0.q", "layer.0.k", "layer.1.k", "layer.1.q", "layer.10.q"}) {
+        trace.add(name, Tensor<double>({1}));
+        CHECK_FALSE(trace.complete());
+    }
+    CHECK_FALSE(trace.awaits("layer.1."));
+    trace.add("layer.0.v", Tensor<double>({1}));
+    CHECK(trace.complete());
+    CHECK_FALSE(trace.awaits(""));
+    Trace nothing(StageFilter::none());
+    nothing.expect({"layer.0.q"});
+    CHECK(nothing.complete());
+}
+
 TEST_CASE("stages: every name of the contract is known", "[stages]") {
     for (const char* name : {"embeddings.word",
                              "embeddings.output",

@@ -308,7 +308,7 @@ TEST_CASE("copied text: a rotary cell has every step with its bits", "[viewer][r
     for (std::size_t t = 0; t < 4; ++t) {
         const auto row = cells_below(text, "plane\t", static_cast<int>(t) + 1);
         REQUIRE(row.size() == 8);
-        const TurnedPlane<float>& plane = cell.planes[t];
+        const RotatedPlane<float>& plane = cell.planes[t];
         CHECK(row[0] == std::to_string(t));
         CHECK(row[1] == std::to_string(2 * t) + ", " + std::to_string(2 * t + 1));
         CHECK(std::stod(row[2]) == inverse_frequencies(8)[t]);

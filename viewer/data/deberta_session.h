@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "core/models/deberta.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/mistake_source.h"

@@ -57,14 +57,12 @@ std::shared_ptr<const MemoryText::Before> MemoryText::before(Index length, Index
     auto made = std::make_shared<Before>();
     made->length = length;
     made->segment = segment;
-    const Index layers = sizes().layers;
     Trace nothing(StageFilter::none());
     for (Index s = 0; s < segment; ++s)
-        made->memory =
-            model().run_segment(input_of(s * length, length), made->memory, Dialect::official, layers, "", nothing);
+        made->memory = model().run_segment(input_of(s * length, length), made->memory, Dialect::official, "", nothing);
     const Index count = std::min(length, static_cast<Index>(tokens_.size()) - segment * length);
     Trace alone(StageFilter("lm.logits"));
-    model().run_segment(input_of(segment * length, count), {}, Dialect::official, layers, "", alone);
+    model().run_segment(input_of(segment * length, count), {}, Dialect::official, "", alone);
     if (const Stage* stage = alone.find("lm.logits")) made->logits = stage->as<float>();
     before_ = made;
     return made;
@@ -90,7 +88,7 @@ void MemoryAnswer::run() {
     for (const char* stem : {"q", "k", "r_k", "bd_raw", "scores", "probs"}) stages += "," + at + stem;
     trace = Trace(StageFilter(stages), Scheme::transformer_xl);
     sentence.model().run_segment(sentence.input_of(begin, length), newest(before->memory, memory), Dialect::official,
-                                 sizes.layers, "", trace);
+                                 "", trace);
     logits_without = before->logits;
     has_head = sentence.model().has_head();
     next.assign(sentence.tokens().begin() + begin + 1, sentence.tokens().begin() + std::min(begin + length + 1, words));

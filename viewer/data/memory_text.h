@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope_relative.h"
+#include "core/attention/relative.h"
 #include "core/models/transformer_xl.h"
 #include "viewer/data/model_session.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope_relative.h"
-#include "core/attention/microscope_two_stream.h"
+#include "core/attention/relative.h"
+#include "core/attention/two_stream.h"
 #include "core/models/xlnet.h"
 #include "viewer/data/model_session.h"
 #include "viewer/pages/permutation/token_cards.h"

@@ -201,7 +201,7 @@ std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& p
     std::string text = heading(pair);
     text += "plane\tchannels\ttheta\t(m - n) theta\tq turned\tk turned\tproducts\tstep\n";
     for (std::size_t t = 0; t < cell.planes.size(); ++t) {
-        const TurnedPlane<float>& plane = cell.planes[t];
+        const RotatedPlane<float>& plane = cell.planes[t];
         const auto two = [](float a, float b, const char* between) { return exact(a) + between + exact(b); };
         text += std::to_string(t) + "\t" + std::to_string(plane.a) + ", " + std::to_string(plane.b) + "\t" +
                 exact(theta.at(t)) + "\t" + exact(static_cast<double>(pair.m - pair.n) * theta.at(t)) + "\t" +
@@ -246,7 +246,7 @@ std::string channels(const NamedTerm& named) {
 }
 
 std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std::string& hidden) {
-    const RelativeSoftmax<float>& steps = cell.softmax;
+    const SoftmaxSteps<float>& steps = cell.softmax;
     if (steps.sees_nothing)
         return "the query sees no key at all\n" + cell_text_line("probability", exact_text(steps.probability));
     std::string text;

@@ -3,10 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope.h"
-#include "core/attention/microscope_linear.h"
-#include "core/attention/microscope_relative.h"
-#include "core/attention/microscope_rotary.h"
+#include "core/attention/disentangled.h"
 #include "core/models/deberta_config.h"
 #include "core/positions/relative_buckets.h"
 

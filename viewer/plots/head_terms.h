@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
-#include "core/attention/microscope.h"
 #include "core/attention/softmax.h"
 #include "core/positions/relative_buckets.h"
 #include "core/tensor.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "core/models/dialect.h"
 #include "core/tensor.h"
 #include "viewer/export/export_request.h"

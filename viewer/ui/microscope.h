@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "viewer/page.h"
 #include "viewer/plots/cell_text.h"
 #include "viewer/plots/head_terms.h"

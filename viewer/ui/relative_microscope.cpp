@@ -66,7 +66,7 @@ void draw_named_terms(const Ui& ui, SideColumn& column, const RelativeCellExplan
 }
 
 void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& cell, const std::string& why) {
-    const RelativeSoftmax<float>& steps = cell.softmax;
+    const SoftmaxSteps<float>& steps = cell.softmax;
     const auto number = [](float value) { return fixed(static_cast<double>(value), 4); };
     column.row("sum", number(cell.sum));
     column.row("\u00f7 \u221a" + std::to_string(cell.ac.products.size()), number(cell.score), true);

@@ -12,10 +12,10 @@
 #include "core/cancel.h"
 #include "core/models/deberta_weights.h"
 #include "core/models/model.h"
-#include "core/models/roformer_config.h"
-#include "core/models/transformer_xl_config.h"
+#include "core/models/roformer.h"
+#include "core/models/transformer_xl.h"
 #include "core/models/weight_reader.h"
-#include "core/models/xlnet_config.h"
+#include "core/models/xlnet.h"
 #include "core/trace.h"
 
 namespace locus::conformance {

@@ -6,7 +6,7 @@
 
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/formulas/relative_rule.h"
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 #include "core/models/language_head.h"
 #include "core/models/layers.h"
 

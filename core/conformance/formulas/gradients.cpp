@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/attention/relative_backward.h"
-#include "core/attention/softmax_backward.h"
+#include "core/attention/relative.h"
+#include "core/attention/softmax.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/models/layers.h"

@@ -3,7 +3,7 @@
 #include "core/conformance/formulas/objectives.h"
 
 #include "core/conformance/formulas/deberta.h"
-#include "core/models/deberta_pass.h"
+#include "core/models/deberta.h"
 
 namespace locus::conformance {
 
@@ -101,22 +101,22 @@ Tensor<double> hidden_behind(const Replay& at, const Tensor<double>& embeddings)
     const ModelInput& input = at.input();
     std::vector<Mask> masks;
     for (Index b = 0; b < input.batch(); ++b) masks.push_back(at.mask(b));
-    DebertaPass<double> pass{weights, input, options, silent, std::move(masks), std::nullopt};
+    ForwardContext<double> pass{weights, input, options, silent, std::move(masks), std::nullopt};
     const Index length = input.length();
     if (config.relative_attention)
-        pass.line = config.position_buckets > 0
-                        ? RelativeBuckets::logarithmic(length, length, config.position_buckets,
-                                                       config.max_relative_positions, options.offset_clamp)
-                        : RelativeBuckets::clamped(length, length, config.span());
+        pass.buckets = config.position_buckets > 0
+                           ? RelativeBuckets::logarithmic(length, length, config.position_buckets,
+                                                          config.max_relative_positions, options.offset_clamp)
+                           : RelativeBuckets::clamped(length, length, config.span());
     const bool decodes = weights.has_absolute_table() && !config.position_biased_input &&
                          config.num_hidden_layers >= 2 && config.embedding_size == config.hidden_size;
     Tensor<double> x = embeddings;
     // The decoder asks the last layer twice; what the encoder itself makes of it is not read then.
     for (Index l = 0; l < config.num_hidden_layers - (decodes ? 1 : 0); ++l) {
-        x = deberta_layer(pass, "layer." + std::to_string(l), l, x, x, true);
+        x = deberta_layer(pass, "layer." + std::to_string(l), l, x, x);
         if (l == 0 && config.conv_kernel_size > 0) x = deberta_convolution(pass, embeddings, x);
     }
-    return decodes ? deberta_decoder(pass, x, true) : x;
+    return decodes ? deberta_decoder(pass, x) : x;
 }
 
 }  // namespace

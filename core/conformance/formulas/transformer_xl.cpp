@@ -8,7 +8,7 @@
 #include "core/models/language_head.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
-#include "core/positions/relative_distances.h"
+#include "core/positions/position_rows.h"
 
 namespace locus::conformance {
 

@@ -6,7 +6,7 @@
 #include "core/attention/two_stream.h"
 #include "core/conformance/formulas/formulas.h"
 #include "core/models/relative_heads.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 
 namespace locus::conformance {
 

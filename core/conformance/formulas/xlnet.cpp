@@ -4,7 +4,6 @@
 
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/models/xlnet.h"
-#include "core/models/xlnet_pass.h"
 
 namespace locus::conformance {
 

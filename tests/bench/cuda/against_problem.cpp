@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "core/attention/disentangled_backward.h"
+#include "core/attention/disentangled.h"
 #include "core/attention/softmax.h"
 #include "cuda/fused/half_types.h"
 

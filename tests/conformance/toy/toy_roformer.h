@@ -1,6 +1,6 @@
 #pragma once
 // A port of RoFormer in plain loops.  Su et al. 2021; transformers 4.57.6.
-#include "core/models/roformer_config.h"
+#include "core/models/roformer.h"
 #include "tests/conformance/toy/toolbox.h"
 
 namespace locus::conformance::toy {

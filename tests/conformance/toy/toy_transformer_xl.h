@@ -2,7 +2,7 @@
 // What the ports of Transformer-XL and XLNet share: sinusoids, memory, the post-norm block.
 #include <string>
 
-#include "core/models/transformer_xl_config.h"
+#include "core/models/transformer_xl.h"
 #include "tests/conformance/toy/toolbox.h"
 
 namespace locus::conformance::toy {

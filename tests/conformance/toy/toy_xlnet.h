@@ -1,6 +1,6 @@
 #pragma once
 // A port of XLNet in plain loops, both streams.  Yang et al. 2019; zihangdai/xlnet modeling.py; transformers 4.57.6.
-#include "core/models/xlnet_config.h"
+#include "core/models/xlnet.h"
 #include "tests/conformance/toy/toy_transformer_xl.h"
 
 namespace locus::conformance::toy {

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "core/attention/disentangled_backward.h"
-#include "core/training/parameters.h"
+#include "core/attention/disentangled.h"
 #include "core/training/masked_words.h"
+#include "core/training/parameters.h"
 #include "cuda/library.h"
 #include "tests/max_abs.h"
 #include "tests/random_model.h"
@@ -18,16 +18,16 @@ class ReadableEngine : public AttentionEngine {
 public:
     int calls = 0;
 
-    PackedContext forward(const PackedHeads& heads, const RelativeBuckets& line) override {
+    PackedContext forward(const PackedHeads& heads, const RelativeBuckets& buckets) override {
         ++calls;
         PackedContext output{Tensor<float>(heads.q.shape()), Tensor<float>({1, heads.q.extent(1), heads.q.extent(2)})};
-        each(heads, line, [&](Index h, Index first, const DisentangledHead<float>& head, const RelativeBuckets&) {
+        each(heads, buckets, [&](Index h, Index first, const DisentangledHead<float>& head, const RelativeBuckets&) {
             output.context.matrix(h).middleRows(first, head.q.rows()) = head.probs.cwiseProduct(head.keep) * head.v;
         });
         return output;
     }
     PackedGradients backward(const PackedHeads& heads, const PackedContext&, const Tensor<float>& d_context,
-                             const RelativeBuckets& line) override {
+                             const RelativeBuckets& buckets) override {
         PackedGradients sum;
         for (const auto& [grad, of] : {std::pair(&sum.q, &heads.q),
                                        {&sum.k, &heads.k},
@@ -35,15 +35,16 @@ public:
                                        {&sum.k_r, &heads.k_r},
                                        {&sum.q_r, &heads.q_r}})
             if (!of->empty()) *grad = Tensor<float>(of->shape());
-        each(heads, line, [&](Index h, Index first, const DisentangledHead<float>& head, const RelativeBuckets& own) {
-            const Index rows = head.q.rows();
-            const auto grad = disentangled_backward<float>(head, own, d_context.matrix(h).middleRows(first, rows));
-            sum.q.matrix(h).middleRows(first, rows) = grad.q;
-            sum.k.matrix(h).middleRows(first, rows) = grad.k;
-            sum.v.matrix(h).middleRows(first, rows) = grad.v;
-            if (!sum.k_r.empty()) sum.k_r.matrix(h) += grad.k_r;
-            if (!sum.q_r.empty()) sum.q_r.matrix(h) += grad.q_r;
-        });
+        each(heads, buckets,
+             [&](Index h, Index first, const DisentangledHead<float>& head, const RelativeBuckets& own) {
+                 const Index rows = head.q.rows();
+                 const auto grad = disentangled_backward<float>(head, own, d_context.matrix(h).middleRows(first, rows));
+                 sum.q.matrix(h).middleRows(first, rows) = grad.q;
+                 sum.k.matrix(h).middleRows(first, rows) = grad.k;
+                 sum.v.matrix(h).middleRows(first, rows) = grad.v;
+                 if (!sum.k_r.empty()) sum.k_r.matrix(h) += grad.k_r;
+                 if (!sum.q_r.empty()) sum.q_r.matrix(h) += grad.q_r;
+             });
         return sum;
     }
 
@@ -54,7 +55,7 @@ private:
         for (std::size_t b = 0; b < heads.lengths.size(); ++b) {
             const Index length = heads.lengths[b];
             REQUIRE(length <= longest.queries());
-            const RelativeBuckets line = RelativeBuckets::logarithmic(length, length, 4, 16, OffsetClamp::official);
+            const RelativeBuckets buckets = RelativeBuckets::logarithmic(length, length, 4, 16, OffsetClamp::official);
             for (Index h = 0; h < heads.q.extent(1); ++h) {
                 DisentangledHead<float> head;
                 head.q = heads.q.matrix(h).middleRows(first, length);
@@ -63,17 +64,17 @@ private:
                 Matrix<float> scores = head.q * head.k.transpose();
                 if (!heads.k_r.empty()) {
                     head.k_r = heads.k_r.matrix(h);
-                    add_content_to_position<float>(head.q, head.k_r, line, scores);
+                    scores += content_to_position<float>(head.q, head.k_r, buckets);
                 }
                 if (!heads.q_r.empty()) {
                     head.q_r = heads.q_r.matrix(h);
-                    add_position_to_content<float>(head.k, head.q_r, line, P2cIndex::official_ij, scores);
+                    scores += position_to_content<float>(head.k, head.q_r, buckets);
                 }
                 head.probs = masked_softmax<float>(scores * heads.scale, Mask(), MaskedRow::zero);
                 head.divisor = 1 / heads.scale;
                 head.keep.setOnes(length, length);
                 drop<float>(heads.seed, static_cast<Index>(b) * heads.q.extent(1) + h, heads.dropout, head.keep);
-                work(h, first, head, line);
+                work(h, first, head, buckets);
             }
             first += length;
         }

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <set>
 
-#include "core/attention/microscope_relative.h"
-#include "core/attention/microscope_two_stream.h"
+#include "core/attention/relative.h"
+#include "core/attention/two_stream.h"
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
@@ -203,18 +203,32 @@ TEST_CASE("relative microscope: what does not fit is refused with its name", "[m
     refuses([&](auto& h) { with_segments(h), h.query_ids = {0}; }, "one segment id per query and per key");
     refuses([&](auto& h) { with_segments(h), h.key_ids = {0}; }, "one segment id per query and per key");
     refuses([](auto& h) { h.segments = Matrix<float>::Random(3, 4); }, "segment table of [3, 4]");
-    CHECK_THROWS_WITH(explain_relative_softmax<float>({1, 2}, {1, 1}, 2, MaskedRow::zero), Catch::Contains("key 2"));
-    CHECK_THROWS_WITH(explain_relative_softmax<float>({1, 2}, {1}, 0, MaskedRow::zero), Catch::Contains("mask of 1"));
 }
 
-TEST_CASE("relative microscope: the largest visible score and its key, and no exponential for a hidden one",
+TEST_CASE("explain_softmax: a key or a mask that does not fit is refused", "[softmax][explain]") {
+    CHECK_THROWS_WITH(explain_softmax<float>({1, 2}, Mask::Ones(1, 2), 0, 2), Catch::Contains("key 2"));
+    CHECK_THROWS_WITH(explain_softmax<float>({1, 2}, Mask::Ones(1, 1), 0, 0), Catch::Contains("mask of [1, 1]"));
+}
+
+TEST_CASE("explain_softmax: a row that sees nothing has what masked_softmax makes of it", "[softmax][explain]") {
+    const Mask none = Mask::Zero(2, 3);
+    for (const MaskedRow masked_row : {MaskedRow::zero, MaskedRow::uniform}) {
+        const auto steps = explain_softmax<float>({1, 2, 3}, none, 1, 0, masked_row);
+        CHECK(steps.sees_nothing);
+        CHECK(steps.probability == masked_softmax<float>(Matrix<float>::Ones(2, 3), none, masked_row)(1, 0));
+    }
+}
+
+TEST_CASE("explain_softmax: the largest visible score and its key, and no exponential for a hidden one",
           "[microscope][transformer-xl]") {
-    const auto seen = explain_relative_softmax<double>({1, 9, 3, 2}, {1, 0, 1, 1}, 3, MaskedRow::zero);
+    Mask mask(1, 4);
+    mask << 1, 0, 1, 1;
+    const auto seen = explain_softmax<double>({1, 9, 3, 2}, mask, 0, 3);
     CHECK(seen.row_maximum == 3);
     CHECK(seen.row_maximum_key == 2);
     CHECK(seen.shifted == -1);
     CHECK(seen.probability == Approx(std::exp(-1) / (std::exp(-2) + 1 + std::exp(-1))));
-    const auto hidden = explain_relative_softmax<double>({1, 9, 3, 2}, {1, 0, 1, 1}, 1, MaskedRow::uniform);
+    const auto hidden = explain_softmax<double>({1, 9, 3, 2}, mask, 0, 1, MaskedRow::uniform);
     CHECK_FALSE(hidden.visible);
     CHECK_FALSE(hidden.sees_nothing);
     CHECK(hidden.probability == 0);

@@ -2,8 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/attention/microscope_linear.h"
-#include "core/attention/microscope_rotary.h"
+#include "core/attention/linear.h"
 #include "core/attention/rotary.h"
 #include "core/io/checkpoint.h"
 #include "core/models/model.h"
@@ -51,7 +50,7 @@ void check_model() {
             for (Index i = 0; i < 11; ++i)
                 for (Index j = 0; j < 11; ++j) {
                     const auto cell = explain_rotary_cell<Scalar>(head, i, j);
-                    for (const TurnedPlane<Scalar>& plane : cell.planes) {
+                    for (const RotatedPlane<Scalar>& plane : cell.planes) {
                         REQUIRE(plane.q_a_rot == q_rot(i, plane.a));
                         REQUIRE(plane.q_b_rot == q_rot(i, plane.b));
                         REQUIRE(plane.k_a_rot == k_rot(j, plane.a));
@@ -137,7 +136,7 @@ TEST_CASE("rotary microscope: what does not fit is refused", "[microscope][rope]
 
 TEMPLATE_TEST_CASE("linear microscope: every weight is replayed to the last bit", "[microscope][linear][law]", float,
                    double) {
-    for (const LinearForm form : {LinearForm::paper, LinearForm::seed})
+    for (const LinearForm form : {LinearForm::paper, LinearForm::rotated_first})
         for (const bool causal : {false, true})
             for (const bool padded : {false, true})
                 for (const Index tokens : {1, 7, 40}) {

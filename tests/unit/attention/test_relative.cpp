@@ -3,7 +3,7 @@
 
 #include "core/attention/products.h"
 #include "core/attention/relative.h"
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 

@@ -1,7 +1,7 @@
 // Relative attention and the two streams backwards.
 #include <catch2/catch.hpp>
 
-#include "core/attention/two_stream_backward.h"
+#include "core/attention/two_stream.h"
 #include "core/models/relative_heads.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"

@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include "core/attention/rotary.h"
-#include "core/attention/rotary_backward.h"
 #include "core/attention/scaled_dot_product.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
@@ -20,7 +19,7 @@ Matrix<double> forward(RotaryHead<double>& head, const RotaryTable<double>& tabl
     head.probs = masked_softmax<double>(rotary_scores<double>(head.q, head.k, table, table, layout), mask);
     Matrix<double> dropped = head.probs;
     if (head.keep.size() > 0) dropped.array() *= head.keep.array();
-    return dropped * (head.turns_values ? rotate<double>(head.v, table, layout) : head.v);
+    return dropped * (head.rotates_values ? rotate<double>(head.v, table, layout) : head.v);
 }
 
 }  // namespace
@@ -59,11 +58,11 @@ TEST_CASE("rotary backward: central differences, both layouts, partial turns, dr
     Numbers numbers(1);
     for (const RotaryLayout layout : kLayouts)
         for (const Index planes : {2, 3})
-            for (const bool turns_values : {false, true}) {
+            for (const bool rotates_values : {false, true}) {
                 std::vector<double> theta = inverse_frequencies(2 * planes);
                 const RotaryTable<double> table = rotary_table<double>(theta, 3, 5, 1.25);  // YaRN's factor as well
                 RotaryHead<double> head{numbers.matrix(5, 6), numbers.matrix(5, 6), numbers.matrix(5, 6), {}, {},
-                                        turns_values};
+                                        rotates_values};
                 head.keep = numbers.matrix(5, 5).unaryExpr([](double x) { return x > -0.5 ? 4.0 / 3 : 0.0; });
                 Mask mask = Mask::Ones(5, 5);
                 mask.col(3).setZero();

@@ -70,8 +70,8 @@ Matrix<double> raw_scores(const Case<double>& one, const Matrix<double>& q, cons
         return Matrix<double>(magnitudes ? Matrix<double>(all.matrix(h).cwiseAbs()) : Matrix<double>(all.matrix(h)));
     };
     Matrix<double> scores = content_to_content<double>(q, k);
-    if (!one.k_r.empty()) add_content_to_position<double>(q, table(one.k_r), one.line, scores);
-    if (!one.q_r.empty()) add_position_to_content<double>(k, table(one.q_r), one.line, one.index, scores);
+    if (!one.k_r.empty()) scores += content_to_position<double>(q, table(one.k_r), one.line);
+    if (!one.q_r.empty()) scores += position_to_content<double>(k, table(one.q_r), one.line, one.index);
     return scores;
 }
 
@@ -237,8 +237,8 @@ TEMPLATE_TEST_CASE("disentangled blocks: NaN shows where the reference shows it,
         const Result<TestType> found = by_blocks(one);
         for (Index h = 0; h < 2; ++h) {
             Matrix<TestType> scores = content_to_content<TestType>(one.q.matrix(h), one.k.matrix(h));
-            add_content_to_position<TestType>(one.q.matrix(h), one.k_r.matrix(h), line, scores);
-            add_position_to_content<TestType>(one.k.matrix(h), one.q_r.matrix(h), line, one.index, scores);
+            scores += content_to_position<TestType>(one.q.matrix(h), one.k_r.matrix(h), line);
+            scores += position_to_content<TestType>(one.k.matrix(h), one.q_r.matrix(h), line, one.index);
             const Matrix<TestType> probs = masked_softmax<TestType>(scores, Mask()), context = probs * one.v.matrix(h);
             INFO("operand " << where << ", head " << h);
             CHECK((probs.array().isNaN() == found.probs.matrix(h).array().isNaN()).all());

@@ -2,10 +2,10 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "core/attention/disentangled_backward.h"
+#include "core/attention/disentangled.h"
 #include "core/fast/attention_head.h"
 #include "core/fast/matrix_products.h"
-#include "core/models/layers_backward.h"
+#include "core/models/layers.h"
 #include "core/training/random.h"
 #include "cuda/fused/dropout.h"
 #include "tests/max_abs.h"

@@ -1,7 +1,7 @@
 // One sentence for everything that RoFormer, Transformer-XL and XLNet cannot compute.
-#include "core/models/roformer_config.h"
-#include "core/models/transformer_xl_config.h"
-#include "core/models/xlnet_config.h"
+#include "core/models/roformer.h"
+#include "core/models/transformer_xl.h"
+#include "core/models/xlnet.h"
 #include "tests/files.h"
 #include "tests/oracle_cases.h"
 

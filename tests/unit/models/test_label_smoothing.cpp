@@ -1,4 +1,4 @@
-#include "core/models/label_smoothing.h"
+#include "core/models/word_logits.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"

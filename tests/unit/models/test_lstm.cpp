@@ -1,4 +1,4 @@
-#include "core/models/lstm.h"
+#include "core/models/recurrent.h"
 #include "tests/files.h"
 #include "tests/naive_reference.h"
 
@@ -74,7 +74,7 @@ TEST_CASE("lstm: reading in two parts with the state handed on is reading at onc
     CHECK(distance(rest.cell, whole.cell.bottomRows(4)) <= 1e-15);
 }
 
-TEST_CASE("lstm: both directions of a text are those of the turned text, exchanged", "[lstm][law]") {
+TEST_CASE("lstm: both directions of a text are those of the reversed text, exchanged", "[lstm][law]") {
     const LstmCell<double> other{random_dense(16, 3, 8), random_dense(16, 4, 9)};
     const auto there = bidirectional_lstm<double>(kX, kCell, other);
     const auto back = bidirectional_lstm<double>(kX.colwise().reverse().eval(), other, kCell);

@@ -1,4 +1,4 @@
-#include "core/models/rnn.h"
+#include "core/models/recurrent.h"
 #include "tests/files.h"
 #include "tests/naive_reference.h"
 
@@ -44,8 +44,7 @@ TEST_CASE("rnn: reading in two parts with the state handed on is reading at once
 TEST_CASE("rnn: what does not fit is refused with one sentence", "[rnn][bad input]") {
     RnnCell<double> cell = kCell;
     cell.recurrent = random_dense(4, 3, 5);
-    CHECK(refusal([&] { rnn<double>(kX, cell); }, Fault::usage) ==
-          "rnn: recurrent is [4, 3], expected [4, 4] like the state");
+    CHECK(refusal([&] { rnn<double>(kX, cell); }, Fault::usage) == "rnn: recurrent is [4, 3], expected [4, 4]");
     CHECK(refusal([] { rnn<double>(kX, kCell, RowVector<double>::Zero(3)); }, Fault::usage) ==
           "rnn: an initial state of 3 channels, expected 4");
     CHECK(refusal([] { rnn<double>(random_rows(6, 2, 3), kCell); }, Fault::usage) ==

@@ -65,7 +65,8 @@ TEST_CASE("seq2seq: every step equals its loops, additive and multiplicative", "
             Matrix<double> x(1, additive ? kE + kN : kE), both(1, 2 * kN);
             x.leftCols(kE) = weights.target_words.row(kTarget[t]);
             if (additive) x.rightCols(kN) = context;
-            const LstmResult<double> stepped = lstm<double>(x, weights.decoder, before);  // has a twin of its own
+            const LstmResult<double> stepped =
+                lstm<double>(x, weights.decoder, before);  // compared with loops in test_lstm.cpp
             CHECK(distance(step.lstm.hidden, stepped.hidden) <= 1e-14);
             both << context, stepped.hidden;
             const Matrix<double> combined = dumb_dense(both, weights.combine).array().tanh();

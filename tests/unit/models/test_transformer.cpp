@@ -1,5 +1,5 @@
 // The Transformer against plain loops, and what it refuses.
-#include "core/positions/sinusoidal.h"
+#include "core/positions/position_rows.h"
 #include "tests/files.h"
 #include "tests/random_transformer.h"
 
@@ -77,7 +77,7 @@ TEST_CASE("transformer: logits equal those of plain loops, with padding in sourc
     CHECK(distance(single.logits.matrix(), logits) <= 1e-4);
 }
 
-TEST_CASE("transformer: each side leaves its stages in the order of the contract", "[transformer]") {
+TEST_CASE("transformer: each side writes its stages in the order of the contract", "[transformer]") {
     const Transformer<double> model = random_transformer(2);
     const TransformerPass<double> pass = model.forward(text({4, 9, 17}), text({1, 8}));
     std::vector<std::string> expected = model.stage_names();

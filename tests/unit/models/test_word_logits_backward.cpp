@@ -1,9 +1,8 @@
 // From the loss of a word back to the word table.
 #include <catch2/catch.hpp>
 
-#include "core/models/elementwise.h"
+#include "core/models/layers.h"
 #include "core/models/word_logits.h"
-#include "core/models/word_logits_backward.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/seeded.h"

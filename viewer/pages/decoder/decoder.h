@@ -2,7 +2,7 @@
 // Decoder: absolute positions enter after the encoder, through the query alone; two passes of the last layer.
 #include <array>
 
-#include "core/attention/microscope.h"
+#include "core/attention/disentangled.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/positions/rope_decay.h"
+#include "core/positions/rotary.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/animation_controls.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/microscope_linear.h"
-#include "core/attention/microscope_rotary.h"
+#include "core/attention/linear.h"
+#include "core/attention/rotary.h"
 #include "core/positions/rope_scaling.h"
 #include "viewer/data/rotary_sentence.h"
 #include "viewer/page.h"

@@ -177,7 +177,7 @@ void RopePage::draw_planes(const Scene& scene, SideColumn& column) const {
     small_row(ui, column, "plane", {"(m\u2212n)\u03b8", "product", "sum"}, ui.theme->muted);
     float slower = 0, sum = 0;
     for (std::size_t t = 0; t < cell_.planes.size(); ++t) {
-        const TurnedPlane<float>& plane = cell_.planes[t];
+        const RotatedPlane<float>& plane = cell_.planes[t];
         // Planes of neighbours follow one another in the sum; those of a half-split head do not.
         sum = state.layout == 0 ? cell_.running[static_cast<std::size_t>(plane.b)] : sum + plane.step;
         if (t < kListed)
@@ -199,7 +199,7 @@ void RopePage::draw_planes(const Scene& scene, SideColumn& column) const {
 
 void RopePage::draw_plane(const Scene& scene, SideColumn& column, std::size_t t) const {
     const Ui& ui = scene.ui;
-    const TurnedPlane<float>& plane = cell_.planes[t];
+    const RotatedPlane<float>& plane = cell_.planes[t];
     const auto pair = [](float a, float b) { return fixed(a, 2) + ", " + fixed(b, 2); };
     const auto line = [&](const std::string& name, const std::string& value, ImU32 colour) {
         ui.text(column.left(), column.y(), name, colour, Face::mono_small);
