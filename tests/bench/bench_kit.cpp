@@ -75,9 +75,9 @@ Trace attention_layer(const ModelInput& input) {
 }
 
 /// What a port in float32 reports that makes one mistake, and knows what it read and the stage itself.
-Trace wrong_port(const Evidence& right, const std::string& name, const std::vector<Formula>& slip) {
+Trace wrong_port(const Evidence& right, const std::string& name, const std::vector<Formula>& wrong_formulas) {
     const auto [scope, stem] = scope_and_stem(name);
-    const Tensor<double> wrong = Replay(right, scope, slip).computed(stem);
+    const Tensor<double> wrong = Replay(right, scope, wrong_formulas).computed(stem);
     Trace port;
     for (const Stage& stage : right.reference.stages()) {
         const bool index = std::holds_alternative<IndexTensor>(stage.values);

@@ -33,7 +33,7 @@ Difference difference(const CompareAnswer& answer, Index head) {
 TEST_CASE("compare: the page opens where paper and code part: off the diagonal of p2c", "[viewer][compare]") {
     const State state;
     const CompareAnswer answer = compared(state.compare);
-    REQUIRE(answer.trouble.empty());
+    REQUIRE(answer.error.empty());
     CHECK(answer.stage == "layer.0.p2c");
     const Matrix<double> code = matrix_of(answer.a, 0, state.compare.head);
     const Matrix<double> paper = matrix_of(answer.b, 0, state.compare.head);
@@ -98,7 +98,7 @@ TEST_CASE("compare: dumps, their tokens, and one sentence where they do not fit"
     state.a = {dump("a.safetensors", {2, 1, 2, 2})};
     state.b = {dump("b.safetensors", {2, 1, 2, 2})};
     CompareAnswer answer = compared(state);
-    CHECK(answer.trouble.empty());
+    CHECK(answer.error.empty());
     CHECK(answer.stage == "layer.0.probs");  // the only one
     CHECK(answer.tokens == std::vector<std::vector<std::string>>{{"7", "8"}, {"9", "10"}});
     CHECK(answer.stages == std::vector<std::string>{"layer.0.probs"});
@@ -107,21 +107,21 @@ TEST_CASE("compare: dumps, their tokens, and one sentence where they do not fit"
     const fs::file_time_type before = fs::last_write_time(state.b.file);
     fs::last_write_time(dump("b.safetensors", {1, 2, 2, 2}), before + std::chrono::seconds(1));
     answer = compared(state);
-    CHECK(answer.trouble.find("[2, 1, 2, 2]") != std::string::npos);
-    CHECK(answer.trouble.find("[1, 2, 2, 2]") != std::string::npos);
+    CHECK(answer.error.find("[2, 1, 2, 2]") != std::string::npos);
+    CHECK(answer.error.find("[1, 2, 2, 2]") != std::string::npos);
     fs::last_write_time(dump("b.safetensors", {1, 1, 2, 2}), before + std::chrono::seconds(2));
     answer = compared(state);
-    CHECK(answer.trouble.find("[2, 1, 2, 2]") != std::string::npos);
-    CHECK(answer.trouble.find("b.safetensors") != std::string::npos);
+    CHECK(answer.error.find("[2, 1, 2, 2]") != std::string::npos);
+    CHECK(answer.error.find("b.safetensors") != std::string::npos);
     // What a report judged is shown or refused, never something else in its place.
     Request exactly;
     exactly.text = State().text;
     exactly.compare = CompareRequest{state.a, state.a, "layer.3.probs", true};
     const auto refused = DebertaSession("tiny-v3").answer(exactly);
-    CHECK_THAT(refused->compare.trouble, Catch::Contains("layer.3.probs") && Catch::Contains("the report"));
+    CHECK_THAT(refused->compare.error, Catch::Contains("layer.3.probs") && Catch::Contains("the report"));
     state.b = {(folder / "gone.safetensors").string()};
     answer = compared(state);
-    CHECK(answer.trouble.find("gone.safetensors: no such file") != std::string::npos);
+    CHECK(answer.error.find("gone.safetensors: no such file") != std::string::npos);
     CHECK(answer.fault == Fault::unreadable);
     CHECK_THROWS_WITH(open_dump(folder.path()), Catch::Contains("is a folder"));
     CHECK_THROWS_WITH(require_stage(open_dump(folder / "a.safetensors"), "layer.7.q", "the report r.json"),

@@ -64,7 +64,7 @@ TEST_CASE("conformance: a rehearsed mistake is judged, named and its dumps can b
     ConformanceRuns runs;
     const auto answer = runs.answer({"", "", 1, "", 0});
     REQUIRE(answer);
-    REQUIRE(answer->trouble.empty());
+    REQUIRE(answer->error.empty());
     const CheckReport& report = *answer->report;
     CHECK_FALSE(report.pass);
     const ReportedCase& first = report.cases[report.opening()];
@@ -79,7 +79,7 @@ TEST_CASE("conformance: a rehearsed mistake is judged, named and its dumps can b
     SECTION("dumps of one's own: those of the rehearsal, without it") {
         const auto again = runs.answer({"", (answer->kept->path() / "dumps").string(), 1, "", 0});
         REQUIRE(again);
-        CHECK(again->trouble.empty());
+        CHECK(again->error.empty());
         REQUIRE(again->report);
         CHECK(again->report->cases.size() == report.cases.size());
         CHECK(again->report->opening() == report.opening());
@@ -120,7 +120,7 @@ TEST_CASE("conformance: what cannot be judged is said in one sentence", "[view][
         const auto answer = runs.answer(query);
         REQUIRE(answer);
         CHECK_FALSE(answer->report);
-        return answer->trouble;
+        return answer->error;
     };
     CHECK_THAT(trouble({"", empty.path().string(), 1, "", 0}), Catch::Contains("holds no dump of any case"));
     CHECK_THAT(trouble({"", "/nowhere/at/all", 1, "", 0}), Catch::Contains("/nowhere/at/all"));
@@ -142,7 +142,7 @@ TEST_CASE("conformance: a check that nobody wants any more ends at the next case
     for (const int patience : {1, 5, 60, 200, 1000}) CHECK(cancelled_after(patience));
     const auto answer = runs.answer({"", "", 1, "", 0});
     REQUIRE(answer);
-    CHECK(answer->trouble.empty());
+    CHECK(answer->error.empty());
 }
 
 }  // namespace locus::test::test_conformance_run

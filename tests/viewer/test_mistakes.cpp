@@ -36,7 +36,7 @@ CompareAnswer compared(const CompareState& state, const std::string& text = Stat
     return answer->compare;
 }
 
-ZooQuery query() { return {"tiny-v3", State().text, "", "", Dialect::official}; }
+MistakeQuery query() { return {"tiny-v3", State().text, "", "", Dialect::official}; }
 
 Index left_behind() {
     Index count = 0;
@@ -55,8 +55,8 @@ TEST_CASE("mistakes: mistake 1 of the official code is the paper's dialect in ev
     for (const char* stage : {"layer.0.p2c", "layer.2.probs", "layer.5.output", "emd.1.output"}) {
         state.stage = stage;
         const CompareAnswer answer = compared(state);
-        INFO(stage << ": " << answer.trouble);
-        REQUIRE(answer.trouble.empty());
+        INFO(stage << ": " << answer.error);
+        REQUIRE(answer.error.empty());
         CHECK(answer.stage == stage);
         const Difference found = difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), answer.allowed);
         CHECK(found.outside == 0);
@@ -84,7 +84,7 @@ TEST_CASE("mistakes: what cannot be made is one sentence, and the page goes on",
     const auto trouble = [&](const std::string& mistake) {
         state.b = {};
         state.b.mistake = mistake;
-        return compared(state).trouble;
+        return compared(state).error;
     };
     CHECK_THAT(trouble("99"), Catch::Contains("mistake 99 is not in the catalogue"));
     CHECK_THAT(trouble("56"), Catch::Contains("mistake 56 is one of roformer"));
@@ -95,12 +95,12 @@ TEST_CASE("mistakes: what cannot be made is one sentence, and the page goes on",
 
 TEST_CASE("mistakes: a model that cannot be opened is one sentence, and no file stays behind", "[viewer][mistakes]") {
     const Index before = left_behind();
-    ZooQuery gone = query();
+    MistakeQuery gone = query();
     gone.model = "/no/such/model";
-    const ZooList list = list_mistakes(gone);
+    const MistakeEffects list = list_mistakes(gone);
     CHECK(list.mistakes.empty());
     CHECK(list.query == gone);
-    CHECK_THAT(list.trouble, Catch::Contains("/no/such/model"));
+    CHECK_THAT(list.error, Catch::Contains("/no/such/model"));
     CHECK_THROWS_WITH(make_mistake(gone, "7", false), Catch::Contains("/no/such/model"));
     CHECK_THROWS_WITH(make_mistake(query(), "7.99", false), Catch::Contains("7.99"));
     make_mistake(query(), "7", false);
@@ -145,7 +145,7 @@ TEST_CASE("mistakes: the page makes and lists what locus kit mistake does, to th
                                               query().text, "--dialect", "official"});
     REQUIRE(outcome.status == 0);
     const nlohmann::json theirs = nlohmann::json::parse(outcome.out).at("mistakes");
-    const ZooList list = list_mistakes(query());
+    const MistakeEffects list = list_mistakes(query());
     REQUIRE(list.mistakes.size() == theirs.size());
     const char* const states[] = {"changes", "changes nothing", "cannot be made"};
     for (std::size_t n = 0; n < theirs.size(); ++n) {
@@ -169,9 +169,9 @@ TEST_CASE("mistakes: work that nobody wants any more ends at the next stage", "[
     for (const int patience : {1, 3, 40, 400}) {
         int asked = 0;
         const CancelToken stop = [&] { return ++asked >= patience; };
-        const ZooList list = list_mistakes(query(), stop);
+        const MistakeEffects list = list_mistakes(query(), stop);
         CHECK(list.mistakes.empty());
-        CHECK(list.trouble == Cancelled().what());
+        CHECK(list.error == Cancelled().what());
         CHECK(asked == patience);  // never asked again once it said yes
         asked = 0;
         if (patience < 100) CHECK_THROWS_AS(make_mistake(query(), "7", false, stop), Cancelled);
@@ -181,8 +181,8 @@ TEST_CASE("mistakes: work that nobody wants any more ends at the next stage", "[
 
 TEST_CASE("mistakes: the list knows what changes something, what does not, and what cannot be made",
           "[viewer][mistakes]") {
-    const ZooList list = list_mistakes(query());
-    REQUIRE(list.trouble.empty());
+    const MistakeEffects list = list_mistakes(query());
+    REQUIRE(list.error.empty());
     REQUIRE(list.find(1));
     CHECK(list.find(1)->effect() == conformance::Effect::changes);
     CHECK(list.find(1)->ways.front().first.name == "layer.0.p2c");
@@ -205,14 +205,14 @@ TEST_CASE("mistakes: the search finds numbers by their beginning and words anywh
     const auto entries = read_mistake_list(mistake_list_file());
     const auto count = [&](const std::string& typed) {
         std::size_t all = 0;
-        for (const ZooGroup& group : zoo_groups(entries, "deberta", typed)) all += group.entries.size();
+        for (const MistakeGroup& group : mistake_groups(entries, "deberta", typed)) all += group.entries.size();
         return all;
     };
     CHECK(count("") == entries.size());
     CHECK(count("16") == 1);
     CHECK(count("1") == 11);  // 1 and 10 ... 19
     CHECK(count("MASK softmax nowhere") == 0);
-    const auto groups = zoo_groups(entries, "deberta", "");
+    const auto groups = mistake_groups(entries, "deberta", "");
     CHECK(groups.front().title == "index and layout");
     CHECK(groups.front().entries.size() == 25);
     REQUIRE(groups.size() > 3);
@@ -222,9 +222,9 @@ TEST_CASE("mistakes: the search finds numbers by their beginning and words anywh
         CHECK(groups[n].entries.back()->number == ranges[n][1]);
     }
     std::set<std::string> titles;
-    for (const ZooGroup& group : groups) CHECK(titles.insert(group.title).second);
+    for (const MistakeGroup& group : groups) CHECK(titles.insert(group.title).second);
     for (const char* other : {"of RoFormer", "of Transformer-XL", "of XLNet"}) CHECK(titles.count(other) == 1);
-    const auto norms = zoo_groups(entries, "deberta", "norm eps");
+    const auto norms = mistake_groups(entries, "deberta", "norm eps");
     REQUIRE_FALSE(norms.empty());
     for (const MistakeEntry* entry : norms.front().entries)
         CHECK_THAT(entry->name + entry->symptom + entry->betrays + entry->evidence, Catch::Contains("eps"));
@@ -240,19 +240,19 @@ TEST_CASE("compare: a side may have a sentence of its own; other lengths are sai
     state.b.text = "a new [MASK] opened beside the old [MASK].";
     state.stage = "layer.1.probs";
     CompareAnswer answer = compared(state);
-    REQUIRE(answer.trouble.empty());
+    REQUIRE(answer.error.empty());
     CHECK(answer.words_a.size() == answer.words_b.size());
     CHECK(answer.words_a != answer.words_b);
     CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), answer.allowed).outside > 0);
 
     state.b.text = "tom went";
     answer = compared(state);
-    CHECK_THAT(answer.trouble, Catch::Contains("A has 12 tokens and B") && Catch::Contains("layer.1.probs") &&
-                                   Catch::Contains("only stages of one shape"));
+    CHECK_THAT(answer.error, Catch::Contains("A has 12 tokens and B") && Catch::Contains("layer.1.probs") &&
+                                 Catch::Contains("only stages of one shape"));
     REQUIRE_FALSE(answer.stages.empty());
     state.stage = "layer.0.k_r";
     answer = compared(state);
-    CHECK(answer.trouble.empty());
+    CHECK(answer.error.empty());
     CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), 0).largest == 0);
 }
 
@@ -261,20 +261,20 @@ TEST_CASE("compare: a side may be another model; a folder without one is named",
     state.b = {};
     state.b.model = (fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3").string();
     CompareAnswer answer = compared(state);
-    CHECK(answer.trouble.empty());
+    CHECK(answer.error.empty());
     CHECK(difference_of(matrix_of(answer.a, 0, 0), matrix_of(answer.b, 0, 0), 0).largest == 0);
     state.b.model = "/no/such/model";
-    CHECK_THAT(compared(state).trouble, Catch::Contains("/no/such/model"));
+    CHECK_THAT(compared(state).error, Catch::Contains("/no/such/model"));
     state.b.model = "tiny-roformer";
-    CHECK_FALSE(compared(state).trouble.empty());
+    CHECK_FALSE(compared(state).error.empty());
     state.b = {};
     state.b.gpu = true;
     answer = compared(state);
     if (cuda::library_error().empty()) {
-        CHECK(answer.trouble.empty());
+        CHECK(answer.error.empty());
         return;
     }
-    CHECK_THAT(answer.trouble, Catch::Contains("no CUDA device") && Catch::Contains("--device cpu"));
+    CHECK_THAT(answer.error, Catch::Contains("no CUDA device") && Catch::Contains("--device cpu"));
     CHECK(answer.fault == Fault::unsupported);
 }
 

@@ -41,8 +41,8 @@ struct SideMistake {
 };
 
 struct CompareAnswer {
-    std::string trouble;              // why there is nothing to compare: one sentence, or empty
-    Fault fault = Fault::unreadable;  // of the trouble
+    std::string error;                // why there is nothing to compare: one sentence, or empty
+    Fault fault = Fault::unreadable;  // of the error
     std::string stage;                // the one that was asked for, or the nearest that both sides have
     std::vector<std::string> stages;  // that both sides have, in the order of a model
     Stage a, b;

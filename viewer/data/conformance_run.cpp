@@ -74,7 +74,7 @@ std::shared_ptr<const ConformanceAnswer> ConformanceRuns::answer(const Conforman
     } catch (const Cancelled&) {
         return nullptr;
     } catch (const Error& error) {
-        answer->trouble = error.what();
+        answer->error = error.what();
         answer->fault = error.fault();
     }
     return answer;

@@ -24,8 +24,8 @@ struct ConformanceQuery {
 
 struct ConformanceAnswer {
     ConformanceQuery query;
-    std::shared_ptr<const CheckReport> report;  // nullptr: `trouble` says why in one sentence
-    std::string trouble;
+    std::shared_ptr<const CheckReport> report;  // nullptr: `error` says why in one sentence
+    std::string error;
     Fault fault = Fault::unreadable;
     std::string command;                        // how a reader gets the same report
     std::shared_ptr<const ScratchFolder> kept;  // the dumps of a rehearsal, as long as somebody looks at the report
@@ -34,7 +34,7 @@ struct ConformanceAnswer {
 /// One call at a time.
 class ConformanceRuns {
 public:
-    /// Never throws: a refusal becomes ConformanceAnswer::trouble.  nullptr once `stop` says yes, which is asked before
+    /// Never throws: a refusal becomes ConformanceAnswer::error.  nullptr once `stop` says yes, which is asked before
     /// every case and stage.
     std::shared_ptr<const ConformanceAnswer> answer(const ConformanceQuery& query, const CancelToken& stop = {});
 

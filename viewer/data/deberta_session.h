@@ -138,7 +138,7 @@ private:
     std::vector<std::string> words_of(const Pass& pass) const;
     const OpenedDump& dump(const std::string& file) const;
     const DebertaSession& session_of(const std::string& model) const;
-    const MadeMistake& made(const ZooQuery& query, const CompareSide& side) const;
+    const MadeMistake& made(const MistakeQuery& query, const CompareSide& side) const;
     Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
     Deberta<float> deberta_;  // the same weights as model(), with the options that only DeBERTa has
@@ -148,7 +148,7 @@ private:
     mutable std::optional<Deberta<float>> biased_;  // the same weights with I at the input, once it is asked for
     mutable std::list<OpenedDump> dumps_;           // the last few, the newest at the end
     struct KeptMistake {
-        ZooQuery query;
+        MistakeQuery query;
         std::string mistake;
         bool exact = false;
         MadeMistake made;

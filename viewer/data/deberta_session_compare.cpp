@@ -77,7 +77,7 @@ std::vector<std::string> DebertaSession::stage_names(const CompareSide& side, co
     return pass->session->deberta_.stage_names(pass->input, DebertaOptions::of(side.dialect));
 }
 
-const MadeMistake& DebertaSession::made(const ZooQuery& query, const CompareSide& side) const {
+const MadeMistake& DebertaSession::made(const MistakeQuery& query, const CompareSide& side) const {
     const auto known = std::find_if(mistakes_.begin(), mistakes_.end(), [&](const KeptMistake& one) {
         return one.query == query && one.mistake == side.mistake && one.exact == side.exact;
     });
@@ -176,7 +176,7 @@ CompareAnswer DebertaSession::compare(const Request& request) const {
     try {
         fill_comparison(answer, request);
     } catch (const Error& error) {
-        answer.trouble = error.what();
+        answer.error = error.what();
         answer.fault = error.fault();
     }
     return answer;

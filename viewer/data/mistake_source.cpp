@@ -13,7 +13,7 @@ namespace locus {
 
 namespace {
 
-conformance::RightPass right_pass(const ZooQuery& query, const CancelToken& stop) {
+conformance::RightPass right_pass(const MistakeQuery& query, const CancelToken& stop) {
     ModelRequest request;
     request.model = query.model;
     if (query.tokens.empty()) {
@@ -51,26 +51,26 @@ std::string family_title(const std::string& family) {
 
 }  // namespace
 
-const conformance::MistakeEffect* ZooList::find(int number) const {
+const conformance::MistakeEffect* MistakeEffects::find(int number) const {
     const auto found =
         std::find_if(mistakes.begin(), mistakes.end(), [&](const auto& one) { return one.number == number; });
     return found == mistakes.end() ? nullptr : &*found;
 }
 
-ZooList list_mistakes(const ZooQuery& query, const CancelToken& stop) {
-    ZooList list;
+MistakeEffects list_mistakes(const MistakeQuery& query, const CancelToken& stop) {
+    MistakeEffects list;
     list.query = query;
     try {
         list.mistakes = conformance::mistake_effects(right_pass(query, stop), stop);
     } catch (const Error& error) {
-        list.trouble = error.what();
+        list.error = error.what();
     } catch (const Cancelled& cancelled) {
-        list.trouble = cancelled.what();
+        list.error = cancelled.what();
     }
     return list;
 }
 
-MadeMistake make_mistake(const ZooQuery& query, const std::string& mistake, bool exact, const CancelToken& stop) {
+MadeMistake make_mistake(const MistakeQuery& query, const std::string& mistake, bool exact, const CancelToken& stop) {
     const conformance::MistakeChoice choice = conformance::MistakeChoice::parse(mistake);
     conformance::mistake_of(choice.number);  // an unknown number is refused before a model is opened
     conformance::MistakenPort port = conformance::make_mistake(right_pass(query, stop), choice, stop);
@@ -101,8 +101,8 @@ std::optional<std::pair<int, int>> parse_mistake(const std::string& text) {
     return std::pair(number, way);
 }
 
-std::vector<ZooGroup> zoo_groups(const std::vector<MistakeEntry>& entries, const std::string& family,
-                                 const std::string& typed) {
+std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entries, const std::string& family,
+                                         const std::string& typed) {
     struct Range {
         const char* title;
         int last;
@@ -113,10 +113,10 @@ std::vector<ZooGroup> zoo_groups(const std::vector<MistakeEntry>& entries, const
                                             {"layers, decoder, heads", 55},
                                             {"rotation, memory, streams", 77},
                                             {"gradients, tiles, buffers", 83}};
-    std::vector<ZooGroup> groups;
+    std::vector<MistakeGroup> groups;
     int first = 1;
     for (const Range& part : parts) {
-        ZooGroup group{part.title, {}};
+        MistakeGroup group{part.title, {}};
         for (const MistakeEntry& entry : entries)
             if (entry.number >= first && entry.number <= part.last && is_of(entry, family) && holds_words(entry, typed))
                 group.entries.push_back(&entry);
@@ -127,8 +127,8 @@ std::vector<ZooGroup> zoo_groups(const std::vector<MistakeEntry>& entries, const
         if (!is_of(entry, family) && !entry.families.empty() && holds_words(entry, typed)) {
             const std::string title = "of " + family_title(entry.families.front());
             auto at =
-                std::find_if(groups.begin(), groups.end(), [&](const ZooGroup& one) { return one.title == title; });
-            if (at == groups.end()) at = groups.insert(groups.end(), ZooGroup{title, {}});
+                std::find_if(groups.begin(), groups.end(), [&](const MistakeGroup& one) { return one.title == title; });
+            if (at == groups.end()) at = groups.insert(groups.end(), MistakeGroup{title, {}});
             at->entries.push_back(&entry);
         }
     return groups;

@@ -14,18 +14,18 @@
 namespace locus {
 
 /// The pass in which a mistake is made.
-struct ZooQuery {
+struct MistakeQuery {
     std::string model;         // as the viewer was given it
     std::string text;          // or ...
     std::string tokens, mask;  // ... these, where they are not empty
     Dialect dialect = Dialect::official;
 
-    bool operator==(const ZooQuery&) const = default;
+    bool operator==(const MistakeQuery&) const = default;
 };
 
-struct ZooList {
-    ZooQuery query;
-    std::string trouble;  // one sentence instead of mistakes
+struct MistakeEffects {
+    MistakeQuery query;
+    std::string error;  // one sentence instead of mistakes
     std::vector<conformance::MistakeEffect> mistakes;
 
     /// nullptr for a mistake that the model's family does not know.
@@ -41,24 +41,25 @@ struct MadeMistake {
     Trace trace;
 };
 
-/// Which mistakes change what.  Never throws: a refusal becomes ZooList::trouble.
-ZooList list_mistakes(const ZooQuery& query, const CancelToken& stop = {});
+/// Which mistakes change what.  Never throws: a refusal becomes MistakeEffects::error.
+MistakeEffects list_mistakes(const MistakeQuery& query, const CancelToken& stop = {});
 
 /// The pass of a port with mistake "7" or "7.2", in float32 unless `exact`.  Throws Error with one sentence where the
 /// model, the input or the mistake is refused; Cancelled, within a layer of DeBERTa or a stage of the port.
-MadeMistake make_mistake(const ZooQuery& query, const std::string& mistake, bool exact, const CancelToken& stop = {});
+MadeMistake make_mistake(const MistakeQuery& query, const std::string& mistake, bool exact,
+                         const CancelToken& stop = {});
 
 /// "7.2" -> 7 and 2, "7" -> 7 and 0; nothing for anything else.
 std::optional<std::pair<int, int>> parse_mistake(const std::string& text);
 
 /// A heading of the list, and the mistakes below it.
-struct ZooGroup {
+struct MistakeGroup {
     std::string title;
     std::vector<const MistakeEntry*> entries;
 };
 /// The entries whose number or words hold every word of `typed`, group by group; groups without any are left out.
 /// Mistakes of other families than `family` come last, by family.
-std::vector<ZooGroup> zoo_groups(const std::vector<MistakeEntry>& entries, const std::string& family,
-                                 const std::string& typed);
+std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entries, const std::string& family,
+                                         const std::string& typed);
 
 }  // namespace locus

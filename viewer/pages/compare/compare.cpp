@@ -10,7 +10,7 @@
 namespace locus {
 
 bool ComparePage::ready(const Scene& scene) const {
-    return scene.answer && scene.answer->compare.trouble.empty() && !scene.answer->compare.stage.empty();
+    return scene.answer && scene.answer->compare.error.empty() && !scene.answer->compare.stage.empty();
 }
 
 bool ComparePage::shares_cursor(const State& state) const {

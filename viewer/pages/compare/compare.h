@@ -22,13 +22,13 @@ public:
     MistakeAsker();
 
     /// nullptr until the answer is there.
-    const ZooList* list_for(const ZooQuery& query);
+    const MistakeEffects* list_for(const MistakeQuery& query);
     bool busy() const { return worker_.busy(); }
 
 private:
-    std::optional<ZooQuery> asked_;
-    std::shared_ptr<const ZooList> list_;
-    Worker<ZooQuery, ZooList> worker_;  // last: its thread ends before what it reads
+    std::optional<MistakeQuery> asked_;
+    std::shared_ptr<const MistakeEffects> list_;
+    Worker<MistakeQuery, MistakeEffects> worker_;  // last: its thread ends before what it reads
 };
 
 class ComparePage : public Page {
@@ -90,11 +90,11 @@ private:
     void draw_profile(Scene& scene, const Rect& area) const;
     void draw_stage_list(Scene& scene, const Rect& area);
 
-    const ZooList* mistake_list(const Scene& scene);
+    const MistakeEffects* mistake_list(const Scene& scene);
     void draw_mistakes(Scene& scene, const Rect& area);
-    void draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups, const ZooList* list);
-    void draw_mistake_card(Scene& scene, const Rect& area, const ZooList* list);
-    void choose_mistake(Scene& scene, int number, const ZooList* list);
+    void draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<MistakeGroup>& groups, const MistakeEffects* list);
+    void draw_mistake_card(Scene& scene, const Rect& area, const MistakeEffects* list);
+    void choose_mistake(Scene& scene, int number, const MistakeEffects* list);
     void glow(Scene& scene);
 
     void draw_report_words(Scene& scene, SideColumn& column) const;

@@ -1,4 +1,4 @@
-// The bug zoo in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
+// The mistakes in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
 #include <algorithm>
 #include <cctype>
 
@@ -42,11 +42,13 @@ const char* mark_of(conformance::Effect effect) {
 }  // namespace
 
 MistakeAsker::MistakeAsker()
-    : worker_([](const ZooQuery& query,
-                 const CancelToken& stop) { return std::make_shared<const ZooList>(list_mistakes(query, stop)); },
-              Window::wake) {}
+    : worker_(
+          [](const MistakeQuery& query, const CancelToken& stop) {
+              return std::make_shared<const MistakeEffects>(list_mistakes(query, stop));
+          },
+          Window::wake) {}
 
-const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
+const MistakeEffects* MistakeAsker::list_for(const MistakeQuery& query) {
     if (asked_ != query) {
         asked_ = query;
         worker_.submit(query);
@@ -57,12 +59,12 @@ const ZooList* MistakeAsker::list_for(const ZooQuery& query) {
 
 bool ComparePage::settled(const State&) const { return !asker_ || !asker_->busy(); }
 
-const ZooList* ComparePage::mistake_list(const Scene& scene) {
+const MistakeEffects* ComparePage::mistake_list(const Scene& scene) {
     if (!asker_) asker_ = std::make_unique<MistakeAsker>();
     const State& state = scene.state;
     const CompareSide& side = state.compare.b;
-    ZooQuery query{side.model.empty() ? scene.session.opened_as() : side.model, state.text, state.tokens, state.mask,
-                   side.dialect};
+    MistakeQuery query{side.model.empty() ? scene.session.opened_as() : side.model, state.text, state.tokens,
+                       state.mask, side.dialect};
     if (!side.text.empty()) query = {query.model, side.text, "", "", side.dialect};
     return asker_->list_for(query);
 }
@@ -70,7 +72,7 @@ const ZooList* ComparePage::mistake_list(const Scene& scene) {
 void ComparePage::draw_mistakes(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
-    const ZooList* list = mistake_list(scene);
+    const MistakeEffects* list = mistake_list(scene);
     const float left = area.x0 + ui.px(16), right = area.x1 - ui.px(16);
     ImGui::PushFont(ui.fonts->font(Face::ui));
     ImGui::SetCursorScreenPos({left, area.y0 + ui.px(2)});
@@ -78,25 +80,25 @@ void ComparePage::draw_mistakes(Scene& scene, const Rect& area) {
     ui.fonts->require(state.mistake_filter);
     ImGui::InputTextWithHint("##zoo", "search 83 mistakes: mask, 16, log", &state.mistake_filter);
     ImGui::PopFont();
-    const auto groups = zoo_groups(entries(), "deberta", state.mistake_filter);
+    const auto groups = mistake_groups(entries(), "deberta", state.mistake_filter);
     const float card = std::min(ui.px(kCard), area.height() * 0.5f);
     const Rect rows{left, area.y0 + ui.px(36), right, area.y1 - card - ui.px(26)};
     draw_mistake_rows(scene, rows, groups, list);
-    const std::string legend = !list                    ? "asking what each of them changes here \u2026"
-                               : !list->trouble.empty() ? "what each changes here is not known"
-                                                        : "= no change   \u2013 cannot be made here";
+    const std::string legend = !list                  ? "asking what each of them changes here \u2026"
+                               : !list->error.empty() ? "what each changes here is not known"
+                                                      : "= no change   \u2013 cannot be made here";
     ui.text_within(left, rows.y1 + ui.px(13), right - left, legend, ui.theme->muted, Face::mono_small);
     ui.hairline_across(left, right, rows.y1 + ui.px(25));
     draw_mistake_card(scene, {area.x0, rows.y1 + ui.px(26), area.x1, area.y1}, list);
 }
 
-void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<ZooGroup>& groups,
-                                    const ZooList* list) {
+void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<MistakeGroup>& groups,
+                                    const MistakeEffects* list) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
     const auto chosen = parse_mistake(state.b.mistake);
     float height = 0;
-    for (const ZooGroup& group : groups) height += ui.px(kRow) * static_cast<float>(group.entries.size() + 1);
+    for (const MistakeGroup& group : groups) height += ui.px(kRow) * static_cast<float>(group.entries.size() + 1);
     const Touch area = ui.touch("mistakes", rows);
     if (rows.holds(ImGui::GetIO().MousePos)) mistake_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(3 * kRow);
     mistake_scroll_ = std::clamp(mistake_scroll_, 0.0f, std::max(0.0f, height - rows.height()));
@@ -105,7 +107,7 @@ void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::v
     hovered_mistake_ = 0;
     int pressed = 0;
     const auto is_seen = [&](float top) { return top >= rows.y0 - 1 && top + ui.px(kRow) <= rows.y1 + 1; };
-    for (const ZooGroup& group : groups) {
+    for (const MistakeGroup& group : groups) {
         if (is_seen(y)) ui.text(rows.x0, y + ui.px(kRow / 2 + 2), group.title, ui.theme->muted, Face::mono_small);
         y += ui.px(kRow);
         for (const MistakeEntry* entry : group.entries) {
@@ -139,11 +141,11 @@ void ComparePage::draw_mistake_rows(Scene& scene, const Rect& rows, const std::v
     if (pressed > 0) choose_mistake(scene, pressed, list);
 }
 
-void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) {
+void ComparePage::choose_mistake(Scene& scene, int number, const MistakeEffects* list) {
     CompareState& state = scene.state.compare;
     const conformance::MistakeEffect* known = list ? list->find(number) : nullptr;
     const std::string title = "mistake " + std::to_string(number);
-    if (list && list->trouble.empty() && !known) {
+    if (list && list->error.empty() && !known) {
         scene.state.refusal = title + " is one of other families than this model's";
         return;
     }
@@ -156,7 +158,7 @@ void ComparePage::choose_mistake(Scene& scene, int number, const ZooList* list) 
     state.make_mistake(std::to_string(number) + (known ? "." + std::to_string(way + 1) : ""));
 }
 
-void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooList* list) {
+void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const MistakeEffects* list) {
     const Ui& ui = scene.ui;
     CompareState& state = scene.state.compare;
     const auto chosen = parse_mistake(state.b.mistake);
@@ -166,8 +168,8 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooLis
     SideColumn column(ui, {area.x0, area.y0 - ui.px(4), area.x1, area.y1});
     if (!entry) {
         column.heading("What would a mistake look like?");
-        column.sentence(list && !list->trouble.empty()
-                            ? capital_unless_named(list->trouble) + "."
+        column.sentence(list && !list->error.empty()
+                            ? capital_unless_named(list->error) + "."
                             : "Choose one: B becomes a port that makes it, and the first stage that comes out wrong "
                               "opens beside the right one.");
     } else {
@@ -193,7 +195,7 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooLis
             column.sentence("It begins at " + made->first + ": " + grouped(made->wrong) + " of " + grouped(made->size) +
                             " cells; " + grouped(made->stages) + " stages differ in all.");
         column.sentence("To see: " + entry->symptom + ".");
-        column.sentence("What betrays it: " + entry->betrays + ".");
+        column.sentence("How to recognise it: " + entry->betrays + ".");
         if (!entry->lesson.empty() && column.y() + ui.px(12) < area.y1 && column.link("Lesson " + entry->lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(entry->lesson));
             ImGui::SetClipboardText(command.c_str());

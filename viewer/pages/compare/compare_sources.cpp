@@ -115,8 +115,8 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
     if (!ready(scene)) {
         const ReportedCase* one = state.reported();
         const std::string why =
-            !scene.answer->compare.trouble.empty() ? scene.answer->compare.trouble
-            : one && !one->refusal.empty()         ? one->refusal
+            !scene.answer->compare.error.empty() ? scene.answer->compare.error
+            : one && !one->refusal.empty()       ? one->refusal
             : one && one->verdict == "not reported"
                 ? "The port reported no stage of this case."
                 : "The report names no dump files of this case, so there are no values to show; what "

@@ -23,7 +23,7 @@ void ConformancePage::update(const State& state) {
     if (mistakes_.empty()) mistakes_ = read_mistake_list(mistake_list_file());
     if (const auto answer = worker_->take()) {
         answered_ = answer->query;
-        error_ = answer->trouble;
+        error_ = answer->error;
         fault_ = answer->fault;
         if (answer->report) shown_ = answer;
     }
