@@ -146,17 +146,4 @@ template <class Scalar>
 CellExplanation<Scalar> explain_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets,
                                      P2cIndex p2c_index, int divisor_terms, Index i, Index j, KeptTerms kept = {});
 
-// Deprecated: a reference computes each term and adds it.  To go with core/models/operations.h's functions of that
-// name.
-template <class Scalar>
-void add_content_to_position(const ConstView<Scalar>& q, const ConstView<Scalar>& k_r, const RelativeBuckets& buckets,
-                             View<Scalar> scores) {
-    scores += content_to_position<Scalar>(q, k_r, buckets);
-}
-template <class Scalar>
-void add_position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r, const RelativeBuckets& buckets,
-                             P2cIndex index, View<Scalar> scores) {
-    scores += position_to_content<Scalar>(k, q_r, buckets, index);
-}
-
 }  // namespace locus

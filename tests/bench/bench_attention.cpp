@@ -56,8 +56,8 @@ Matrix<double> in_double(const Operands& operands) {
         const auto wide = [&](const Tensor<float>& tensor) { return Matrix<double>(tensor.matrix(h).cast<double>()); };
         const Matrix<double> q = wide(operands.q), k = wide(operands.k);
         Matrix<double> scores = content_to_content<double>(q, k);
-        add_content_to_position<double>(q, wide(operands.k_r), operands.line, scores);
-        add_position_to_content<double>(k, wide(operands.q_r), operands.line, P2cIndex::official_ij, scores);
+        scores += content_to_position<double>(q, wide(operands.k_r), operands.line);
+        scores += position_to_content<double>(k, wide(operands.q_r), operands.line);
         scores /= score_divisor<double>(3, kWidth);
         context.middleCols(h * kWidth, kWidth) = masked_softmax<double>(scores, Mask()) * wide(operands.v);
     }

@@ -65,8 +65,8 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
     Matrix<float> sliced = Matrix<float>::Zero(kTokens, kTokens), gathered = sliced;
     const Times times = compare_ways(
         [&](Index) {
-            add_content_to_position<float>(q, k_r, line, sliced);
-            add_position_to_content<float>(k, q_r, line, P2cIndex::official_ij, sliced);
+            add_slices_by_query<float>(products_of_rows<float>(q, k_r.colwise().reverse()), line, sliced);
+            add_slices_by_key<float>(products_of_rows<float>(k, q_r), line, sliced);
         },
         [&](Index) {
             gather_c2p(products_of_rows<float>(q, k_r), index, gathered);

@@ -112,8 +112,8 @@ HeadRows<Scalar> AgainstProblem::head(Index h, bool positions) const {
         if (positions) {
             head.k_r = input_.k_r.matrix(h).template cast<Scalar>();
             head.q_r = input_.q_r.matrix(h).template cast<Scalar>();
-            add_content_to_position<Scalar>(head.q, head.k_r, pairs, scores);
-            add_position_to_content<Scalar>(head.k, head.q_r, pairs, P2cIndex::official_ij, scores);
+            scores += content_to_position<Scalar>(head.q, head.k_r, pairs);
+            scores += position_to_content<Scalar>(head.k, head.q_r, pairs);
         }
         scores /= head.divisor;
         head.probs = masked_softmax<Scalar>(scores, Mask());

@@ -167,9 +167,8 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
                     mask.row(0).setZero();
                 }
                 Matrix<Scalar> scores = q.middleCols(first, d) * k.middleCols(first, d).transpose();
-                if (terms & 1) add_content_to_position<Scalar>(q.middleCols(first, d), k_r, line, scores);
-                if (terms & 2)
-                    add_position_to_content<Scalar>(k.middleCols(first, d), q_r, line, P2cIndex::official_ij, scores);
+                if (terms & 1) scores += content_to_position<Scalar>(q.middleCols(first, d), k_r, line);
+                if (terms & 2) scores += position_to_content<Scalar>(k.middleCols(first, d), q_r, line);
                 const Matrix<Scalar> expected =
                     masked_softmax<Scalar>(Matrix<Scalar>(scores / divisor), mask, MaskedRow::zero);
 
