@@ -11,7 +11,7 @@ namespace locus::test::test_permutation_sentence {
 
 namespace {
 
-std::shared_ptr<const PermutationSentence> sentence(const ModelChoice& choice = State().choices.xlnet) {
+std::shared_ptr<const PermutationSentence> opened_sentence(const ModelChoice& choice = State().choices.xlnet) {
     const auto opened = std::make_shared<const ModelSession>(choice.model, Family::xlnet);
     return std::make_shared<const PermutationSentence>(opened, choice);
 }
@@ -31,7 +31,7 @@ std::shared_ptr<const PermutationAnswer> ask(const PermutationRequest& request) 
 }  // namespace
 
 TEST_CASE("permutation sentence: paris is nearly certain after france and a guess before it", "[viewer][xlnet]") {
-    const auto sentence = sentence();
+    const auto sentence = opened_sentence();
     CHECK(sentence->usual_cards() == CardRow{0, 1, 2, 4, 6, 7, 8, kDivider, 3, 5});
     const auto answer = ask({sentence, sentence->usual_cards(), false, 0});
     // As transformers has it (tests/oracle/tiny_xlnet_trained), without the padding that changes nothing.
@@ -51,7 +51,7 @@ TEST_CASE("permutation sentence: paris is nearly certain after france and a gues
 
 TEST_CASE("permutation sentence: every cell of both streams is the trace's, to the last bit",
           "[viewer][xlnet][microscope][law]") {
-    const auto sentence = sentence();
+    const auto sentence = opened_sentence();
     for (const bool segments : {false, true})
         for (const char* order : {"4 6", "9 1 5 3 2 4 6 7 8"}) {
             const auto answer = ask({sentence, cards_of_text(order, 9), segments, 0});
@@ -81,7 +81,7 @@ TEST_CASE("permutation sentence: every cell of both streams is the trace's, to t
 
 TEST_CASE("permutation sentence: a copied cell says of which segments it is, and has no such term without them",
           "[viewer][xlnet][microscope]") {
-    const auto sentence = sentence();
+    const auto sentence = opened_sentence();
     const auto text_of = [&](bool segments, Index j) {
         const auto answer = ask({sentence, cards_of_text("4 6", 9), segments, 0});
         const auto cell = explain_relative_cell<float>(answer->head(Stream::content, 3, 1), 0, j);
@@ -98,7 +98,7 @@ TEST_CASE("permutation sentence: a copied cell says of which segments it is, and
 }
 
 TEST_CASE("permutation sentence: what the page draws is what the model is given", "[viewer][xlnet][law]") {
-    const auto sentence = sentence();
+    const auto sentence = opened_sentence();
     for (const char* order : {"4 6", "6 4", "9 1 5 3 2 4 6 7 8", "1"}) {
         const CardRow cards = cards_of_text(order, 9);
         const auto answer = ask({sentence, cards, false, 0});
@@ -110,7 +110,7 @@ TEST_CASE("permutation sentence: what the page draws is what the model is given"
 }
 
 TEST_CASE("permutation sentence: any sentence; a mask is a question", "[viewer][xlnet]") {
-    const auto sentence = sentence(choice_of("the capital of france is [MASK]."));
+    const auto sentence = opened_sentence(choice_of("the capital of france is [MASK]."));
     const CardRow cards = sentence->usual_cards();
     const std::vector<Index> targets = predicted_of(cards);
     REQUIRE(targets.size() == 1);
@@ -124,7 +124,7 @@ TEST_CASE("permutation sentence: any sentence; a mask is a question", "[viewer][
     CHECK(answer->row_of(Stream::content, answer->length()) == -1);
     CHECK(answer->row_of(Stream::query, targets.front()) == 0);
     CHECK(answer->row_of(Stream::query, 0) == -1);
-    const auto own = sentence(choice_of("lucy went to the market"));
+    const auto own = opened_sentence(choice_of("lucy went to the market"));
     std::string names;
     for (const Index position : predicted_of(own->usual_cards()))
         names += own->words()[static_cast<std::size_t>(position)] + " ";
@@ -135,7 +135,7 @@ TEST_CASE("permutation sentence: any sentence; a mask is a question", "[viewer][
 TEST_CASE("permutation sentence: one word, and six hundred", "[viewer][xlnet]") {
     ModelChoice choice = State().choices.xlnet;
     choice.tokens = "9";
-    const auto one = sentence(choice);
+    const auto one = opened_sentence(choice);
     const auto answer = ask({one, cards_of_text("1", 1), false, 0});
     // It sees nothing, so the code weighs all keys alike: the only one.
     const auto cell = explain_relative_cell<float>(answer->head(Stream::query, 0, 0), 0, 0);
@@ -145,7 +145,7 @@ TEST_CASE("permutation sentence: one word, and six hundred", "[viewer][xlnet]") 
                Catch::Contains("the query sees no key at all\nprobability                 1\n"));
     std::string words;
     for (int n = 0; n < 600; ++n) words += n % 2 == 0 ? "paris " : "france ";
-    const auto many = sentence(choice_of(words));
+    const auto many = opened_sentence(choice_of(words));
     const auto long_answer = ask({many, many->usual_cards(), false, 2});
     CHECK(long_answer->layer == 2);
     CHECK(long_answer->stage(Stream::query, 2, "probs", 1).cols() == long_answer->length());
@@ -153,20 +153,20 @@ TEST_CASE("permutation sentence: one word, and six hundred", "[viewer][xlnet]") 
 }
 
 TEST_CASE("permutation sentence: what cannot be shown is said in one sentence", "[viewer][xlnet]") {
-    CHECK_THROWS_WITH(sentence(choice_of(" ")), Catch::Contains("the text is empty"));
+    CHECK_THROWS_WITH(opened_sentence(choice_of(" ")), Catch::Contains("the text is empty"));
     ModelChoice choice = State().choices.xlnet;
     choice.tokens = "3,5000";
-    CHECK_THROWS_WITH(sentence(choice), Catch::Contains("5000") && Catch::Contains("below 5000"));
+    CHECK_THROWS_WITH(opened_sentence(choice), Catch::Contains("5000") && Catch::Contains("below 5000"));
     choice = State().choices.xlnet;
     choice.model = "tiny-txl";
-    CHECK_THROWS_WITH(sentence(choice), Catch::Contains("transfo-xl"));
+    CHECK_THROWS_WITH(opened_sentence(choice), Catch::Contains("transfo-xl"));
     const test::TemporaryFolder folder;
     for (const char* file : {"config.json", "pytorch_model.bin"})
         std::filesystem::copy(resolve_model("tiny-xlnet") / file, folder / file);
     choice.model = (folder / "").string();
-    CHECK_THROWS_WITH(sentence(choice), Catch::Contains("tokens"));
+    CHECK_THROWS_WITH(opened_sentence(choice), Catch::Contains("tokens"));
     choice.tokens = "9,120,26";
-    CHECK(sentence(choice)->words() == std::vector<std::string>{"9", "120", "26"});
+    CHECK(opened_sentence(choice)->words() == std::vector<std::string>{"9", "120", "26"});
 }
 
 }  // namespace locus::test::test_permutation_sentence

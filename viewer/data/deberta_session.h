@@ -135,7 +135,7 @@ private:
     std::vector<std::string> stage_names(const CompareSide& side, const std::optional<Pass>& pass) const;
     const Trace& trace_of(const CompareSide& side, const std::string& stage, std::optional<Pass>& pass,
                           Trace& own) const;
-    std::vector<std::string> words_of(const Pass& pass) const;
+    std::vector<std::string> words_of_side(const Pass& pass) const;
     const OpenedDump& dump(const std::string& file) const;
     const DebertaSession& session_of(const std::string& model) const;
     const MadeMistake& made(const MistakeQuery& query, const CompareSide& side) const;

@@ -120,7 +120,7 @@ const Trace& DebertaSession::trace_of(const CompareSide& side, const std::string
     return own;
 }
 
-std::vector<std::string> DebertaSession::words_of(const Pass& pass) const {
+std::vector<std::string> DebertaSession::words_of_side(const Pass& pass) const {
     Answer named;
     named.request = pass.request;
     pass.session->name_tokens(named, pass.input);
@@ -131,8 +131,8 @@ void DebertaSession::fill_comparison(CompareAnswer& answer, const Request& asked
     const CompareRequest& request = *asked.compare;
     if (request.stage.empty()) return;
     std::optional<Pass> pass_a = pass_of(request.a, asked), pass_b = pass_of(request.b, asked);
-    if (pass_a) answer.words_a = words_of(*pass_a);
-    if (pass_b) answer.words_b = words_of(*pass_b);
+    if (pass_a) answer.words_a = words_of_side(*pass_a);
+    if (pass_b) answer.words_b = words_of_side(*pass_b);
     answer.stages =
         common_stages(stage_names(request.a, pass_a), stage_names(request.b, pass_b), request.a.layer, request.b.layer);
     answer.stage = nearest_stage(request.stage, answer.stages);
