@@ -126,7 +126,7 @@ TEST_CASE("cuda emulation: every value of every stage comes out of an operation"
             const Trace trace = open_model_on<double>(one, tagged)->forward(one.segments(), dialect);
             for (const Stage& stage : trace.stages())
                 if (std::string(stage.dtype()) != "I64") check_stage(tagged, stage);
-            // The last stage alone: terms that nobody asked for are added straight into the scores.
+            // The last stage alone: a pass may compute terms that are not asked for in another way.
             open_model_on<double>(one, tagged)
                 ->forward(one.segments(), dialect, StageFilter(trace.stages().back().name));
         }
