@@ -29,7 +29,7 @@ public:
 
     template <class F>
     void each(F f) {
-        // The order is nobody's promise.
+        // No order is promised.
         if (turn_++ % 2 == 0)
             for (std::size_t n = 0; n < lanes_.size(); ++n) f(lanes_[n]);
         else

@@ -1,8 +1,8 @@
 #pragma once
 // Hopper on the host: what hopper_forward.h asks of a block, played after the PTX manual.  The copy engine delivers
-// boxes when somebody waits for them, exchanged as the manual says; barriers count arrivals and bytes; products decode
-// the bits of their descriptors.  What a device would get wrong now and then is refused here always: a wait that nobody
-// will end, bytes that are read on their way or overwritten while a product reads them, registers that change under a
+// boxes when a thread waits for them, exchanged as the manual says; barriers count arrivals and bytes; products decode
+// the bits of their descriptors.  What a device would get wrong now and then is refused here always: a wait that will never
+// end, bytes that are read on their way or overwritten while a product reads them, registers that change under a
 // product, a missing fence between ordinary stores and the copy engine or the tensor cores.
 // Source: PTX ISA 9.0, "Tensor swizzling modes", "mbarrier", "Asynchronous warpgroup level matrix shared memory
 // layout", "Matrix descriptor format", "wgmma.fence", "Async proxy".  Nothing is shared with
@@ -106,7 +106,7 @@ public:
         barrier.bytes -= 2L * 64 * 64 * static_cast<long>(barrier.copies.size());
         barrier.copies.clear();
         if (barrier.arrivals != 0 || barrier.bytes != 0)
-            throw std::logic_error("a wait that nobody ends: barrier " + std::to_string(place) + ", " +
+            throw std::logic_error("a wait that never ends: barrier " + std::to_string(place) + ", " +
                                    std::to_string(barrier.arrivals) + " arrivals and " + std::to_string(barrier.bytes) +
                                    " bytes are missing");
         ++barrier.phase;
@@ -196,7 +196,7 @@ private:
         std::vector<std::pair<const std::uint32_t*, std::array<std::uint32_t, 4>>> held;
         std::vector<float*> accumulators;
     };
-    /// What an accumulator will be, while its registers are nobody's to look at.
+    /// What an accumulator will be, while its registers may not be read.
     struct Coming {
         std::vector<float> values;
         int products = 0;

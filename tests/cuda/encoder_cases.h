@@ -88,7 +88,7 @@ struct Reference {
         : trace(Deberta<double>(one.config, one.weights).forward(one.input, one.options)),
           stage("layer." + std::to_string(one.config.num_hidden_layers - 1) + ".output") {}
 
-    /// Rows that nobody made are not compared.
+    /// Rows that are not computed are not compared.
     void check(const Tensor<float>& found, const char* dtype, const IndexTensor& only = {}) const {
         const Tensor<double>& expected = trace.at(stage).as<double>();
         REQUIRE(found.shape() == expected.shape());

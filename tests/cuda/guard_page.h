@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that end where no page follows: whoever reads behind them does not come back.
+// Numbers that end where no page follows: a read past their end stops the program.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -58,8 +58,8 @@ constexpr double kRoundoff = std::is_same_v<Scalar, float>        ? 0x1p-24
                              : std::is_same_v<Scalar, cuda::Half> ? 0x1p-11
                                                                   : 0x1p-8;
 
-/// One rounding of the result to Scalar, with room for its power of two, and sums of float32 as long as they are deep;
-/// every activation has a slope of at most 1.13.
+/// One rounding of the result to Scalar, with a reserve for its power of two, and sums of float32 as long as they are
+/// deep; every activation has a slope of at most 1.13.
 template <class Scalar>
 double product_rounding(double size, int depth, double result) {
     return 1.13 * (depth + 4) * 0x1p-24 * size + 2 * kRoundoff<Scalar> * std::abs(result) + 0x1p-24;

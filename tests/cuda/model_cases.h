@@ -1,5 +1,6 @@
 #pragma once
-// The recorded models and inputs, found from wherever the test binary runs: whole models go through the GPU kernels here.
+// The recorded models and inputs, found from wherever the test binary runs: whole models go through the GPU kernels
+// here.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>

@@ -1,4 +1,5 @@
-// What ours are compared with others by: the tensors, the truth about one head, the error, and who is a rival.  No
+// How our kernels are compared with those of others: the tensors, the reference of one head, the error, and which peers
+// count.  No
 // device is needed.
 #include <catch2/catch.hpp>
 

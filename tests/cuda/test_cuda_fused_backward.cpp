@@ -204,7 +204,7 @@ private:
     }
     int columns() const { return cuda::BackwardArguments<Scalar>::columns_of({0, rows_.back() - rows_.front() + 1}); }
 
-    /// What forward leaves: the context, rounded, and the logarithms of the sums.
+    /// Results of the forward pass: the context, rounded, and the logarithms of the sums.
     void leave_behind() {
         for (Index b = 0; b < batch_; ++b)
             for (Index h = 0; h < kHeads; ++h) {

@@ -159,7 +159,7 @@ TEST_CASE("emulation: every part of the Hopper layout starts where it must and n
                         CHECK(at.barriers % 8 == 0);
                         CHECK(at.bytes - at.barriers == 8 * (boxes + 4));
                     }
-    // deberta-v3's 512 rows leave room on a device with 227 KiB; 1024 rows do for 64 queries.
+    // deberta-v3's 512 rows fit into 227 KiB; 1024 rows do with tiles of 64 queries.
     CHECK(HopperLayout::of(128, 64, 512, true, true).bytes <= 227 * 1024);
     CHECK(HopperLayout::of(64, 64, 1024, true, true).bytes <= 227 * 1024);
     CHECK(HopperLayout::of(64, 128, 512, true, true).bytes <= 227 * 1024);

@@ -29,7 +29,7 @@ void check_stages(const Operations<Scalar>& operations) {
         }
 }
 
-/// What nobody asked for by itself is added straight into the scores: another way through the pass.
+/// Asked for the last stage alone, a pass may compute its terms in another order; the result is the same.
 template <class Scalar>
 void check_ends(const Operations<Scalar>& operations) {
     for (const ModelCase& one : model_cases()) {

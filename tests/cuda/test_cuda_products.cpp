@@ -32,7 +32,7 @@ void check_product(const Sizes& at, bool bias, const Activation* activation, Run
     const Rounded<float> added(1, at.columns, 1, random);
     const int c_row = at.columns + at.gap;
     Guarded<Scalar> c(static_cast<std::size_t>((at.rows - 1) * c_row + at.columns));
-    for (int i = 0; i + 1 < at.rows; ++i)  // the gaps are nobody's
+    for (int i = 0; i + 1 < at.rows; ++i)  // nothing may write the gaps
         for (int g = 0; g < at.gap; ++g) c.data()[i * c_row + at.columns + g] = cuda::from_float<Scalar>(7);
     cuda::ProductArguments<Scalar> args{a.narrow.data(), b.narrow.data(), c.data(),          nullptr,           at.rows,
                                         at.columns,      at.depth,        at.depth + at.gap, at.depth + at.gap, c_row};

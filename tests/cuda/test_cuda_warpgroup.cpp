@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kBox = 64 * 128, kBarrier = 2 * kBox;
 
-/// One warpgroup, room for two boxes and a barrier, and 100 rows of small whole numbers in global memory.
+/// One warpgroup, memory for two boxes and a barrier, and 100 rows of small whole numbers in global memory.
 struct Bench {
     using Block = EmulatedHopper<cuda::HopperLane<64>>;
     using Lane = cuda::HopperLane<64>;
@@ -159,7 +159,7 @@ TEST_CASE("emulation: the emulated Hopper refuses what a device may get wrong", 
             if (r.thread == 0) bench.block.zero16(r, bench.block.shared<unsigned char>(0));
         });
     };
-    CHECK_THAT(refusal([&](Bench& bench) { bench.block.wait(kBarrier, 0); }), Contains("a wait that nobody ends"));
+    CHECK_THAT(refusal([&](Bench& bench) { bench.block.wait(kBarrier, 0); }), Contains("a wait that never ends"));
     CHECK_THAT(refusal([&](Bench& bench) {
                    bench.block.expect(kBarrier, kBox + 16);
                    bench.block.copy_box(0, bench.map, 0, 0, 0, 0, kBarrier);

@@ -22,7 +22,8 @@ nlohmann::ordered_json measure_against(const AgainstOptions& options);
 std::string against_table(const nlohmann::ordered_json& measured);
 
 /// How many times ours are as fast as the best peer, Hugging Face eager and disentangled-flash; a goal of 0 is none.
-/// A peer whose error is above a tenth of the largest number, or that leaves positions out, is shown but is no rival.
+/// A peer whose error is above a tenth of the largest number, or that leaves positions out, is shown but does not count
+/// as the best.
 nlohmann::ordered_json ratios(const nlohmann::ordered_json& ways, double best, double hugging_face,
                               double disentangled_flash);
 
