@@ -1,6 +1,7 @@
 #pragma once
 // Attention with relative vectors on the key side and on the value side, every term by itself.
-// Shaw et al. 2018, eq. 3 and 4.  DeBERTa kept the first idea and dropped the second.
+// Shaw et al. 2018, eq. 3 and 4.  Used by lesson 27 (the scores) and by the tests (all of it).  DeBERTa kept the first
+// idea and dropped the second.
 #include "core/attention/softmax.h"
 #include "core/positions/shaw.h"
 #include "core/tensor.h"

@@ -1,5 +1,6 @@
 #pragma once
 // Long short-term memory: a cell that is kept or overwritten channel by channel, and three gates that decide.
+// Used by seq2seq.h and by lesson 03; held to PyTorch by tests/golden/test_oracle_older.cpp.
 // Hochreiter & Schmidhuber 1997, forget gate by Gers et al. 2000; torch.nn.LSTM.
 // Gate order of the stacked weights, as in PyTorch: input i, forget f, candidate g, output o (TensorFlow has i, g, f,
 // o).

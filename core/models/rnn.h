@@ -1,5 +1,6 @@
 #pragma once
 // The plain recurrent network: one state, handed from word to word.
+// Used by lesson 03 (order is visible to it); held to PyTorch by tests/golden/test_oracle_older.cpp.
 // Elman 1990; torch.nn.RNN (weight_ih_l0, weight_hh_l0 and their biases, tanh).
 #include "core/models/layers.h"
 #include "core/tensor.h"

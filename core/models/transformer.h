@@ -1,5 +1,6 @@
 #pragma once
 // The original Transformer for inference: encoder, decoder, one word table for source, target and output.
+// No program opens one: it is the model that all others here change.  Held to PyTorch by tests/golden.
 // Vaswani et al. 2017.  Post-norm, relu, sinusoids added to sqrt(D) times the word.  Dropout is off.
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
 // ALiBi: every head sees distant keys the less, the steeper its slope; nothing is learned.
-// Press et al. 2022, section 3; ofirpress/attention_with_linear_biases get_slopes.
+// Used by lesson 27.  Press et al. 2022, section 3; ofirpress/attention_with_linear_biases get_slopes.
 #include <vector>
 
 #include "core/positions/offset_bias.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Rotary position embedding: the vector at position m is turned by m theta_t in every plane t.
+// Rotary position embedding: the vector at position m is rotated by m theta_t in every plane t.
 // Su et al. 2021 (RoFormer), eq. 14-16 and 34; transformers modeling_roformer.py.
 #include <vector>
 
@@ -10,8 +10,9 @@ namespace locus {
 
 /// Which two channels make the plane t.  A model trained with one is nonsense under the other (spec 6.2).
 enum class RotaryLayout {
-    interleaved,  // (2t, 2t + 1): the paper, RoFormer, GPT-J
-    half_split,   // (t, t + d/2): GPT-NeoX, Llama
+    interleaved,  // (2t, 2t + 1): the paper, RoFormer, GPT-J, Meta's Llama code and weights
+    half_split,   // (t, t + d/2): GPT-NeoX; Llama as Hugging Face converts it (transformers #25199, flash-attention
+                  // #288)
 };
 
 /// Sine and cosine of every angle, one per position and plane.
@@ -20,7 +21,7 @@ struct RotaryTable {
     Matrix<Scalar> sin, cos;  // [T, d/2]
 
     Index length() const { return sin.rows(); }
-    /// Channels that turn: 2 per plane.
+    /// Channels that are rotated: 2 per plane.
     Index width() const { return 2 * sin.cols(); }
     /// Rows first ... first + count - 1, e.g. those of the tokens behind a cached prefix.
     RotaryTable rows(Index first, Index count) const;
@@ -38,7 +39,7 @@ template <class Scalar>
 RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, SinusoidLayout layout);
 
 /// R_m x_m for every row m, element by element: y_a = x_a cos - x_b sin, y_b = x_b cos + x_a sin over each pair (a, b).
-/// x [T,d], table of T rows; channels beyond the table's width pass unturned (partial rotary: GPT-J, GPT-NeoX)
+/// x [T,d], table of T rows; channels beyond the table's width pass unchanged (partial rotary: GPT-J, GPT-NeoX)
 /// -> [T,d].  Throws Error(usage) if the rows differ or the table is wider than x.
 template <class Scalar>
 Matrix<Scalar> rotate(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout);

@@ -1,5 +1,5 @@
 #pragma once
-// Which row of Shaw's relative tables serves the pair (i, j)?  Shaw et al. 2018, section 3.2.
+// Which row of Shaw's relative tables serves the pair (i, j)?  Used by lesson 27.  Shaw et al. 2018, section 3.2.
 // Unlike DeBERTa's buckets: the offset is j - i, and the table has an odd number of rows, 2k + 1, so that -k and +k are
 // both in it.
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 // T5's relative buckets: small distances each have their own, larger ones share logarithmically growing ones.
-// Raffel et al. 2020, section 2.1; transformers modeling_t5.py _relative_position_bucket.
+// Used by lesson 27.  Raffel et al. 2020, section 2.1; transformers modeling_t5.py _relative_position_bucket.
 // Unlike DeBERTa's log buckets the offset is j - i, the logarithm is cut down (floor, not ceil), and a bucket holds one
 // number per head, not a vector.
 #include <cstdint>
