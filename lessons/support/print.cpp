@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <algorithm>
 
 #include "core/cli/program.h"
 #include "lessons/support/record.h"
@@ -139,7 +139,8 @@ void Lesson::end(const std::vector<Reading>& readings, const std::string& source
     record_->print(Kind::words, lines);
 }
 
-// Claims: a measured number, the bound it must keep, and whether it did.
+// --- claims ----------------------------------------------------------------------------------------------------------
+// A measured number, the bound it must keep, and whether it did.
 
 /// The measured number, or the wrong one where --doubt names this claim.
 double Lesson::doubted(double measured, double wrong) { return ++record_->claims == record_->doubt ? wrong : measured; }
