@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/text/statistics/next_word.h"
 #include "core/text/statistics/ngrams.h"
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/tf_idf.h"
@@ -53,7 +52,7 @@ int main(int argc, char** argv) {
 
         const Matrix<double> tf = term_frequencies(bag.counts), weights = tf_idf(bag.counts);
         const RowVector<double> idf = inverse_document_frequencies(bag.counts);
-        // Seed 003, section 3, as printed; the words in the order in which they are met.
+        // NLP 기초, section 3, as printed; the words in the order in which they are met.
         const Matrix<double> printed{{0, 0.04, 0.13, 0.04, 0.04, 0, 0, 0, 0, 0},
                                      {0, 0, 0, 0, 0, 0.08, 0.04, 0.04, 0.04, 0.04}};
         std::vector<std::vector<std::string>> rows{
@@ -67,7 +66,7 @@ int main(int argc, char** argv) {
                 rows.back().push_back(lesson::text_of(printed(text, word), "%.2f"));
             }
         }
-        lesson.table("every word of both texts, and what seed 003 prints", rows);
+        lesson.table("every word of both texts, and what the notes NLP 기초 print", rows);
         lesson.prove("largest distance from a printed value: at most half of its last digit",
                      (weights - printed).cwiseAbs().maxCoeff(), 0.005);
 
@@ -76,7 +75,7 @@ int main(int argc, char** argv) {
             "How alike are two rows a and b? The cosine a·b / (‖a‖ ‖b‖) is 1 for the same direction and 0 for nothing "
             "in common. By counts A and B have " +
             lesson.number("cosine by counts", by_counts, "%.3f") +
-            ", all of it from the word \"a\"; TF·IDF strikes it out:");
+            ", all of it from the word \"a\"; TF·IDF gives that word the weight 0:");
         lesson.prove_equal("cosine of A and B by TF·IDF", cosine_similarities(tf_idf(bag.counts))(0, 1), 0);
 
         const std::vector<std::pair<std::string, std::string>> pairs{{"home run", "run home"},
@@ -111,7 +110,7 @@ int main(int argc, char** argv) {
             }
         }
         lesson.table("three ways to weigh", smoothing);
-        lesson.correct("seed 003, section 3", "LOG(N / df + 1)", "LOG(N / (df + 1))");
+        lesson.correct("NLP 기초, section 3", "LOG(N / df + 1)", "LOG(N / (df + 1))");
         double answers = 0;
         for (const Idf form : {Idf::as_printed, Idf::df_plus_one}) answers += std::isfinite(weight(0, form));
         lesson.prove_equal("forms of these two that answer for df = 0", answers, 1);
@@ -126,7 +125,7 @@ int main(int argc, char** argv) {
         lesson.choose("Which has the same bag of words as \"the dog bit the man\"?", choices, same,
                       "Each word as often as there; that nobody speaks like this does not show.");
         lesson.exercise(
-            "Let counts speak: after \"how are you doing\", \"how are you\", \"how are they\", what follows \"how "
+            "Count: after \"how are you doing\", \"how are you\", \"how are they\", what follows \"how "
             "are\"?",
             [&] {
                 const NextWordTable table(
@@ -139,12 +138,12 @@ int main(int argc, char** argv) {
                     shares.push_back(one.probability);
                 }
                 lesson.bars("share of what followed \"how are\" (trigrams)", words, shares, "%.3f");
-                lesson.prove_equal("times that \"you\" followed, as in seed 003", static_cast<double>(next[0].count),
+                lesson.prove_equal("times that \"you\" followed, as in NLP 기초", static_cast<double>(next[0].count),
                                    2);
                 lesson.say("This is a language model: the next word from those before it. It knows what it has met.");
             });
         lesson.end({{"core/text/statistics/tf_idf.h", "inverse_document_frequency"},
                     {"core/text/statistics/ngrams.h", "word_ngrams"}},
-                   "seed 003, sections 1 to 5; Spärck Jones 1972.", "02");
+                   "NLP 기초, sections 1 to 5; Spärck Jones 1972.", "02");
     });
 }

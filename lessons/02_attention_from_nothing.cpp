@@ -8,6 +8,7 @@
 
 #include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
+#include "core/models/seq2seq.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -33,6 +34,22 @@ Matrix<double> random_scores(Index d) {
 /// Mean over the queries of their largest weight.
 double largest_weight(const Matrix<double>& scores) {
     return masked_softmax<double>(scores, {}).rowwise().maxCoeff().mean();
+}
+
+/// A translator from before queries and keys: an LSTM reads three words, another writes and looks back at its states.
+Seq2SeqWeights<double> translator() {
+    lesson::Seeded seeded(22);
+    const auto dense = [&](Index rows, Index columns) -> Dense<double> {
+        return {seeded.gaussians(rows, columns), RowVector<double>::Zero(rows)};
+    };
+    const auto cell = [&] { return LstmCell<double>{dense(16, 4), dense(16, 4)}; };
+    return {seeded.gaussians(3, 4),
+            seeded.gaussians(3, 4),
+            cell(),
+            cell(),
+            MultiplicativeAlignment<double>{seeded.gaussians(4, 4)},
+            dense(4, 8),
+            dense(3, 4)};
 }
 
 }  // namespace
@@ -82,8 +99,9 @@ int main(int argc, char** argv) {
         RowVector<double> output = RowVector<double>::Zero(d);
         for (Index c = 0; c < d; ++c)
             for (Index j = 0; j < 3; ++j) output[c] += weight[j] * v(j, c);
+        const auto printed = [](double value) { return std::stod(lesson::text_of(value, "%.5f")); };
         lesson.say("The output mixes the values in these shares. Its first number, \"water\":\n  " +
-                   products_text(weight, v.col(0).transpose(), "%.3f") + " = " + lesson::text_of(output[0], "%.3f") +
+                   products_text(weight, v.col(0).transpose(), "%.5f") + " = " + lesson::text_of(output[0], "%.3f") +
                    "\nAll three rows at once are softmax(Q Kᵀ / √d) V, and core/ has that:");
         const Matrix<double> context = scaled_dot_product<double>(q, k, v, {});
         lesson.show("output of core/, a line each for muddy, river, bank", context, "%8.3f");
@@ -92,6 +110,8 @@ int main(int argc, char** argv) {
         const double epsilon = std::numeric_limits<double>::epsilon(), rounding = 10 * epsilon * v.maxCoeff();
         lesson.prove("the row by hand and the row of core/: largest difference, rounding",
                      (output - context.row(bank)).cwiseAbs().maxCoeff(), rounding);
+        lesson.prove("water by the printed digits, minus the output",
+                     weight.unaryExpr(printed).dot(v.col(0).transpose()) - output[0], 0.0005);
         lesson.prove("distance of the three weights' sum from 1", weight.sum() - 1, 3 * epsilon);
         double outside = 0;
         for (Index c = 0; c < d; ++c)
@@ -124,6 +144,19 @@ int main(int argc, char** argv) {
         lesson.table("size (root of the mean square) of scores, and the mean of the largest weight", rows);
         lesson.prove("mean square of q·k/√d minus 1, in standard errors, worst of three", worst, 5);
 
+        const Seq2SeqWeights<double> learned = translator();
+        const Seq2SeqResult<double> pass = Seq2Seq<double>(learned).forward({0, 1, 2}, {0});
+        const Matrix<double>&h = pass.encoder.hidden, &state = pass.steps[0].lstm.hidden;
+        const Matrix<double> asks = 2 * state * std::get<MultiplicativeAlignment<double>>(learned.alignment).weight;
+        lesson.say(
+            "Attention is older than these names. Translators (Bahdanau 2015, Luong 2015, each et al.) read by one "
+            "LSTM "
+            "into states h_j; the state s of another weighs them by softmax(s W h_j): the formula above with q = √d · "
+            "s W and K = V = h.");
+        lesson.prove("a translator's context and attention: difference",
+                     (scaled_dot_product<double>(asks, h, h, {}) - pass.steps[0].context).cwiseAbs().maxCoeff(),
+                     20 * epsilon);
+
         lesson.ask("Which score s (divided by √d) do the query \"river\" and the key \"bank\" get?",
                    q.row(1).dot(k.row(bank)) / 2, 0.01, "The sum of four products, divided by 2.");
         Index most = 0;
@@ -147,6 +180,6 @@ int main(int argc, char** argv) {
         });
         lesson.end({{"core/attention/scaled_dot_product.h", "scaled_dot_product"},
                     {"core/attention/softmax.h", "masked_softmax"}},
-                   "Vaswani et al. 2017, eq. 1; seed 002; seed 003, section 12.", "03");
+                   "Vaswani et al. 2017, eq. 1; joowan1108; NLP 기초, section 12.", "03");
     });
 }

@@ -8,8 +8,9 @@
 
 #include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
+#include "core/models/recurrent.h"
 #include "core/positions/position_rows.h"
-#include "core/text/statistics/bag_of_words.h"
+#include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
@@ -53,20 +54,20 @@ int main(int argc, char** argv) {
         const WordList words = bag_of_words({bitten}).words;
         const Matrix<double> word_vectors = seeded.matrix(words.size(), 4);
         const SelfAttention attention{2 * seeded.matrix(4, 4), 2 * seeded.matrix(4, 4), 2 * seeded.matrix(4, 4)};
-        Matrix<double> x(5, 4), x_turned(5, 4);
+        Matrix<double> x(5, 4), x_swapped(5, 4);
         for (Index n = 0; n < 5; ++n) {
             x.row(n) = word_vectors.row(*words.find(bitten[static_cast<std::size_t>(n)]));
-            x_turned.row(n) = word_vectors.row(*words.find(biter[static_cast<std::size_t>(n)]));
+            x_swapped.row(n) = word_vectors.row(*words.find(biter[static_cast<std::size_t>(n)]));
         }
         lesson.say(
             "A position is where a word stands: 0, 1, 2 … Attention (lesson 2) never used it. Here every word has a "
             "random row x of 4 numbers, the three matrices W are random too, and two sentences of the same words go "
             "through the same attention. What comes out, a row of 4 numbers for every word:");
-        const Matrix<double> out = attention(x), out_turned = attention(x_turned);
+        const Matrix<double> out = attention(x), out_swapped = attention(x_swapped);
         std::vector<std::vector<std::string>> rows{{"word", "output", "word", "output"}};
         for (Index n = 0; n < 5; ++n)
             rows.push_back({bitten[static_cast<std::size_t>(n)], row_text(out.row(n)),
-                            biter[static_cast<std::size_t>(n)], row_text(out_turned.row(n))});
+                            biter[static_cast<std::size_t>(n)], row_text(out_swapped.row(n))});
         lesson.table("\"the dog bit the man\" on the left, \"the man bit the dog\" on the right", rows);
         lesson.say("Look for \"dog\": second on the left, last on the right. It took its output along.");
 
@@ -74,11 +75,11 @@ int main(int argc, char** argv) {
         const double rounding =
             2 * 5 * std::numeric_limits<double>::epsilon() * attention.values(x).cwiseAbs().maxCoeff();
         lesson.prove("\"dog\" bites or is bitten: largest difference of its output, rounding",
-                     largest_difference(out.row(1), out_turned.row(4)), rounding);
+                     largest_difference(out.row(1), out_swapped.row(4)), rounding);
         lesson.prove("\"the\" and \"the\" in one sentence: largest difference, rounding",
                      largest_difference(out.row(0), out.row(3)), rounding);
-        lesson.prove("mean of all outputs, who bites turned round: largest difference, rounding",
-                     largest_difference(out.colwise().mean(), out_turned.colwise().mean()), rounding);
+        lesson.prove("mean of all outputs, both names swapped: largest difference, rounding",
+                     largest_difference(out.colwise().mean(), out_swapped.colwise().mean()), rounding);
 
         double worst = 0, orders = 0;
         std::vector<Index> order(5);
@@ -94,17 +95,37 @@ int main(int argc, char** argv) {
             lesson::text_of(orders) + " orders of five words:");
         lesson.prove("all orders: largest difference of P attention(x) and attention(P x)", worst, rounding);
 
+        const auto dense = [&](Index rows_out) -> Dense<double> {
+            return {seeded.matrix(rows_out, 4), RowVector<double>::Zero(rows_out)};
+        };
+        const RnnCell<double> plain{dense(4), dense(4)};
+        const LstmCell<double> gated{dense(16), dense(16)};
+        lesson.say(
+            "The networks before it knew the order, because they read one word after the other: the recurrent network "
+            "(Elman 1990) keeps h_t = tanh(W x_t + U h_{t−1}), the LSTM (1997) a gated cell as well. The price: word "
+            "9 hears of word 1 through eight steps, one after the other. Their last states, for the same sentences:");
+        lesson.prove_at_least(
+            "recurrent network: largest difference, in roundings of above",
+            largest_difference(rnn<double>(x, plain).hidden.row(4), rnn<double>(x_swapped, plain).hidden.row(4)) /
+                rounding,
+            1e6);
+        lesson.prove_at_least(
+            "LSTM: the same",
+            largest_difference(lstm<double>(x, gated).hidden.row(4), lstm<double>(x_swapped, gated).hidden.row(4)) /
+                rounding,
+            1e6);
+
         lesson.say(
             "So the bag of words of lesson 1 is back: attention alone reads a bag. The cure is to tell every word "
             "where it stands, for example by adding a row p that differs from position to position (lesson 4):");
         const Matrix<double> p = sinusoidal_table<double>(5, 4, SinusoidLayout::interleaved);
-        const Matrix<double> placed = attention(x + p), placed_turned = attention(x_turned + p);
+        const Matrix<double> placed = attention(x + p), placed_swapped = attention(x_swapped + p);
         lesson.table("output of \"dog\" with positions", {{"sentence", "output"},
                                                           {"the dog bit the man", row_text(placed.row(1))},
-                                                          {"the man bit the dog", row_text(placed_turned.row(4))}});
+                                                          {"the man bit the dog", row_text(placed_swapped.row(4))}});
         // A difference of a million roundings is no rounding.
         lesson.prove_at_least("the difference of these two rows, in roundings of above",
-                              largest_difference(placed.row(1), placed_turned.row(4)) / rounding, 1e6);
+                              largest_difference(placed.row(1), placed_swapped.row(4)) / rounding, 1e6);
 
         double different = 0;
         for (Index n = 0; n < 5; ++n) {
@@ -132,21 +153,21 @@ int main(int argc, char** argv) {
                 Mask mask = Mask::Zero(5, 5);
                 for (Index i = 0; i < 5; ++i)
                     for (Index j = 0; j <= i; ++j) mask(i, j) = 1;
-                const Matrix<double> left = attention(x, mask), left_turned = attention(x_turned, mask);
+                const Matrix<double> left = attention(x, mask), left_swapped = attention(x_swapped, mask);
                 lesson.table("output of \"dog\" without positions, later words hidden",
                              {{"sentence", "output"},
                               {"the dog bit the man", row_text(left.row(1))},
-                              {"the man bit the dog", row_text(left_turned.row(4))}});
+                              {"the man bit the dog", row_text(left_swapped.row(4))}});
                 lesson.prove_at_least("difference of these rows, in roundings",
-                                      largest_difference(left.row(1), left_turned.row(4)) / rounding, 1e6);
+                                      largest_difference(left.row(1), left_swapped.row(4)) / rounding, 1e6);
                 lesson.prove("\"dog\" after all others and the \"dog\" that sees all: difference, rounding",
-                             largest_difference(left_turned.row(4), out.row(1)), rounding);
+                             largest_difference(left_swapped.row(4), out.row(1)), rounding);
                 lesson.say(
                     "A mask says which words came before, so it tells something of the order. Of those before, "
                     "their order is as invisible as ever.");
             });
         lesson.end({{"core/attention/scaled_dot_product.h", "scaled_dot_product"},
                     {"core/positions/position_rows.h", "sinusoidal_table"}},
-                   "seed 000, types of positions; seed 001, overview; Vaswani et al. 2017, section 3.5.", "04");
+                   "qcqced123, DeBERTa and RoFormer; Vaswani et al. 2017, section 3.5; Elman 1990.", "04");
     });
 }

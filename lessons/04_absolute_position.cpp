@@ -8,7 +8,7 @@
 
 #include "core/attention/products.h"
 #include "core/positions/position_rows.h"
-#include "core/text/statistics/bag_of_words.h"
+#include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
                           "How can a word carry its place in the same numbers without losing itself?");
     return lesson.run(argc, argv, [&] {
         const Document a = split_words("I love studying deep learning so much"),
-                       b = split_words("I love deep cheeze burguer so much");  // spelt as in seed 000
+                       b = split_words("I love deep cheeze burguer so much");  // spelt as in the review
         const Index d = 512;
         lesson::Seeded seeded(4);
         const Matrix<double> table = seeded.gaussians(7, d);  // a model learns it; random until then
@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
                              p_b = learned_rows<double>(table, {0, 1, 2, 3, 4, 5, 6});
         lesson.say(
             "The plainest cure for lesson 3: a table P with a row for each position, added to the word there, x = "
-            "word + p. Two sentences of seed 000; rows are d = 512 wide, two numbers of each are shown:");
+            "word + p. Two sentences of qcqced123's review of DeBERTa; rows are d = 512 wide, two numbers of each are "
+            "shown:");
         Matrix<double> x_a(7, d), x_b(7, d);
         std::vector<std::vector<std::string>> rows{{"place", "A", "B", "row of P", "x in A", "x in B"}};
         for (Index n = 0; n < 7; ++n) {
@@ -122,7 +123,7 @@ int main(int argc, char** argv) {
         double apart = 0;
         for (Index p = 0; p <= 500; ++p) apart = std::max(apart, std::abs(product(p) - product(0)));
         lesson.say(
-            "Seed 000 calls this the blessing of dimensionality. The Transformer learns no P; its row p holds sin(p "
+            "That review calls this the blessing of dimensionality. The Transformer learns no P; its row p holds sin(p "
             "w) and cos(p w) for d/2 frequencies w. These rows are not random, but random words meet them at right "
             "angles all the same. And row p times row p + 3 is " +
             lesson.number("row 0 times row 3", product(0), "%.3f") + " for every p: a distance shines through.");
@@ -154,6 +155,6 @@ int main(int argc, char** argv) {
         });
         lesson.end({{"core/positions/position_rows.h", "learned_rows"},
                     {"core/positions/position_rows.h", "sinusoidal_table"}},
-                   "seeds 000 and 001; Vaswani et al. 2017, section 3.5.", "05");
+                   "qcqced123, DeBERTa and RoFormer; Vaswani et al. 2017, section 3.5.", "05");
     });
 }

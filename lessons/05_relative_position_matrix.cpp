@@ -42,14 +42,15 @@ int main(int argc, char** argv) {
 
         // Every diagonal holds one number, so a line of 2T - 1 numbers is the whole matrix.
         const Matrix<double> here = index.bottomRightCorner(6, 6), before = index.topLeftCorner(6, 6);
-        lesson.prove_equal("largest minus smallest of the first row; the seed says k = 7", index(0, 0) - index(0, 6),
+        lesson.prove_equal("largest minus smallest of the first row; the review says k = 7", index(0, 0) - index(0, 6),
                            6);
         lesson.prove_equal("cells that differ from their neighbour on the diagonal",
                            static_cast<double>((here.array() != before.array()).count()), 0);
         lesson.prove_equal("numbers in a line that replace the 49 cells", static_cast<double>(seven.rows().size()), 13);
 
         lesson.say(
-            "With more words than rows, far is just far: distances are clamped. The clamp is not symmetric: row 0 "
+            "With more words than rows, all far distances share a row: they are clamped. The clamp is not symmetric: "
+            "row 0 "
             "serves i \u2212 j = \u2212k and beyond, row 2k \u2212 1 serves k \u2212 1 and beyond.");
         const RelativeBuckets three = RelativeBuckets::clamped(7, 7, 3);
         const Matrix<double> clamped = lesson::as_matrix(three.matrix());
@@ -58,7 +59,7 @@ int main(int argc, char** argv) {
                            pairs_where(7, [](Index offset) { return offset >= 2; }));
         const std::string printed =
             lesson.number("printed rule", pairs_where(7, [](Index offset) { return offset <= 3; }));
-        lesson.correct("seed 000", "\u03b4(i,j) = 0 where i \u2212 j \u2264 k",
+        lesson.correct("qcqced123, DeBERTa", "\u03b4(i,j) = 0 where i \u2212 j \u2264 k",
                        "\u03b4(i,j) = 0 where i \u2212 j \u2264 \u2212k");
         lesson.prove_equal("cells of row 0, of 49; the printed rule gives " + printed, cells_of_row(clamped, 0),
                            pairs_where(7, [](Index offset) { return offset <= -3; }));
@@ -89,7 +90,7 @@ int main(int argc, char** argv) {
                 lesson.prove_equal("offsets of the two middle rows together", offsets[1] + offsets[2], 2);
                 lesson.prove_equal("offsets of all rows", offsets[0] + offsets[1] + offsets[2] + offsets[3], 13);
             });
-        lesson.end({{"core/positions/relative_buckets.h", "BucketLine"}}, "He et al. 2021, eq. 3; seeds 000 and 002.",
-                   "06");
+        lesson.end({{"core/positions/relative_buckets.h", "RelativeBuckets"}},
+                   "He et al. 2021, eq. 3; qcqced123 and joowan1108, DeBERTa.", "06");
     });
 }

@@ -45,8 +45,9 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "Lesson 5 gave each distance x = i − j a row, up to a limit. DeBERTa version 2 and 3 keep that for 128 "
-            "words either way. Farther out several distances share a row, a bucket: who cares whether a word stands "
-            "400 or 402 to the left? With b = 256 buckets a side, M = 512 positions:\n"
+            "words either way. Farther out several distances share a row, a bucket: it hardly matters whether a word "
+            "stands "
+            "400 or 402 to the left. With b = 256 buckets a side, M = 512 positions:\n"
             "  |x| ≤ 128:  bucket = x\n"
             "  |x| > 128:  bucket = ±(128 + ceil(127 · ln(|x|/128) / ln((M − 1)/128)))\n"
             "  row = bucket + 256, kept within 0 … 511");
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
             exact.push_back(static_cast<double>(x));
             buckets.push_back(static_cast<double>(bucket(x)));
         }
-        lesson.curves("how the staircase bends away from one row per distance", "distance x", xs, "bucket",
+        lesson.curves("rows against distances: below 128 one row each, then fewer", "distance x", xs, "bucket",
                       {{"with buckets", '#', buckets}, {"without", '.', exact}}, 11);
         const RelativeBuckets line = line_of(kPositions, Dialect::official);
         std::vector<double> served(kBuckets);  // distances 0 … 511 of each bucket
@@ -70,7 +71,7 @@ int main(int argc, char** argv) {
                               lesson::text_of(from) + (count > 1 ? " … " + lesson::text_of(from + count - 1) : ""),
                               lesson::text_of(count), lesson::text_of(100 * count / from, "%.1f %%")});
         }
-        lesson.table("some stairs: far from the middle a bucket is about one percent of x wide", stairs);
+        lesson.table("some buckets: far from the middle one is about one percent of x wide", stairs);
         double unlike = 0;
         for (Index x = 1 - kPositions; x < kPositions; ++x) unlike += by_hand(x, kPositions - 1, ceiling) != bucket(x);
         lesson.prove_equal("offsets −511 … 511 where the formula and core/ differ", unlike, 0);
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
             firsts.push_back(first);
             counts.push_back(count);
         }
-        lesson.say("Two slips of ports change some rows by one and nothing else: floor for ceil, from x = " +
+        lesson.say("Two mistakes of ports change some rows by one and nothing else: floor for ceil, from x = " +
                    lesson::text_of(firsts[0]) + " on, and M for M − 1, from x = " + lesson::text_of(firsts[1]) +
                    " on. No test with a short text sees either.");
         lesson.prove_equal("floor for ceil: every x of 129 … 510 changes", counts[0], 510 - 128);
@@ -134,7 +135,7 @@ int main(int argc, char** argv) {
             lesson.bars("distances in the widest bucket", labels, widths, "%.0f");
             const double last = 16383, bound = last * (1 - std::pow(last / 128, -1.0 / 127)) + 1;
             lesson.prove("widest bucket for M = 16384; the formula allows", widths[3], bound);
-            lesson.say("The table stays as it is: 512 rows. Only the stairs far out grow longer.");
+            lesson.say("The table stays as it is: 512 rows. Only the buckets far out grow wider.");
         });
         lesson.end({{"core/positions/relative_buckets.h", "log_bucket"}},
                    "microsoft/DeBERTa, da_utils.py; transformers 4.57, deberta_v2.", "07");

@@ -10,8 +10,8 @@ using namespace locus;
 
 namespace {
 
-/// The seed's own numbers: seven queries against the fourteen rows of the relative table, q . k_r^T.
-Matrix<double> products_of_the_seed() {
+/// The numbers of qcqced123's review: seven queries against the fourteen rows of the relative table, q . k_r^T.
+Matrix<double> products_of_the_review() {
     return Matrix<double>{{2.8118, 0.8449, -0.6240, -0.6516, 3.4009, 1.8296, 0.8304, 1.0164, 3.5664, -1.4208, -2.0821,
                            1.5752, -0.9469, -7.1767},
                           {-2.1907, -3.2801, -2.0628, 0.4443, 2.2272, -5.6653, -4.6036, 1.4134, -1.1742, -0.3361,
@@ -28,8 +28,8 @@ Matrix<double> products_of_the_seed() {
                            -3.5581, -3.6989, -2.6705, -1.2262}};
 }
 
-/// What the seed prints after its gather.
-Matrix<double> printed_by_the_seed() {
+/// What the review prints after its gather.
+Matrix<double> printed_by_the_review() {
     return Matrix<double>{{1.0164, 0.8304, 1.8296, 3.4009, -0.6516, -0.6240, 0.8449},
                           {-1.1742, 1.4134, -4.6036, -5.6653, 2.2272, 0.4443, -2.0628},
                           {-1.8741, -1.6101, -3.4616, -0.5100, 1.7408, 4.1619, 3.5001},
@@ -52,40 +52,42 @@ Matrix<double> gathered(const Matrix<double>& products, const RelativeBuckets& l
 int main(int argc, char** argv) {
     lesson::Lesson lesson("07", "Gather by hand", "What does torch.gather do in DeBERTa, and why does nobody need it?");
     return lesson.run(argc, argv, [&] {
-        const Matrix<double> table = products_of_the_seed(), printed = printed_by_the_seed();
+        const Matrix<double> table = products_of_the_review(), printed = printed_by_the_review();
         lesson.say(
             "Content to position asks for q_i \u00b7 k_r[\u03b4(i,j)]: what query i looks for, and how far away j is. "
             "First multiply every query with every row of the table, then pick for each pair the product that belongs "
             "to its distance.");
-        lesson.show_signed("every query against every row (the seed's example; rounded here):", table, "%5.1f");
+        lesson.show_signed("every query against every row (example of qcqced123, DeBERTa; rounded here):", table,
+                           "%5.1f");
 
         const RelativeBuckets line = RelativeBuckets::clamped(7, 7, 7);
         const Matrix<double> picked = gathered(table, line);
         lesson.show_signed("picked: cell (i,j) takes column \u03b4(i,j) = i \u2212 j + 7 of row i:", picked, "%8.4f");
-        lesson.prove("all 49 numbers are those the seed prints; largest difference",
+        lesson.prove("all 49 numbers are those the review prints; largest difference",
                      (picked - printed).cwiseAbs().maxCoeff(), 0);
 
         lesson.say(
             "Look at one row: the columns taken are neighbours, in falling order. No index table is needed; the row is "
-            "a slice, read backwards. So core/ copies slices. With q the identity and k_r the table turned, "
+            "a slice, read backwards. core/fast/ copies such slices; core/attention/ takes the row of each pair, as "
+            "the "
+            "formula does. With q the identity and k_r the transposed table, "
             "q \u00b7 k_r\u1d40 is the table itself.");
         const Matrix<double> slice = table.row(3).segment(4, 7).reverse();
         lesson.prove("row 3 is columns 4 \u2026 10 of the table, backwards; largest difference",
                      (picked.row(3) - slice).cwiseAbs().maxCoeff(), 0);
         const Matrix<double> identity = Matrix<double>::Identity(7, 7), k_r = table.transpose();
         const Matrix<double> c2p = content_to_position<double>(identity, k_r, line);
-        lesson.prove("content_to_position, which copies slices, against the gather",
-                     (c2p - printed).cwiseAbs().maxCoeff(), 0);
+        lesson.prove("content_to_position against the gather", (c2p - printed).cwiseAbs().maxCoeff(), 0);
         const Matrix<double> p2c = position_to_content<double>(identity, k_r, line);
         lesson.prove("p2c takes slices too: column 3 is columns 4 \u2026 10 of row 3, forwards",
                      (p2c.col(3) - table.row(3).segment(4, 7).transpose()).cwiseAbs().maxCoeff(), 0);
 
-        lesson.correct("seed 000", "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(i,j))",
-                       "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(j,i)), turned");
+        lesson.correct("qcqced123, DeBERTa", "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(i,j))",
+                       "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(j,i)), transposed");
         // With k the identity, k . q_r^T is the same table as q . k_r^T above.
         const double differing = static_cast<double>((picked.array() != p2c.array()).count());
         lesson.prove_equal("cells of 49 where the comment's gather is not p2c", differing, 42);
-        lesson.prove("gather of \u03b4(j,i), turned, against p2c",
+        lesson.prove("gather of \u03b4(j,i), transposed, against p2c",
                      (gathered(table, line.mirrored()).transpose() - p2c).cwiseAbs().maxCoeff(), 0);
 
         lesson.ask("Which column of row 2 does the cell (2, 5) take?", static_cast<double>(line.row(2, 5)), 0,
@@ -103,6 +105,6 @@ int main(int argc, char** argv) {
         });
         lesson.end(
             {{"core/fast/slices.h", "add_slices_by_query"}, {"core/attention/disentangled.h", "content_to_position"}},
-            "He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py; seed 000.", "08");
+            "He et al. 2021, eq. 4; microsoft/DeBERTa disentangled_attention.py; qcqced123, DeBERTa.", "08");
     });
 }

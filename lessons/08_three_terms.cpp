@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         const Matrix<double> probs = masked_softmax<double>(sum / score_divisor<double>(3, 2), Mask());
         lesson.prove("P(2,0) after / \u221a6 and softmax, against 0.856145", probs(2, 0) - 0.856145, 5e-7);
 
-        lesson.correct("seed 002", "A(i,j) = {H_i, P(i|j)} \u00d7 {H_i, P(j|i)}\u1d40",
+        lesson.correct("joowan1108, DeBERTa", "A(i,j) = {H_i, P(i|j)} \u00d7 {H_i, P(j|i)}\u1d40",
                        "A(i,j) = {H_i, P(i|j)} \u00d7 {H_j, P(j|i)}\u1d40");
         const double printed = q.row(2).dot(k.row(2));  // content of i with content of i
         lesson.prove_equal("c2c(2,0) by the right formula; the printed one gives " + lesson.number("printed", printed),
@@ -108,6 +108,6 @@ int main(int argc, char** argv) {
         });
         lesson.end({{"core/attention/disentangled.h", "position_to_content"},
                     {"core/attention/disentangled.h", "explain_cell"}},
-                   "He et al. 2021, eq. 2 and 4; seeds 000 and 002.", "09");
+                   "He et al. 2021, eq. 2 and 4; qcqced123 and joowan1108, DeBERTa.", "09");
     });
 }

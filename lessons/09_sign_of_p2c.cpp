@@ -1,6 +1,6 @@
 // Lesson 09: The sign of p2c
 //
-// Question: The paper prints δ(j,i), every program computes δ(i,j). Does it matter, and who would notice?
+// Question: The paper prints δ(j,i), the official programs compute δ(i,j). Does it matter, and who would notice?
 // Before: 08. Minutes: 10. Page: attention.
 #include "core/attention/disentangled.h"
 #include "core/attention/products.h"
@@ -46,9 +46,9 @@ Port port_with(P2cIndex index) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    lesson::Lesson lesson(
-        "09", "The sign of p2c",
-        "The paper prints \u03b4(j,i), every program computes \u03b4(i,j). Does it matter, and who would notice?");
+    lesson::Lesson lesson("09", "The sign of p2c",
+                          "The paper prints \u03b4(j,i), the official programs compute \u03b4(i,j). Does it matter, "
+                          "and who would notice?");
     return lesson.run(argc, argv, [&] {
         const Index tokens = 4;
         const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, tokens);
@@ -96,8 +96,8 @@ int main(int argc, char** argv) {
             "ends in paris, with " +
             lesson.number("paris, paper", wrong.probability(word), "%.3f") + " instead of " +
             lesson.number("paris, code", right.probability(word), "%.3f") +
-            ". Only the term itself tells. It has happened: nntrainer #3982 shipped it, microsoft/DeBERTa #47 "
-            "asked about it.");
+            ". Only the term itself tells. It has happened: nntrainer shipped \u03b4(j,i) (issue "
+            "#3982), and microsoft/DeBERTa #47 asks about it.");
         Index best = 0;
         wrong.probability.maxCoeff(&best);
         lesson.prove_equal("best word of the port that follows the paper: id of \"paris\"", static_cast<double>(best),
@@ -114,11 +114,11 @@ int main(int argc, char** argv) {
                       {"nothing changes", "p2c is transposed: wrong off the diagonal"}, plain ? 0 : 1,
                       "Minus sign and transpose cancel only together.");
         lesson.exercise("Is the paper's p2c the transpose of the code's?", [&] {
-            lesson.show_signed("paper minus the code's p2c, turned:", paper - code.transpose(), "%8.3f");
+            lesson.show_signed("paper minus the transposed p2c of the code:", paper - code.transpose(), "%8.3f");
             lesson.prove_equal("cells that differ: the row is the mirrored one, but the key stays key j",
                                cells_that_differ(paper, code.transpose()), 12);
         });
         lesson.end({{"core/attention/disentangled.h", "P2cIndex"}, {"core/models/dialect.h", "Dialect"}},
-                   "He et al. 2021, eq. 4; seed 000 (as the code) and seed 002 (as the paper).", "10");
+                   "He et al. 2021, eq. 4; qcqced123 (as the code), joowan1108 (as the paper).", "10");
     });
 }

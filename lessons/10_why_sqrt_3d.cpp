@@ -39,6 +39,12 @@ struct Drawn {
 /// Root of the mean square over all cells; their mean is 0.
 double deviation(const Matrix<double>& cells) { return std::sqrt(cells.squaredNorm() / double(cells.size())); }
 
+/// Correlation of two tables of mean 0.
+double correlation(const Matrix<double>& a, const Matrix<double>& b) {
+    return a.cwiseProduct(b).sum() / (a.norm() * b.norm());
+}
+Matrix<double> centred(const Matrix<double>& column) { return column.array() - column.mean(); }
+
 /// What softmax makes of scores, as means over all queries: how many words share the attention (2 to the power of the
 /// entropy in bits), and the probabilities, largest first.
 struct Shares {
@@ -64,8 +70,8 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "A score adds d products of one number of q and one of k. If all these numbers have mean 0 and standard "
-            "deviation σ = 1, so has each product; a sum of d of them has variance d, so σ = √d. A term that does not "
-            "depend on the others adds its own d: n terms have variance n·d. That is why three matrices make a 3.\n"
+            "deviation σ = 1, so has each product; a sum of d of them has variance d, so σ = √d. Variances of "
+            "uncorrelated terms add up: n terms have variance n·d. That is why three matrices make a 3.\n"
             "Seeded normal numbers, 256 words, d = 64; pos_att_type is the field of the checkpoint that names the "
             "position terms:");
         const Drawn drawn(1);
@@ -88,6 +94,16 @@ int main(int argc, char** argv) {
             "How near must 1 be? N = 65536 cells made of 256 queries and 256 keys tell a variance up to √(2/N + "
             "4/(256·d)), and σ up to half of that. The bound is three times it.");
         lesson.prove("farthest that σ / √(n·d) is from 1, in the four rows", worst, bound);
+
+        const Matrix<double> c2c = drawn.sum({false, false}), c2p = drawn.sum({true, false}) - c2c;
+        lesson.say(
+            "Uncorrelated is enough; independent they are not: c2c and c2p share q_i, and a long q_i makes both "
+            "large.");
+        lesson.prove("correlation of c2c and c2p over all cells, three standard errors", correlation(c2c, c2p),
+                     3 * std::sqrt((1 + 2.0 / kWidth) / cells));
+        lesson.prove_at_least("correlation of their squares, summed for each query",
+                              correlation(centred(c2c.rowwise().squaredNorm()), centred(c2p.rowwise().squaredNorm())),
+                              0.5);
 
         const Matrix<double> sum = drawn.sum(Terms());
         const double root_d = score_divisor<double>(1, kWidth), root_3d = score_divisor<double>(3, kWidth);
@@ -122,7 +138,7 @@ int main(int argc, char** argv) {
                            double(1 + twice.listed_terms - twice.terms.count()), 1);
 
         const Index heads = 12;
-        lesson.correct("seed 002, attention", "Q Kᵀ / √d, d the width of the hidden states",
+        lesson.correct("joowan1108, DeBERTa", "Q Kᵀ / √d, d the width of the hidden states",
                        "√d with d the width of one head");
         lesson.prove("σ of c2c over √(12·64), the width of 12 heads; 1/√12 expected",
                      deviation(drawn.sum({false, false})) / std::sqrt(double(heads * kWidth)),
@@ -145,6 +161,6 @@ int main(int argc, char** argv) {
             });
         lesson.end({{"core/attention/disentangled.h", "score_divisor"},
                     {"core/models/deberta_config.h", "parse_deberta_config"}},
-                   "He et al. 2021, eq. 4; seeds 000 and 002.", "11");
+                   "He et al. 2021, eq. 4; qcqced123 and joowan1108.", "11");
     });
 }

@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
             "distance and no word. No released model has it: the official code for p2p stops with an error and "
             "transformers removed it. It would also turn √(3d) into √(4d).");
         lesson.prove("operations of the line over those of c2c, at most 2 / T", (2 * T - 1) * d / (T * T * d), 2 / T);
-        lesson.correct("seed 002", "{H_i, P_i|j} × {H_i, P_j|i}ᵀ", "{H_i, P_i|j} × {H_j, P_j|i}ᵀ");
+        lesson.correct("joowan1108, DeBERTa", "{H_i, P_i|j} × {H_i, P_j|i}ᵀ", "{H_i, P_i|j} × {H_j, P_j|i}ᵀ");
         const Matrix<double> printed = c2c.diagonal().replicate(1, tokens);
         lesson.prove_equal("cells in which H_i · H_i is not H_i · H_j", cells_that_differ(printed, c2c),
                            cells - static_cast<double>(tokens));
@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
                 lesson.prove_equal("numbers for 80 tokens", many, 2 * 3 + 1);
             });
         lesson.end(
-            {{"core/attention/disentangled.h", "position_to_position"}, {"core/positions/offset_bias.h", "BiasLine"}},
-            "He et al. 2021, section 3.1; seed 002.", "12");
+            {{"core/attention/disentangled.h", "position_to_position"}, {"core/positions/offset_bias.h", "OffsetBias"}},
+            "He et al. 2021, section 3.1; joowan1108, DeBERTa.", "12");
     });
 }

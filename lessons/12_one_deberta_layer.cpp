@@ -17,7 +17,7 @@ using namespace locus;
 
 namespace {
 
-/// Root of the mean square: one number that notices when a stage changes.
+/// Root of the mean square: the size of a stage as one number.
 double rms(const Stage& stage) {
     double sum = 0;
     for (Index n = 0; n < stage.size(); ++n) sum += stage.at(n) * stage.at(n);
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "Layer 0 of the built-in tiny-v3 over [CLS] a new store opened [SEP]: batch 1, T = 6 tokens, D = 192 "
             "channels in 6 heads of d = 32, a table of 2k = 64 distances, 768 channels inside the feed-forward "
-            "network. Every stage has a name, a shape and a checksum, rms = √(mean of the squares):");
+            "network. Every stage has a name, a shape and a size, rms = √(mean of the squares):");
         std::vector<std::vector<std::string>> rows = {{"stage", "shape", "rms", "formula"}};
         for (const Stage& stage : trace.stages())
             rows.push_back({stage.name, to_string(stage.shape()), lesson::text_of(rms(stage), "%.3f"),
@@ -81,6 +81,16 @@ int main(int argc, char** argv) {
                            double(std::is_sorted_until(names.begin(), names.end(), stage_comes_before) - names.begin()),
                            static_cast<double>(names.size()));
 
+        const Tensor<double>& c2p = trace.at("layer.0.c2p").as<double>();
+        Tensor<double> flipped = c2p;
+        for (Index h = 0; h < c2p.extent(1); ++h) flipped.matrix(h) = -c2p.matrix(h).transpose();
+        const double size = c2p.rows().norm() / std::sqrt(double(c2p.size()));
+        lesson.say("The size is no checksum: it does not see a transpose, another order or a sign.");
+        lesson.prove("c2p of all heads transposed and negated: change of its rms, rounding",
+                     flipped.rows().norm() / std::sqrt(double(c2p.size())) - size,
+                     double(c2p.size()) * std::numeric_limits<double>::epsilon() * size);
+        lesson.prove_equal("its cells of 216 that differ",
+                           double((flipped.rows().array() != c2p.rows().array()).count()), 216);
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const auto of = [&](const std::string& name) { return trace.at("layer.0." + name).as<double>(); };
         const Tensor<double>& x = trace.at("embeddings.output").as<double>();
@@ -118,26 +128,27 @@ int main(int argc, char** argv) {
             "A norm gives each token mean 0 and variance 1 (plus a tiny ε under the root), then a learned γ and β. "
             "Here "
             "each stands behind a residual, the sum with what came in: post-norm. Take γ and β of the last one off "
-            "the output y, and mean 0, variance 1 are back. Seed 000 chose pre-norm, x + f(norm(x)), and says so; "
+            "the output y, and mean 0, variance 1 are back. qcqced123's DeBERTa chose pre-norm, x + f(norm(x)), and "
+            "says so; "
             "there the last step is a sum:");
         Tensor<double> normed = x;
         normed.rows() = layer_norm<double>(x.rows(), inner, eps);
         block.order = NormOrder::pre;
         Trace unused(StageFilter::none());
         const Tensor<double> pre = finish_layer(block, attend(weights, line, normed), x, "layer.0", unused);
-        const Matrix<double> official = moments(of("output").matrix(), last), seed = moments(pre.matrix(), last);
+        const Matrix<double> official = moments(of("output").matrix(), last), review = moments(pre.matrix(), last);
         Matrix<double> variances(2, input.length());
-        variances << official.row(1), seed.row(1);
-        lesson.show("variance of (y − β) / γ of the six tokens, official; below it seed 000:", variances, "%9.3f");
+        variances << official.row(1), review.row(1);
+        lesson.show("variance of (y − β) / γ of the six tokens, official; below it qcqced123:", variances, "%9.3f");
         const Norm<double> plain{RowVector<double>::Ones(summed.cols()), RowVector<double>::Zero(summed.cols())};
         const double rounding = std::numeric_limits<double>::epsilon() * static_cast<double>(summed.cols());
         const double allowed = eps / moments(summed, plain).row(1).minCoeff() + rounding;
         const auto off = [](const Matrix<double>& found) { return Matrix<double>((found.row(1).array() - 1).abs()); };
         lesson.prove("official: largest mean, rounding allowed", official.row(0).cwiseAbs().maxCoeff(), rounding);
         lesson.prove("official: farthest variance from 1, ε / variance allowed", off(official).maxCoeff(), allowed);
-        lesson.prove_at_least("seed 000: its nearest to 1 is off by so many such bounds",
-                              off(seed).minCoeff() / allowed, 1000);
-        lesson.correct("seed 000, encoder", "layer_norm_eps = 0.02", "layer_norm_eps = 1e-7");
+        lesson.prove_at_least("qcqced123: its nearest to 1 is off by so many such bounds",
+                              off(review).minCoeff() / allowed, 1000);
+        lesson.correct("qcqced123, DeBERTa", "layer_norm_eps = 0.02", "layer_norm_eps = 1e-7");
         const Matrix<double> blurred = moments(layer_norm<double>(summed, last, 0.02), last);
         lesson.prove_at_least("times farther from 1; 0.02 is 2e5 times 1e-7, half asked",
                               off(blurred).maxCoeff() / off(official).maxCoeff(), 1e5);
@@ -154,6 +165,6 @@ int main(int argc, char** argv) {
             lesson.prove("ffn_act: largest difference", difference(of("ffn_act"), close), 4.74e-4);
         });
         lesson.end({{"core/models/deberta.cpp", "deberta_layer"}, {"core/stages.h", "stage_comes_before"}},
-                   "He et al. 2021; microsoft/DeBERTa bert.py; seed 000.", "13");
+                   "He et al. 2021; microsoft/DeBERTa bert.py; qcqced123, DeBERTa.", "13");
     });
 }

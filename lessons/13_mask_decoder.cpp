@@ -37,7 +37,7 @@ ModelInput blindfolded(ModelInput input) {
     return input;
 }
 
-/// What the attention of seed 000 makes its queries of; parameters in the order of its listing.
+/// What the attention of qcqced123's listing makes its queries of; parameters in the order of its listing.
 const Matrix<double>& query_source(const Matrix<double>& x, const Matrix<double>& /*rel_pos_emb*/,
                                    const Mask& /*padding_mask*/, const Matrix<double>* /*attention_mask*/ = nullptr,
                                    const Matrix<double>* emd = nullptr) {
@@ -68,9 +68,10 @@ int main(int argc, char** argv) {
         const std::string text = "a new [MASK] opened beside the new [MASK].";
         const ModelInput input = input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
         lesson.say(
-            "The sentence is a new store opened beside the new mall. Distances do not tell the blanks apart: each has "
-            "\"new\" one to its left. So DeBERTa adds a learned vector per place, I, but only behind the encoder and "
-            "only to the query (and to the residual, which is the query here). H is what enters the last layer; that "
+            "The sentence is a new store opened beside the new mall. The nearest words do not tell the blanks apart: "
+            "each has \"new\" one to its left. DeBERTa adds a learned vector per place, I, but only after the encoder "
+            "and only to the query (and to the residual, which is the query here). H is what enters the last layer; "
+            "that "
             "layer runs twice with the same weights, from Q0 = H + I:\n"
             "  I  where ─┐             pass 1                 pass 2\n"
             "            + ── Q0 ──> ┌─────────┐ ── Q1 ──> ┌─────────┐ ── Q2 ──> words\n"
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
 
         lesson.say("Now the whole sentence, with Q0 = H + I and with Q0 = H:");
         std::vector<std::vector<std::string>> rows = {{"H + I", "p", "H alone", "p", "H + I", "p", "H alone", "p"}};
-        double other_words = 0;
+        double new_words = 0, largest_change = 0;
         std::vector<std::vector<Guess>> lists;
         for (Index n = 0; n < 2; ++n)
             for (const Matrix<double>* l : {&with, &without})
@@ -114,16 +115,30 @@ int main(int argc, char** argv) {
                 rows.back().push_back(list[rank].piece);
                 rows.back().push_back(lesson::text_of(list[rank].probability, "%.3f"));
             }
-            other_words += (lists[0][rank].id != lists[1][rank].id) + (lists[2][rank].id != lists[3][rank].id);
         }
         lesson.table("five best words and their probabilities, first [MASK] left, second right:", rows);
-        lesson.prove_at_least("places of ten in which taking I away puts another word", other_words, 1);
+        for (std::size_t n = 0; n < 4; n += 2)
+            for (const Guess& word : lists[n + 1]) {
+                const auto before =
+                    std::find_if(lists[n].begin(), lists[n].end(), [&](const Guess& one) { return one.id == word.id; });
+                if (before == lists[n].end())
+                    new_words += 1;
+                else
+                    largest_change = std::max<double>(largest_change, std::abs(before->probability - word.probability));
+            }
+        lesson.prove_equal("words of these ten that are new without I", new_words, 0);
+        const double spread = std::min(lists[0][0].probability - lists[0][4].probability,
+                                       lists[2][0].probability - lists[2][4].probability);
+        lesson.prove("largest change of these probabilities; the first and the fifth lie farther apart", largest_change,
+                     spread);
+        lesson.prove_at_least("largest change of a logit, over rounding", largest(with - without) / rounding, 1000);
         const RelativeBuckets line = model.bucket_line(input.length(), DebertaOptions());
         double hidden = 0;
         for (Index i = 0; i < input.length(); ++i) hidden += line.row(i, 0) - line.span() != i;
         lesson.say(
-            "Store is a word for the first blank only, and little moves: this model knows the places without I. The "
-            "other words differ, and the distance to [CLS], which is token 0, is the place itself:");
+            "The same five words for each blank, and only near ties change places: store is a word for the first blank "
+            "alone, with and without I. This model tells the blanks apart by distances, not by their nearest words: "
+            "the distance to [CLS], which is token 0, is the place itself:");
         lesson.prove_equal("tokens whose distance to [CLS] is not their place", hidden, 0);
         const Matrix<double> last_layer = logits(run(model, input, MaskDecoder::none, 1));
         lesson.say(
@@ -131,13 +146,12 @@ int main(int argc, char** argv) {
             "not: its logits are no test for a mask decoder.");
         lesson.prove_at_least("change of a logit without decoder, over that without I",
                               largest(with - last_layer) / largest(with - without), 1);
-        lesson.correct("seed 000, layer", "attention(x, pos, mask, emd)", "attention(x, pos, mask, None, emd)");
+        lesson.correct("qcqced123, layer", "attention(x, pos, mask, emd)", "attention(x, pos, mask, None, emd)");
         lesson.say("The fourth place is attention_mask, so emd stays empty, and I (numbers up to " +
                    lesson.number("largest of I", largest(model.absolute_rows(input.length())), "%.2f") +
                    ") never arrives:");
         const Matrix<double> h = of("layer.4.output").rows(), query = of("emd.query.0").rows(), none;
-        lesson.prove("what I adds to the query in the seed's call", largest(query_source(h, none, Mask(), &query) - h),
-                     0);
+        lesson.prove("what I adds to the query in that call", largest(query_source(h, none, Mask(), &query) - h), 0);
         double passes = 0;
         for (const std::string& name : trace.names()) passes += name.starts_with("emd.") && name.ends_with(".q");
         lesson.ask("How often does the decoder run the last layer?", passes, 0, "Twice, with the same weights.");
@@ -150,10 +164,11 @@ int main(int argc, char** argv) {
                 const double shared = blurred(RelativeBuckets::logarithmic(512, 512, 256, 512, OffsetClamp::official));
                 lesson.prove_at_least("places that share their row (512 in 256 rows: at least 257)", shared, 257);
                 lesson.prove_equal("places of our 12 that do", blurred(line), 0);
-                lesson.say("In long texts [CLS] is a poor ruler, and I tells more than it does here.");
+                lesson.say(
+                    "In long texts the distance to [CLS] tells few places apart, and I tells more than it does here.");
             });
         lesson.end(
             {{"core/models/deberta_decoder.cpp", "deberta_decoder"}, {"core/models/dialect.h", "DebertaOptions"}},
-            "He et al. 2021, section 3.2; seeds 000 and 002.", "14");
+            "He et al. 2021, section 3.2; qcqced123 and joowan1108.", "14");
     });
 }

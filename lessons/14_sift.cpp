@@ -1,6 +1,6 @@
 // Lesson 14: SiFT
 //
-// Question: The same small noise is a whisper to one word and a shout to another. How does SiFT make it fair?
+// Question: The same noise is large for a short word vector and small for a long one. How does SiFT treat both alike?
 // Before: 12. Minutes: 12. Page: none.
 #include <cmath>
 #include <functional>
@@ -31,12 +31,12 @@ std::pair<double, double> slope(const std::function<double(double)>& f, double h
 int main(int argc, char** argv) {
     lesson::Lesson lesson(
         "14", "SiFT",
-        "The same small noise is a whisper to one word and a shout to another. How does SiFT make it fair?");
+        "The same noise is large for a short word vector and small for a long one. How does SiFT treat both alike?");
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "Fine-tuning gets steadier if small changes of the word vectors change no answer: add noise in the "
             "direction that hurts most, and punish the change. But vectors differ in length \u2016x\u2016 (root of the "
-            "sum of squares). Seed 002's example: apple 0.1, democracy 10, noise 0.01. SiFT first takes off the mean "
+            "sum of squares). joowan1108's example: apple 0.1, democracy 10, noise 0.01. SiFT first takes off the mean "
             "and divides by the standard deviation, norm(x), and adds its noise then:");
         const Index width = 192;
         lesson::Seeded seeded(14);
@@ -68,20 +68,20 @@ int main(int argc, char** argv) {
         const auto spread = [](const Matrix<double>& vectors) {
             return vectors.rowwise().norm().maxCoeff() / vectors.rowwise().norm().minCoeff();
         };
-        lesson.correct("seed 002", "a norm like layer norm before the noise",
+        lesson.correct("joowan1108, DeBERTa", "a norm like layer norm before the noise",
                        "layer norm without its \u03b3 and \u03b2");
         lesson.say("Of 6000 word vectors of tiny-v3 the longest is " + lesson.number("raw", spread(all), "%.2f") +
                    " times as long as the shortest, and " +
                    lesson.number("norm", spread(sift_normalise<double>(all)), "%.2f") +
-                   " times behind norm. The model's own norm, with \u03b3 and \u03b2, comes after the noise:");
-        lesson.prove_at_least("behind \u03b3 and \u03b2 instead: longest over shortest",
+                   " times after norm. The model's own norm, with \u03b3 and \u03b2, comes after the noise:");
+        lesson.prove_at_least("after \u03b3 and \u03b2 instead: longest over shortest",
                               spread(layer_norm<double>(all, own, kEps)), 1.1);
 
         lesson.say(
             "One real step, \"the capital of france is [MASK].\" in tiny-v3. Start at random: \u03b40 normal, \u03c3 = "
             "0.01, cut at \u00b12\u03c3. The loss compares the answer p' for norm(x) + \u03b4 with the clean p, "
             "\u2212\u03a3 p log p'; its gradient g says where it grows. Go there by \u03b7 = 0.0001, g divided by the "
-            "largest entry of its own word (of which seed 002 says nothing):");
+            "largest entry of its own word (of which the review says nothing):");
         Parameters<double> gradients = text.values.zeros();
         const SiftSettings settings;
         const SiftTape<double> tape =
@@ -154,6 +154,6 @@ int main(int argc, char** argv) {
                                static_cast<double>((nowhere.array() != 0).count()), 0);
         });
         lesson.end({{"core/training/sift.h", "sift_step"}},
-                   "He et al. 2021, section 4; microsoft/DeBERTa sift.py; seed 002.", "15");
+                   "He et al. 2021, section 4; microsoft/DeBERTa sift.py; joowan1108, DeBERTa.", "15");
     });
 }

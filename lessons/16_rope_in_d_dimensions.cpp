@@ -1,6 +1,6 @@
 // Lesson 16: RoPE in d dimensions
 //
-// Question: A head has 64 channels, not two. How are they all turned, and what does it cost?
+// Question: A head has 64 channels, not two. How are they all rotated, and what does it cost?
 // Before: 15. Minutes: 10. Page: rope.
 #include <cmath>
 #include <limits>
@@ -25,7 +25,8 @@ struct ByElement {
     Index multiplications;
 };
 
-/// The appendix by hand: x times cosines plus the swapped x times sines.  `as_printed` keeps the last pair of the seed.
+/// The appendix by hand: x times cosines plus the swapped x times sines.  `as_printed` keeps the last pair of the
+/// review.
 ByElement by_element(const RowVector<double>& x, const RotaryTable<double>& table, bool as_printed) {
     const Index d = x.size();
     RowVector<double> swapped(d);
@@ -48,13 +49,13 @@ std::string whole(double value) { return lesson::text_of(value, "%.0f"); }
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("16", "RoPE in d dimensions",
-                          "A head has 64 channels, not two. How are they all turned, and what does it cost?");
+                          "A head has 64 channels, not two. How are they all rotated, and what does it cost?");
     return lesson.run(argc, argv, [&] {
         lesson.say(
-            "The d channels of a head are taken in pairs: 0 and 1, 2 and 3, and so on.  Pair t turns by its own angle "
-            "θ_t = 10000^(−2t/d) a step.  After 2π/θ_t positions, its wavelength, it looks the same again.  (The seed "
-            "calls "
-            "θ periodic; θ_t only falls with t, and it is cos mθ_t that repeats.)  d = 8:");
+            "The d channels of a head are taken in pairs: 0 and 1, 2 and 3, and so on.  Pair t rotates by its own "
+            "angle "
+            "θ_t = 10000^(−2t/d) a step.  After 2π/θ_t positions, its wavelength, it looks the same again.  (qcqced123 "
+            "calls θ periodic; θ_t only falls with t, and it is cos mθ_t that repeats.)  d = 8:");
         const Index d = 8;
         const std::vector<double> theta = inverse_frequencies(d);
         std::vector<std::vector<std::string>> waves = {{"pair t", "channels", "θ_t", "wavelength", "angle at m = 3"}};
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
                              lesson::text_of(theta_t, "%.3f"), lesson::text_of(2 * std::numbers::pi / theta_t, "%.1f"),
                              lesson::text_of(3 * theta_t, "%.3f")});
         }
-        lesson.table("Four pairs, four speeds", waves);
+        lesson.table("Four pairs, four angles a step", waves);
         lesson.show_signed("R_3: the rotations of lesson 15 as blocks along the diagonal, zeros elsewhere",
                            rotation_matrix<double>(angles_at(3, d), 0, kLayout), "%7.3f", 2);
 
@@ -100,9 +101,10 @@ int main(int argc, char** argv) {
         lesson.prove_equal("numbers of the matrix for one of the table: d", all / kept, static_cast<double>(wide));
 
         lesson.say(
-            "The appendix of the seed writes the partners as a column.  Its last two lines are misprinted.  They "
+            "The appendix of qcqced123's review writes the partners as a column.  Its last two lines are misprinted.  "
+            "They "
             "belong to the slowest pair, so a test with a few words sees almost nothing:");
-        lesson.correct("seed 001, appendix", "…, −x_{d−1}, x_d", "…, −x_d, x_{d−1}");
+        lesson.correct("qcqced123, appendix", "…, −x_{d−1}, x_d", "…, −x_d, x_{d−1}");
         const RowVector<double> small{{1, 2, 1, 2, 1, 2, 1, 2}};
         std::vector<std::vector<std::string>> lengths = {{"position m", "before", "right", "as printed"}};
         Index broken = 0;
@@ -134,6 +136,6 @@ int main(int argc, char** argv) {
                              8 * kEps);
             });
         lesson.end({{"core/positions/rotary.h", "rotate_by_matrix"}, {"core/positions/rotary.h", "rotate_by_complex"}},
-                   "Su et al. 2021, eq. 14, 15 and 34; seed 001.", "17");
+                   "Su et al. 2021, eq. 14, 15 and 34; qcqced123, RoFormer.", "17");
     });
 }

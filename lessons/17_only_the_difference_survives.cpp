@@ -1,6 +1,6 @@
 // Lesson 17: Only n − m survives
 //
-// Question: Each word is turned by its own position. Why does a score know only the distance of two?
+// Question: Each word is rotated by its own position. Why does a score know only the distance of two?
 // Before: 16. Minutes: 10. Page: rope.
 #include <cmath>
 #include <limits>
@@ -55,32 +55,32 @@ Matrix<double> scores_by_distance(const RowVector<double>& q, const RowVector<do
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("17", "Only n − m survives",
-                          "Each word is turned by its own position. Why does a score know only the distance of two?");
+                          "Each word is rotated by its own position. Why does a score know only the distance of two?");
     return lesson.run(argc, argv, [&] {
         const Index count = 6, d = 8;
         const std::vector<double> theta = inverse_frequencies(d);
         lesson::Seeded seeded(17);
         const RowVector<double> q = seeded.matrix(1, d), k = seeded.matrix(1, d);
         lesson.say(
-            "A score is the product of a query q and a key k.  Turn the query by its position m and the key by its "
-            "position n.  The transpose of a rotation turns back (lesson 15), so\n"
+            "A score is the product of a query q and a key k.  Rotate the query by its position m and the key by its "
+            "position n.  The transpose of a rotation rotates back (lesson 15), so\n"
             "  (R_m q)·(R_n k) = qᵀ R_mᵀ R_n k = qᵀ R_{n−m} k\n"
             "and m and n are gone but for their difference.  The same q and k (d = 8) at six positions each; on the "
             "right the sinusoids of lesson 4 are added to them instead:");
-        const Matrix<double> turned = scores_with(rotary_table<double>(theta, 0, count), q, k);
+        const Matrix<double> rotated = scores_with(rotary_table<double>(theta, 0, count), q, k);
         const Matrix<double> positions = sinusoidal_table<double>(count, d, SinusoidLayout::interleaved);
         const Matrix<double> added = products_of_rows<double>(q.replicate(count, 1) + positions,  //
                                                               k.replicate(count, 1) + positions);
         Matrix<double> both(count, 2 * count);
-        both << turned, added;
-        lesson.show_signed("  turned: rows m, columns n" + std::string(15, ' ') + "added: rows m, columns n", both,
+        both << rotated, added;
+        lesson.show_signed("  rotated: rows m, columns n" + std::string(14, ' ') + "added: rows m, columns n", both,
                            "%6.2f", count);
 
-        // Half eps each: 12 for turning two vectors, d for the sum, one for each radian of the angles; on both sides.
+        // Half eps each: 12 for rotating two vectors, d for the sum, one for each radian of the angles; on both sides.
         const double rounding = kEps * (d + 2 * count + 12) * q.norm() * k.norm();
         const Matrix<double> by_distance = scores_by_distance(q, k, count);
         lesson.prove("one rotation by n − m gives the table on the left: largest difference",
-                     (turned - by_distance).cwiseAbs().maxCoeff(), rounding);
+                     (rotated - by_distance).cwiseAbs().maxCoeff(), rounding);
         lesson.prove("the same in float",
                      (scores_with(rotary_table<float>(theta, 0, count), q, k) - by_distance).cwiseAbs().maxCoeff(),
                      1e-6);
@@ -90,9 +90,10 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "In a pair of channels the upper left cell of R_mᵀ R_n is cos a cos b + sin a sin b with a = mθ, b = nθ, "
-            "and that is cos(b − a).  The seed has a minus there, which makes it cos(a + b).  From position 0 both are "
+            "and that is cos(b − a).  qcqced123 has a minus there, which makes it cos(a + b).  From position 0 both "
+            "are "
             "the same number, so look further:");
-        lesson.correct("seed 001, cells of R_{n−m}", "cos a cos b − sin a sin b", "cos a cos b + sin a sin b");
+        lesson.correct("qcqced123, R_{n−m}", "cos a cos b − sin a sin b", "cos a cos b + sin a sin b");
         std::vector<std::vector<std::string>> rows = {{"m", "n", "n − m", "as printed", "right", "cell of R_{n−m}"}};
         double right_error = 0, sum_error = 0;
         for (Index m = 0; m < 4; ++m) {
@@ -117,10 +118,10 @@ int main(int argc, char** argv) {
         const double right = (x_m.transpose() * w_q.transpose() * r_3 * w_k * x_n)(0, 0);
         const double printed = (x_m.transpose() * w_q * r_3 * w_k * x_n)(0, 0);
         lesson.say(
-            "A query is made from a word x_m by a matrix, q = W_q x_m.  The seed's eq. (6) forgets an index and a "
+            "A query is made from a word x_m by a matrix, q = W_q x_m.  qcqced123's eq. (6) forgets an index and a "
             "transpose.  One pair, m = 2, n = 5: eq. (5) gives " +
             lesson::text_of(left, "%.3f") + ", as printed (with x_m) " + lesson::text_of(printed, "%.3f") + ".");
-        lesson.correct("seed 001, eq. (6)", "xᵀ W_q R_{n−m} W_k x_n", "x_mᵀ W_qᵀ R_{n−m} W_k x_n");
+        lesson.correct("qcqced123, eq. (6)", "xᵀ W_q R_{n−m} W_k x_n", "x_mᵀ W_qᵀ R_{n−m} W_k x_n");
         // Four products with sums of d follow one another, each at most as large as the product of all sizes.
         const double bound = kEps * (4 * d + 12 + 10) * x_m.norm() * w_q.norm() * w_k.norm() * x_n.norm();
         lesson.prove("right minus eq. (5)", right - left, bound);
@@ -129,11 +130,11 @@ int main(int argc, char** argv) {
 
         Index others = 0, equal = 0;
         for (Index m = 0; m < count; ++m)
-            others += m != 1 && std::abs(turned(m, (m + 2) % count) - turned(1, 3)) <= 2 * rounding;
+            others += m != 1 && std::abs(rotated(m, (m + 2) % count) - rotated(1, 3)) <= 2 * rounding;
         lesson.ask("How many other cells of the left table equal the one of m = 1, n = 3?", static_cast<double>(others),
                    0, "All with n − m = 2: (0, 2), (2, 4) and (3, 5).");
-        const double shifts[] = {turned(1, 4), turned(4, 1), turned(4, 5)};
-        while (std::abs(shifts[equal] - turned(2, 5)) > 2 * rounding) ++equal;
+        const double shifts[] = {rotated(1, 4), rotated(4, 1), rotated(4, 5)};
+        while (std::abs(shifts[equal] - rotated(2, 5)) > 2 * rounding) ++equal;
         lesson.choose("Which score equals that of m = 2, n = 5?", {"m = 1, n = 4", "m = 4, n = 1", "m = 4, n = 5"},
                       equal, "Three steps to the right; a score for three steps to the left is another one.");
         lesson.exercise(
@@ -154,6 +155,6 @@ int main(int argc, char** argv) {
                 lesson.prove("angles in double: largest change", largest, 1e-6);
             });
         lesson.end({{"core/attention/rotary.h", "rotary_scores"}, {"core/positions/rotary.h", "rotary_table"}},
-                   "Su et al. 2021, eq. 16; seed 001, eq. (5) and (6).", "18");
+                   "Su et al. 2021, eq. 16; qcqced123, RoFormer, eq. (5) and (6).", "18");
     });
 }

@@ -45,8 +45,8 @@ double nearest_to_bound(const RowVector<double>& q, const RowVector<double>& k, 
 }
 
 /// The scores of lesson 17: q at positions 0 ... 512, k at position 0.
-RowVector<double> turned_products(const RowVector<double>& q, const RowVector<double>& k,
-                                  const std::vector<double>& theta) {
+RowVector<double> rotated_products(const RowVector<double>& q, const RowVector<double>& k,
+                                   const std::vector<double>& theta) {
     const Matrix<double> queries = q.replicate(kCount, 1);
     return k * rotate<double>(queries, rotary_table<double>(theta, 0, kCount), kLayout).transpose();
 }
@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
             "they end.  The sum can be rewritten with steps of h and ends S_j (Abel; behind the last pair h is 0):\n"
             "  |score| ≤ (largest |h_{t+1} − h_t|) × (|S_1| + … + |S_{d/2}|)\n"
             "B(r), the curve of the paper, is the mean of the |S_j|.  At r = 0 all arrows point one way; with distance "
-            "they curl up.");
-        lesson.correct("seed 001, decay", "the curve is perhaps an inner product",
+            "they point in many directions.");
+        lesson.correct("qcqced123, decay", "the curve is perhaps an inner product",
                        "a factor of a bound: no q, no k in it");
         const std::vector<double> b = bound_curve(d), b_128 = bound_curve(2 * d);
         const RowVector<double> equal = RowVector<double>{{1, 0}}.replicate(1, d / 2);  // all arrows alike
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
         const RowVector<double> arrows = as_row(score_curve(q, k, theta, kLayout, kCount));
         // 512 radians rounded to half an eps, sums of d and a few roundings more, in both.
         lesson.prove("sum of arrows − score of lesson 17, largest difference, random q and k",
-                     (arrows - turned_products(q, k, theta)).cwiseAbs().maxCoeff(),
+                     (arrows - rotated_products(q, k, theta)).cwiseAbs().maxCoeff(),
                      kEps * (512 + d + 12) * q.norm() * k.norm());
         lesson.prove("largest |score| as a share of its bound, these and q = k",
                      std::max(nearest_to_bound(q, k, theta), nearest_to_bound(equal, equal, theta)), 1);
@@ -155,6 +155,6 @@ int main(int argc, char** argv) {
             lesson.prove("B(r) and the formula, r = 0 … 512: largest difference", difference, 2 * 253 * kEps);
         });
         lesson.end({{"core/positions/rotary.h", "decay_bound"}, {"core/positions/rotary.h", "score_bound"}},
-                   "Su et al. 2021, section 3.4.3; seed 001.", "19");
+                   "Su et al. 2021, section 3.4.3; qcqced123, RoFormer.", "19");
     });
 }

@@ -83,19 +83,19 @@ int main(int argc, char** argv) {
         lesson.table("Multiplications for one head, d = 64", costs);
 
         lesson.say(
-            "RoPE turns phi(q) and phi(k) above the line only.  Below it stay the positive numbers, so nothing is "
-            "divided by zero.  The seed turns first and takes phi then, above and below:\n"
-            "  paper  (R_i phi(q_i))·(R_j phi(k_j)) / Σ phi(q_i)·phi(k_j)\n"
-            "  seed   phi(R_i q_i)·phi(R_j k_j) / Σ phi(R_i q_i)·phi(R_j k_j)");
+            "RoPE rotates phi(q) and phi(k) in the numerator only.  The denominator keeps the positive numbers, so "
+            "nothing is divided by zero.  A port may as well rotate first and take phi of the result everywhere:\n"
+            "  paper         (R_i phi(q_i))·(R_j phi(k_j)) / Σ phi(q_i)·phi(k_j)\n"
+            "  rotate first  phi(R_i q_i)·phi(R_j k_j) / Σ phi(R_i q_i)·phi(R_j k_j)");
         const Index tokens = 5, width = 4;
         lesson::Seeded seeded(20);
         const Matrix<double> q = seeded.gaussians(tokens, width), k = seeded.gaussians(tokens, width);
         const Matrix<double> paper = weights_at(q, k, 0, LinearForm::paper),
-                             seed = weights_at(q, k, 0, LinearForm::rotated_first);
+                             first = weights_at(q, k, 0, LinearForm::rotated_first);
         Matrix<double> both(tokens, 2 * (tokens + 1));
-        both << with_sums(paper), with_sums(seed);
-        lesson.show_signed("  paper: five weights, their sum           seed: five weights, their sum", both, "%6.2f",
-                           tokens + 1);
+        both << with_sums(paper), with_sums(first);
+        lesson.show_signed("  paper: five weights, their sum           rotate first: five weights, their sum", both,
+                           "%6.2f", tokens + 1);
 
         // The same again for 96 words, where the order of the sums matters.
         const Index many = 96;
@@ -120,20 +120,20 @@ int main(int argc, char** argv) {
                                     rotary_table<float>(inverse_frequencies(d), 0, many), kLayout, LinearForm::paper);
         lesson.prove("without pairs in float, with all pairs in double",
                      largest(fast_float.cast<double>() - slow(false)), 1e-6);
-        lesson.prove("seed: largest distance of a sum from 1", largest(seed.rowwise().sum().array() - 1),
+        lesson.prove("rotate first: largest distance of a sum from 1", largest(first.rowwise().sum().array() - 1),
                      tokens * kEps);
         lesson.prove_at_least("paper: largest distance of a sum from 1 (0.01: one digit of the picture)",
                               largest(paper.rowwise().sum().array() - 1), 0.01);
         const double moved_rounding = 2 * kEps * (width + 12 + 2 * 104) * uncancelled_size(q, k);
         lesson.prove("paper: change of a weight when all words move on by 100",
                      largest(weights_at(q, k, 100, LinearForm::paper) - paper), moved_rounding);
-        lesson.prove_at_least("seed: the same change (0.01 again)",
-                              largest(weights_at(q, k, 100, LinearForm::rotated_first) - seed), 0.01);
+        lesson.prove_at_least("rotate first: the same change (0.01 again)",
+                              largest(weights_at(q, k, 100, LinearForm::rotated_first) - first), 0.01);
         const auto negative = static_cast<double>((paper.array() < 0).count());
         lesson.say(lesson.number("negative weights, paper", negative) +
                    " of the 25 weights of the paper are negative.  Weights that sum to 1, or weights that know the "
-                   "distance alone: these forms have one each.  The seed says "
-                   "that the official model uses linear attention; the official pre-training script uses softmax.");
+                   "distance alone: these forms have one each.  A review "
+                   "(qcqced123) says that the official model uses linear attention; its training script uses softmax.");
 
         lesson.ask("d = 64.  At T = 4096, how many times fewer multiplications (about)?",
                    with_pairs(4096, d) / without_pairs(4096, d), 1, "2T²d over about 2Td² is T/d = 64.");
@@ -141,19 +141,20 @@ int main(int argc, char** argv) {
                       with_pairs(64, d) < without_pairs(64, d) ? 0 : 1,
                       "T = d: the sums gain nothing for short texts.");
         lesson.exercise(
-            "Turn the denominator too, for 16 words with q = k = 0 and one pair of channels (θ = 1).  What goes wrong?",
+            "Rotate the denominator too, for 16 words with q = k = 0 and one pair of channels (θ = 1).  What goes "
+            "wrong?",
             [&] {
                 const Matrix<double> ones = positive_features<double>(Matrix<double>::Zero(16, 2));
-                const Matrix<double> turned = rotate<double>(ones, angles(0, 16, 2), kLayout);
-                const Matrix<double> sums = (turned * turned.transpose()).rowwise().sum();
+                const Matrix<double> rotated = rotate<double>(ones, angles(0, 16, 2), kLayout);
+                const Matrix<double> sums = (rotated * rotated.transpose()).rowwise().sum();
                 lesson.show("Σ_j (R_i phi(q_i))·(R_j phi(k_j)) for i = 0 … 15", sums.reshaped<Eigen::RowMajor>(2, 8),
                             "%8.3f");
-                lesson.prove_at_least("not turned, the smallest denominator",
+                lesson.prove_at_least("not rotated, the smallest denominator",
                                       (ones * ones.transpose()).rowwise().sum().minCoeff(), 32);
-                lesson.prove_at_least("turned, minus the smallest denominator: it is negative", -sums.minCoeff(), 1);
+                lesson.prove_at_least("rotated, minus the smallest denominator: it is negative", -sums.minCoeff(), 1);
             });
         lesson.end(
             {{"core/attention/linear.h", "linear_attention"}, {"core/attention/linear.h", "causal_linear_attention"}},
-            "Katharopoulos et al. 2020; Su et al. 2021, eq. 19; seed 001.", "21");
+            "Katharopoulos et al. 2020; Su et al. 2021, eq. 19; qcqced123, RoFormer.", "21");
     });
 }

@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
         // Five shares and their logarithms, below 3 in size, each rounded (2 epsilon), and four sums (3/2 epsilon).
         const double rounding = 16 * std::numeric_limits<double>::epsilon();
         lesson.prove("sum of ln p in all 120 orders (XLNet draws one), away from ln(7/20), rounding", off, rounding);
-        lesson.correct("seed 003, AR models", "the AE model reads word by word", "the AR model (and \"BEAR\" is BERT)");
+        lesson.correct("NLP 기초, AR models", "the AE model reads word by word", "the AR model (and \"BEAR\" is BERT)");
         double right = 0;
         for (const Factor& factor : left_to_right)
             right +=
@@ -83,8 +83,14 @@ int main(int argc, char** argv) {
         }
         lesson.table("two words from \"is a city\"", both);
         const double gap = counts.log_probability(in_turn, new_york) - counts.log_probability(masked, new_york);
-        lesson.prove("gap AR − AE, away from ln(p(York | New) / p(York)) = 0.511, rounding",
-                     gap - std::log((7.0 / 9) / (7.0 / 15)), rounding);
+        lesson.prove(
+            "gap AR − AE, away from ln(p(York | is, a, city, New) / p(York | is, a, city)) = ln(0.778 / 0.467) = "
+            "0.511, rounding",
+            gap - std::log((7.0 / 9) / (7.0 / 15)), rounding);
+        lesson.prove("without \"is a city\": ln(p(York | New) / p(York)), away from ln(0.857 / 0.6) = 0.357",
+                     counts.log_probability(Factor{2, {1}}, new_york) -
+                         counts.log_probability(Factor{2, {}}, new_york) - std::log((12.0 / 14) / (12.0 / 20)),
+                     rounding);
 
         const Document firsts{"New", "Los", "San"}, seconds{"York", "Delhi", "Angeles", "Diego"};
         std::vector<std::vector<std::string>> pairs{{"AR / AE", "York", "Delhi", "Angeles", "Diego"}};
@@ -135,6 +141,6 @@ int main(int argc, char** argv) {
             lesson.prove_at_least("mean gap of all pairs before \"is a city\"", mean_gap, 0);
         });
         lesson.end({{"core/text/statistics/factorisation.h", "autoencoding_factors"}},
-                   "seed 003; Yang et al. 2019, 2.1 and 2.6; Devlin et al. 2019, A.2.", "22");
+                   "NLP 기초; Yang et al. 2019, 2.1 and 2.6; Devlin et al. 2019, A.2.", "22");
     });
 }

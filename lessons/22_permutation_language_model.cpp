@@ -8,7 +8,7 @@
 
 #include "core/attention/relative.h"
 #include "core/positions/factorisation_order.h"
-#include "core/text/statistics/permutation_lm.h"
+#include "core/text/statistics/factorisation.h"
 #include "lessons/support/print.h"
 
 using namespace locus;
@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
         lesson.say(
             "No word moves. The order lives in the attention mask: row i looks, column j is looked at, 1 = visible. "
             "rank(i) is the place of word i in z. To predict word i one may see j if rank(j) < rank(i): the query "
-            "stream. Whoever carries word i on sees it too, rank(j) \u2264 rank(i): the content stream (lesson 23):");
+            "stream. The stream that passes word i on sees it too, rank(j) \u2264 rank(i): the content stream (lesson "
+            "23):");
         const std::vector<Order> figures = {{3, 2, 4, 1}, {2, 4, 3, 1}, {1, 4, 2, 3}, {4, 3, 1, 2}};
         const Matrix<double> query = beside(figures, query_visibility), content = beside(figures, content_visibility);
         lesson.show("   3,2,4,1     2,4,3,1     1,4,2,3     4,3,1,2     query stream: never itself", query, "%2.0f", 4);
@@ -93,7 +94,7 @@ int main(int argc, char** argv) {
         const Matrix<double> selves = Matrix<double>::Identity(4, 4).replicate(1, 4);
         lesson.prove_equal("cells of 64 that break \"content stream = query stream + diagonal\"",
                            static_cast<double>(((content - query).array() != selves.array()).count()), 0);
-        const std::vector<std::set<Index>> printed = {{}, {2, 4}, {1, 2, 4}, {4}};  // seed 003, figures 7 to 10
+        const std::vector<std::set<Index>> printed = {{}, {2, 4}, {1, 2, 4}, {4}};  // NLP 기초, figures 7 to 10
         double same = 0;
         for (std::size_t n = 0; n < figures.size(); ++n) {
             std::set<Index> sees;
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
         }
         lesson.prove_equal("orders whose row 3 is as in figures 7\u201310: nothing; 2,4; 1,4,2; 4", same, 4);
 
-        lesson.correct("seed 003, fig. 11", "row i sees j < i, as in GPT",
+        lesson.correct("NLP 기초, fig. 11", "row i sees j < i, as in GPT",
                        "GPT: row i sees j \u2264 i and predicts word i + 1");
         const Order natural = {0, 1, 2, 3};
         const Visibility gpt = transformer_xl_mask(4, 0, false, 0);
@@ -148,7 +149,7 @@ int main(int argc, char** argv) {
                                sizes.minCoeff() - sizes.maxCoeff(), 0);
         });
         lesson.end({{"core/positions/factorisation_order.h", "query_visibility"},
-                    {"core/text/statistics/permutation_lm.h", "seen_by"}},
-                   "Yang et al. 2019, section 2.2; seed 003, figures 4 to 12.", "23");
+                    {"core/text/statistics/factorisation.h", "seen_by"}},
+                   "Yang et al. 2019, section 2.2; NLP 기초, figures 4 to 12.", "23");
     });
 }

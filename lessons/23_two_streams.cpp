@@ -105,11 +105,11 @@ int main(int argc, char** argv) {
         lesson.prove_equal("cells of 32 in which moving and being allowed to see disagree",
                            static_cast<double>(((moved.array() > 0) != (may_move.array() > 0)).count()), 0);
 
-        lesson.correct("seed 003, eq. (3)", "g(t) \u2190 Attention(Q = g(t), KV = h(z \u2264 t))",
+        lesson.correct("NLP 기초, eq. (3)", "g(t) \u2190 Attention(Q = g(t), KV = h(z \u2264 t))",
                        "g(t) \u2190 Attention(Q = g(t), KV = h(z < t))");
         lesson.prove_equal("with \u2264, words of 4 that reach their own g, so that the answer is given",
                            own_words(moves(model, tokens, other, upto).leftCols(4)), 4);
-        lesson.correct("seed 003, fig. 13", "content vector g(z1) = g3 holds its own word",
+        lesson.correct("NLP 기초, fig. 13", "content vector g(z1) = g3 holds its own word",
                        "content vector h(z1) = h3 holds its own word");
         const Visibility other_order = query_visibility({2, 1, 0, 3});
         const Streams one = run(model, tokens, before), two = run(model, tokens, other_order);
@@ -155,6 +155,6 @@ int main(int argc, char** argv) {
                                    static_cast<double>((leak.row(2).array() > 0).count()), 4);
             });
         lesson.end({{"core/attention/two_stream.h", "two_stream_masks"}, {"core/models/xlnet.h", "run_segment"}},
-                   "Yang et al. 2019, section 2.3; seed 003, equations 1 to 4.", "24");
+                   "Yang et al. 2019, section 2.3; NLP 기초, equations 1 to 4.", "24");
     });
 }

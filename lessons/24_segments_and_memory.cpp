@@ -6,7 +6,7 @@
 
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
-#include "core/text/statistics/permutation_lm.h"
+#include "core/text/statistics/factorisation.h"
 #include "lessons/support/print.h"
 
 using namespace locus;
@@ -58,7 +58,7 @@ std::string joined(const std::vector<std::string>& words, Index begin, Index end
     return text;
 }
 
-/// Code 1 of seed 003: tf.concat([prev_mem, curr_out], 0)[-mem_len:]
+/// Code 1 of NLP 기초: tf.concat([prev_mem, curr_out], 0)[-mem_len:]
 Matrix<float> cached(const Matrix<float>& prev_mem, const Matrix<float>& curr_out, Index mem_len) {
     Matrix<float> both(prev_mem.rows() + curr_out.rows(), curr_out.cols());
     both << prev_mem, curr_out;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
             for (std::size_t j = 0; j < distances[i].size(); ++j) rows[i + 1][j + 1] = std::to_string(distances[i][j]);
         }
         lesson.table("memory 발 없는 말, segment 이 천리 간다: the distance of every visible pair", rows);
-        lesson.prove_equal("words from 천리 back to 발, by seed 003", static_cast<double>(distances[1][0]), 4);
+        lesson.prove_equal("words from 천리 back to 발, by NLP 기초", static_cast<double>(distances[1][0]), 4);
 
         lesson.say(
             "What is handed on: new_mem = concat(prev_mem, curr_out)[\u2212mem_len:], for every layer, as plain "
@@ -154,6 +154,6 @@ int main(int argc, char** argv) {
         });
         lesson.end(
             {{"core/models/transformer_xl.h", "rows_to_keep"}, {"core/models/relative_heads.h", "behind_memory"}},
-            "Dai et al. 2019, section 3.2; seed 003, code 1 and figures 15 to 17.", "25");
+            "Dai et al. 2019, section 3.2; NLP 기초, code 1 and figures 15 to 17.", "25");
     });
 }

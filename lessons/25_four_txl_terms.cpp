@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
             "Let E_i be the vector of word i and U_i the vector of place i. The first Transformers add them, so a "
             "score (E_i + U_i)W_q\u1d40 \u00b7 (E_j + U_j)W_k\u1d40 has four parts. Transformer-XL changes three: U_j "
             "becomes a sinusoid R of the distance i \u2212 j with its own matrix W_kR, and W_q U_i becomes two trained "
-            "vectors u and v: across segments the place of the one who looks says nothing. DeBERTa has three terms.\n"
+            "vectors u and v: across segments the place of the query says nothing. DeBERTa has three terms.\n"
             "                    a           b                c           d\n"
             "  absolute          E_i \u00b7 E_j   E_i \u00b7 U_j        U_i \u00b7 E_j   U_i \u00b7 U_j\n"
             "  Transformer-XL    E_i \u00b7 E_j   E_i \u00b7 R(i\u2212j)     u \u00b7 E_j     v \u00b7 R(i\u2212j)\n"
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
         lesson.heatmaps({{"a", shown(four.a)}, {"b", shown(four.b)}, {"c", shown(four.c)}, {"d", shown(four.d)}},
                         {"나", "어제", "학교", "갔어"});
         lesson.say(
-            "A word right of the looking one is hidden: 0. c says how much a word is worth looking at, whoever looks; "
+            "A key to the right of the query is hidden: 0. c says how much a word is worth looking at, for any query; "
             "d how much a distance is, whatever stands there:");
         const Matrix<double> d = shown(four.d), along = d.bottomRightCorner(3, 3) - d.topLeftCorner(3, 3);
         lesson.prove("largest difference inside a column of c or along a diagonal of d",
@@ -130,11 +130,12 @@ int main(int argc, char** argv) {
         lesson.table("the same pair of words, three decompositions", rows);
         const Matrix<double> change = (other - one).cwiseAbs();
         lesson.prove("how far a term of Transformer-XL or DeBERTa moves", largest(change.rightCols(2)), 0);
-        lesson.correct("seed 001, eq. (1)", "Transformer-XL: \u2026 x_m\u00b7p_n + p_m\u00b7x_n + p_m\u00b7p_n",
+        lesson.correct("qcqced123, eq. (1)", "Transformer-XL: \u2026 x_m\u00b7p_n + p_m\u00b7x_n + p_m\u00b7p_n",
                        "\u2026 x_m\u00b7R(m\u2212n) + u\u00b7x_n + v\u00b7R(m\u2212n)");
         lesson.prove_equal("terms of eq. (1) that move by more than rounding; of Transformer-XL none",
                            static_cast<double>((change.col(0).array() > bound).count()), 3);
-        lesson.correct("seed 001, eq. (2)", "\u2026 x_m\u1d40W_q\u1d40W_k x~(m\u2212n) + p~(m\u2212n) W_q\u1d40W_k x_n",
+        lesson.correct("qcqced123, eq. (2)",
+                       "\u2026 x_m\u1d40W_q\u1d40W_k x~(m\u2212n) + p~(m\u2212n) W_q\u1d40W_k x_n",
                        "\u2026 x_m\u1d40W_q\u1d40W_k p~(m\u2212n) + p~(m\u2212n)\u1d40 W_q\u1d40W_k x_n");
         // Words 4 and 2, then 9 and 7: both times the printed term reads the vector of word m - n = 2.
         const double printed = here.q.row(3).dot(here.k.row(1)), printed_moved = moved.q.row(8).dot(moved.k.row(1));
@@ -154,6 +155,6 @@ int main(int argc, char** argv) {
             lesson.prove_equal("cells that differ", static_cast<double>((wrong.array() != 0).count()), 10);
         });
         lesson.end({{"core/attention/relative.h", "relative_terms"}, {"core/attention/relative.h", "absolute_terms"}},
-                   "Dai et al. 2019, section 3.3; seed 003, equations 6 and 7; seed 001, equations 1 and 2.", "26");
+                   "Dai et al. 2019, section 3.3; NLP 기초, eq. 6 and 7; qcqced123, RoFormer, eq. 1 and 2.", "26");
     });
 }

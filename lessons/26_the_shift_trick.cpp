@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
                      (masked_softmax<double>(trick, wide) - masked_softmax<double>(index, wide)).cwiseAbs().maxCoeff(),
                      0);
 
-        lesson.correct("seed 003, fig. 18", "every row from q_i Q0 on, and two columns of 0",
+        lesson.correct("NLP 기초, fig. 18", "every row from q_i Q0 on, and two columns of 0",
                        "row i from Q(2\u2212i) on, as in frame 5");
         lesson.prove_equal("visible cells of 15 in which fig. 18 holds another distance",
                            cells_that_differ(raw, direct, visible), 9);
@@ -154,6 +154,6 @@ int main(int argc, char** argv) {
         });
         lesson.end({{"core/attention/relative_shift.h", "shift_frames"},
                     {"core/attention/relative_shift.h", "shift_by_index"}},
-                   "Dai et al. 2019, appendix B; seed 003, equation 8, figures 18 and 19.", "27");
+                   "Dai et al. 2019, appendix B; NLP 기초, equation 8, figures 18 and 19.", "27");
     });
 }

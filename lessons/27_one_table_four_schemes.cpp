@@ -8,9 +8,11 @@
 #include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/attention/rotary.h"
-#include "core/fast/slices.h"
+#include "core/attention/shaw.h"
 #include "core/io/checkpoint.h"
+#include "core/positions/offset_bias.h"
 #include "core/positions/position_rows.h"
+#include "core/positions/relative_buckets.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -18,12 +20,14 @@ using namespace locus;
 using Rows = std::vector<std::vector<std::string>>;
 
 namespace {
-enum Way { kAbsolute, kDeberta, kRope, kXl };
-const std::vector<std::string> kNames = {"absolute", "DeBERTa", "RoPE", "T-XL"};
+enum Way { kAbsolute, kDeberta, kRope, kXl, kShaw, kT5, kAlibi };
+const std::vector<std::string> kNames = {"absolute", "DeBERTa", "RoPE", "T-XL", "Shaw", "T5", "ALiBi"};
+constexpr int kWays = 7;
 
-/// One head of D = d channels, and what the four learn: 8 rows U, 2k = 8 rows P, W_{k,R} and v.
+/// One head of D = d channels, and what the schemes learn: 8 rows U, 2k = 8 rows P, W_{k,R} and v; Shaw's 2k + 1 rows
+/// of keys and T5's number for each of 32 buckets.
 struct Head {
-    Matrix<double> w_q, w_k, absolute, relative, w_kr, v;
+    Matrix<double> w_q, w_k, absolute, relative, w_kr, v, shaw, t5;
 };
 using Price = std::array<double, 4>;  // parameters of the model, of a layer; a layer's multiplications, kept numbers
 
@@ -47,14 +51,23 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
         const RelativeBuckets line = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
         const Matrix<double> k_r = times(head.relative, head.w_k), q_r = times(head.relative, head.w_q);
         spent[3] = double(k_r.size() + q_r.size());
-        add_slices_by_query<double>(times(q, k_r.colwise().reverse()), line, sum);
-        add_slices_by_key<double>(times(k, q_r), line, sum);
+        const Matrix<double> by_query = times(q, k_r), by_key = times(k, q_r);
+        for (Index i = 0; i < T; ++i)
+            for (Index j = 0; j < T; ++j) sum(i, j) = by_query(i, line.row(i, j)) + by_key(j, line.row(i, j));
     } else if (way == kRope) {
         const auto table = rotary_table<double>(inverse_frequencies(D), 0, T);
         spent[2] = double(2 * q.size() + 2 * k.size());  // every channel times cos, its partner times sin
         spent[3] = double(table.sin.size() + table.cos.size());
         sum = std::sqrt(double(D)) * rotary_scores<double>(q, k, table, table, RotaryLayout::interleaved);
         sum -= products_of_rows<double>(q, k);
+    } else if (way == kShaw) {
+        times(q, head.shaw);  // what it spends; the scores pick from these products
+        sum = shaw_position_scores<double>(q, head.shaw, T);
+    } else if (way == kT5 || way == kAlibi) {
+        const OffsetBias<double> bias = way == kT5 ? t5_bias_line<double>(head.t5, T, T, T5Buckets())
+                                                   : alibi_line<double>(1, T, T, AlibiForm::causal);
+        spent[3] = double(bias.values.size());
+        sum = bias.matrix(0);
     } else {
         const auto distances = xlnet_distances(T, T, Direction::bidirectional, 0, false);
         const Matrix<double> r = sinusoidal_rows<double>(distances, D, SinusoidLayout::concatenated);
@@ -67,10 +80,22 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
 
 /// The formulas, for D channels in heads of d, T words, P absolute rows, 2k of DeBERTa and R of Transformer-XL.
 Price price(Way way, double D, double d, double T, double P, double k, double R) {
-    if (way == kAbsolute) return {P * D, 0, 0, 0};
-    if (way == kDeberta) return {2 * k * D, 0, 4 * k * D * (D + T), 4 * k * D};
-    if (way == kRope) return {0, 0, 4 * T * D, T * d};
-    return {2 * D, D * D, R * D * (D + T), R * D};
+    switch (way) {
+        case kAbsolute:
+            return {P * D, 0, 0, 0};
+        case kDeberta:
+            return {2 * k * D + 2 * D, 0, 4 * k * D * (D + T), 4 * k * D};
+        case kRope:
+            return {0, 0, 4 * T * D, T * d};
+        case kXl:
+            return {2 * D, D * D, R * D * (D + T), R * D};
+        case kShaw:
+            return {0, (2 * k + 1) * d, (2 * k + 1) * D * T, 0};
+        case kT5:
+            return {32 * D / d, 0, 0, (2 * T - 1) * D / d};
+        default:
+            return {0, 0, 0, (2 * T - 1) * D / d};
+    }
 }
 
 double parameters(const std::string& model, const std::string& name) {
@@ -90,29 +115,31 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson::Seeded seeded(27);
         const auto rows = [&](Index n, double size = 1) -> Matrix<double> { return seeded.gaussians(n, 8) * size; };
-        const Head head = {rows(8, 0.35), rows(8, 0.35), rows(8), rows(8), rows(8, 0.35), rows(1)};
+        Head head = {rows(8, 0.35), rows(8, 0.35), rows(8), rows(8), rows(8, 0.35), rows(1), {}, {}};
         const Matrix<double> words = rows(6), dogs = words.row(0).replicate(12, 1);
         const Matrix<double> late = words(std::vector{3, 4, 5, 0, 1, 2, 1, 0}, Eigen::all), text = late.bottomRows(5);
+        head.shaw = rows(9), head.t5 = seeded.gaussians(32, 1);
         lesson.say(
             "dog bites man bites dog: by content alone both dogs give \"man\" the same score. What positions add to "
             "q_i · k_j in a seeded head of D = d = 8, in ninths of the largest: absolute, 8 learned rows U added to "
-            "the words; DeBERTa, c2p + p2c, k = 4; RoPE, q and k turned; Transformer-XL, (q_i + v) · r_{i−j} with "
+            "the words; DeBERTa, c2p + p2c, k = 4; RoPE, q and k rotated; Transformer-XL, (q_i + v) · r_{i−j} with "
             "XLNet's rows for both sides.");
         std::vector<std::pair<std::string, Matrix<double>>> maps;
         Rows facts = {{"scheme", "left − right", "three words before", "silent query", "4 or 11 away"}};
         Rows bill = {{"scheme", "parameters", "in a layer", "multiplications", "%", "kB kept"}};
-        Matrix<double> fact(4, 4);
+        Matrix<double> fact(kWays, 4);
         double miscounted = 0;
-        for (const Way way : {kAbsolute, kDeberta, kRope, kXl}) {
+        for (const Way way : {kAbsolute, kDeberta, kRope, kXl, kShaw, kT5, kAlibi}) {
             Price spent{}, other{};
             const Matrix<double> part = added(way, head, text, text, spent);
-            maps.push_back({kNames[way], (part.array().abs() < 1e-9).select(0, part) / largest(part)});
+            if (way <= kXl) maps.push_back({kNames[way], (part.array().abs() < 1e-9).select(0, part) / largest(part)});
             const Matrix<double> moved = added(way, head, late, late, other).bottomRightCorner(5, 5) - part;
             const Matrix<double> far = added(way, head, dogs, dogs, other);
             fact.row(way) << part(2, 0) - part(2, 4), largest(moved), largest(added(way, head, 0 * text, text, other)),
                 far(4, 0) - far(11, 0);
             facts.push_back(row(kNames[way], {fact(way, 0), fact(way, 1), fact(way, 2), fact(way, 3)}));
-            const Price small = price(way, 8, 8, 5, 8, 4, 10), b = price(way, 768, 64, 512, 512, 256, 512);
+            const Price small = price(way, 8, 8, 5, 8, 4, 10),
+                        b = price(way, 768, 64, 512, 512, way == kShaw ? 16 : 256, 2 * 512);
             miscounted += std::abs(spent[2] - small[2]) + std::abs(spent[3] - small[3]);
             const double attention = 4 * 512 * 768 * 768 + 2 * 512 * 512 * 768;
             bill.push_back(
@@ -120,40 +147,51 @@ int main(int argc, char** argv) {
         }
         lesson.heatmaps(maps, {"dog", "bites", "man", "bites", "dog"});
         lesson.say(
-            "Four facts about these parts: what sets the left dog apart from the right one for \"man\"; the largest "
-            "change when three words come before the sentence; what is left for a silent query, q = 0; and among "
-            "twelve dogs, what sets one 11 places away apart from one 4 away (nan: U has no such row).");
+            "Four facts, also of Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed one: what "
+            "sets the left dog apart from the right one for \"man\"; the largest change when three words come before; "
+            "what is left for q = 0; what sets 11 places apart from 4 (nan: U has no such row).");
         lesson.table("Properties", facts);
-        lesson.prove_at_least("smallest size of the four in left − right", fact.col(0).cwiseAbs().minCoeff(), 0.1);
+        lesson.prove_at_least("smallest size of the first four in left − right",
+                              fact.col(0).head(4).cwiseAbs().minCoeff(), 0.1);
         lesson.prove_at_least("three words before: largest change, absolute", fact(0, 1), 0.1);
         const double size = head.w_q.norm() * head.w_k.norm() * late.rowwise().squaredNorm().maxCoeff();
-        lesson.prove("the others; 3 · (7 + 4) + 12 roundings", fact.col(1).tail(3).maxCoeff(), 45 * size * 0x1p-52);
-        lesson.prove_equal("DeBERTa, k = 4: what sets 4 and 11 places apart", fact(kDeberta, 3), 0);
+        lesson.prove("the others; 3 · (7 + 4) + 12 roundings", fact.col(1).tail(kWays - 1).maxCoeff(),
+                     45 * size * 0x1p-52);
+        lesson.prove_equal("DeBERTa and Shaw, clipped at 4: what sets 4 and 11 places apart",
+                           std::abs(fact(kDeberta, 3)) + std::abs(fact(kShaw, 3)), 0);
+        lesson.prove_equal("ALiBi: the same, over its slope 1/256", fact(kAlibi, 3) * 256, 11 - 4);
         lesson.say(
-            "The price: parameters; in a layer, for T words, multiplications; numbers of 4 bytes kept:\n  absolute  "
-            "P·D, P rows\n  DeBERTa 3 2k·D and a norm; 4k·D·(D + T); 4k·D\n  RoPE      0; 4T·D; T·d in heads of d\n  "
-            "T-XL      2D, and D² a layer; R·D·(D + T); R·D, R rows\nIn thousands, multiplications in millions:");
-        lesson.table("D = 768, d = 64, T = P = R = 512, k = 256; % of attention's own 4T·D² + 2T²·D", bill);
+            "The price: parameters; in a layer; multiplications of a layer; numbers of 4 bytes kept:\n"
+            "  absolute  P·D, P rows\n"
+            "  DeBERTa   2k·D + 2D; 4k·D·(D + T); 4k·D\n"
+            "  T-XL      2D; D² a layer; R·D·(D + T); R·D; here R = 2T rows, both sides\n"
+            "  RoPE      4T·D; T·d            Shaw  (2k+1)·d a layer; (2k+1)·T·D; k = 16\n"
+            "  T5, ALiBi 32 or 0 a head; 2T − 1 a head\nIn thousands, multiplications in millions:");
+        lesson.table("D = 768, d = 64, T = P = 512, k = 256; % of attention's own 4T·D² + 2T²·D", bill);
         lesson.prove("counts of the head above against the formulas", miscounted, 0);
-        const double v3 = parameters("tiny-v3", "encoder.rel_embeddings.weight");
+        const double v3 = parameters("tiny-v3", "encoder.rel_embeddings.weight") +
+                          parameters("tiny-v3", "encoder.LayerNorm.weight") +
+                          parameters("tiny-v3", "encoder.LayerNorm.bias");
         const double xl = parameters("tiny-txl", "layers.0.dec_attn.r_net.weight");
-        lesson.prove_equal("numbers in the table of tiny-v3, k = 32", v3, price(kDeberta, 192, 32, 0, 0, 32, 0)[0]);
+        lesson.prove_equal("numbers in the table and the norm of tiny-v3, k = 32", v3,
+                           price(kDeberta, 192, 32, 0, 0, 32, 0)[0]);
         lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128", xl, price(kXl, 128, 32, 0, 0, 0, 0)[1]);
         lesson.say(
-            "Absolute rows for short texts of known length: nothing is cheaper. DeBERTa to read whole sentences: it "
-            "asks in both directions, and pays for it. RoPE to write, and for long texts: almost free. Transformer-XL "
-            "to read on in segments with a memory. What can be computed for a longer text need not be good there.");
-        lesson.ask("q = 0: in how many of the four do positions still add something?",
-                   double((fact.col(2).array() > 0).count()), 0, "U, q_r and v ask by themselves; RoPE only turns.");
+            "Two-sided, Transformer-XL costs what DeBERTa does; to the left alone, as in its paper, half. RoPE, T5 and "
+            "ALiBi are almost free. What can be computed for a longer text need not be good there.");
+        lesson.ask("q = 0: in how many of the seven do positions still add something?",
+                   double((fact.col(2).array() > 0).count()), 0,
+                   "U, q_r, v and both biases need no query; RoPE and Shaw do.");
         lesson.ask("DeBERTa 3 with T = 128, D = 768, k = 256: how many million multiplications a layer?",
                    price(kDeberta, 768, 64, 128, 0, 256, 0)[2] / 1e6, 1, "4k·D·(D + T).");
         lesson.exercise("By which factor does the extra work grow from 512 to 2048 words?", [&] {
-            const auto work = [](Way way, double T) { return price(way, 768, 64, T, 0, 256, T)[2]; };
+            const auto work = [](Way way, double T) { return price(way, 768, 64, T, 0, 256, 2 * T)[2]; };
             const auto growth = [&](Way way) { return work(way, 2048) / work(way, 512); };
             lesson.prove_equal("RoPE: like the words", growth(kRope), 4);
             lesson.prove("T-XL over DeBERTa: like them again, minus 4", growth(kXl) / growth(kDeberta) - 4, 0x1p-49);
         });
-        lesson.end({{"core/fast/slices.h", "add_slices_by_key"}, {"core/attention/relative_shift.h", "shift_by_index"}},
-                   "He et al. 2021; Su et al. 2021; Dai et al. 2019; all seeds.", "28");
+        lesson.end({{"core/attention/disentangled.h", "position_to_content"},
+                    {"core/attention/relative_shift.h", "shift_by_index"}},
+                   "He, Su 2021; Dai 2019; Shaw 2018; Raffel 2020; Press 2022 (each et al.).", "28");
     });
 }

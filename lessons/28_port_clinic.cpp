@@ -17,11 +17,13 @@ using Head = HeadTensors<double>;
 namespace {
 
 /// Short names of mistakes by their numbers in the catalogue, which has the long ones.
-const std::map<int, std::string> kCauses = {
-    {0, "no mistake"},     {1, "p2c δ(j,i)"},    {2, "p2c not turned"}, {4, "c2p δ(j,i)"},     {7, "rows from 1"},
-    {9, "clamp at row 1"}, {11, "cut at row 0"}, {12, "|i − j|"},       {26, "√d, not √(3d)"}, {36, "softmax over i"}};
+const std::map<int, std::string> kCauses = {{0, "no mistake"},     {1, "p2c δ(j,i)"},  {2, "p2c untransposed"},
+                                            {4, "c2p δ(j,i)"},     {7, "rows from 1"}, {9, "clamp at row 1"},
+                                            {11, "cut at row 0"},  {12, "|i − j|"},    {26, "√d, not √(3d)"},
+                                            {36, "softmax over i"}};
 
-/// Scores of a head, below them probabilities, by plain loops with one mistake: in float a port, in double a suspicion.
+/// Scores of a head, below them probabilities, by plain loops with one mistake: in float a port, in double a
+/// hypothesis.
 template <class Scalar>
 Matrix<double> dump(const Head& head, int mistake) {
     const Matrix<Scalar> q = head.q.cast<Scalar>(), k = head.k.cast<Scalar>();
@@ -57,7 +59,7 @@ Head probe(Index tokens, Index span, std::uint64_t seed) {
 const double kRounding = 3 * 4 * (4 + 4) / std::sqrt(4.0) * 0x1p-24;
 double largest(const Matrix<double>& m) { return m.cwiseAbs().maxCoeff(); }
 
-/// Every suspicion with its distance from what a port made of the probes, in units of rounding, nearest first.
+/// Every hypothesis with its distance from what a port made of the probes, in units of rounding, nearest first.
 std::vector<std::pair<double, int>> diagnose(const std::vector<Head>& probes, int mistake) {
     std::vector<std::pair<double, int>> suspects;
     for (const auto& [cause, name] : kCauses) {
@@ -86,7 +88,8 @@ int main(int argc, char** argv) {
         const std::vector<Head> both = {probe(5, 2, 28), probe(3, 6, 29)};
         const Head& head = both[0];
         lesson.say(
-            "Nine ports of a head in float, one classic mistake each; here are eight. Not turned: gathered on k · q_rᵀ "
+            "Nine ports of a head in float, one classic mistake each; here are eight. Untransposed: gathered on k · "
+            "q_rᵀ "
             "without the transpose. Clamp at row 1: row 0 never read. Rows from 1: every row one too early. Five "
             "words, 2k = 4 rows; errors of the scores in ninths of the largest, 0 where rounding explains them:");
         for (const std::vector<int>& four : {std::vector<int>{1, 4, 9, 12}, {2, 7, 26, 36}}) {
@@ -96,7 +99,7 @@ int main(int argc, char** argv) {
         }
         const Matrix<double> right = dump<double>(head, 0), root = dump<float>(head, 26);
         lesson.table(
-            "What betrays them:",
+            "How to recognise them:",
             {{"port", "look at", "number"},
              {kCauses.at(1), "wrong on the diagonal", lesson::text_of(wrong(error_of(head, 1).diagonal()))},
              {kCauses.at(9), "wrong cells, all with j − i ≥ k", lesson::text_of(wrong(error_of(head, 9)))},
@@ -106,7 +109,8 @@ int main(int argc, char** argv) {
              {kCauses.at(36), "sum of a column of P",
               lesson::text_of(dump<float>(head, 36).col(0).tail(5).sum(), "%.4g")}});
         lesson.say(
-            "Looks suggest, computing decides. diagnose works out every suspicion from q, k, k_r, q_r in double "
+            "The pattern suggests a mistake, computing decides. diagnose works out every hypothesis from q, k, k_r, "
+            "q_r in double "
             "precision and sorts them by their distance from the port:");
         const auto line = RelativeBuckets::clamped(5, 5, 2);
         Matrix<double> core = content_to_content<double>(head.q, head.k);
@@ -122,8 +126,8 @@ int main(int argc, char** argv) {
                 named[p] += suspects[0].second == cause && suspects[0].first <= 1 && suspects[1].first > 1;
                 if (p == 4) next = std::min(next, suspects[1].first);
             }
-        lesson.prove_equal("ports, one of them healthy, within rounding of the right suspicion only", named[4], 10);
-        lesson.prove_at_least("smallest distance of a wrong suspicion, in units of rounding", next, 1000);
+        lesson.prove_equal("ports, one of them healthy, within rounding of the right hypothesis only", named[4], 10);
+        lesson.prove_at_least("smallest distance of a wrong hypothesis, in units of rounding", next, 1000);
         lesson.prove("√d: largest |wrong − √3 · right|", largest((root - std::sqrt(3) * right).topRows(5)), kRounding);
         lesson.say(
             "The probe matters. A clamp shows only where T > k, a table cut wrongly only where T < k, and one word "
@@ -135,7 +139,7 @@ int main(int argc, char** argv) {
             "Your own port saves its stages under the names of core/stages.cpp. Then\n  locus trace --model DIR --text "
             "\"...\" --out right.safetensors\n  locus check right.safetensors port.safetensors\nnames the first stage "
             "that rounding does not explain. Take a text shorter than k, one longer than 2k, a batch of two with "
-            "padding, no palindrome. Where q, k, k_r, q_r are right and scores are not, write your suspicion as a "
+            "padding, no palindrome. Where q, k, k_r, q_r are right and scores are not, write your hypothesis as a "
             "formula, as here. locus check does so for its whole catalogue (--explain 4). Last: how models learn.");
         const auto guess = [&](int mistake, const std::vector<int>& causes, const char* because) {
             const Head other = probe(5, 2, 100 + static_cast<std::uint64_t>(mistake));
@@ -153,7 +157,7 @@ int main(int argc, char** argv) {
         guess(7, {7, 9, 11, 12}, "The diagonal is wrong: even offset 0 reads another row.");
         const auto nearest = diagnose(both, 5)[0];
         lesson.exercise(
-            "Make a mistake of your own in dump, say j − i in both terms (5). Whom does diagnose suspect?",
+            "Make a mistake of your own in dump, say j − i in both terms (5). What does diagnose name?",
             [&] { lesson.prove_at_least("distance of " + kCauses.at(nearest.second), nearest.first, 1000); });
         lesson.end({{"core/compare.h", "compare"}}, "He et al. 2021, eq. 4; mistakes collected from ports.", "29");
     });

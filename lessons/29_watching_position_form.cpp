@@ -8,7 +8,6 @@
 #include "core/attention/disentangled.h"
 #include "lessons/support/print.h"
 #include "lessons/support/small_learner.h"
-#include "lessons/support/who_helped_whom.h"
 
 using namespace locus;
 
@@ -54,7 +53,7 @@ int main(int argc, char** argv) {
                           "A fresh model knows nothing of order. When does it begin to, and what does it learn?");
     return lesson.run(argc, argv, [&] {
         ThreadPool pool(1);
-        lesson::SmallLearner all(config_of({}), pool), twin(config_of({false, false, false}), pool), fresh = all;
+        lesson::SmallLearner all(config_of({}), pool), without(config_of({false, false, false}), pool), fresh = all;
         const PackedBatch judged = lesson::kept_back(false), one = lesson::batch_of({{2, 0, 3}});
         const auto c2p = [&](const LayerInside<double>& in) -> Matrix<double> {
             return content_to_position<double>(in.q, in.k_r, RelativeBuckets::clamped(9, 9, kSpan)) /
@@ -67,7 +66,7 @@ int main(int argc, char** argv) {
         for (Index step = 0; step <= kSteps; ++step) {
             if (step % 5 == 0) {
                 steps.push_back(static_cast<double>(step));
-                learnt.push_back(all.loss(judged)), blind.push_back(twin.loss(judged));
+                learnt.push_back(all.loss(judged)), blind.push_back(without.loss(judged));
             }
             const LayerInside<double> first = *all.look(one).uses[0].inside;
             if (half < 0 && first.probs[0](4, 2) > 0.5 && first.probs[0](8, 0) > 0.5) half = step;
@@ -76,26 +75,28 @@ int main(int argc, char** argv) {
                     growth.row(std::ssize(labels)) << c2p(first).row(8), c2p(first).row(4).tail(4);
                     labels.push_back("step " + std::to_string(step));
                 }
-            if (step < kSteps) learn(all, step), learn(twin, step);
+            if (step < kSteps) learn(all, step), learn(without, step);
         }
         lesson.say(
             "Two models of 2 layers, 1 head, D = 32, all numbers random and small, read 16 sentences a step, such as "
             "\"ben helped anna so [MASK] was helped by [MASK]\": ten names, three verbs. Some pairs of names are kept "
-            "back to judge by. The twin has neither c2p nor p2c, so the distance of two words is nothing to it:");
+            "back to judge by. The second model has neither c2p nor p2c, so it knows no distances:");
         lesson.curves("pairs never seen", "step", steps, "loss, mean of \u2212ln p",
-                      {{"c2c + c2p + p2c", 'o', learnt}, {"twin: c2c", 't', blind}}, 7);
+                      {{"c2c + c2p + p2c", 'o', learnt}, {"c2c alone", 't', blind}}, 7);
         lesson.prove("after 150 steps: loss, below ln 2", learnt.back(), std::log(2.0));
         // Each guess adds the same products in another order: 3 runs of a layer and a head, sums of 64 at most.
-        const Matrix<double> guesses = twin.guess(judged).logits, turned = twin.guess(lesson::kept_back(true)).logits;
-        const double change = largest(guesses - turned), rounding = 4 * 64 * kEps * largest(guesses);
-        lesson.prove("twin: change of a guess where both names change places", change, rounding);
+        const Matrix<double> guesses = without.guess(judged).logits,
+                             swapped = without.guess(lesson::kept_back(true)).logits;
+        const double change = largest(guesses - swapped), rounding = 4 * 64 * kEps * largest(guesses);
+        lesson.prove("c2c alone: change of a guess where both names change places", change, rounding);
         lesson.prove_at_least("so p of both orders add up to 1 at most: its loss stays at ln 2 or above", blind.back(),
                               std::log(2.0));
         const auto p = [&](lesson::SmallLearner& learner) {
             return lesson::text_of(std::exp(-learner.guess(one).losses[1]), "%.2f");
         };
-        lesson.say("At the second blank p(ben) is " + p(fresh) + " fresh, " + p(all) + " with all terms, " + p(twin) +
-                   " in the twin. Both learn which words are names. Order begins before the loss tells: at step " +
+        lesson.say("At the second blank p(ben) is " + p(fresh) + " fresh, " + p(all) + " with all terms, " +
+                   p(without) +
+                   " with c2c alone. Both learn which words are names. Order begins before the loss tells: at step " +
                    lesson.number("first step with half of the attention", static_cast<double>(half)) +
                    " each blank of layer 0 gives its word more than half of its attention. q of [MASK] times k_r of "
                    "every distance, c2p / \u221a(3d), in ninths of the largest:");
@@ -138,15 +139,16 @@ int main(int argc, char** argv) {
                      batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
         lesson.say(
             "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
-            "the same of assets/corpus, where more is at stake.");
+            "the same of assets/corpus, where both terms matter.");
 
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
                    std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");
         lesson.ask("How many rows of a table of 24 do sentences of five words reach?",
                    static_cast<double>(RelativeBuckets::clamped(5, 5, kSpan).rows().size()), 0, "\u22124 \u2026 4.");
-        lesson.choose("The twin's decoder adds a vector per place to the query. Why does it not tell ben from anna?",
-                      {"it learns too slowly", "keys and values know no place"}, change > rounding ? 0 : 1,
-                      "The blank knows where it stands, and sees a bag of words.");
+        lesson.choose(
+            "The decoder of c2c alone adds a vector per place to the query. Why does it not tell ben from anna?",
+            {"it learns too slowly", "keys and values know no place"}, change > rounding ? 0 : 1,
+            "The blank knows where it stands, and sees a bag of words.");
         lesson.exercise("Take c2p away and keep p2c. Does order still form?", [&] {
             lesson::SmallLearner half_blind(config_of({false, true, false}), pool);
             for (Index step = 0; step < kSteps; ++step) learn(half_blind, step);

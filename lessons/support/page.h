@@ -1,5 +1,5 @@
 #pragma once
-// The page a lesson writes on: lines of at most 78 columns, spelt out for ASCII, turned over at the end of a screen.
+// The page a lesson writes on: lines of at most 78 columns, spelt out for ASCII, broken at the end of a screen.
 #include <iosfwd>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Pictures of letters: matrices, heatmaps and boxes.
+// Pictures of letters: matrices, heatmaps, tables, bars, and curves over an axis.
 #include <algorithm>
 #include <cmath>
 
@@ -147,7 +147,7 @@ void Lesson::table(const std::string& title, const std::vector<std::vector<std::
     record_->json["tables"][title] = rows;
 }
 
-// Pictures of letters: bars, and curves over an axis.
+// --- bars and curves -------------------------------------------------------------------------------------------------
 
 namespace {
 

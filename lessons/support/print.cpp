@@ -141,7 +141,8 @@ void Lesson::end(const std::vector<Reading>& readings, const std::string& source
     record_->print(Kind::words, lines);
 }
 
-// Claims: a measured number, the bound it must keep, and whether it did.
+// --- claims ----------------------------------------------------------------------------------------------------------
+// A measured number, the bound it must keep, and whether it did.
 
 /// The measured number, or the wrong one where --doubt names this claim.
 double Lesson::doubted(double measured, double wrong) { return ++record_->claims == record_->doubt ? wrong : measured; }

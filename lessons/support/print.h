@@ -18,7 +18,7 @@ struct Curve {
     std::vector<double> heights;
 };
 
-/// Where to read on: a file of the house and a function in it, e.g. {"core/fast/slices.h", "add_slices_by_query"}.
+/// Where to read on: a file of core/ and a function in it, e.g. {"core/fast/slices.h", "add_slices_by_query"}.
 using Reading = std::pair<std::string, std::string>;
 
 /// One lesson: what it prints, what it claims, what it asks, and whether every claim held.

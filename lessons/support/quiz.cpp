@@ -63,7 +63,7 @@ void Lesson::print_quiz() {
         std::cout.flush();
         std::string given;
         const bool said = static_cast<bool>(std::getline(std::cin, given));
-        // Whoever types has ended the line already.
+        // A person who types has ended the line already.
         if (!said) std::cout << '\n';
         const bool letter = !question.choices.empty();
         const bool good = std::abs(understood(given, letter) - question.answer) <= question.tolerance;

@@ -1,12 +1,12 @@
 #pragma once
-// A model small enough to be trained while somebody reads: weights, optimiser, and a step.
+// A model small enough to be trained while lesson 29 is read: weights, optimiser, a step; and the sentences it learns.
 #include <array>
 #include <vector>
 
 #include "core/training/adamw.h"
-#include "core/training/parameters.h"
-#include "core/training/masked_words.h"
 #include "core/training/batch.h"
+#include "core/training/masked_words.h"
+#include "core/training/parameters.h"
 #include "core/training/random.h"
 
 namespace locus::lesson {
@@ -48,6 +48,7 @@ struct SmallLearner {
     AdamW<double> adam;
 };
 
+// --- the sentences ---------------------------------------------------------------------------------------------------
 // Sentences that say who helped whom twice, the second time in passive voice and with blanks for the names: words alone
 // cannot fill them, order can.
 

@@ -174,7 +174,7 @@ TEST_CASE("lessons: what they send the reader to is there", "[lessons]") {
     }
 }
 
-TEST_CASE("lessons: the seed's printed numbers", "[lessons][golden]") {
+TEST_CASE("lessons: the numbers that the review of lesson 07 prints", "[lessons][golden]") {
     const nlohmann::json matrices = json_of("07")["matrices"];
     bool found = false;
     for (const auto& [title, matrix] : matrices.items())

@@ -119,7 +119,9 @@ CaseContent half_split_case(const CaseContent& roformer) {
     CaseContent content;
     content.id = "L1/rope_half_split";
     content.family = Family::roformer;
-    content.why = "Pairs (t, t + d/2), as GPT-NeoX and Llama turn them; a RoFormer does not.";
+    content.why =
+        "Pairs (t, t + d/2), as GPT-NeoX and the Llama weights converted by Hugging Face do; RoFormer and Meta's own "
+        "Llama code pair neighbours.";
     content.dialect = Dialect::reference;
     content.source = computed_by_locus();
     content.config = {{"base", 10000}, {"layout", "half-split"}};

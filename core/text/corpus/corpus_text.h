@@ -13,8 +13,8 @@ namespace locus {
 /// different words, and Error(unsupported) above 1 GiB.
 std::string read_corpus_text(const std::filesystem::path& file);
 
-/// The lines of a text without blanks at their ends, none empty; one of more than `most` bytes is cut behind the last
-/// blank that fits, or else in front of a character.  Views into `text`.
+/// The lines of a text without blanks at their ends, none empty; one of more than `most` bytes is cut after the last
+/// blank that fits, or else before a character.  Views into `text`.
 std::vector<std::string_view> short_lines(std::string_view text, std::size_t most);
 
 }  // namespace locus

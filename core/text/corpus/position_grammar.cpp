@@ -194,7 +194,7 @@ struct Slot {
     int offset;
 };
 
-/// The slot that begins at `at`, a "{"; moves `at` behind its "}".
+/// The slot that begins at `at`, a "{"; moves `at` after its "}".
 Slot read_slot(const std::string& text, std::size_t& at) {
     const std::size_t blank = text.find(' ', at), end = text.find('}', at);
     const std::string name = text.substr(at + 1, blank - at - 1), place = text.substr(blank + 1, end - blank - 1);

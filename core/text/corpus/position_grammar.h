@@ -1,6 +1,6 @@
 #pragma once
 // Sentences whose words can be told from where the others stand, and not from which others there are: who carried what
-// where, which is left of which, what the first noun's number asks of the verb behind the second.
+// where, which is left of which, what the first noun's number asks of the verb after the second.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 namespace locus {
 
 /// The patterns the sentences are made of.  "{name a}" is a word of the list `name`, the same one wherever a stands,
-/// and another one than that of any other letter of that list; "{day d+1}" is the word behind it in the list.  Lists
+/// and another one than that of any other letter of that list; "{day d+1}" is the word after it in the list.  Lists
 /// that run parallel share a letter: "{animal x}" and "{animals x}".  "[one|two]" is one of the choices.
 const std::vector<std::string>& position_patterns();
 
@@ -27,7 +27,7 @@ PositionCorpus position_corpus();
 /// another.
 struct WordSlot {
     std::string name, group;
-    bool cyclic = false;  // the first word comes behind the last
+    bool cyclic = false;  // the first word comes after the last
     std::vector<std::string> words;
 };
 

@@ -86,7 +86,7 @@ std::optional<std::pair<Index, Index>> parse_first_line(std::string_view line) {
     return std::pair{*count, *width};
 }
 
-/// The word in front of the last `width` fields.  What is too much on the line must not look like a number.
+/// The word before the last `width` fields.  What is too much on the line must not look like a number.
 std::string_view word_of(std::string_view line, Index width, const VectorLines& lines) {
     const std::size_t fields = count_fields(line), expected = static_cast<std::size_t>(width) + 1;
     std::string_view word = line;

@@ -15,7 +15,7 @@ namespace locus {
 
 namespace {
 
-/// Matches join the span in front of them, unless that is a match too and has already joined one.
+/// Matches join the span before them, unless that is a match too and has already joined one.
 std::vector<Span> merged(const std::vector<Span>& spans, Behaviour behaviour) {
     std::vector<Span> joined;
     bool previous = false;

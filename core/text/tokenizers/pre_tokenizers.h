@@ -27,7 +27,7 @@ Pattern each_character(std::function<bool(char32_t)> wanted);
 Pattern each_occurrence(std::string string);
 
 /// What becomes of the matches: nothing, words of their own, the end of the word before, the beginning of the word
-/// behind, or one word per run of matches.
+/// after, or one word per run of matches.
 enum class Behaviour { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// The words of a text, none of them empty.  `invert` swaps matches and the text between them.
@@ -49,7 +49,7 @@ enum class BertEdition { python, rust };
 /// Without U+0000, U+FFFD and control characters; white space becomes blanks.
 std::string bert_clean(const std::string& text, BertEdition edition);
 
-/// A blank before and behind every Han character.
+/// A blank before and after every Han character.
 std::string bert_space_han(const std::string& text, BertEdition edition);
 
 /// Without nonspacing marks, after the canonical decomposition.

@@ -58,7 +58,7 @@ std::vector<std::string> cut_digit_commas(const std::vector<std::string>& pieces
 // --- the tokenizers --------------------------------------------------------------------------------------------------
 // Source: transformers tokenization_deberta_v2.py, tokenization_xlnet.py.
 
-/// [CLS] text [SEP]; [MASK] stands behind the pieces of the model unless the model or a file says otherwise.
+/// [CLS] text [SEP]; [MASK] follows the pieces of the model unless the model or a file says otherwise.
 /// Throws Error(unreadable) that names the damaged file or the special token that the model lacks.
 std::unique_ptr<Tokenizer> open_deberta_sentencepiece(const std::filesystem::path& model, const TokenizerFiles& files);
 

@@ -24,11 +24,11 @@ public:
     /// Piece of an id, e.g. "▁store"; "[MASK]" for specials.  An id outside the vocabulary gives "<id>".
     virtual std::string piece(std::int64_t id) const = 0;
     virtual std::optional<std::int64_t> mask_id() const = 0;
-    /// Nothing where the model knows no padding (Transformer-XL).
+    /// Nothing where the model has no padding (Transformer-XL).
     virtual std::optional<std::int64_t> pad_id() const = 0;
-    /// Does padding go in front of the shorter texts of a batch (XLNet)?
+    /// Does padding go before the shorter texts of a batch (XLNet)?
     virtual bool pads_left() const = 0;
-    /// How many special tokens encode() puts in front of the text and behind it, e.g. 1 and 1.
+    /// How many special tokens encode() puts before the text and after it, e.g. 1 and 1.
     virtual std::pair<std::size_t, std::size_t> frame() const = 0;
 };
 

@@ -18,10 +18,10 @@ std::string lower_case(const std::string& text);
 /// The text in Latin letters without accents, as far as ICU can spell it: "\ubc1c" becomes "bal".
 std::string latin_letters(const std::string& text);
 
-/// The character at byte `at`; moves `at` behind it.
+/// The character at byte `at`; moves `at` after it.
 char32_t next_character(std::string_view text, std::size_t& at);
 
-/// The character that ends in front of byte `at` > 0.
+/// The character that ends before byte `at` > 0.
 char32_t previous_character(std::string_view text, std::size_t at);
 
 /// Puts a character at the end of a text.
@@ -72,7 +72,7 @@ struct RepairedText {
 };
 
 /// The text with U+FFFD for every longest run of bytes that begins like a character and is none (the Unicode
-/// standard's "maximal subpart").  A sound text comes back as it is, with 0 replaced.
+/// standard's "maximal subpart").  Valid text is returned unchanged, with 0 replaced.
 RepairedText repair_utf8(const std::string& text);
 
 /// Place of the first byte that is not UTF-8, or the size of the text.
