@@ -190,7 +190,7 @@ ProgramOutput run_program(const std::filesystem::path& file, const std::vector<s
         }
         return output;
     }
-    // What it wrote before it ended stands in the pipes; what its own children would still write does not count.
+    // What it wrote before it ended is in the pipes; what its own children would still write does not count.
     for (std::size_t before = 1, now = 0; before != now;) {
         before = output.out.size() + output.err.size();
         read_both(out, err, output, 0);

@@ -17,7 +17,7 @@ namespace locus {
 
 namespace {
 
-/// One slot after the other; the words of a slot stand for each other.
+/// One slot after the other; the words of a slot can replace each other.
 struct Grammar {
     std::vector<const char*> slots;
     std::size_t sentences;
@@ -166,7 +166,7 @@ std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
     return tables;
 }
 
-/// Every word goes to its nearest one, whoever else goes there.
+/// Every word goes to its nearest one, whichever others go there.
 WordMovers relaxed_plan(const PlacedWords& a, const PlacedWords& b, bool from_a) {
     WordMovers plan;
     const auto n = static_cast<Index>(a.words.size()), m = static_cast<Index>(b.words.size());

@@ -1,6 +1,6 @@
 #pragma once
 // Everything the Text page shows about its documents: counts, weights, four likenesses of every pair, and the transport
-// plan of one.  Seed 003, sections 1-7; the models are those of core/text.
+// plan of one.  The models are those of core/text.
 #include <memory>
 #include <string>
 #include <vector>
@@ -88,8 +88,7 @@ private:
     std::uint64_t serial_ = 0;
 };
 
-// A few hundred sentences of a small grammar, so that words have neighbours to learn their vectors from.
-
+/// A few hundred sentences of a small grammar, so that words have neighbours to learn their vectors from.
 /// Sentences in lower case without stop words: politics, music, cars, friends.  The same ones every time.
 std::vector<Document> small_corpus();
 

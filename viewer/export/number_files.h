@@ -18,7 +18,7 @@ std::string csv_of(const std::vector<NamedMatrix>& matrices);
 /// The format .npy 1.0 of a stage of any shape: <f4, <f8 or <i8, row by row.
 std::string npy_of(const Stage& stage);
 
-/// What lies on the page, by names that no two share ("layer.2.c2p", "layer.2.c2p.B").
+/// What is on the page, by names that no two share ("layer.2.c2p", "layer.2.c2p.B").
 Trace trace_of(const std::vector<NamedMatrix>& matrices);
 
 /// Writes matrices of a page, as a whole file or not at all.  Throws Error(usage) where a .npy file should hold

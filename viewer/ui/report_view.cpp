@@ -147,7 +147,7 @@ void draw_mistake(Scene& scene, SideColumn& column, const ReportedCase& one) {
             column.row(*mistake.runner_up == 0 ? "next best: the right formula"
                                                : "next best: mistake " + std::to_string(*mistake.runner_up),
                        (mistake.runner_up_is_bound ? "at least " : "") + brief(mistake.runner_up_residual));
-        if (!mistake.betrays.empty()) column.sentence("What betrays it: " + mistake.betrays + ".");
+        if (!mistake.betrays.empty()) column.sentence("How to recognise it: " + mistake.betrays + ".");
         if (!mistake.lesson.empty() && column.link("Lesson " + mistake.lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(mistake.lesson));
             ImGui::SetClipboardText(command.c_str());

@@ -50,7 +50,7 @@ private:
     /// Where everything goes, decided once a frame.
     struct Layout {
         float left = 0, wide = 0, high = 0, gap = 0;                      // of the three matrices
-        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the room
+        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the area
         Rect panel(std::size_t n) const {
             const float x = left + static_cast<float>(n) * (wide + gap);
             return {x, cells, x + wide, cells + high};
@@ -111,7 +111,7 @@ private:
     std::string place_in_words(Cell cell) const;
 
     std::array<Heatmap, 3> heatmaps_;
-    Matrix<double> a_, b_;  // the sheets on screen
+    Matrix<double> a_, b_;  // the matrices on screen
     StageMatrices matrices_;
     Difference here_, whole_;
     double allowed_ = 0;

@@ -1,4 +1,4 @@
-// The bug zoo in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
+// The mistakes of the catalogue in the column at the right, and what the chosen one looks like.
 #include <algorithm>
 #include <cctype>
 
@@ -16,7 +16,7 @@ namespace locus {
 namespace {
 
 constexpr float kRow = 22;    // design pixels
-constexpr float kCard = 268;  // room for the words of the chosen one
+constexpr float kCard = 268;  // for the words about the chosen one
 
 const std::vector<MistakeEntry>& entries() {
     static const std::vector<MistakeEntry> all = read_mistake_list(mistake_list_file());
@@ -201,7 +201,7 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const ZooLis
             column.sentence("It begins at " + made->first + ": " + grouped(made->wrong) + " of " + grouped(made->size) +
                             " cells; " + grouped(made->stages) + " stages differ in all.");
         column.sentence("To see: " + entry->symptom + ".");
-        column.sentence("What betrays it: " + entry->betrays + ".");
+        column.sentence("How to recognise it: " + entry->betrays + ".");
         if (!entry->lesson.empty() && column.y() + ui.px(12) < area.y1 && column.link("Lesson " + entry->lesson)) {
             const std::string command = "./locus lesson " + std::to_string(std::stoi(entry->lesson));
             ImGui::SetClipboardText(command.c_str());
