@@ -89,7 +89,7 @@ void App::exchange_models() {
         state_.wanted_model.clear();
     } else {
         state_.view = {};
-        by_hand_ = true;  // somebody wished for it: undo goes back to the model before
+        by_hand_ = true;  // the user asked for it: undo goes back to the model before
     }
     worker_.cancel();
     session_ = opened->session;
@@ -213,7 +213,8 @@ bool App::draw_frame() {
         if (log_) log_->clear();
         ui.log = log_;
         if (attempt == 0) take_keys(ui);
-        // A click may turn the page in the middle of a frame: this frame is still drawn with the page it began with.
+        // A click may choose another page in the middle of a frame: this frame is still drawn with the page it began
+        // with.
         Page& shown = page();
         shown.update(state_);
         Scene scene = scene_for(ui, shown);

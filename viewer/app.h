@@ -1,5 +1,6 @@
 #pragma once
-// The frame: a list of calls.
+// The running viewer: its state, and one frame of it as a list of calls.  app.cpp is the frame, app_input.cpp what
+// comes from the user, app_layout.cpp where everything is drawn, app_export.cpp what is written to files.
 #include <limits>
 
 #include "viewer/data/dropped.h"
@@ -80,7 +81,7 @@ private:
     bool flashes() const;
     Scene scene_for(Ui& ui, const Page& shown);
     void take_keys(Ui& ui);
-    /// Where everything stands in this frame.
+    /// The areas of this frame.
     struct Places {
         Rect top, rail, sentence, formula, side, area;
     };
@@ -119,7 +120,7 @@ private:
     std::string opening_;            // the model that is being opened
     std::optional<State> waiting_;   // what is seen once it is open, where that is known
     std::optional<KeyPress> given_;  // the key of a command, for the page that it belongs to
-    bool by_hand_ = false;           // somebody did something in this frame
+    bool by_hand_ = false;           // the user did something in this frame
     Toasts toasts_;
     History history_;
     std::optional<SettingsKeeper> keeper_;
@@ -140,12 +141,12 @@ private:
 /// scale builds the fonts anew.
 float fitting_scale(ImVec2 window, float wished);
 
-// When a frame is drawn: after something happened, and not otherwise.
+// The loop: a frame is drawn after something happened, and not otherwise.
 
 /// Until the window closes, or `seconds` have passed.
 void run_loop(Window& window, App& app, double seconds = std::numeric_limits<double>::infinity());
 
-/// Draws until everything that was asked for is on screen.  Throws the error that stands on the screen instead, if any.
+/// Draws until everything that was asked for is on screen.  Throws the error that is on the screen instead, if any.
 void settle(Window& window, App& app);
 
 }  // namespace locus

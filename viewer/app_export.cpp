@@ -1,4 +1,4 @@
-// What leaves the program: figures of a frame drawn aside, numbers, the command that makes them again.
+// What is exported: figures of a frame drawn off screen, numbers, the command that makes them again.
 #include <algorithm>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kFrames = 3;  // until what a frame learns from the one before it has settled
 
-/// Puts the state back that a figure was drawn without: animations, sheets, what was said for a while.
+/// Puts the state back that a figure was drawn without: animations, overlays, toasts.
 class StillState {
 public:
     explicit StillState(State& state) : state_(state), kept_(state) {

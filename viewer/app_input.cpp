@@ -1,4 +1,4 @@
-// What the keyboard does on every page: it looks the key up among the actions.
+// What comes from outside: keys, which are looked up among the actions; dropped files; the settings of earlier days.
 #include "viewer/app.h"
 
 namespace locus {
@@ -79,7 +79,7 @@ void App::take_key(Ui& ui, const KeyPress& press) {
     if (shown.ready()) shown.press(scene, press);
 }
 
-// The frame and the desktop around it: what is dropped on it, what it remembers.
+// Dropped files and remembered settings.
 
 void App::exchange_drops() {
     for (const std::filesystem::path& path : window_.take_drops()) state_.dropped.push_back(path.string());

@@ -1,4 +1,4 @@
-// The picture of one frame: the rooms, the page in the middle of them, and what lies above.
+// The picture of one frame: the bars, the page in the middle of them, and what is above.
 #include <imgui_internal.h>  // windows that an error left open
 #include <algorithm>
 
@@ -88,7 +88,8 @@ void App::draw_rooms(Scene& scene, Page& shown) {
     try {
         readable = draw_page(scene, shown, {top, rail, sentence, formula, side, area});
     } catch (const Error& error) {
-        // A page should have said so itself; what was on screen, and the way back to it, is worth more than the reason.
+        // A page should have said so itself; what was on screen, and that the user can return to it, is worth more than
+        // the reason.
         before.restore();
         page_error_ = escaped_ = error.what();
         page_fault_ = error.fault();
@@ -114,7 +115,7 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
     if (!state_.palette) palette_.close(state_);
     if (!state_.exports.open) export_overlay_.close();
     if (!state_.palette && !state_.key_overlay && !state_.exports.open) return;
-    // A window of its own, above: the rooms below no longer feel the mouse.
+    // A window of its own, above: the page below no longer reacts to the mouse.
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize({screen.width(), screen.height()});
     ImGui::SetNextWindowFocus();

@@ -81,9 +81,9 @@ void add_options(CLI::App& app, Options& options) {
         ->allow_extra_args(false);
     app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
     app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
-    app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and leave");
+    app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and exit");
     app.add_option("--export", options.exports,
-                   "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and leave; "
+                   "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and exit; "
                    "given as often as needed")
         ->allow_extra_args(false)
         ->check(cli::not_empty());
@@ -92,17 +92,17 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4")->capture_default_str();
     app.add_flag("--transparent", options.transparent, "no background in a .png or .svg");
     app.add_option("--script", options.script,
-                   "play the actions of this JSON file without a window and leave; --size, --scale and the model win "
-                   "over the script's; status 1 where something else is seen than the script expects")
+                   "play the actions of this JSON file without a window and exit; --size, --scale and the model win "
+                   "over the script's; status 1 where an assertion of the script fails")
         ->check(cli::not_empty());
-    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that one can follow");
+    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that can be watched");
     // For the tests: random input instead of a user.
     app.add_option("--monkey", options.monkey, "seed")->group("");
     app.add_option("--actions", options.actions, "of --monkey")->group("");
     app.add_option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder")->delimiter(',')->group("");
-    app.add_flag("--list-pages", options.list_pages, "print the names of the pages and leave");
-    app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and leave");
-    app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and leave");
+    app.add_flag("--list-pages", options.list_pages, "print the names of the pages and exit");
+    app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and exit");
+    app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and exit");
 }
 
 State state_of(Options& options) {

@@ -38,7 +38,7 @@ void add_options(CLI::App& app, Options& options);
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);
 
-/// Puts a model of another family on its page and turns there unless the user named a page; gives --text, --tokens and
+/// Puts a model of another family on its page and opens it unless the user named a page; gives --text, --tokens and
 /// --mask to the family of the shown page.  Returns the DeBERTa to open: the user's or the built-in one.
 /// Throws as family_of_model.
 std::string place_model(const Options& options, State& state);

@@ -1,5 +1,5 @@
 #pragma once
-// A page is a file: it fills its room in the middle, and says what stands beside and below it.
+// A page: it fills the area in the middle, and says what is beside and below it.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// Keys, palette and key sheet are one list.
+// Keys, palette and list of keys are one list.
 #include "viewer/state/actions.h"
 
 #include <algorithm>
@@ -177,7 +177,7 @@ TEST_CASE("actions: every page has its key, the tour goes on and back, and the f
     CHECK(told("Ctrl Q") == std::vector<bool>{false, false, false, true});
 }
 
-TEST_CASE("actions: every key that works is on the key sheet of its page", "[viewer][desk]") {
+TEST_CASE("actions: every key that works is in the list of keys of its page", "[viewer][desk]") {
     for (const NamedAction& action : actions()) {
         if (action.key.empty()) continue;
         INFO(action.id);

@@ -6,7 +6,7 @@
 
 namespace locus::test::test_animation {
 
-TEST_CASE("film: it plays at its pace and stops at its end", "[viewer][film]") {
+TEST_CASE("animation: it plays at its pace and stops at its end", "[viewer][animation]") {
     AnimationClock clock;
     Animation animation{0, true, 2};
     clock.advance(animation, 100, 3, 1, false);
@@ -22,7 +22,7 @@ TEST_CASE("film: it plays at its pace and stops at its end", "[viewer][film]") {
     CHECK(animation.at == 3);
 }
 
-TEST_CASE("film: after a pause it goes on where it was", "[viewer][film]") {
+TEST_CASE("animation: after a pause it goes on where it was", "[viewer][animation]") {
     AnimationClock clock;
     Animation animation{0, true, 1};
     clock.advance(animation, 0, 10, 1, false);
@@ -37,7 +37,7 @@ TEST_CASE("film: after a pause it goes on where it was", "[viewer][film]") {
     CHECK(animation.at < 0.5);
 }
 
-TEST_CASE("film: where motion is reduced, play is one step", "[viewer][film]") {
+TEST_CASE("animation: where motion is reduced, play is one step", "[viewer][animation]") {
     AnimationClock clock;
     Animation animation{1.4, true, 1};
     clock.advance(animation, 0, 3, 1, true);
@@ -47,7 +47,7 @@ TEST_CASE("film: where motion is reduced, play is one step", "[viewer][film]") {
     CHECK(animation.at == 2);
 }
 
-TEST_CASE("film: steps go to whole frames and around the ends", "[viewer][film]") {
+TEST_CASE("animation: steps go to whole frames and around the ends", "[viewer][animation]") {
     Animation animation{1.4, true, 1};
     step_animation(animation, 1, 3);
     CHECK(animation.at == 2);
@@ -69,7 +69,7 @@ TEST_CASE("film: steps go to whole frames and around the ends", "[viewer][film]"
     CHECK(whole_frame({3, false, 1}) == 3);
 }
 
-TEST_CASE("film: speeds go round", "[viewer][film]") {
+TEST_CASE("animation: speeds go round", "[viewer][animation]") {
     Animation animation;
     std::vector<double> seen;
     for (int n = 0; n < 5; ++n) {

@@ -284,7 +284,7 @@ const ExplainedPair kPair{"tiny-roformer, layer 1, head 2", "beside", "opened", 
 
 TEST_CASE("copied text: a rotary cell has every step with its bits", "[viewer][rope][text]") {
     const auto cell = explain_rotary_cell<float>(some_head(), 4, 1);
-    const std::string text = text_of(cell, kPair, inverse_frequencies(8), true);
+    const std::string text = cell_text(cell, kPair, inverse_frequencies(8), true);
     CHECK_THAT(text, Catch::StartsWith("tiny-roformer, layer 1, head 2\nquery \"beside\" at 4 looks at key "
                                        "\"opened\" at 1, m - n = 3\n"));
     CHECK(value_of(text, "sum") == cell.sum);
@@ -323,14 +323,14 @@ TEST_CASE("copied text: a rotary cell has every step with its bits", "[viewer][r
     CHECK(value_of(text, "score - row maximum") == steps.shifted);
     CHECK(value_of(text, "exp") == steps.exponential);
     CHECK(value_of(text, "row sum of exp") == steps.denominator);
-    CHECK_THAT(text_of(cell, kPair, inverse_frequencies(8), false), !Catch::Contains("probability"));
+    CHECK_THAT(cell_text(cell, kPair, inverse_frequencies(8), false), !Catch::Contains("probability"));
 }
 
 TEST_CASE("copied text: a hidden pair says so", "[viewer][rope][text]") {
     auto head = some_head();
     head.mask = Mask::Ones(5, 5);
     head.mask(4, 1) = 0;
-    CHECK_THAT(text_of(explain_rotary_cell<float>(head, 4, 1), kPair, inverse_frequencies(8), true),
+    CHECK_THAT(cell_text(explain_rotary_cell<float>(head, 4, 1), kPair, inverse_frequencies(8), true),
                Catch::Contains("the mask hides this pair"));
 }
 
@@ -338,7 +338,7 @@ TEST_CASE("copied text: linear attention has both sums, key by key", "[viewer][l
     const auto head = some_head();
     const auto cell = explain_linear_cell<float>(head.q, head.k, head.q_table, RotaryLayout::interleaved,
                                                  LinearForm::paper, false, {}, 4, 1);
-    const std::string text = text_of(cell, kPair, {"a", "b", "c", "d", "e"});
+    const std::string text = cell_text(cell, kPair, {"a", "b", "c", "d", "e"});
     for (std::size_t c = 0; c < 8; ++c) {
         const auto row = cells_below(text, "channel\t", static_cast<int>(c) + 1);
         REQUIRE(row.size() == 5);

@@ -107,7 +107,7 @@ TEST_CASE("command: what nobody changed is not in it", "[view][command]") {
           "locus view 'my models/a' --page decoder --text 'it'\\''s' --layer 1 --set rope.m=7 --size 1000x700");
 }
 
-TEST_CASE("command: a film stands still in it", "[view][command]") {
+TEST_CASE("command: an animation does not run in it", "[view][command]") {
     State state;
     state.memory.animation.playing = true;
     state.memory.animation.at = 2;

@@ -74,7 +74,7 @@ TEST_CASE("layout check: two texts whose letters are over each other, as far as 
     CHECK_FALSE(faults({upwards, line("over", 100, 100, 50)}).empty());
 }
 
-TEST_CASE("layout check: a sheet may cover the page, but its own texts are held to the same", "[viewer][script]") {
+TEST_CASE("layout check: an overlay may cover the page, but its own texts are held to the same", "[viewer][script]") {
     Mark sheet = line("sheet", 50, 14, 50);
     sheet.above = true;
     CHECK(faults({line("page", 10, 10, 50), sheet}).empty());

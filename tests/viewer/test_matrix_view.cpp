@@ -91,7 +91,7 @@ Stage stage_of(const std::string& name, const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("sheets: ranks 0 to 4, by the axes that the stage names", "[viewer][compare]") {
+TEST_CASE("matrices of a stage: ranks 0 to 4, by the axes that the stage names", "[viewer][compare]") {
     CHECK(matrices_of(stage_of("layer.0.p2c", {2, 3, 5, 7})) == StageMatrices{2, 3, 5, 7, "Tq", "Tk"});
     CHECK(matrices_of(stage_of("layer.0.q", {2, 3, 5, 8})) == StageMatrices{2, 3, 5, 8, "T", "d"});
     CHECK(matrices_of(stage_of("layer.0.output", {2, 5, 24})) == StageMatrices{2, 1, 5, 24, "T", "D"});
@@ -102,7 +102,7 @@ TEST_CASE("sheets: ranks 0 to 4, by the axes that the stage names", "[viewer][co
     CHECK(matrices_of(stage_of("somebody.else", {})) == StageMatrices{1, 1, 1, 1, "", ""});
 }
 
-TEST_CASE("sheets: the place of an index holds the value of that index", "[viewer][compare][law]") {
+TEST_CASE("matrices of a stage: the place of an index holds the value of that index", "[viewer][compare][law]") {
     for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{{"layer.0.p2c", {2, 3, 4, 5}},
                                                                                 {"layer.0.output", {2, 3, 4}},
                                                                                 {"layer.0.k_r", {3, 4, 5}},
@@ -121,7 +121,7 @@ TEST_CASE("sheets: the place of an index holds the value of that index", "[viewe
     }
 }
 
-TEST_CASE("sheets: an index that does not lie in the stage has no place", "[viewer][compare]") {
+TEST_CASE("matrices of a stage: an index that does not lie in the stage has no place", "[viewer][compare]") {
     const Stage stage = stage_of("layer.0.p2c", {2, 3, 4, 5});
     CHECK_FALSE(place_of(stage, {}));
     CHECK_FALSE(place_of(stage, {0, 0, 0}));
@@ -134,7 +134,7 @@ TEST_CASE("sheets: an index that does not lie in the stage has no place", "[view
     CHECK_FALSE(place_of(stage, {0, 0, 0, 5}));
 }
 
-TEST_CASE("sheets: axes in words", "[viewer][compare]") {
+TEST_CASE("matrices of a stage: axes in words", "[viewer][compare]") {
     CHECK(axis_in_words("Tq") == "query");
     CHECK(axis_in_words("Tk") == "key");
     CHECK(axis_in_words("2k") == "table row");
@@ -144,7 +144,7 @@ TEST_CASE("sheets: axes in words", "[viewer][compare]") {
     for (const char* axis : {"H", "d", "2k", "N", ""}) CHECK_FALSE(counts_tokens(axis));
 }
 
-TEST_CASE("sheets: names of stages in other layers", "[viewer][compare]") {
+TEST_CASE("matrices of a stage: names of stages in other layers", "[viewer][compare]") {
     CHECK(at_layer("layer.2.p2c", 11) == "layer.11.p2c");
     CHECK(at_layer("layer.12.q", 0) == "layer.0.q");
     CHECK(at_layer("embeddings.output", 3) == "embeddings.output");

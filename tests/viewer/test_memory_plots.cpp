@@ -84,7 +84,7 @@ TEST_CASE("tape: a word keeps its place when the memory shrinks, its key does no
 
 // The animations of both shift tricks against the index that they stand for.
 
-TEST_CASE("film: the seed's example, three queries and six keys", "[viewer][transformer-xl][golden]") {
+TEST_CASE("shift animation: the source's example, three queries and six keys", "[viewer][transformer-xl][golden]") {
     const std::vector<AnimationFrame> animation = shift_animation(3, 3);
     REQUIRE(animation.size() == 6);
     const Index shapes[][2] = {{3, 6}, {3, 7}, {7, 3}, {6, 3}, {3, 6}, {3, 6}};
@@ -103,7 +103,8 @@ TEST_CASE("film: the seed's example, three queries and six keys", "[viewer][tran
     CHECK(placed.at(1, 5).padding);
 }
 
-TEST_CASE("film: what the mask leaves stands at its distance, what leaked is hidden", "[viewer][transformer-xl][law]") {
+TEST_CASE("shift animation: what the mask leaves stands at its distance, what leaked is hidden",
+          "[viewer][transformer-xl][law]") {
     for (Index queries = 1; queries <= 5; ++queries)
         for (Index memory = 0; memory <= 4; ++memory) {
             const std::vector<AnimationFrame> animation = shift_animation(queries, memory);
@@ -124,7 +125,7 @@ TEST_CASE("film: what the mask leaves stands at its distance, what leaked is hid
         }
 }
 
-TEST_CASE("film: every number goes where the next frame has it", "[viewer][transformer-xl][xlnet][law]") {
+TEST_CASE("shift animation: every number goes where the next frame has it", "[viewer][transformer-xl][xlnet][law]") {
     for (Index queries = 1; queries <= 4; ++queries)
         for (Index memory = 0; memory <= 4; ++memory)
             for (const bool xlnet : {false, true}) {
@@ -159,7 +160,8 @@ TEST_CASE("film: every number goes where the next frame has it", "[viewer][trans
             }
 }
 
-TEST_CASE("film: xlnet's slice is right on both sides, the causal code only on the left", "[viewer][xlnet][law]") {
+TEST_CASE("shift animation: xlnet's slice is right on both sides, the causal code only on the left",
+          "[viewer][xlnet][law]") {
     for (Index queries = 1; queries <= 4; ++queries)
         for (Index memory = 0; memory <= 3; ++memory) {
             const std::vector<AnimationFrame> animation = shift_animation_xlnet(queries, memory);

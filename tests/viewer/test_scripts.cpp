@@ -188,7 +188,7 @@ TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[vie
     }
 }
 
-TEST_CASE("scripts: rope, and the walk ends at the score of the turned vectors", "[viewer][script]") {
+TEST_CASE("scripts: rope, and the walk ends at the score of the rotated vectors", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "rope.json");
     const State state;

@@ -142,7 +142,7 @@ TEST_CASE("undo: one step back for every thing that was done, and forth again", 
     CHECK_FALSE(screen.redo());  // another way was taken
 }
 
-TEST_CASE("undo: hovering, films and what follows by itself are no steps", "[viewer][desk]") {
+TEST_CASE("undo: hovering, animations and what follows by itself are no steps", "[viewer][desk]") {
     Screen screen;
     screen.state.locked = false;
     screen.see();

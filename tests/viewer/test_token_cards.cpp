@@ -79,7 +79,7 @@ TEST_CASE("cards: who sees whom in words", "[viewer][xlnet]") {
     CHECK(sees_in_words(cards, 3) == "position 4 is predicted from 3 and 2");
     CHECK(sees_in_words(cards, 1) == "position 2 is predicted from 3");
     CHECK(sees_in_words(cards, 0) == "position 1 is predicted from 3, 2 and 4");
-    CHECK(sees_in_words(cards, 2) == "position 3 is predicted from nothing but where it stands");
+    CHECK(sees_in_words(cards, 2) == "position 3 is predicted from its position alone");
     CHECK(sees_in_words({0, 3, kDivider, 1, 2}, 2) == "position 3 is predicted from 1, 4 and 2");
     CHECK(sees_in_words({0, 3, 4, kDivider, 1, 2}, 2) == "position 3 is predicted from the 3 given words and 2");
     CHECK(sees_in_words({0, kDivider, 1}, 0) == "position 1 is given, not predicted");

@@ -6,7 +6,7 @@
 
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
-#include "tests/viewer/read_picture.h"
+#include "tests/viewer/picture_likeness.h"
 #include "tests/viewer/run_view.h"
 
 namespace locus::test::test_view {

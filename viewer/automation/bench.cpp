@@ -155,7 +155,7 @@ double cpu_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Of one core, with a window on screen and nobody touching it.
+/// Of one core, with a window on screen and no input.
 double idle_percent(const DebertaSession& session, const State& state, int width, int height) {
     Window window({"Locus", width, height, false});
     App app(window, session, state);

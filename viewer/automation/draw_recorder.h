@@ -1,5 +1,5 @@
 #pragma once
-// One frame written down: every stroke, word and place that reacts to the mouse.  Scripts find what they click in it,
+// A recorded frame: every line, word and place that reacts to the mouse.  Scripts find what they click in it,
 // the layout test measures it, a figure is made of it.
 #include <imgui.h>
 #include <string>
@@ -48,7 +48,7 @@ struct RectMark {
 struct TextMark {
     std::string text;
     Corners box;      // from ascender to descender
-    ImVec2 baseline;  // where its first character stands
+    ImVec2 baseline;  // where its first character begins
     float size = 0;   // of the font
     Face face = Face::ui;
     bool upwards = false;  // runs upwards from `baseline`
@@ -62,9 +62,9 @@ struct ImageMark {
 struct Mark {
     std::variant<LineMark, CurveMark, CircleMark, SectorMark, PolygonMark, RectMark, TextMark, ImageMark> shape;
     ImU32 colour = 0;
-    Corners clip;           // what lies outside is not seen
+    Corners clip;           // what is outside is not seen
     bool scrolled = false;  // part of a list that the wheel moves
-    bool above = false;     // on a sheet that covers the page
+    bool above = false;     // on an overlay that covers the page
 };
 
 /// A place that reacts to the mouse, by the name that the code gives it.
@@ -98,7 +98,7 @@ struct DrawRecorder {
 
     std::vector<std::string> groups;  // around what is drawn at present
     int scrolled = 0;                 // > 0: what is drawn at present may leave its clip, the wheel brings it back
-    bool above = false;               // what is drawn at present lies on a sheet that covers the page
+    bool above = false;               // what is drawn at present lies on an overlay that covers the page
 
     void clear();
     /// "layer/more": the name of a place inside the groups around it.
@@ -107,8 +107,6 @@ struct DrawRecorder {
     const MatrixItem* matrix(const std::string& id) const;
     const NamedValue* value(const std::string& id) const;
 };
-
-// How far the marks of a frame reach.
 
 /// The smallest box around what is drawn, strokes included.
 Corners bounds(const LineMark& line);
@@ -120,7 +118,7 @@ Corners bounds(const RectMark& rect);
 Corners bounds(const TextMark& text);
 Corners bounds(const ImageMark& image);
 
-/// Shortens a straight line to the part that lies inside (Liang and Barsky 1984); false if there is none.
+/// Shortens a straight line to the part that is inside (Liang and Barsky 1984); false if there is none.
 bool cut_line(ImVec2& a, ImVec2& b, const Corners& clip);
 
 }  // namespace locus

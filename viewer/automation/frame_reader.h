@@ -1,5 +1,5 @@
 #pragma once
-// The words of a frame as somebody reads them.
+// What can be read in a recorded frame: its lines of words, and whether everything fits.
 #include <string>
 #include <vector>
 
@@ -22,11 +22,10 @@ const SeenLine* find_line(const std::vector<SeenLine>& lines, const std::string&
 /// From the top of the capitals to the baseline, at most: what must not be covered.
 Corners ink_of(const TextMark& text);
 
-// Does a frame fit?  Read off the frame itself: what was drawn, where, and what could be seen of it.
-
-/// One sentence for each fault, empty for a frame without: a text that is cut off by its room or by the window, two
-/// texts over each other, a place that reacts to the mouse but lies outside the window.  What a wheel scrolls may be
-/// cut off (Ui::Scrolled), and a sheet (DrawRecorder::above) may cover the page.  `window` is the size of the window.
+/// One sentence for each fault, empty for a frame without: a text that is cut off by its area or by the window, two
+/// texts over each other, a place that reacts to the mouse but is outside the window.  What a wheel scrolls may be
+/// cut off (Ui::Scrolled), and an overlay (DrawRecorder::above) may cover the page.  `window` is the size of the
+/// window.
 std::vector<std::string> layout_faults(const DrawRecorder& log, ImVec2 window);
 
 }  // namespace locus

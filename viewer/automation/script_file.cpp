@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// One object of the file, read field by field; whatever nobody read is refused.
+/// One object of the file, read field by field; a field that was not read is an error.
 class ActionFields {
 public:
     ActionFields(const Json& json, std::string place) : json_(json), place_(std::move(place)) {

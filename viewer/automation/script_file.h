@@ -1,5 +1,5 @@
 #pragma once
-// A script: what somebody does at the viewer and what must be seen then, as a JSON file.
+// A script: what a user does in the viewer and what must be seen then, as a JSON file.
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -100,7 +100,7 @@ std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
     return tables;
 }
 
-/// Every word goes to its nearest one, whoever else goes there.
+/// Every word goes to its nearest one, whichever others go there.
 WordMovers relaxed_plan(const PlacedWords& a, const PlacedWords& b, bool from_a) {
     WordMovers plan;
     const auto n = static_cast<Index>(a.words.size()), m = static_cast<Index>(b.words.size());

@@ -1,6 +1,6 @@
 #pragma once
 // Everything the Text page shows about its documents: counts, weights, four likenesses of every pair, and the transport
-// plan of one.  Seed 003, sections 1-7; the models are those of core/text.
+// plan of one.  The models are those of core/text.
 #include <memory>
 #include <string>
 #include <vector>

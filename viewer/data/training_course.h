@@ -1,5 +1,5 @@
 #pragma once
-// When a training is photographed: often at first, where everything changes, then evenly.
+// A training that is watched: when snapshots are taken, how it runs beside the window and publishes its progress.
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -20,6 +20,7 @@
 
 namespace locus {
 
+/// When a snapshot is taken: often at first, where everything changes, then evenly.
 /// Snapshots at steps 0, 1, 2, 4, 8, ... during the first sixteenth of a run, then one as each further sixteenth ends.
 class SnapshotSchedule {
 public:
@@ -31,8 +32,6 @@ public:
 private:
     int parts_ = 0;  // that have ended
 };
-
-// A training that somebody watches: run away from the window, published while it goes, photographed on the way.
 
 class TrainingRun;
 
@@ -80,7 +79,7 @@ struct Course {
     std::vector<CourseSnapshot> snapshots;  // fresh weights first
     double share = 0;                       // of the run that is done, 0 ... 1
     double tokens_per_second = 0;
-    bool done = false, stopped = false;  // stopped: done before its end, because somebody said so
+    bool done = false, stopped = false;  // stopped: done before its end, because the user stopped it
 
     double seconds() const { return steps.empty() ? 0 : steps.back().seconds; }
     /// From how fast it has been so far; 0 once done.

@@ -1,5 +1,6 @@
 #pragma once
-// One sentence as every snapshot of a training sees it: the terms of all heads, and the words behind each [MASK].
+// One sentence as every snapshot of a training sees it: the terms of all heads, and the words predicted for each
+// [MASK].
 #include <array>
 #include <optional>
 #include <string>
@@ -34,7 +35,7 @@ struct TrainingLook {
     Fault fault = Fault::usage;
     Answer sentence;                      // labels, special, continues, behind: nothing else is filled
     std::vector<Index> masks;             // positions of [MASK], in order
-    std::vector<Index> hidden;            // ids of what each stands in for; -1 where the text itself says [MASK]
+    std::vector<Index> hidden;            // ids of what each replaces; -1 where the text itself says [MASK]
     std::optional<RelativeBuckets> line;  // of kCurveReach + 1 tokens
     std::vector<std::shared_ptr<const SnapshotLook>> snapshots;
 

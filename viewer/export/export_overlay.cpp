@@ -151,7 +151,7 @@ void ExportOverlay::write(State& state) const {
     ExportRequest request;
     request.file =
         (choice.folder.empty() ? std::filesystem::current_path() : std::filesystem::path(choice.folder)) / name;
-    // A name that somebody wrote has an ending of its own, or takes the chosen one.
+    // A name that the user wrote has an ending of its own, or takes the chosen one.
     const std::string ending = to_string(static_cast<ExportFormat>(choice.format));
     if (request.file.extension() != "." + ending) request.file += "." + ending;
     request.region = region(choice);

@@ -1,5 +1,5 @@
 #pragma once
-// What should leave the program, as which file: the sheet of Ctrl+E.
+// What should leave the program, as which file: the overlay of Ctrl+E.
 #include <string>
 #include <vector>
 

@@ -35,7 +35,7 @@ void check(const ExportRequest& request);
 /// The same name, or "name-2.png" where that is taken, and so on.
 std::filesystem::path free_name(const std::filesystem::path& file);
 
-/// What the sheet of Ctrl+E remembers; it is no part of a picture.
+/// What the overlay of Ctrl+E remembers; it is no part of a picture.
 struct ExportChoice {
     bool open = false;
     bool copies = false;                  // the command is copied after this frame

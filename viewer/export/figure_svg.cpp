@@ -144,7 +144,7 @@ private:
         write(shape, mark.colour);
     }
 
-    /// Cuts the shape so that it lies in its clip; false if that takes a clip path.
+    /// Cuts the shape so that it is inside its clip; false if that takes a clip path.
     bool fit(LineMark& line, const Corners& clip) {
         if (line.points.size() == 2) return cut_line(line.points[0], line.points[1], clip) || clip.holds(bounds(line));
         return clip.holds(bounds(line));

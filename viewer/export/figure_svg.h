@@ -1,5 +1,5 @@
 #pragma once
-// A frame as a vector figure: what was drawn, stroke by stroke, with words as words.
+// A recorded frame as a vector figure (SVG): what was drawn, line by line, with words as words.
 #include <imgui.h>
 #include <functional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace locus {
 
-/// The cells behind an image: one pixel a cell, or a block of cells where there are very many.
+/// The cells of an image: one pixel a cell, or a block of cells where there are very many.
 struct CellPicture {
     Pixels cells;
     // Where the image's box begins, and how much of them it shows, counted in pixels of `cells`.
@@ -36,7 +36,7 @@ std::string svg_of(const DrawRecorder& log, const SvgSetup& setup);
 /// Text as XML wants it: &, <, >, quotes; what XML cannot hold becomes U+FFFD.
 std::string xml_text(const std::string& text);
 
-// Small pieces of SVG: numbers, colours, words, bytes.
+// Small pieces of SVG.
 
 /// Two decimals at most, no zeros at the end: "12.5", "3".
 std::string svg_number(double value);

@@ -19,7 +19,7 @@ std::string label(const std::vector<std::string>& labels, Index at) {
     return labels.empty() ? std::to_string(at) : labels.at(static_cast<std::size_t>(at));
 }
 
-/// Labels that stand as far apart as letters are high.
+/// Labels that are as far apart as letters are high.
 Index step_of(float cell) { return std::max<Index>(1, static_cast<Index>(std::ceil(13 / cell))); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// One matrix as a figure of its own: whole, with its labels and its legend.
+// One matrix as a figure of its own, whole, with its labels and its legend; and the colours of its cells for SVG.
 #include "viewer/data/named_matrix.h"
 #include "viewer/export/figure_svg.h"
 #include "viewer/plots/heatmap.h"
@@ -27,8 +27,6 @@ private:
     const NamedMatrix& matrix_;
     Heatmap heatmap_;
 };
-
-// The colours of a heatmap's cells, for figures.
 
 /// What an image of a heatmap shows; where that is more than 1024 cells along a side, blocks of cells, each in the
 /// colour of the value farthest from 0.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kLineEnd = "\r\n";
 
-/// In quotes where a comma, a quote or the end of a line stands in it.
+/// In quotes where a comma, a quote or the end of a line is in it.
 std::string csv_field(const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string quoted = "\"";

@@ -15,7 +15,7 @@ std::string csv_of(const NamedMatrix& matrix);
 /// Several matrices, one line a cell: stage, part, i, j, row, column, value.
 std::string csv_of(const std::vector<NamedMatrix>& matrices);
 
-/// What lies on the page, by names that no two share ("layer.2.c2p", "layer.2.c2p.B").
+/// What is on the page, by names that no two share ("layer.2.c2p", "layer.2.c2p.B").
 Trace trace_of(const std::vector<NamedMatrix>& matrices);
 
 /// Writes matrices of a page, as a whole file or not at all.  Throws Error(usage) where a .npy file should hold

@@ -21,8 +21,8 @@ namespace locus {
 
 namespace {
 
-constexpr std::size_t kFirstChunk = 8;                     // behind the signature
-constexpr std::size_t kHeaderEnd = kFirstChunk + 12 + 13;  // behind IHDR
+constexpr std::size_t kFirstChunk = 8;                     // after the signature
+constexpr std::size_t kHeaderEnd = kFirstChunk + 12 + 13;  // after IHDR
 
 /// The sum that ends a chunk of a PNG file: CRC-32 of its name and data.
 std::uint32_t check_sum(const std::string& bytes) {

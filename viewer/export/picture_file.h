@@ -23,7 +23,7 @@ void write_picture(const std::filesystem::path& file, const Pixels& picture, con
 void divide_by_opacity(Pixels& picture);
 void make_opaque(Pixels& picture);
 
-/// The part of a picture from (x, y) on; what lies outside of it is left out.
+/// The part of a picture from (x, y) on; what is outside of it is left out.
 Pixels cropped(const Pixels& picture, int x, int y, int width, int height);
 
 }  // namespace locus

@@ -27,7 +27,7 @@ void add_logarithm(const TableRule& rule, Index offset, std::vector<TableStep>& 
     steps.push_back({start + " + \u2308" + text(half - 1) + " ln(" + size + "/" + start + ")/ln(" + text(edge) + "/" +
                          start + ")\u2309",
                      std::abs(bucket), "|i\u2212j| is above " + start + ", so its logarithm counts:"});
-    if (offset < 0) steps.push_back({"j stands at the right: minus", bucket});
+    if (offset < 0) steps.push_back({"j is to the right: minus", bucket});
 }
 
 }  // namespace
@@ -55,12 +55,32 @@ std::vector<TableStep> table_steps(const TableRule& rule, Index offset) {
     return steps;
 }
 
+std::string exact_text(float value) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
+    return text;
+}
+
 namespace {
 
-/// Nine significant digits tell any two float32 apart.
-std::string digits(float value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
+/// Right-aligned in so many columns.
+std::string padded(const std::string& text, std::size_t width) {
+    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+/// "score                       1.5\n": values begin in one column.
+std::string cell_text_line(const std::string& label, const std::string& value) {
+    return label + std::string(label.size() < 28 ? 28 - label.size() : 1, ' ') + value + "\n";
+}
+
+/// "channel  left  right  product  running sum", one line per channel.
+std::string channel_table(const TermExplanation<float>& term, const char* left, const char* right, const char* sum) {
+    std::string text =
+        padded("channel", 7) + padded(left, 17) + padded(right, 17) + padded("product", 17) + padded(sum, 17) + "\n";
+    for (std::size_t c = 0; c < term.products.size(); ++c)
+        text += padded(std::to_string(c), 7) + padded(exact_text(term.left[c]), 17) +
+                padded(exact_text(term.right[c]), 17) + padded(exact_text(term.products[c]), 17) +
+                padded(exact_text(term.running[c]), 17) + "\n";
     return text;
 }
 
@@ -76,27 +96,24 @@ void add_term(std::string& text, const CellExplanation<float>& cell, int number)
     if (!term.active) return;
     const TermWords& words = kTerms[number];
     const std::string formula = words.formula + (number > 0 ? std::to_string(term.row) + "]" : "");
-    text += "\n" + std::string(words.name) + ": " + formula + " = " + digits(term.value) +
+    text += "\n" + std::string(words.name) + ": " + formula + " = " + exact_text(term.value) +
             (is_kept(cell, number) ? "" : " (dropped: not in the sum)") + "\n";
-    text += "channel" + padded(words.left, 17) + padded(words.right, 17) + padded("product", 17) +
-            padded("running sum", 17) + "\n";
-    for (std::size_t c = 0; c < term.products.size(); ++c)
-        text += padded(std::to_string(c), 7) + padded(digits(term.left[c]), 17) + padded(digits(term.right[c]), 17) +
-                padded(digits(term.products[c]), 17) + padded(digits(term.running[c]), 17) + "\n";
+    text += channel_table(term, words.left, words.right, "running sum");
 }
 
 void add_steps(std::string& text, const CellExplanation<float>& cell, const CellText& about) {
-    text += "\n" + cell_text_line("sum of the kept terms", digits(cell.sum));
-    text += cell_text_line("sqrt(n d), n = " + std::to_string(cell.terms), digits(cell.divisor));
-    text += cell_text_line("score", digits(cell.score));
+    text += "\n" + cell_text_line("sum of the kept terms", exact_text(cell.sum));
+    text += cell_text_line("sqrt(n d), n = " + std::to_string(cell.terms), exact_text(cell.divisor));
+    text += cell_text_line("score", exact_text(cell.score));
     if (!cell.visible) {
         text += hidden_pair_sentence(cell) + "\n";
     } else if (about.softmax_follows) {
-        text += cell_text_line("row maximum, at j = " + std::to_string(cell.row_maximum_key), digits(cell.row_maximum));
-        text += cell_text_line("score - row maximum", digits(cell.shifted));
-        text += cell_text_line("exp of it", digits(cell.exponential));
-        text += cell_text_line("row sum of exp", digits(cell.denominator));
-        text += cell_text_line("probability", digits(cell.probability));
+        text +=
+            cell_text_line("row maximum, at j = " + std::to_string(cell.row_maximum_key), exact_text(cell.row_maximum));
+        text += cell_text_line("score - row maximum", exact_text(cell.shifted));
+        text += cell_text_line("exp of it", exact_text(cell.exponential));
+        text += cell_text_line("row sum of exp", exact_text(cell.denominator));
+        text += cell_text_line("probability", exact_text(cell.probability));
     } else {
         text += "this model mixes the heads before the softmax\n";
     }
@@ -115,23 +132,16 @@ void add_row(std::string& text, const CellExplanation<float>& cell, const CellTe
     for (std::size_t j = 0; j < about.scores.size(); ++j) {
         const bool hidden = !about.visible.empty() && !about.visible[j];
         const float exponential = hidden ? 0.0f : std::exp(about.scores[j] - cell.row_maximum);
-        text += padded(std::to_string(j), 7) + padded(digits(about.scores[j]), 17) + padded(digits(exponential), 17) +
-                padded(hidden ? digits(cell.sees_nothing ? cell.probability : 0.0f)
-                              : digits(exponential / cell.denominator),
+        text += padded(std::to_string(j), 7) + padded(exact_text(about.scores[j]), 17) +
+                padded(exact_text(exponential), 17) +
+                padded(hidden ? exact_text(cell.sees_nothing ? cell.probability : 0.0f)
+                              : exact_text(exponential / cell.denominator),
                        17) +
                 "  " + about.tokens[j] + (hidden ? " (hidden)" : "") + "\n";
     }
 }
 
 }  // namespace
-
-std::string padded(const std::string& text, std::size_t width) {
-    return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
-std::string cell_text_line(const std::string& label, const std::string& value) {
-    return label + std::string(label.size() < 28 ? 28 - label.size() : 1, ' ') + value + "\n";
-}
 
 const TermExplanation<float>& term_of(const CellExplanation<float>& cell, int term) {
     return term == 0 ? cell.c2c : term == 1 ? cell.c2p : cell.p2c;
@@ -196,10 +206,10 @@ std::string softmax_lines(bool visible, float maximum, Index key, float shifted,
 
 }  // namespace
 
-std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
-                    bool has_row) {
+std::string cell_text(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
+                      bool has_row) {
     std::string text = heading(pair);
-    text += "plane\tchannels\ttheta\t(m - n) theta\tq turned\tk turned\tproducts\tstep\n";
+    text += "plane\tchannels\ttheta\t(m - n) theta\tq rotated\tk rotated\tproducts\tstep\n";
     for (std::size_t t = 0; t < cell.planes.size(); ++t) {
         const RotatedPlane<float>& plane = cell.planes[t];
         const auto two = [](float a, float b, const char* between) { return exact(a) + between + exact(b); };
@@ -208,7 +218,7 @@ std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& p
                 two(plane.q_a_rot, plane.q_b_rot, ", ") + "\t" + two(plane.k_a_rot, plane.k_b_rot, ", ") + "\t" +
                 two(plane.product_a, plane.product_b, " + ") + "\t" + exact(plane.step) + "\n";
     }
-    text += "\n" + products("q turned", "k turned", cell.left, cell.right, cell.products, cell.running);
+    text += "\n" + products("q rotated", "k rotated", cell.left, cell.right, cell.products, cell.running);
     text +=
         line("sum", exact(cell.sum)) + line("square root of d", exact(cell.divisor)) + line("score", exact(cell.score));
     if (!has_row) return text;
@@ -217,10 +227,10 @@ std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& p
                                 steps.exponential, steps.denominator, steps.probability);
 }
 
-std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& pair,
-                    const std::vector<std::string>& words) {
-    std::string text = heading(pair) + "linear attention, phi(x) = elu(x) + 1, turned in the numerator alone\n\n";
-    text += products("phi(q) turned", "phi(k) turned", cell.left, cell.right, cell.products, cell.running);
+std::string cell_text(const LinearExplanation<float>& cell, const ExplainedPair& pair,
+                      const std::vector<std::string>& words) {
+    std::string text = heading(pair) + "linear attention, phi(x) = elu(x) + 1, rotated in the numerator only\n\n";
+    text += products("phi(q) rotated", "phi(k) rotated", cell.left, cell.right, cell.products, cell.running);
     text += "\nkey\tnumerator\trunning\tphi(q) phi(k)\trunning\tweight\n";
     for (std::size_t j = 0; j < cell.keys.size(); ++j) {
         const LinearKey<float>& key = cell.keys[j];
@@ -234,15 +244,8 @@ std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& p
 namespace {
 
 std::string channels(const NamedTerm& named) {
-    std::string text = "\n" + std::string(named.letter) + "  " + named.product + " = " + exact_text(named.term->value) +
-                       "\n" + padded("channel", 7) + padded(named.left, 17) + padded(named.right, 17) +
-                       padded("product", 17) + padded("sum so far", 17) + "\n";
-    const TermExplanation<float>& term = *named.term;
-    for (std::size_t c = 0; c < term.products.size(); ++c)
-        text += padded(std::to_string(c), 7) + padded(exact_text(term.left[c]), 17) +
-                padded(exact_text(term.right[c]), 17) + padded(exact_text(term.products[c]), 17) +
-                padded(exact_text(term.running[c]), 17) + "\n";
-    return text;
+    return "\n" + std::string(named.letter) + "  " + named.product + " = " + exact_text(named.term->value) + "\n" +
+           channel_table(*named.term, named.left, named.right, "sum so far");
 }
 
 std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std::string& hidden) {
@@ -262,12 +265,6 @@ std::string softmax_lines(const RelativeCellExplanation<float>& cell, const std:
 }
 
 }  // namespace
-
-std::string exact_text(float value) {
-    char text[48];
-    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
-    return text;
-}
 
 std::vector<NamedTerm> named_terms(const RelativeCellExplanation<float>& cell, RelativeScheme scheme) {
     if (scheme == RelativeScheme::transformer_xl)
@@ -290,7 +287,7 @@ std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme
     text += cell_text_line("key", "\"" + names.key + "\", column " + std::to_string(cell.j));
     text += cell_text_line("distance", std::to_string(cell.distance) + " = M + i - j");
     if (cell.row < 0)
-        text += "no row of R stands for this distance: b and d are 0\n";
+        text += "R has no row for this distance: b and d are 0\n";
     else
         text += cell_text_line("row of R", std::to_string(cell.row)) +
                 cell_text_line("before the shift", "row " + std::to_string(shift.row) + ", column " +

@@ -1,5 +1,6 @@
 #pragma once
-// From the offset i - j to the row of the relative table, step by step, in words.
+// One cell of attention as text, to be pasted elsewhere: the steps from the offset i - j to a table row, then the cell
+// of each scheme (disentangled, rotary, linear, relative).  Every number reads back with the same bits.
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct TableStep {
 /// The first step is i - j, the last one the row.
 std::vector<TableStep> table_steps(const TableRule& rule, Index offset);
 
-// The microscope as text: every number of one cell, to be pasted somewhere else.
+/// Nine significant digits, which tell any two float32 apart; a plain minus sign.
+std::string exact_text(float value);
 
 /// What the text says about the cell beside its replay.
 struct CellText {
@@ -41,12 +43,7 @@ struct CellText {
     bool softmax_follows = true;      // false: heads are mixed first, so the row's softmax is not of these scores
 };
 
-/// Right-aligned in so many columns.
-std::string padded(const std::string& text, std::size_t width);
-/// "score                       1.5\\n": values begin in one column.
-std::string cell_text_line(const std::string& label, const std::string& value);
-
-/// Lines that end with \n.  Numbers have nine significant digits, so that every float32 reads back as it was.
+/// Lines that end with \n.  Numbers are those of exact_text.
 std::string cell_text(const CellExplanation<float>& cell, const CellText& about);
 
 /// 0 c2c, 1 c2p, 2 p2c.
@@ -57,9 +54,6 @@ bool is_kept(const CellExplanation<float>& cell, int term);
 /// a query without visible keys.
 std::string hidden_pair_sentence(const CellExplanation<float>& cell);
 
-// A cell of rotary or of linear attention as text: what "copy as text" puts on the clipboard.  Every number is written
-// so that it reads back with the same bits.
-
 /// Who looks at whom, and where.
 struct ExplainedPair {
     std::string place;       // "tiny-roformer, layer 1, head 2"
@@ -67,14 +61,13 @@ struct ExplainedPair {
     Index m = 0, n = 0;      // their positions
 };
 
-/// theta [d/2]; `has_row`: the softmax steps belong to the sentence, otherwise they are left out.
-std::string text_of(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
-                    bool has_row);
-/// words: one per key.
-std::string text_of(const LinearExplanation<float>& cell, const ExplainedPair& pair,
-                    const std::vector<std::string>& words);
-
-// One cell of relative attention in words and numbers that can be read back to the last bit.
+/// A cell of rotary attention.  theta [d/2]; `has_row`: the softmax steps belong to the sentence, otherwise they are
+/// left out.
+std::string cell_text(const RotaryExplanation<float>& cell, const ExplainedPair& pair, const std::vector<double>& theta,
+                      bool has_row);
+/// A cell of linear attention.  words: one per key.
+std::string cell_text(const LinearExplanation<float>& cell, const ExplainedPair& pair,
+                      const std::vector<std::string>& words);
 
 /// Which scheme's letters are used.
 enum class RelativeScheme { transformer_xl, xlnet };
@@ -94,7 +87,7 @@ std::vector<NamedTerm> named_terms(const RelativeCellExplanation<float>& cell, R
 struct CellNames {
     std::string model, place;  // "tiny-txl", "layer 0, head 0, content stream"
     std::string query, key;    // words
-    std::string hidden;        // why the mask hides the pair; empty: it does not, or nobody says
+    std::string hidden;        // why the mask hides the pair; empty: it does not, or the reason is not known
 };
 
 /// Lines of text: every term channel by channel with products and running sums, the row and where it stood before the
@@ -102,8 +95,5 @@ struct CellNames {
 /// `shift`: where the number of bd stood in the matrix that is not yet shifted.
 std::string cell_text(const RelativeCellExplanation<float>& cell, RelativeScheme scheme, const CellNames& names,
                       const ShiftSource& shift);
-
-/// Nine significant digits, a plain minus sign.
-std::string exact_text(float value);
 
 }  // namespace locus

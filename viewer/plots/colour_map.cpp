@@ -19,7 +19,7 @@ Rgb mixed(Rgb a, Rgb b, double share) {
     return {blend(a.r, b.r, share), blend(a.g, b.g, share), blend(a.b, b.b, share)};
 }
 
-/// From the background to a colour, and on to the ink: the colour itself stands at three quarters.
+/// From the background to a colour, and on to the ink: the colour itself is at three quarters.
 ColourMap tinted(Rgb background, Rgb colour, Rgb ink) {
     return ColourMap({background, mixed(background, colour, 0.35), mixed(background, colour, 0.7), colour,
                       mixed(colour, ink, 0.55)});

@@ -1,5 +1,6 @@
 #pragma once
-// From a number to a colour: a diverging map for signed scores, a sequential one for probabilities.
+// From a number to a colour, and from a matrix to pixels: a diverging map for signed scores, a sequential one for
+// probabilities, the colours of the themes, one pixel per cell.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -47,8 +48,6 @@ private:
     std::array<Rgb, kEntries> entries_;
 };
 
-// The colours of the themes as plain numbers: the design's two, and one for eyes that need more contrast.
-
 struct ThemeColours {
     Rgb background, panel, line, text, muted, accent;
     Rgb c2c, c2p, p2c, p2p;
@@ -59,8 +58,6 @@ struct ThemeColours {
 };
 
 const ThemeColours& theme_colours(ThemeName name);
-
-// A matrix as pixels, one per cell.
 
 /// RGBA, first row on top, 4 bytes a pixel.
 struct Pixels {

@@ -1,5 +1,5 @@
 #pragma once
-// Two matrices of one shape: how far apart they are, where, and in which order of badness.
+// Two matrices of one shape: how far apart they are, where, and which cells changed between two frames.
 #include <optional>
 #include <string>
 
@@ -28,15 +28,14 @@ double ulp_distance(float a, float b);
 /// The cell where |a - b| is largest; what is not finite is worst of all, ties go row by row.  Nothing where a and b
 /// are equal everywhere.
 std::optional<Cell> worst_cell(const ConstView<double>& a, const ConstView<double>& b);
-/// The next one in that order, and behind the last cell that differs the worst again.
+/// The next one in that order, and after the last cell that differs the worst again.
 std::optional<Cell> next_worst(const ConstView<double>& a, const ConstView<double>& b, Cell from);
 
 /// Where the cells outside are, in words: "every cell off the diagonal differs and the diagonal agrees".  Empty where
 /// there is no such rule, or nothing is outside.
 std::string where_outside(const ConstView<double>& a, const ConstView<double>& b, double allowed);
 
-// Which cells of a matrix changed when a switch was turned, and how brightly they still glow.
-
+/// Which cells of a matrix changed when a switch was changed, and how brightly they still glow.
 class ChangedCells {
 public:
     static constexpr double kFade = 0.6;  // seconds
@@ -55,7 +54,7 @@ public:
     /// 1 = changed; empty before anything was.
     const Mask& cells() const { return changed_; }
     Index count() const { return count_; }
-    /// "240 of 256 cells changed", of the last time; empty where nothing was turned since the place was opened.
+    /// "240 of 256 cells changed", of the last time; empty where no switch was changed since the place was opened.
     std::string sentence() const;
 
 private:

@@ -1,5 +1,6 @@
 #pragma once
-// One head without some of its terms: what the scores and probabilities would be.
+// The terms of one head: its scores without some of them (ablation), which of them moves its attention, and how each
+// depends on the distance i - j.
 #include <array>
 #include <optional>
 #include <vector>
@@ -44,8 +45,6 @@ int divisor_terms_left(const Terms& present, KeptTerms kept, const TermScale& sc
 AblatedHead ablate(const HeadTerms& terms, KeptTerms kept, const TermScale& scale, const Mask& visible,
                    MaskedRow masked_row);
 
-// A head in a few numbers: which term moves its attention, and how that depends on the distance.
-
 /// By how much each of c2c, c2p, p2c moves the attention of a head.  A number added to a whole row of scores changes
 /// nothing in the softmax, so what counts is how far a term strays from its own mean over the row's visible keys:
 /// share = mean |term - row mean| of the term / the same summed over the terms.  All 0 where nothing strays (one token)
@@ -73,13 +72,9 @@ inline constexpr Index kPictureSide = 64;
 /// probs [T,T].  Throws if the shapes differ or there is no token.
 HeadSummary summarise_head(const HeadTerms& terms, const ConstView<float>& probs, const Mask& visible);
 
-// How strong is a term at each distance?
-
 /// Mean of |term(i,j)| over the visible pairs with i - j = offset, offset -(T-1) ... T-1: [T,T] -> [2T-1].
 /// NaN where no visible pair has that offset.  Throws if the term is not square or the mask does not fit.
 std::vector<double> strength_by_distance(const ConstView<float>& term, const Mask& visible);
-
-// What a head has learnt of distance: its content vectors times its rows of the relative table.
 
 /// contents [T,d] times the row of every offset d = i - j from -reach to reach, table [2k,d]: [T, 2 reach + 1].
 /// With q and k_r that is q_t . k_r[delta(d)], with k and q_r it is k_t . q_r[delta(d)]: what the pair would add to the

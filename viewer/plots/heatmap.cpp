@@ -119,7 +119,7 @@ Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
 
 bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
 
-/// Written into a cell: no leading zero for probabilities, because room is short.
+/// Written into a cell: no leading zero for probabilities, because space is short.
 std::string cell_text(double value, MapKind map) {
     if (!std::isfinite(value)) return fixed(value, 0);
     if (map != MapKind::diverging && std::abs(value) < 1) {

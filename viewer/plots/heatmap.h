@@ -1,5 +1,6 @@
 #pragma once
-// A matrix of any size as pictures on the graphics card: only what is on screen, as fine as the screen shows it.
+// A matrix on screen, from its values to the pixels: the tiles on the graphics card, the heatmap that draws them with a
+// crosshair and with values where they fit, the glow of changed cells, and what pointer and keys do to the view.
 #include <map>
 #include <optional>
 #include <tuple>
@@ -21,6 +22,7 @@ struct Painting {
     bool operator==(const Painting&) const = default;
 };
 
+/// A matrix of any size as pictures on the graphics card: only what is on screen, as fine as the screen shows it.
 class HeatmapTiles {
 public:
     /// Other values, or the same in other colours.
@@ -50,8 +52,6 @@ private:
     Detail detail_;
     std::uint64_t drawings_ = 0;
 };
-
-// A matrix on screen: one texture, a crosshair, values where there is room, and what the pointer is on.
 
 /// Pictures follow numbers: another answer, head or theme is another version.
 struct PictureVersion {
@@ -122,9 +122,8 @@ std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Ind
 bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index length, const KeyPress& press);
 bool move_cell(Cell& cell, bool& locked, MatrixView& view, Index rows, Index cols, const KeyPress& press);
 
-// Changed cells light up over a matrix and fade.
-
-/// Draws what is left of the glow at `now` over the cells of a matrix shown in `area` under `view`.
+/// Changed cells light up over a matrix and fade: draws what is left of the glow at `now` over the cells of a matrix
+/// shown in `area` under `view`.
 void draw_glow(const Ui& ui, const Rect& area, const MatrixView& view, const ChangedCells& changed, double now);
 
 }  // namespace locus

@@ -103,13 +103,13 @@ std::optional<double> draw_line_plot(const Ui& ui, const char* id, const Rect& a
     if (plot.curves.empty() || plot.curves.front().values.empty()) return std::nullopt;
     const Rect frame{area.x0 + ui.px(34), area.y0, area.x1, area.y1 - ui.px(20)};
     const auto points = static_cast<double>(plot.curves.front().values.size());
-    const double half = plot.steps || points == 1 ? 0.5 : 0;  // steps and a single point need room on both sides
+    const double half = plot.steps || points == 1 ? 0.5 : 0;  // steps and a single point need space on both sides
     const Axes axes{frame, plot.first_x - half, plot.first_x + points - 1 + half, plot.low, plot.high};
     draw_grid(ui, axes, plot);
     ui.outline(frame, ui.theme->line);
     if (plot.zero_line && plot.low < 0 && plot.high > 0)
         ui.fill({frame.x0, std::floor(axes.y(0)), frame.x1, std::floor(axes.y(0)) + ui.px(1)}, ui.theme->line);
-    // Faint curves may leave the plot and end at its frame; the others stay inside, and need room for strokes and
+    // Faint curves may leave the plot and end at its frame; the others stay inside, and need space for lines and
     // discs.
     const auto clip = [&](float margin) {
         ui.draw().push_clip({frame.x0, frame.y0 - margin}, {frame.x1, frame.y1 + margin});

@@ -12,7 +12,7 @@ namespace locus {
 float widest_label(const Ui& ui, const Answer& answer, float limit);
 
 /// At the left of the cells; where rows are too low for all of them only the one of `chosen` is written.  `selected`
-/// (rising) stand in the accent colour.
+/// (rising) are in the accent colour.
 void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                      const std::vector<Index>& selected = {});
 

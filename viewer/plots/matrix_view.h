@@ -1,5 +1,5 @@
 #pragma once
-// Which part of a matrix is on screen.
+// Which part of a matrix is on screen, and which of its cells are selected.
 #include <string>
 #include <vector>
 
@@ -33,8 +33,6 @@ struct MatrixView {
     /// stretched over it.
     void reveal(Cell cell, Index rows, Index cols);
 };
-
-// Several cells at once: rows and columns of a matrix, and what they come to.
 
 /// Queries and keys, rising; an empty list means all of them unless both are empty: then nothing is selected.
 struct Selection {

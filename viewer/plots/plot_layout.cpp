@@ -55,7 +55,7 @@ Corner tooltip_place(const Box& spoken_of, float width, float height, float scre
     if (left >= width + gap) return {spoken_of.x0 - gap - width, y};
     if (below >= height + gap) return {x, spoken_of.y1 + gap};
     if (above >= height + gap) return {x, spoken_of.y0 - gap - height};
-    // Nowhere is there room: over the side with most of it.
+    // No side is large enough: over the largest one.
     const float most = std::max({right, left, below, above});
     if (most == right) return {screen_width - width, y};
     if (most == left) return {0, y};

@@ -1,5 +1,5 @@
 #pragma once
-// Where an axis carries numbers.
+// Where the numbers of an axis are, and where a tooltip goes: beside its subject, never over it.
 #include <vector>
 
 namespace locus {
@@ -14,8 +14,6 @@ std::vector<double> whole_ticks(double low, double high, int at_most);
 /// Decimals that tell neighbouring ticks apart: 0 for 10, 20; 1 for 0.5, 1.0.
 int tick_decimals(const std::vector<double>& ticks);
 
-// Where a tooltip goes: beside what it speaks of, never over it.
-
 struct Box {
     float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
     bool meets(const Box& other) const { return x0 < other.x1 && other.x0 < x1 && y0 < other.y1 && other.y0 < y1; }
@@ -25,9 +23,9 @@ struct Corner {
     float x = 0, y = 0;
 };
 
-/// The upper left corner of a box of width x height: right of `spoken_of` and level with the pointer's row if there is
-/// room on a screen of `screen_width` x `screen_height`, else left of it, else below, else above; inside the screen in
-/// any case.  Where no side has room the largest one is taken.
+/// The upper left corner of a box of width x height: right of `spoken_of` and level with the pointer's row if it
+/// fits on a screen of `screen_width` x `screen_height`, else left of it, else below, else above; inside the screen in
+/// any case.  Where no side is large enough the largest one is taken.
 Corner tooltip_place(const Box& spoken_of, float width, float height, float screen_width, float screen_height,
                      float gap);
 

@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// A matrix that nobody changes any more: somebody else's, kept alive here, or one of our own.
+/// A matrix that is not changed any more: one of another owner, kept alive here, or one of its own.
 class SharedMatrix {
 public:
     SharedMatrix() = default;

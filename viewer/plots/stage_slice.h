@@ -26,9 +26,9 @@ struct StagePlace {
 
 /// A stage of rank 0 is one cell, of rank 1 one row.  Axes are those that the stage names, else B, H and two more.
 StageMatrices matrices_of(const Stage& stage);
-/// One sheet, widened; sample and head inside the bounds of matrices_of.
+/// One matrix as double; sample and head inside the bounds of matrices_of.
 Matrix<double> matrix_of(const Stage& stage, Index sample, Index head);
-/// Where an index of as many numbers as the stage has axes lies; nothing if it does not lie in the stage.
+/// Where an index of as many numbers as the stage has axes lies; nothing if it is outside the stage.
 std::optional<StagePlace> place_of(const Stage& stage, const std::vector<Index>& index);
 
 /// True for the axes that count tokens: T, Tq, Tk, M.

@@ -81,7 +81,7 @@ void escape(ActionScope& scope) {
             state.text_page.locked = state.training.locked = false;
 }
 
-/// Only while somebody tours.
+/// Only during the tour.
 Run step_tour(Index by) {
     return [by](ActionScope& scope) {
         if (scope.state.tour.step < 0) return false;
@@ -117,7 +117,7 @@ void add_frame_actions(std::vector<NamedAction>& all) {
         {"redo", "redo", "", "Ctrl Y", "Ctrl Shift Z", "undo, redo",
          always([](ActionScope& scope) { scope.redo = true; })},
         {"pooling.next", "what a pixel shows of the cells it covers", "", "l", "",
-         "a pixel's cells: largest, mean, \u2026", always(next_pooling)},
+         "cells of a pixel: largest, mean, \u2026", always(next_pooling)},
         {"theme.next", "next theme", "", "t", "", "dark, light, high contrast", always(next_theme)},
         {"zoom.in", "everything larger", "", "Ctrl +", "Ctrl =", "size of everything", zoom_by(1.1f)},
         {"zoom.out", "everything smaller", "", "Ctrl \u2212", "", "size of everything", zoom_by(1 / 1.1f)},
@@ -128,12 +128,12 @@ void add_frame_actions(std::vector<NamedAction>& all) {
          always([](ActionScope& scope) { scope.state.exports.open = !scope.state.exports.open; })},
         {"command.copy", "copy the command of this screen", "", "Ctrl Shift C", "", "",
          always([](ActionScope& scope) { scope.state.exports.copies = true; })},
-        {"tour.next", "next step of the tour", "", "Enter", "", "while you tour: on, back", step_tour(1)},
-        {"tour.back", "previous step of the tour", "", "Shift Enter", "", "while you tour: on, back", step_tour(-1)},
+        {"tour.next", "next step of the tour", "", "Enter", "", "during the tour: next, back", step_tour(1)},
+        {"tour.back", "previous step of the tour", "", "Shift Enter", "", "during the tour: next, back", step_tour(-1)},
         {"picture.save", "save a picture of this page", "", "F12", "", "",
          always([](ActionScope& scope) { scope.save = true; })},
         {"escape", "close, stop, unlock", "", "Esc", "", "", always(escape)},
-        {"keys", "keys", "", "?", "", "this sheet", always([](ActionScope& scope) { scope.state.key_overlay = true; })},
+        {"keys", "keys", "", "?", "", "this list", always([](ActionScope& scope) { scope.state.key_overlay = true; })},
         {"motion", "more or less motion", "", "", "", "", always([](ActionScope& scope) {
              scope.state.reduce_motion = !scope.state.reduce_motion;
              scope.state.notice =
@@ -190,7 +190,7 @@ std::vector<KeyLine> key_lines(const std::string& page) {
 
 namespace {
 
-/// What the page calls it, what the palette calls it, the key, and the line that it shares on the key sheet.
+/// What the page calls it, what the palette calls it, the key, and the line that it shares on the list of keys.
 struct PageKey {
     const char* id;
     const char* title;
@@ -206,10 +206,10 @@ void add(std::vector<NamedAction>& all, const std::string& page, const std::vect
 /// Of every page with an animation.
 void add_animation(std::vector<NamedAction>& all, const std::string& page) {
     add(all, page,
-        {{"play", "play or stop the film", "p", "film: play, on, back, speed"},
-         {"frame.more", "next frame of the film", "n", "film: play, on, back, speed"},
-         {"frame.less", "previous frame of the film", "N", "film: play, on, back, speed"},
-         {"speed", "next speed of the film", "v", "film: play, on, back, speed"}});
+        {{"play", "play or stop the animation", "p", "animation: play, next, back, speed"},
+         {"frame.more", "next frame of the animation", "n", "animation: play, next, back, speed"},
+         {"frame.less", "previous frame of the animation", "N", "animation: play, next, back, speed"},
+         {"speed", "next speed of the animation", "v", "animation: play, next, back, speed"}});
 }
 
 /// Of every page whose column takes a cell apart.
@@ -259,8 +259,8 @@ void add_family_pages(std::vector<NamedAction>& all) {
          {"key.less", "key one position back", "\u2193", "position of the key"},
          {"shown", "walk, scores, probabilities, linear", "w", "walk, scores, probabilities, linear; copy"},
          {"copy", "copy the cell as text", "c", "walk, scores, probabilities, linear; copy"},
-         {"shift.more", "shift both on", "s", "shift both forth, back"},
-         {"shift.less", "shift both back", "S", "shift both forth, back"},
+         {"shift.more", "shift both on", "s", "shift both forward, back"},
+         {"shift.less", "shift both back", "S", "shift both forward, back"},
          {"layout", "interleaved or half-split", "x"},
          {"base", "next base", "b", "next base, next scaling"},
          {"scaling", "next scaling", "y", "next base, next scaling"}});
@@ -271,7 +271,7 @@ void add_family_pages(std::vector<NamedAction>& all) {
          {"segment.more", "segment after", "s", "segment after, before"},
          {"segment.less", "segment before", "S", "segment after, before"},
          {"trick", "the other shift", "x", "other shift; how far back"},
-         {"strip", "the film, or how far back every layer knows", "e", "other shift; how far back"}});
+         {"strip", "the animation, or how far back every layer sees", "e", "other shift; how far back"}});
     add_animation(all, "transformer-xl");
     add_cell_column(all, "transformer-xl");
     add(all, "permutation",
@@ -283,7 +283,7 @@ void add_family_pages(std::vector<NamedAction>& all) {
          {"row.less", "explain the row above", "\u2191", "row that is explained"},
          {"row.more", "explain the row below", "\u2193", "row that is explained"},
          {"order", "next order", "o", "next order; reversed; next sentence"},
-         {"reverse", "order the other way round", "r", "next order; reversed; next sentence"},
+         {"reverse", "order reversed", "r", "next order; reversed; next sentence"},
          {"sentence", "next sentence", "x", "next order; reversed; next sentence"},
          {"segments", "with or without the segment term", "g"}});
     add_cell_column(all, "permutation");

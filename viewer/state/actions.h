@@ -1,6 +1,6 @@
 #pragma once
-// Everything that a key or a name does, in one list: the keyboard, the palette and the key sheet all read it, so a key
-// that works cannot be missing on the sheet.
+// Everything that a key or a name does, in one list: the keyboard, the palette and the list of keys all read it, so a
+// key that works cannot be missing there.
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,29 +22,27 @@ struct NamedAction {
     std::string id;     // "theme.next": what the settings remember
     std::string title;  // as the palette names it
     std::string page;   // where it is; empty: everywhere
-    std::string key;    // as key_named reads it and the sheet prints it; empty: none
+    std::string key;    // as key_named reads it and the list of keys prints it; empty: none
     std::string also;   // a second key that does the same
     std::string sheet;  // said once for it and its neighbours of the same page that say the same; empty: the title
     /// False where it does not apply to what is shown.  Empty: the page does it, and is given the key.
     std::function<bool(ActionScope&)> run;
 };
 
-/// In the order of the key sheet: what is everywhere first, then page by page.
+/// In the order of the list of keys: what is everywhere first, then page by page.
 const std::vector<NamedAction>& actions();
 
 /// The action of a key on a page: the page's own before those of everywhere.  nullptr if it means nothing there.
 const NamedAction* action_of(const KeyPress& press, const std::string& page);
 
-/// A line of the key sheet.
+/// A line of the list of keys.
 struct KeyLine {
     std::string keys, meaning;
 };
 /// Keys that are everywhere, or with a page's name those of that page.
 std::vector<KeyLine> key_lines(const std::string& page);
 
-// The pages' own keys, which the pages read themselves; here they have names.
-
-/// Appends them, page by page in the order of the rail.
+/// The keys that the pages read themselves; here they have names.  Appends them, page by page in the order of the rail.
 void add_page_actions(std::vector<NamedAction>& all);
 
 }  // namespace locus

@@ -12,7 +12,7 @@ std::string shell_quoted(const std::string& word);
 /// Words with blanks between them.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// What a picture of this state looks like once every animation stands still.
+/// What a picture of this state looks like once no animation runs.
 State still_of(const State& state);
 
 /// "locus view ...": the program's words that lead from its defaults to this state, with options of their own where

@@ -28,7 +28,7 @@ struct CompareState {
 
     bool shows_mistakes = false;  // the column at the right shows the mistakes
     std::string mistake_filter;   // what they are searched for
-    bool opens_first = false;     // turns to the stage where the mistake begins, as soon as that is known
+    bool opens_first = false;     // opens the stage where the mistake begins, as soon as that is known
 
     bool has_files() const { return report || !a.file.empty() || !b.file.empty(); }
     bool from_model() const { return !report && a.file.empty() && b.file.empty(); }

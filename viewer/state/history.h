@@ -9,15 +9,15 @@
 
 namespace locus {
 
-/// Steps of the state.  What the pointer does by hovering, what an animation does by itself and what merely lies above
-/// the page (palette, key sheet, toasts) are no steps; a drag, a run of the same key and one visit to the text box are
-/// one.
+/// Steps of the state.  What the pointer does by hovering, what an animation does by itself and what is merely above
+/// the page (palette, list of keys, toasts) are no steps; a drag, a run of the same key and one visit to the text box
+/// are one.
 class History {
 public:
     static constexpr std::size_t kMost = 200;  // steps that are kept
     static constexpr double kPause = 0.8;      // seconds: a change of the same fields after more is a step of its own
 
-    /// Looks at the state once per frame.  `by_hand`: somebody used the keyboard or the mouse in it; what changes
+    /// Looks at the state once per frame.  `by_hand`: the user used the keyboard or the mouse in it; what changes
     /// without that follows from a step and is none.  `held`: a button of the mouse is down.
     void observe(const State& state, double now, bool by_hand, bool held = false);
 

@@ -1,5 +1,6 @@
 #pragma once
-// How well a name answers to a few letters.
+// What the palette offers for the letters that were typed: how well a name matches them, and the commands themselves
+// (actions, and what is made of the sentence, the model and the past).
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,8 +20,6 @@ std::optional<int> fuzzy_score(std::string_view name, std::string_view typed);
 /// `first` comes first.  Where nothing is typed: those, then all others in their order.
 std::vector<std::size_t> fuzzy_order(const std::vector<std::string>& names, std::string_view typed,
                                      const std::vector<std::size_t>& first = {});
-
-// What the palette offers for what was typed: actions, and what is made of the sentence, the model and the past.
 
 /// What the palette can speak of.
 struct CommandScope {

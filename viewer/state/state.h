@@ -103,7 +103,7 @@ struct ConformanceState {
     bool only_failing = false;  // the map fades what passes
 };
 
-/// Where the animation stands while it follows a training: behind every snapshot there can be.
+/// The place of the animation while it follows a training: after every snapshot there can be.
 inline constexpr double kNewestSnapshot = 65536;
 
 /// A sentence like those of the corpus, and which of its tokens is hidden.
@@ -189,7 +189,7 @@ struct State {
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;   // given instead of a text
-    std::vector<Index> masked;  // tokens that [MASK] stands in for, without touching the text
+    std::vector<Index> masked;  // tokens that [MASK] replaces, without touching the text
     Dialect dialect = Dialect::official;
     ThemeName theme = ThemeName::dark;
     Pooling pooling = Pooling::largest;  // what a pixel shows of the cells it covers

@@ -77,7 +77,7 @@ void add_attention(Fields& fields) {
         "attention.scroll", 0, 100000, [](State & s) -> auto& { return s.attention.scroll; });
 }
 
-/// Where an animation stands under its own name; whether it plays, and how fast, behind it.
+/// The current frame of an animation under its own name; whether it plays, and how fast, after it.
 template <class Find>
 void add_animation(Fields& fields, const std::string& name, Find find) {
     fields.real(

@@ -16,7 +16,7 @@ struct StateField {
     std::function<void(State&, const std::string&)> set;
 };
 
-/// All of them, in the order of State; whether the key sheet is open and the like are not among them.
+/// All of them, in the order of State; whether the list of keys is open and the like are not among them.
 const std::vector<StateField>& state_fields();
 
 /// Throws Error(usage) for a name that no field has.

@@ -4,7 +4,7 @@
 
 namespace locus {
 
-/// Where an animation stands; part of State.
+/// How far an animation has come; part of State.
 struct Animation {
     double at = 0;  // 0 ... last; between two whole numbers something is on its way
     bool playing = false;
@@ -26,11 +26,11 @@ private:
     bool ran_ = false;
 };
 
-/// The whole frame that is shown, or left behind.
+/// The whole frame that is shown, or was shown last.
 Index whole_frame(const Animation& animation);
 /// One whole frame on (by 1) or back (by -1), stopping a playing animation; at an end it starts over from the other.
 void step_animation(Animation& animation, int by, double last);
-/// Starts it, from the start if it stands at its end, or stops it.
+/// Starts it, from the start if it is at its end, or stops it.
 void toggle_animation(Animation& animation, double last);
 /// The next of kFilmSpeeds, and from the fastest to the slowest.
 void next_animation_speed(Animation& animation);

@@ -1,5 +1,5 @@
 #pragma once
-// Play, one frame back, one on, where the animation stands, how fast: the same on every page with an animation.
+// Play, one frame back, one forward, the current frame, the speed: the same on every page with an animation.
 #include "viewer/state/state.h"
 #include "viewer/ui/animation.h"
 #include "viewer/ui/ui.h"
@@ -7,7 +7,7 @@
 
 namespace locus {
 
-/// From x to the right, centred on y; returns the right end.  `shown` stands behind the slider: "t = 12", "3 of 6".
+/// From x to the right, centred on y; returns the right end.  `shown` is written after the slider: "t = 12", "3 of 6".
 float draw_animation_controls(const Ui& ui, const char* id, float x, float y, float slider, Animation& animation,
                               double last, const std::string& shown, bool reduce_motion);
 

@@ -78,11 +78,11 @@ void Canvas::text(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour, std::s
 }
 
 void Canvas::text_upwards(const Fonts& fonts, Face face, ImVec2 at, ImU32 colour, std::string_view text) {
-    // Drawn level, then every corner is turned by a quarter: (dx, dy) -> (dy, -dx).
+    // Drawn level, then every corner is rotated by a quarter turn: (dx, dy) -> (dy, -dx).
     const float size = fonts.size(face);
     const float middle = std::floor(fonts.ascent(face) - fonts.cap_height(face) / 2 + 0.5f);
     const int first = list_.VtxBuffer.Size;
-    // A clip rectangle would cut the level text before it is turned, so there is none around this call.
+    // A clip rectangle would cut the level text before it is rotated, so there is none around this call.
     fonts.draw(list_, face, at, colour, text);
     for (int n = first; n < list_.VtxBuffer.Size; ++n) {
         ImVec2& corner = list_.VtxBuffer[n].pos;

@@ -1,5 +1,5 @@
 #pragma once
-// The only way onto the screen: every stroke goes to Dear ImGui and, where somebody keeps a log, into it.
+// Everything on screen is drawn through this class: it calls Dear ImGui and, where a frame is recorded, the recorder.
 #include "viewer/automation/draw_recorder.h"
 
 namespace locus {

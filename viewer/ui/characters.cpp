@@ -76,13 +76,13 @@ std::string visual_order(std::string_view text) {
             drawn += utf8_of(all[at++]);
             continue;
         }
-        std::size_t end = at;  // of the run: behind its last letter
+        std::size_t end = at;  // of the run: after its last letter
         for (std::size_t n = at; n < all.size() && (runs_left(all[n]) || is_between(all[n]) || is_mark(all[n])); ++n)
             if (runs_left(all[n])) end = n + 1;
         std::vector<char32_t> run(all.begin() + static_cast<std::ptrdiff_t>(at),
                                   all.begin() + static_cast<std::ptrdiff_t>(end));
         std::reverse(run.begin(), run.end());
-        // Now every mark stands in front of its letter: behind it again.
+        // Now every mark is in front of its letter: put it after the letter again.
         for (std::size_t n = 0; n < run.size(); ++n) {
             std::size_t letter = n;
             while (letter < run.size() && is_mark(run[letter])) ++letter;

@@ -1,5 +1,5 @@
 #pragma once
-// Text, character by character.
+// Text, character by character: UTF-8, and the order in which characters are drawn.
 #include <string>
 #include <string_view>
 
@@ -13,8 +13,6 @@ std::string lower_ascii(std::string text);
 /// A first letter from a to z becomes large.
 std::string capital(std::string sentence);
 
-// Characters of a text: one after the other, in the order in which they are drawn.
-
 /// UTF-8 of a character.
 std::string utf8_of(char32_t character);
 
@@ -25,10 +23,10 @@ bool runs_left(char32_t character);
 bool has_no_shape(char32_t character);
 
 /// The text as it is drawn from left to right: runs of right-to-left letters, with the blanks and points between them,
-/// are turned round, marks stay behind their letter.  Everything else stays; so do the shapes of letters.
+/// are reversed, marks stay after their letter.  Everything else stays; so do the shapes of letters.
 std::string visual_order(std::string_view text);
 
-/// "1F468", at least four digits: what stands in the box of a character that no font has.
+/// "1F468", at least four digits: what is written in the box of a character that no font has.
 std::string hex_of(char32_t character);
 
 }  // namespace locus

@@ -38,7 +38,7 @@ Fonts::Fonts() {
                                    "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"});
     cjk_.bytes = first_of({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
                            "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc"});
-    // Hebrew, Arabic, Georgian, Armenian and many signs; letters of Arabic stand alone, they are not joined.
+    // Hebrew, Arabic, Georgian, Armenian and many signs; Arabic letters are drawn in their separate forms.
     others_.bytes = first_of({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
                               "/usr/share/fonts/dejavu/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans.ttf"});
     others_.ascent = 0.93f;

@@ -1,5 +1,6 @@
 #pragma once
-// The typefaces by their role, and how large each is: what the screen and a vector figure agree on.
+// The typefaces by their role, with the sizes that the screen and a vector figure share, and the atlas they are drawn
+// from: characters are added to it when they are first shown.
 #include <imgui.h>
 #include <array>
 #include <cstddef>
@@ -45,8 +46,6 @@ inline constexpr std::array<FaceSize, static_cast<std::size_t>(Face::count)> kFa
                                                                                         {'m', 10},
                                                                                         {'m', 14}}};
 
-// The typefaces, at the sizes of the design; characters are added to the atlas when they are first shown.
-
 class Fonts {
 public:
     /// Looks for Inter, JetBrains Mono and Noto Sans CJK where systems keep fonts; a missing one is replaced by another
@@ -64,7 +63,7 @@ public:
     /// Width of a line, in window units.  A character that no font has is as wide as its box.
     float width(Face face, std::string_view text) const;
     /// One line from its upper left corner.  A character that no font has, or that has no shape, is a small box with
-    /// its number; letters of a right-to-left script stand in their order.
+    /// its number; letters of a right-to-left script are in visual order.
     void draw(ImDrawList& list, Face face, ImVec2 at, ImU32 colour, std::string_view text) const;
 
     ImFont* font(Face face) const { return fonts_[static_cast<std::size_t>(face)]; }

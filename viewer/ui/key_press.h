@@ -1,5 +1,5 @@
 #pragma once
-// A key as the keyboard's layout means it, and how scripts and the key sheet write one.
+// A key as the keyboard's layout means it, and how scripts and the list of keys write one.
 #include <string>
 
 namespace locus {
@@ -34,7 +34,7 @@ struct KeyPress {
 /// names the key and what was expected.
 KeyPress parse_key(const std::string& name);
 
-/// The same as it is printed on the key sheet: "Ctrl Shift Z", "Shift ←", "Esc", "−".
+/// The same as it is printed in the list of keys: "Ctrl Shift Z", "Shift ←", "Esc", "−".
 KeyPress key_named(const std::string& printed);
 
 /// True if a press is that key: Shift counts for keys that are no characters, and with Ctrl for letters.

@@ -101,13 +101,21 @@ void Microscope::draw(Scene& scene, SideColumn& column, const Rect& area, const 
                            ? scene.state.shown_term
                            : strongest_term(*cell);
     draw_channels(scene, column, area, chosen);
-    for (int term = 0; term < 3; ++term)  // a tall window has room for the others too
+    for (int term = 0; term < 3; ++term)  // a tall window shows the others too
         if (!scene.state.attention.table && term != chosen && is_shown(*cell, term) &&
             column.y() + ui.px(180) < area.y1)
             draw_channels(scene, column, area, term);
     draw_copy(scene, column, drawn);
-    draw_lesson_links(scene, column, {area.x0, area.y0, area.x1, area.y1 + ui.px(200)},
-                      {{"08", "Three terms"}, {"09", "The sign of p2c"}, {"10", "Why √(3d)"}});
+    // This column scrolls, so every lesson of the page finds a line.
+    constexpr float kScrolled = 400;
+    draw_lesson_links(scene, column, {area.x0, area.y0, area.x1, area.y1 + ui.px(kScrolled)},
+                      {{"08", "Three terms"},
+                       {"09", "The sign of p2c"},
+                       {"10", "Why √(3d)"},
+                       {"11", "Why no p2p"},
+                       {"12", "One DeBERTa layer"},
+                       {"02", "Attention from nothing"},
+                       {"03", "Order is invisible"}});
 }
 
 void Microscope::draw_pair(const Scene& scene, SideColumn& column) const {
@@ -145,7 +153,7 @@ void Microscope::draw_terms(Scene& scene, SideColumn& column) {
         if (mouse.hovered) hovered_term_ = term;
         if (mouse.clicked) scene.state.shown_term = scene.state.shown_term == term ? -1 : term;
         if (is_kept(*cell_, term)) {
-            // What pulls the score down is drawn paler; the sign stands in the number.
+            // What pulls the score down is drawn paler; the number shows the sign.
             const ImU32 colour = faded(term_colour(*ui.theme, term), part.value < 0 ? 0.45f : 1.0f);
             const double share = largest > 0 ? std::abs(static_cast<double>(part.value)) / largest : 0;
             column.bar(term_formula(term_colour(*ui.theme, term), *cell_, term), colour, share, fixed(part.value, 4));
@@ -216,7 +224,7 @@ struct Factors {
 };
 constexpr Factors kFactors[] = {{"q", "k", ""}, {"q", "k", "r"}, {"k", "q", "r"}};
 
-/// Four decimals, fewer where the whole part needs the room: at most nine characters.
+/// Four decimals, fewer where the whole part needs the space: at most nine characters.
 std::string narrow(float value) {
     const double size = std::abs(static_cast<double>(value));
     return fixed(static_cast<double>(value), size < 100 ? 4 : size < 1000 ? 3 : size < 10000 ? 2 : 0);

@@ -1,5 +1,6 @@
 #pragma once
-// Why is this cell 0.926?  Every step from two vectors to a probability, with the numbers of this cell.
+// Why is this cell 0.926?  Every step from two vectors to a probability, with the numbers of this cell: the column at
+// the right, and the equation at the bottom.
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,6 @@ TermScale term_scale(const Scene& scene);
 ImU32 term_colour(const Theme& theme, int term);
 /// q_i · k_j, q_i · kʳ_30, k_j · qʳ_30: with the numbers of the cell where they name a row.
 std::vector<Span> term_formula(ImU32 colour, const CellExplanation<float>& cell, int term);
-
-// The line at the bottom: the equation of the cell with its numbers.
 
 /// A_{3,5} = ( q·k −12.08 + q·kʳ 61.11 + k·qʳ 7.25 ) / √96 = 5.744
 void draw_score_formula(const Scene& scene, const Rect& bar, const CellExplanation<float>& cell);

@@ -1,3 +1,4 @@
+// What is above the page for a moment: the box of an overlay, the palette, the list of keys, toasts and progress.
 #include "viewer/ui/overlays.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
@@ -62,7 +63,7 @@ std::optional<Command> Palette::draw(Scene& scene, const Rect& screen) {
     chosen_ = std::min(chosen_, found.empty() ? 0 : found.size() - 1);
 
     float y = box.y0 + ui.px(52) + pitch / 2;
-    if (found.empty()) ui.text(box.x0 + ui.px(22), y, "nothing of that name", ui.theme->muted);
+    if (found.empty()) ui.text(box.x0 + ui.px(22), y, "no command of that name", ui.theme->muted);
     std::optional<std::size_t> run;
     const Ui::Group group(ui, "palette");
     for (std::size_t n = 0; n < found.size(); ++n, y += pitch) {
@@ -158,7 +159,7 @@ void draw_key_overlay(Scene& scene, const Page& page, const Rect& screen) {
     lines(mouse_lines(), Face::ui);
 }
 
-// Toasts and the line of work that takes long, above the rooms at the bottom.
+// Toasts and the line of work that takes long, above the page at the bottom.
 
 namespace {
 
@@ -186,7 +187,7 @@ void draw_card(const Ui& ui, const Rect& box, const ToastCard& card, ImU32 mark,
     }
 }
 
-/// A short piece that runs along a line: work of unknown length.  It stands still where nothing should move.
+/// A short piece that runs along a line: work of unknown length.  It does not move where motion is reduced.
 void draw_runner(const Ui& ui, const Rect& line, double seconds, bool still) {
     ui.fill(line, ui.theme->line);
     const float piece = line.width() / 4;
@@ -211,7 +212,7 @@ void draw_toasts(Scene& scene, const Rect& area, Toasts& toasts, const Progress&
     const float working = progress.what.empty() ? 0 : ui.px(46);
     height += working;
     const float x = std::floor(area.middle_x() - width / 2), bottom = area.y1 - ui.px(12);
-    // A window of its own, as large as what is shown: beside it the rooms still feel the mouse.
+    // A window of its own, as large as what is shown: beside it the page still reacts to the mouse.
     ImGui::SetNextWindowPos({x, bottom - height});
     ImGui::SetNextWindowSize({width, height});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});

@@ -1,5 +1,5 @@
 #pragma once
-// What lies above the page for a moment: the palette, the list of keys, toasts; the export overlay draws on the same
+// What is above the page for a moment: the palette, the list of keys, toasts; the export overlay draws on the same
 // box.
 #include "viewer/page.h"
 #include "viewer/state/palette_commands.h"

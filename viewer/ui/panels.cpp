@@ -1,4 +1,4 @@
-// Top bar and page rail.
+// Top bar and page rail; the sentence; the tour.
 #include "viewer/ui/panels.h"
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
@@ -118,6 +118,21 @@ void SentenceBar::draw(Scene& scene, const Rect& bar, float right) {
     focus_ = !scene.state.editing;
 }
 
+void SentenceBar::click(Scene& scene, Index token, const Touch& mouse) {
+    State& state = scene.state;
+    const bool shift = ImGui::GetIO().KeyShift;
+    if (mouse.double_clicked) {
+        mask_or_restore(scene, token);
+    } else if (mouse.clicked && ImGui::GetIO().KeyCtrl && state.page == "attention") {
+        Selection& selection = state.attention.selection;
+        toggle(shift ? selection.cols : selection.rows, token);
+    } else if (mouse.clicked) {
+        (shift ? state.cell.j : state.cell.i) = token;
+        state.locked = true;
+        followed_ = state.cell;
+    }
+}
+
 void SentenceBar::draw_chips(Scene& scene, const Rect& area) {
     if (!scene.answer) return;
     const Ui& ui = scene.ui;
@@ -148,16 +163,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& area) {
         const auto at = static_cast<Index>(t);
         const bool under = mouse.hovered && box.holds(mouse.at);
         on_chip = on_chip || under;
-        if (under && mouse.double_clicked) {
-            mask_or_restore(scene, at);
-        } else if (under && mouse.clicked && ImGui::GetIO().KeyCtrl && state.page == "attention") {
-            Selection& selection = state.attention.selection;
-            toggle(ImGui::GetIO().KeyShift ? selection.cols : selection.rows, at);
-        } else if (under && mouse.clicked) {
-            (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = at;
-            state.locked = true;
-            followed_ = state.cell;
-        }
+        if (under) click(scene, at, mouse);
         ui.fill(box, theme.chip, 5);
         if (at == state.cell.i)
             ui.outline(box, theme.accent, 2, 5);
@@ -199,7 +205,7 @@ void SentenceBar::draw_box(Scene& scene, const Rect& area) {
     if (entered || left) scene.state.editing = false;
 }
 
-// One sentence at the bottom while somebody tours, and the way on.
+// One sentence of the tour at the bottom, and its buttons.
 
 void step_tour(Scene& scene, Index by) {
     const DebertaConfig& config = scene.session.config();

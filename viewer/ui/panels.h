@@ -1,6 +1,6 @@
 #pragma once
 // The bars around a page: model and dialect at the top, the pages at the left, the sentence above the page, and the
-// sentence of the tour at the bottom.  app_layout.cpp says where each of them stands.
+// sentence of the tour at the bottom.  app_layout.cpp says where each of them is.
 #include "viewer/page.h"
 
 namespace locus {
@@ -21,6 +21,8 @@ public:
 private:
     void draw_chips(Scene& scene, const Rect& area);
     void draw_box(Scene& scene, const Rect& area);
+    /// What a click on a token does: the query, with Shift the key, with Ctrl the selection; twice: [MASK] and back.
+    void click(Scene& scene, Index token, const Touch& mouse);
 
     float scroll_ = 0;
     Cell followed_;      // the cell whose chips were last scrolled into sight

@@ -77,7 +77,7 @@ void draw_score_steps(SideColumn& column, const RelativeCellExplanation<float>& 
     }
     if (!steps.visible) {
         column.row("probability", "0", true);
-        column.sentence("Hidden: " + (why.empty() ? std::string("the mask closes this pair") : why) + ".");
+        column.sentence("Hidden: " + (why.empty() ? std::string("the mask hides this pair") : why) + ".");
         return;
     }
     column.row("\u2212 row maximum " + number(steps.row_maximum), number(steps.shifted));
@@ -102,7 +102,7 @@ void draw_channel_table(const Ui& ui, SideColumn& column, const Rect& area, cons
     const ImU32 colour = named_term_colour(*ui.theme, scheme, shown);
     column.heading({{named.product, colour, Face::title}}, fixed(static_cast<double>(named.term->value), 4));
     if (!named.term->active) {
-        column.sentence("No row of R stands for this distance, so the term is 0.");
+        column.sentence("R has no row for this distance, so the term is 0.");
         return;
     }
     const float width = column.width(), number = width * 0.1f;

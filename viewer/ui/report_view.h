@@ -1,5 +1,6 @@
 #pragma once
-// The stages of a case in the order of the model: which pass, which fail, which were not reported.
+// A conformance report on a page: the stages of a case in the order of the model (which pass, which fail, which were
+// not reported), and what the report says of one of them.
 #include <string>
 
 #include "viewer/data/check_report.h"
@@ -24,8 +25,6 @@ private:
     float scroll_ = 0, height_ = 0, width_ = 0;
     std::string followed_;  // the case and stage that was last scrolled into sight
 };
-
-// What a report says of one stage of a case, in the column at the right.
 
 /// Passes or fails, where it is worst, and at the first wrong stage which mistake of the catalogue it is.
 void draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,

@@ -1,5 +1,6 @@
 #pragma once
-// The column at the right: headings, rows with numbers that align, rules between them, from the top down.
+// The column at the right of a page: headings, rows with numbers that align and rules between them, from the top down;
+// a chart of products, the links to the lessons, and the wheel that scrolls a column longer than its area.
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ public:
     /// "sum ........ 56.2768"
     void row(const std::string& label, const std::string& value, bool strong = false);
     void row(const std::vector<Span>& label, const std::string& value, bool strong = false);
-    /// A label, a bar whose length is share 0 ... 1 of the room for bars, and a number.
+    /// A label, a bar whose length is share 0 ... 1 of the width for bars, and a number.
     void bar(const std::vector<Span>& label, ImU32 colour, double share, const std::string& value);
     void sentence(const std::string& text, bool muted = true);
     void rule();
@@ -37,9 +38,8 @@ private:
     float left_, right_, y_;
 };
 
-// Products of two vectors, channel by channel: a bar each, and on hover the two numbers, their product and the sum so
-// far.
-
+/// Products of two vectors, channel by channel: a bar each, and on hover the two numbers, their product and the sum so
+/// far.
 struct ProductChart {
     std::vector<double> left, right, products, running;
     ImU32 colour = 0;
@@ -50,13 +50,9 @@ inline std::vector<double> doubles(const std::vector<float>& values) { return {v
 /// As wide as the column, 84 design pixels high together with the line below it.
 void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const ProductChart& chart);
 
-// The wheel moves a column that is longer than its room.
-
-/// Call behind everything in the column: a place that reacts to the mouse keeps the wheel to itself.
-/// scrolled: window units the column stands further up; over: how many of them it can, at most.
+/// Call after everything in the column: a place that reacts to the mouse keeps the wheel to itself.
+/// scrolled: window units the column is scrolled up; over: how many of them it can, at most.
 void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over);
-
-// From a page to the lessons that explain it.
 
 /// A lesson by its number and title, e.g. {"09", "The sign of p2c"}; a test holds both against lessons/.
 struct LessonLink {
@@ -64,7 +60,7 @@ struct LessonLink {
     const char* title;
 };
 
-/// "Lesson 09 · The sign of p2c ↗", one line each, as many as fit between the column's end and the room's.
+/// "Lesson 09 · The sign of p2c ↗", one line each, as many as fit between the column's end and the area's.
 /// A click copies the command that runs the lesson, and says so.
 void draw_lesson_links(Scene& scene, SideColumn& column, const Rect& area, const std::vector<LessonLink>& lessons);
 

@@ -11,17 +11,17 @@ const std::vector<TourStep>& tour_steps() {
         {"positions", "How far is j from i? The offset becomes a row of one small table; tokens far away share rows."},
         {"attention",
          "The mask finds \u201cbeside\u201d, two to the right, by position alone: the orange term makes the cell."},
-        {"decoder", "Absolute positions enter only here, at the end: two masks, two different lists of words."},
-        {"rope", "Queries and keys turn like clock hands. Shift both (s), and their product stays what it is."},
+        {"decoder", "Absolute positions enter only here, after the encoder: two masks, two different lists of words."},
+        {"rope", "Queries and keys are rotated by their positions. Shift both (s): their product stays the same."},
         {"transformer-xl",
          "A segment looks back into memory: names and places come back from words it no longer holds."},
         {"permutation",
          "Predicted after \u201cfrance\u201d, \u201cparis\u201d is nearly certain. Choose the other order: it cannot "
          "look."},
-        {"text", "Before all that, words were counted. 1 and 2 share none; still little has to travel between them."},
-        {"compare", "The paper\u2019s formula against the code: the diagonal agrees, and nothing beside it does."},
+        {"text", "Earlier models counted words. Documents 1 and 2 share none, yet their words are close in meaning."},
+        {"compare", "The paper\u2019s formula against the code: the diagonal agrees, and no other cell does."},
         {"training",
-         "A small model learns on the spot: press Train, and see which distance the orange curve picks out."},
+         "A small model learns while you watch: press Train, and see which distance the orange curve prefers."},
         {"start", "That was the tour. Write a sentence of your own with Ctrl L: every page answers."},
     };
     return steps;

@@ -11,7 +11,7 @@ struct State;
 
 /// Where the tour is.
 struct TourState {
-    Index step = -1;   // -1: nobody tours
+    Index step = -1;   // -1: there is no tour
     std::string text;  // the reader's sentence, given back in the end
 };
 
@@ -22,7 +22,7 @@ struct TourStep {
 const std::vector<TourStep>& tour_steps();
 
 /// Turns to a step and sets its page to what the sentence speaks of; the reader's documents stay.  A step before the
-/// first is the first one, one behind the last ends the tour.  `layers` and `heads` are the opened model's.
+/// first is the first one, one after the last ends the tour.  `layers` and `heads` are the opened model's.
 void go_to_step(State& state, Index step, Index layers, Index heads);
 /// Gives the reader's sentence back; the page stays.
 void end_tour(State& state);

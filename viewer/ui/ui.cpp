@@ -125,7 +125,7 @@ void Ui::hairline_across(float x0, float x1, float y) const { fill({x0, y, x1, y
 
 void Ui::hairline_down(float x, float y0, float y1) const { fill({x, y0, x + px(1), y1}, theme->line); }
 
-// The few controls the rooms share; each also has a key (see keys.cpp).
+// The few controls that all pages share; each also has a key (see state/actions.cpp).
 
 Ui::Group::Group(const Ui& ui, const char* id) : log_(ui.log) {
     ImGui::PushID(id);

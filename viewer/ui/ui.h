@@ -1,5 +1,5 @@
 #pragma once
-// What every room draws with: rectangles, text on a common baseline, chips, hairlines, places that react to the mouse.
+// What every page draws with: rectangles, text on a common baseline, chips, hairlines, places that react to the mouse.
 #include <imgui.h>
 #include <string>
 #include <string_view>
@@ -49,11 +49,11 @@ public:
 
     Fonts* fonts;
     const Theme* theme;
-    ImDrawList* list = nullptr;  // instead of the current window's, for what lies above everything
+    ImDrawList* list = nullptr;  // instead of the current window's, for what is above everything
 
     /// Design pixels to window units; whole ones stay whole so that hairlines and text stay sharp.
     float px(float design) const;
-    /// The cell of a matrix that the pointer is on, in this frame: what is shown about it lies beside it.
+    /// The cell of a matrix that the pointer is on, in this frame: what is shown about it is beside it.
     mutable Rect pointed;
     Pooling pooling = Pooling::largest;  // of matrices that do not say themselves
     /// Where everything above is written down as well; nullptr: nowhere.
@@ -96,7 +96,7 @@ public:
         DrawRecorder* log_;
     };
 
-    /// What is drawn meanwhile may stand outside its clip: the wheel or a drag brings it into sight.
+    /// What is drawn meanwhile may be outside its clip: the wheel or a drag brings it into sight.
     class Scrolled {
     public:
         explicit Scrolled(const Ui& ui);
@@ -131,12 +131,11 @@ private:
     float scale_;
 };
 
-// Lines with a meaning: dashed for what is only a bound or a projection, with a head for what flows.
-
-/// Dashes of `dash` design pixels and gaps as long, running on around corners.
+/// A line that is only a bound or a projection: dashes of `dash` design pixels and gaps as long, running on around
+/// corners.
 void draw_dashed(const Ui& ui, const std::vector<ImVec2>& corners, ImU32 colour, float width, float dash = 5);
 
-/// Two strokes back from `tip`, for a line that arrives in the direction (dx, dy).
+/// The head of an arrow: two strokes back from `tip`, for a line that arrives in the direction (dx, dy).
 void draw_arrow_head(const Ui& ui, ImVec2 tip, float dx, float dy, ImU32 colour, float width, float size = 6);
 
 /// A triangle that means play (pointing right), or two bars that mean pause.

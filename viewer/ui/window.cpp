@@ -61,10 +61,10 @@ struct Window::Parts {
 
 namespace {
 
-/// Xlib takes a plain function, so what it calls lies here; there is one display per program.
+/// Xlib takes a plain function, so what it calls is a variable of this file; there is one display per program.
 std::function<void()> display_lost;
 
-/// Xlib ends the program with a message of its own unless somebody else does it first.  GLFW opens the library by
+/// Xlib ends the program with a message of its own unless a handler ends it first.  GLFW opens the library by
 /// itself; where it has not (Wayland, other systems) there is nothing to hook.
 void watch_display(const std::function<void()>& lost) {
     if (!lost) return;
@@ -80,7 +80,7 @@ void watch_display(const std::function<void()>& lost) {
         });
 }
 
-/// At least a corner to hold it by lies on a monitor.
+/// At least a corner to drag it by is on a monitor.
 bool on_a_monitor(const WindowPlace& place) {
     int count = 0;
     GLFWmonitor** monitors = glfwGetMonitors(&count);
@@ -220,7 +220,7 @@ void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
 
 void Window::paint_every(int frames) { parts_->paint_every = frames; }
 
-// What comes in: keys, pointer and dropped files, of somebody at the window or of a script.
+// What comes in: keys, pointer and dropped files, of the user or of a script.
 
 namespace {
 

@@ -131,7 +131,7 @@ private:
     Microscope microscope_;
 };
 
-/// A cell of the head as it lies on screen, and back.
+/// A cell of the head as it is on screen, and back.
 inline Cell transposed_if(Cell cell, bool transposed) { return transposed ? Cell{cell.j, cell.i} : cell; }
 
 /// A small square with a tick; true when clicked.

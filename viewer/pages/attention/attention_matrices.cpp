@@ -155,7 +155,7 @@ void AttentionPage::draw_absent(Scene& scene, const Rect& cells, std::size_t n) 
                        scene.ui.theme->muted);
 }
 
-/// Which way queries and keys run, in the corner; a click turns them.
+/// Which way queries and keys run, in the corner; a click exchanges them.
 void AttentionPage::draw_axes(Scene& scene, const PanelLayout& layout) {
     const Ui& ui = scene.ui;
     bool& transposed = scene.state.attention.transposed;
@@ -200,7 +200,7 @@ void AttentionPage::glow(Scene& scene, const std::array<Matrix<float>, 5>& value
     const Request& asked = scene.answer->request;
     std::string place = asked.text + "\n" + asked.tokens + "\n" + scene.state.model + " " +
                         std::to_string(asked.layer) + " " + std::to_string(shown_.head) +
-                        (shown_.transposed ? " turned" : "");
+                        (shown_.transposed ? " transposed" : "");
     for (const bool kept : {shown_.kept.c2c, shown_.kept.c2p, shown_.kept.p2c, shown_.follows})
         place += kept ? " +" : " -";
     for (const Index masked : asked.masked) place += " " + std::to_string(masked);

@@ -1,4 +1,4 @@
-// The page: what is compared, where everything stands, keys.
+// The page: what is compared, layout, keys.
 #include "viewer/pages/compare/compare.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void ComparePage::refresh(Scene& scene) {
     glow(scene);
 }
 
-/// Cells that a switch has changed light up once: those of one side where its dialect was turned, those of B that
+/// Cells that a switch has changed light up once: those of one side where its dialect was changed, those of B that
 /// differ from A where it has just begun to make a mistake.
 void ComparePage::glow(Scene& scene) {
     State& state = scene.state;
@@ -164,7 +164,7 @@ ComparePage::Layout ComparePage::arrange(const Scene& scene, const Rect& area) c
     const Rect inside = area.inset(ui.px(16), ui.px(10));
     float names = ui.px(24), header = ui.px(16);
     for (const std::string& word : row_words_) names = std::max(names, ui.text_width(word, Face::label));
-    names = std::max(names, ui.text_width(column_axis(), Face::mono_small) - ui.px(14));  // stands beside the numbers
+    names = std::max(names, ui.text_width(column_axis(), Face::mono_small) - ui.px(14));  // is beside the numbers
     for (const std::string& word : column_words_) header = std::max(header, ui.text_width(word, Face::label));
     names = std::min(names, ui.px(96)) + ui.px(22);  // and the name of the axis
     header = std::min(header, ui.px(96)) + ui.px(24);

@@ -50,7 +50,7 @@ private:
     /// Where everything goes, decided once a frame.
     struct Layout {
         float left = 0, wide = 0, high = 0, gap = 0;                      // of the three matrices
-        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the room
+        float headline = 0, title = 0, cells = 0, legend = 0, below = 0;  // heights from the top of the area
         Rect panel(std::size_t n) const {
             const float x = left + static_cast<float>(n) * (wide + gap);
             return {x, cells, x + wide, cells + high};
@@ -92,7 +92,8 @@ private:
 
     const MistakeEffects* mistake_list(const Scene& scene);
     void draw_mistakes(Scene& scene, const Rect& area);
-    void draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<MistakeGroup>& groups, const MistakeEffects* list);
+    void draw_mistake_rows(Scene& scene, const Rect& rows, const std::vector<MistakeGroup>& groups,
+                           const MistakeEffects* list);
     void draw_mistake_card(Scene& scene, const Rect& area, const MistakeEffects* list);
     void choose_mistake(Scene& scene, int number, const MistakeEffects* list);
     void glow(Scene& scene);
@@ -111,7 +112,7 @@ private:
     std::string place_in_words(Cell cell) const;
 
     std::array<Heatmap, 3> heatmaps_;
-    Matrix<double> a_, b_;  // the sheets on screen
+    Matrix<double> a_, b_;  // the matrices on screen
     StageMatrices matrices_;
     Difference here_, whole_;
     double allowed_ = 0;

@@ -148,7 +148,7 @@ namespace {
 
 constexpr float kLine = 30, kGap = 6;  // design pixels
 
-/// A box with a word and a mark that more is behind it; opens the popup `id` when clicked.
+/// A box with a word and a mark that it opens a list; opens the popup `id` when clicked.
 Rect draw_picker(const Ui& ui, const char* id, float x, float y, float width, const std::string& label, bool own) {
     const Rect box{x, y - ui.px(12), x + width, y + ui.px(12)};
     const Touch mouse = ui.touch(id, box);
@@ -268,7 +268,7 @@ void ComparePage::draw_formula_picker(Scene& scene, float x, float y, float widt
             if (ImGui::Selectable(to_string(dialect), dialect == source.dialect)) source.dialect = dialect;
         ImGui::Separator();
         if (!source.mistake.empty() && ImGui::Selectable("no mistake")) source.mistake.clear();
-        if (side == 1 && ImGui::Selectable("a mistake of the bug zoo \u2026")) state.shows_mistakes = true;
+        if (side == 1 && ImGui::Selectable("a mistake of the catalogue \u2026")) state.shows_mistakes = true;
     });
 }
 

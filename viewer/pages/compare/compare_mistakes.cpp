@@ -1,4 +1,4 @@
-// The mistakes in the column at the right: every mistake of the catalogue, and what the chosen one looks like.
+// The mistakes of the catalogue in the column at the right, and what the chosen one looks like.
 #include <algorithm>
 #include <cctype>
 
@@ -15,7 +15,7 @@ namespace locus {
 namespace {
 
 constexpr float kRow = 22;    // design pixels
-constexpr float kCard = 268;  // room for the words of the chosen one
+constexpr float kCard = 268;  // for the words about the chosen one
 
 const std::vector<MistakeEntry>& entries() {
     static const std::vector<MistakeEntry> all = read_mistake_list(mistake_list_file());

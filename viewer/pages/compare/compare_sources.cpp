@@ -120,7 +120,7 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
             : one && one->verdict == "not reported"
                 ? "The port reported no stage of this case."
                 : "The report names no dump files of this case, so there are no values to show; what "
-                  "it says stands at the right.";
+                  "it says is at the right.";
         ui.paragraph(x, y + ui.px(18), std::min(wide, ui.px(640)), why, ui.theme->text);
         return;
     }
@@ -262,7 +262,7 @@ void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect&
     if (is_p2c_of_paper(state))
         column.sentence(layer_of(state.stage) == 0 ? "The paper prints p2c with row \u03b4(j, i); the authors' code "
                                                      "reads row \u03b4(i, j), as for c2p. In every "
-                                                     "column what stands above the diagonal and below it changes "
+                                                     "column what is above the diagonal and below it changes "
                                                      "places; on the diagonal both rows are one."
                                                    : "The paper prints p2c with row \u03b4(j, i), the authors' code "
                                                      "reads row \u03b4(i, j). Here the layers below "

@@ -1,4 +1,4 @@
-// The page: what is judged, its controls, keys, and the way from a wrong stage to its numbers.
+// The page: what is judged, its controls, keys, and what opens the numbers of a wrong stage.
 #include "viewer/pages/conformance/conformance.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ constexpr float kSquare = 20, kSquarePitch = 24, kLabels = 84;  // design pixels
 
 using Cases = std::vector<const ReportedCase*>;
 
-/// Cases by level and family; those of neither stand in the last column of the last row.
+/// Cases by level and family; those of neither are in the last column of the last row.
 std::array<std::array<Cases, kFamilies.size()>, kLevels.size()> sorted(const CheckReport& report) {
     std::array<std::array<Cases, kFamilies.size()>, kLevels.size()> table;
     for (const ReportedCase& one : report.cases) {
@@ -46,14 +46,14 @@ Index count(const CheckReport& report, const std::string& verdict) {
                          [&](const ReportedCase& one) { return one.verdict == verdict; });
 }
 
-/// How many squares stand side by side in each column, so that all columns together fill the width.
+/// How many squares are side by side in each column, so that all columns together fill the width.
 template <class Table>
 std::array<Index, kFamilies.size()> columns_of(const Table& table, Index places) {
     std::array<double, kFamilies.size()> wish{};
     double sum = 0;
     for (std::size_t f = 0; f < kFamilies.size(); ++f) {
         for (const auto& row : table) wish[f] = std::max(wish[f], static_cast<double>(row[f].size()));
-        wish[f] = std::max(5.0, wish[f]);  // room for its name
+        wish[f] = std::max(5.0, wish[f]);  // width for its name
         sum += wish[f];
     }
     std::array<Index, kFamilies.size()> columns{};

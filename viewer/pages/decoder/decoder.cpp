@@ -1,4 +1,4 @@
-// The page: what is shown of an answer, where everything stands, keys.
+// The page: what is shown of an answer, layout, keys.
 #include "viewer/pages/decoder/decoder.h"
 
 #include <algorithm>

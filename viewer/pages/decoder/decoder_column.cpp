@@ -39,7 +39,7 @@ void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
     }
     for (const MaskWords& mask : decoder.masks) draw_words(scene, column, mask);
     if (decoder.unavailable.empty())
-        column.sentence("Keys and values come from H in both passes. Only the query learns where it stands.");
+        column.sentence("Keys and values come from H in both passes. Only the query receives a position.");
     if (decoder.unavailable.empty() && scene.state.dialect == Dialect::hf)
         column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
     if (decoder.masks.empty()) return;
@@ -195,7 +195,7 @@ void DecoderPage::draw_cell(Scene& scene, SideColumn& column) {
     ui.text_within(x, column.y(), half, word(cell.j), ui.theme->c2c, Face::title);
     column.skip(24);
     column.sentence(pass_of(state) == 0
-                        ? "The query q\u2080 = H + I knows where it stands; the key comes from H and does not."
+                        ? "The query q\u2080 = H + I holds its absolute position; the key comes from H and does not."
                         : "The query is what pass 1 made of it; the key comes from H, as in pass 1.");
     if (state.decoder_head < 0) draw_heads(scene, column);
     draw_cell_steps(scene, column);

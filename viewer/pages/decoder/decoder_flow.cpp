@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-/// Where a curve of four points stands after a share 0 ... 1 of its way.
+/// The point of a cubic curve after a share 0 ... 1 of its way.
 ImVec2 on_curve(ImVec2 a, ImVec2 b, ImVec2 c, ImVec2 d, float share) {
     const float rest = 1 - share;
     const float w[] = {rest * rest * rest, 3 * rest * rest * share, 3 * rest * share * share, share * share * share};
@@ -107,8 +107,8 @@ void DecoderPage::draw_animation(Scene& scene, const std::array<Rect, 6>& boxes,
     const Ui& ui = scene.ui;
     Animation& animation = scene.state.decoder.animation;
     static constexpr const char* kParts[] = {
-        "H says what every token is, I where each stands.", "H + I becomes the query: only it knows the places.",
-        "Pass 1: the query looks at H, which knows no places.",
+        "H says what every token is, I at which position.", "H + I becomes the query: only it holds positions.",
+        "Pass 1: the query looks at H, which holds no absolute positions.",
         "Pass 2: the same layer again, the new query on the same H.", "The head turns the last query into words."};
     const Index part = whole_frame(animation);
     draw_animation_controls(ui, "film", boxes[3].x0, area.y0 + ui.px(9), ui.px(60), animation, kLastPart,
@@ -123,7 +123,7 @@ void DecoderPage::draw_flow(Scene& scene, const Rect& area) const {
     const Theme& theme = *ui.theme;
     const Index last = scene.session.config().num_hidden_layers - 1;
     const float sx = area.width() / 816, sy = area.height() / 240;
-    // Places of the drawing, stretched to the room.
+    // Places of the drawing, stretched to the area.
     const auto place = [&](float x0, float y0, float x1, float y1) {
         return Rect{std::floor(area.x0 + x0 * sx), std::floor(area.y0 + y0 * sy), std::floor(area.x0 + x1 * sx),
                     std::floor(area.y0 + y1 * sy)};

@@ -1,4 +1,4 @@
-// The page: sentences and orders, what the model answers, where everything stands, keys.
+// The page: sentences and orders, what the model answers, layout, keys.
 #include "viewer/pages/permutation/permutation.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ float PermutationPage::draw_bar(Scene& scene, const Rect& bar) {
     for (const CardSentence& each : sentences_) names.emplace_back(each.name);
     names[0] = short_name(sentence().words());
     for (const std::string& each : names) all += ui.text_width(each) + ui.px(24);
-    if (bar.x0 + all > end)  // whole sentences where there is room
+    if (bar.x0 + all > end)  // whole sentences where they fit
         for (std::size_t n = 1; n < names.size(); ++n)
             names[n] = sentences_[n].words[0] + " " + sentences_[n].words[1] + " \u2026";
     const std::size_t before = state.sentence;

@@ -11,7 +11,7 @@ namespace locus {
 
 namespace {
 
-/// What lies left and right of the divider, and a hint where there is room.  predicted: where its first card begins.
+/// What is left and right of the divider, and a hint where it fits.  predicted: where its first card begins.
 void draw_card_titles(const Ui& ui, const Rect& area, std::optional<float> predicted, bool has_given, bool scrolls) {
     const char* hint = scrolls ? "click: predict or give; drag; wheel" : "click: predict or give; drag: the order";
     const float y = area.y0 + ui.px(6), gap = ui.px(16), wide = ui.text_width(hint, Face::mono_small);

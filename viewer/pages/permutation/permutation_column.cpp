@@ -63,7 +63,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
     column.rule();
     column.heading("Why two streams?");
     column.sentence(
-        "After the same words the next target may stand here or there. g knows where it stands, through relative "
+        "After the same words the next target may be at different places. g knows its place, through relative "
         "positions, but not what it is. h knows what it is, so that later targets can look at it.");
     if (const auto other = same_prefix(cards(state), chosen)) {
         const std::vector<Index> swapped = predicted_of(*other);
@@ -71,7 +71,8 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
                         word(state, swapped[static_cast<std::size_t>(at - predicted.begin())]) +
                         "\u201d. What h offers is the same; only g tells the two apart.");
     }
-    draw_lesson_links(scene, column, area, {{"22", "Permutation language model"}, {"23", "Two streams"}});
+    draw_lesson_links(scene, column, area,
+                      {{"21", "AR, AE, and New York"}, {"22", "Permutation language model"}, {"23", "Two streams"}});
 }
 
 void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
@@ -180,7 +181,8 @@ void PermutationPage::draw_cell(Scene& scene, SideColumn& column, const Rect& ar
     draw_cell_row(scene, column, *cell);
     column.rule();
     draw_copy_button(scene, column, copied_text(state));
-    draw_lesson_links(scene, column, area, {{"22", "Permutation language model"}, {"23", "Two streams"}});
+    draw_lesson_links(scene, column, area,
+                      {{"21", "AR, AE, and New York"}, {"22", "Permutation language model"}, {"23", "Two streams"}});
 }
 
 void PermutationPage::draw_cell_row(const Scene& scene, SideColumn& column,
@@ -191,7 +193,7 @@ void PermutationPage::draw_cell_row(const Scene& scene, SideColumn& column,
     column.row(std::to_string(cell.position) + " \u2212 " + std::to_string(cell.j) + " = distance",
                whole(cell.distance));
     if (cell.row < 0) {
-        column.sentence("No row stands for this distance: the model reads from left to right.");
+        column.sentence("There is no row for this distance: the model reads from left to right.");
     } else {
         const ShiftSource from = shift_source_xlnet(length, rows, length, cell.position, cell.j);
         column.row(std::to_string(length) + " \u2212 (" + whole(cell.distance) + ") = row", std::to_string(cell.row));

@@ -19,7 +19,7 @@ float PermutationPage::draw_chances(const Scene& scene, const Rect& area, float 
     bool known = true;
     const std::size_t fit = static_cast<std::size_t>(std::max(1.0f, (area.y1 - y - ui.px(40)) / ui.px(21)));
     for (std::size_t n = 0; n < chances.size(); ++n) {
-        // Nobody knows the word behind a mask: the model's best one is named.
+        // The word of a mask is not known: the model's best guess is named.
         const bool asked = sentence().is_mask(chances[n].position);
         const double chance = asked ? chances[n].best_probability : chances[n].probability;
         product *= chance;
@@ -51,17 +51,17 @@ void PermutationPage::draw_chain(Scene& scene, const Rect& area) {
     if (!model) {
         draw_factors(scene, area, y);
     } else if (predicted_of(cards(state)).empty()) {
-        ui.paragraph(area.x0, y, area.width(), "Nothing is predicted: click a card, or drag it behind the divider.",
+        ui.paragraph(area.x0, y, area.width(), "Nothing is predicted: click a card, or drag it past the divider.",
                      ui.theme->muted);
     } else if (!answer().has_head) {
         ui.paragraph(area.x0, y, area.width(), "These weights have no output layer (lm_loss), so no word can be told.",
                      ui.theme->muted);
     } else if (!answer().chances.empty()) {
         y = draw_chances(scene, area, y, "in this order", answer().chances, ui.theme->c2p);
-        // With many targets there is room for this order alone.
+        // With many targets only this order fits.
         const float lines = ui.px(21) * static_cast<float>(answer().reversed.size()) + ui.px(44);
         if (!answer().reversed.empty() && y + lines <= area.y1)
-            y = draw_chances(scene, area, y, "the other way round", answer().reversed, ui.theme->muted);
+            y = draw_chances(scene, area, y, "reversed", answer().reversed, ui.theme->muted);
         const std::string why =
             "What is predicted later may look at what was predicted before; the first one has to guess.";
         if (y + ui.px(66) <= area.y1) ui.paragraph(area.x0, y - ui.px(8), area.width(), why, ui.theme->muted);

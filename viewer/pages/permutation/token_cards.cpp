@@ -69,7 +69,7 @@ CardRow moved(const CardRow& cards, std::size_t from, std::size_t to) {
 
 CardRow stepped(const CardRow& cards, std::size_t slot, Index by) {
     const std::size_t divider = slot_of(cards, kDivider), last = cards.size() - 1;
-    // No order matters among given cards, so the next place for one of them is behind the divider.
+    // No order matters among given cards, so the next place for one of them is after the divider.
     if (slot < divider) return by < 0 ? cards : moved(cards, slot, divider);
     if (by < 0) return slot == 0 ? cards : moved(cards, slot, slot - 1);
     return slot == last ? cards : moved(cards, slot, slot + 1);
@@ -121,8 +121,7 @@ std::string sees_in_words(const CardRow& cards, Index position) {
     std::string list;
     for (std::size_t n = 0; n < names.size(); ++n)
         list += (n == 0 ? "" : n + 1 == names.size() ? " and " : ", ") + names[n];
-    return "position " + number(position) + " is predicted from " +
-           (seen.empty() ? "nothing but where it stands" : list);
+    return "position " + number(position) + " is predicted from " + (seen.empty() ? "its position alone" : list);
 }
 
 float CardPlaces::edge(const CardRow& cards, std::size_t slot) const {

@@ -8,10 +8,10 @@
 
 namespace locus {
 
-/// What lies between the cards that are given and those that are predicted.
+/// What separates the cards that are given and those that are predicted.
 inline constexpr Index kDivider = -1;
 
-/// Positions in factorisation order with one kDivider among them: those before it are given, those behind it are
+/// Positions in factorisation order with one kDivider among them: those before it are given, those after it are
 /// predicted from left to right.
 using CardRow = std::vector<Index>;
 
@@ -34,7 +34,7 @@ CardRow moved(const CardRow& cards, std::size_t from, std::size_t to);
 /// The card at `slot` one place earlier (-1) or later (1) in the prediction; a given one becomes the first that is
 /// predicted, the first predicted one is given.
 CardRow stepped(const CardRow& cards, std::size_t slot, Index by);
-/// Where a card lies now.
+/// Where a card is now.
 std::size_t slot_of(const CardRow& cards, Index position);
 
 /// A given card becomes the last that is predicted, a predicted one is given.

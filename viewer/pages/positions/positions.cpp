@@ -1,10 +1,13 @@
-// The page: sliders, the line they make, where everything stands, keys.
-#include "viewer/pages/positions/positions.h"
-
+// Positions: from the offset i - j to a row of the relative table, for every pair at once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
 
+#include "core/positions/relative_buckets.h"
+#include "viewer/page.h"
+#include "viewer/plots/heatmap.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/plot_layout.h"
@@ -13,6 +16,42 @@
 
 namespace locus {
 
+/// What happens to an offset on its way to a row.
+enum class Part { itself, logarithm, edge };
+
+class PositionsPage : public Page {
+public:
+    const char* name() const override { return "positions"; }
+    const char* title() const override { return "Positions"; }
+    char key() const override { return '1'; }
+    bool shows_tokens() const override { return false; }
+    bool needs_answer() const override { return false; }
+    float draw_bar(Scene& scene, const Rect& bar) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
+    void draw_formula(Scene& scene, const Rect& bar) override;
+    bool press(Scene& scene, const KeyPress& press) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
+
+private:
+    void refresh(Scene& scene);
+    void draw_matrix(Scene& scene, const Rect& cells, int which, std::optional<Cell>& pointed);
+    void draw_numbers(const Scene& scene, const Rect& cells) const;
+    void draw_diagonal(const Scene& scene, const Rect& cells) const;
+    void draw_edge(const Scene& scene, const Rect& cells) const;
+    void draw_sharing(const Scene& scene, SideColumn& column) const;
+    void draw_staircase(Scene& scene, const Rect& area);
+    /// Which part of the line serves an offset.
+    Part part_of(const PositionsState& state, Index offset) const;
+    Index mid(const PositionsState& state) const { return static_cast<Index>(state.span) / 2; }
+
+    std::string made_for_;
+    std::uint64_t version_ = 0;
+    std::optional<RelativeBuckets> line_;
+    Heatmap offsets_, rows_;
+};
+
+/// The dialect decides what happens beyond the farthest offset, as it does in a model.
 OffsetClamp clamp_of(const State& state) { return DebertaOptions::of(state.dialect).offset_clamp; }
 
 float PositionsPage::draw_bar(Scene& scene, const Rect& bar) {
@@ -265,6 +304,7 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     const Cell cell = state.cell;
     const Index offset = cell.i - cell.j, row = line_->row(cell.i, cell.j), span = line_->span();
     const Part part = part_of(state, offset);
+    const auto length = static_cast<Index>(state.length);
     SideColumn column(scene.ui, area);
     column.heading("Why row " + std::to_string(row) + "?", std::string(state.locked ? "locked " : "") + "(" +
                                                                std::to_string(cell.i) + ", " + std::to_string(cell.j) +
@@ -288,7 +328,29 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     }
     column.row("+ k = " + std::to_string(span) + " \u2192 row", std::to_string(row), true);
     column.rule();
+    draw_sharing(scene, column);
+    column.rule();
+    column.heading("The matrix is Toeplitz", std::to_string(2 * length - 1) + " numbers");
+    column.sentence("Every diagonal holds one value, so " + grouped(length * length) + " cells are " +
+                    std::to_string(2 * length - 1) + " offsets, cut into " + std::to_string(line_->runs().size()) +
+                    " runs that are flat or rise by one. The fast path adds whole runs instead of gathering.");
+    if (state.kind == 1)
+        column.sentence(
+            clamp_of(scene.state) == OffsetClamp::hf
+                ? "hf: offsets beyond M are not clamped first; only the row is, so far keys at the right use row 0."
+                : "official: offsets are clamped to \u00b1(M \u2212 1) first, so row 0 is never used. Choose hf to see "
+                  "the other.");
+    draw_lesson_links(scene, column, area,
+                      {{"05", "Relative position matrix"},
+                       {"06", "Log buckets"},
+                       {"07", "Gather by hand"},
+                       {"27", "One table, four schemes"}});
+}
 
+void PositionsPage::draw_sharing(const Scene& scene, SideColumn& column) const {
+    const PositionsState& state = scene.state.positions;
+    const Index offset = state.cell.i - state.cell.j, row = line_->row(state.cell.i, state.cell.j);
+    const Part part = part_of(state, offset);
     Index sharing = 0, pairs = 0;
     const auto length = static_cast<Index>(state.length);
     for (Index o = 1 - length; o < length; ++o)
@@ -301,26 +363,13 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     note("positions/row", row);
     note("positions/sharing", sharing);
     note("positions/pairs", pairs);
-    column.heading("Who shares row " + std::to_string(row) + "?", "of " + std::to_string(2 * span));
+    column.heading("Who shares row " + std::to_string(row) + "?", "of " + std::to_string(2 * line_->span()));
     column.row("offsets", std::to_string(sharing));
     column.row("pairs of tokens", std::to_string(pairs));
     column.sentence(part == Part::itself ? "Near tokens have a row for every offset: the model tells them all apart."
                     : part == Part::logarithm
                         ? "Far tokens share rows, and the farther the more: roughly where is enough."
-                        : "Beyond the edge every offset gets the same row: farther looks no different.");
-    column.rule();
-    column.heading("One line is enough", std::to_string(2 * length - 1) + " numbers");
-    column.sentence("Every diagonal holds one value, so " + grouped(length * length) + " cells are " +
-                    std::to_string(2 * length - 1) + " offsets, cut into " + std::to_string(line_->runs().size()) +
-                    " runs that are flat or rise by one. The position terms add whole runs; nothing is gathered.");
-    if (state.kind == 1)
-        column.sentence(
-            clamp_of(scene.state) == OffsetClamp::hf
-                ? "hf: offsets beyond M are not clamped first; only the row is, so far keys at the right use row 0."
-                : "official: offsets are clamped to \u00b1(M \u2212 1) first, so row 0 is never used. Choose hf to see "
-                  "the other.");
-    draw_lesson_links(scene, column, area,
-                      {{"05", "Relative position matrix"}, {"06", "Log buckets"}, {"07", "Gather by hand"}});
+                        : "Beyond the edge every offset gets the same row: farther cannot be told apart.");
 }
 
 void PositionsPage::draw_formula(Scene& scene, const Rect& bar) {

@@ -21,11 +21,11 @@ std::pair<Index, Index> channels_of_plane(Index t, Index width, RotaryLayout lay
 /// Plane t of x as a 2-vector.  x [d] -> [d/2].  Throws Error(usage) if d is odd.
 std::vector<Point> hands_of(const RowVector<double>& x, RotaryLayout layout);
 
-/// Every hand turned by position * theta_t and made `factor` times as long.  theta as many as hands.
+/// Every hand rotated by position * theta_t and made `factor` times as long.  theta as many as hands.
 std::vector<Point> rotate_hands(const std::vector<Point>& hands, const std::vector<double>& theta, double position,
                                 double factor = 1);
 
-/// q_t conj(k_t) for turned hands: the x of their sum is the score.
+/// q_t conj(k_t) for rotated hands: the x of their sum is the score.
 std::vector<Point> product_steps(const std::vector<Point>& q, const std::vector<Point>& k);
 
 /// Corners of the walk that lays the steps head to tail, from the origin -> steps + 1 points.
@@ -40,11 +40,11 @@ struct Frame {
 /// around them; a unit window if all of them are the origin.
 Frame frame_around(const std::vector<Point>& points, double aspect, double margin);
 
-/// The position 0 ... highest that turns a hand from angle `before` to as near `pointed` (radians) as it gets; of
+/// The position 0 ... highest that rotates a hand from angle `before` to as near `pointed` (radians) as it gets; of
 /// several turns the one nearest to `current`.
 Index position_at_angle(double before, double pointed, double theta, Index current, Index highest);
 
-/// Columns that make `count` dials as large as a room of width x height allows, `label` of each row's height taken.
+/// Columns that make `count` dials as large as an area of width x height allows, `label` of each row's height taken.
 std::size_t dial_columns(std::size_t count, float width, float height, float label);
 
 /// Where channel c of memory ends among the slots 2t and 2t + 1 of plane t -> [width].

@@ -1,4 +1,4 @@
-// The page: its numbers, its controls, where everything stands, keys.
+// The page: its numbers, its controls, layout, keys.
 #include "viewer/pages/rope/rope.h"
 
 #include <algorithm>
@@ -255,8 +255,8 @@ std::vector<NamedMatrix> RopePage::numbers(const Scene& scene) {
         matrices.push_back(named_matrix(id, title, stage, Matrix<double>(row)));
         matrices.back().part = head;
     };
-    add("query", "query before the turn", layer + "q", now.q);
-    add("key", "key before the turn", layer + "k", now.k);
+    add("query", "query before the rotation", layer + "q", now.q);
+    add("key", "key before the rotation", layer + "k", now.k);
     add("scores", "score over m \u2212 n", "rope.scores",
         Eigen::Map<const RowVector<double>>(now.curve.data(), static_cast<Index>(now.curve.size())));
     for (Index offset = -kReach; offset <= kReach; ++offset) matrices.back().cols.push_back(std::to_string(offset));

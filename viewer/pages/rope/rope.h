@@ -17,7 +17,7 @@ namespace locus {
 
 /// Everything the page draws, computed once per change.
 struct RopeNumbers {
-    RowVector<double> q, k;       // [d], before the turn
+    RowVector<double> q, k;       // [d], before the rotation
     RopeFrequencies frequencies;  // theta [d/2], and what sine and cosine are multiplied with
     std::vector<Point> q_before, k_before, q_after, k_after, steps, corners;
     double score = 0;                               // raw, of the positions on screen
@@ -63,7 +63,7 @@ private:
     void fill_curves(const RopeState& state);
     /// The cell of the positions on screen, in the arithmetic of the model.
     void explain(const RopeState& state);
-    /// The query's and the key's vectors as they stand: one row each, turned by m + t and n + t.
+    /// The query's and the key's vectors as they are now: one row each, rotated by m + t and n + t.
     RotaryHeadTensors<float> placed_head(const RopeState& state) const;
     /// True if the positions, angles and channels are those of the sentence, so that the cell is one of the model's.
     bool is_own_cell(const RopeState& state) const;

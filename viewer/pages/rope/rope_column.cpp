@@ -41,7 +41,7 @@ void RopePage::draw_shifts(const Scene& scene, SideColumn& column) const {
                         " times the largest: it bounds, it does not predict.");
     else
         column.sentence(
-            "Trained interleaved, read half-split: other channels turn together, so the score is wrong. "
+            "Trained interleaved, read half-split: other channels are rotated together, so the score is wrong. "
             "Reorder the rows of W_q and W_k along the wires and q\u00b7k is " +
             fixed(numbers_.permuted, 4) + ", as before.");
 }
@@ -127,7 +127,7 @@ namespace {
 
 constexpr std::size_t kListed = 6;
 
-/// A line of small numbers whose right ends stand at these shares of the column.
+/// A line of small numbers whose right ends are at these shares of the column.
 void small_row(const Ui& ui, SideColumn& column, const std::string& name, const std::vector<std::string>& numbers,
                ImU32 colour) {
     const float first = column.left() + column.width() * 0.25f;
@@ -154,7 +154,11 @@ void RopePage::draw_side(Scene& scene, const Rect& area) {
     if (state.shown == 3)
         draw_lesson_links(scene, column, area, {{"20", "Linear attention and RoPE"}});
     else if (state.layout == 0)
-        draw_lesson_links(scene, column, area, {{"17", "Only n − m survives"}, {"18", "Long-term decay"}});
+        draw_lesson_links(scene, column, area,
+                          {{"15", "One rotation"},
+                           {"16", "RoPE in d dimensions"},
+                           {"17", "Only n − m survives"},
+                           {"18", "Long-term decay"}});
     else
         draw_lesson_links(scene, column, area, {{"19", "Two RoPE layouts"}});
     scroll_by_wheel(ui, area, scroll_, column.y() + scroll_ - ui.px(8) - area.y1);
@@ -246,9 +250,9 @@ void RopePage::draw_linear_cell(Scene& scene, SideColumn& column) {
     ui.note("microscope/weight", static_cast<double>(linear_.weight));
     column.heading("Why is this weight " + fixed(linear_.weight, 3) + "?", "no softmax");
     column.sentence(
-        "exp(q\u00b7k) gives way to \u03c6(q)\u00b7\u03c6(k), \u03c6(x) = elu(x) + 1, so the sums over keys are made "
+        "exp(q\u00b7k) is replaced by \u03c6(q)\u00b7\u03c6(k), \u03c6(x) = elu(x) + 1, so the sums over keys are made "
         "once "
-        "for all queries. The turn stands above the line alone: weights may be negative.");
+        "for all queries. Only the sum above the line is rotated, so weights may be negative.");
     draw_vectors(scene, column);
     draw_linear_keys(scene, column);
     column.row("above the line", fixed(linear_.keys[static_cast<std::size_t>(linear_.j)].numerator, 4));

@@ -1,4 +1,4 @@
-// One dial per plane: the grey hand before the turn, the coloured one after it; and the walk of their products.
+// One dial per plane: the grey hand before the rotation, the coloured one after it; and the walk of their products.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -45,8 +45,8 @@ void RopePage::draw_dials(Scene& scene, const Rect& area, bool query) {
     const ImU32 colour = query ? ui.theme->c2c : ui.theme->c2p;
     const double at = static_cast<double>(query ? state.m : state.n) + state.shift.at;
     const std::string position = fixed(at, at == std::floor(at) ? 0 : 1);
-    ui.text(area.x0, area.y0 + ui.px(8), (query ? "query, turned by " : "key, turned by ") + position + "\u00b7\u03b8",
-            colour, Face::title);
+    ui.text(area.x0, area.y0 + ui.px(8),
+            (query ? "query, rotated by " : "key, rotated by ") + position + "\u00b7\u03b8", colour, Face::title);
     ui.text(area.x1, area.y0 + ui.px(8), "grey: before \u00b7 \u03b8 below", ui.theme->muted, Face::mono_small,
             Align::right);
     const std::size_t count = numbers_.q_before.size();
@@ -107,7 +107,7 @@ void RopePage::draw_dial(Scene& scene, const Rect& box, std::size_t plane, bool 
     if (!mouse.hovered) return;
     draw_tooltip(ui, {{{"plane " + std::to_string(plane), ui.theme->text}},
                       {{"\u03b8 = " + brief(theta) + " rad per position", ui.theme->muted, Face::mono_small}},
-                      {{"turned by ", ui.theme->muted}, {fixed(turn, 3) + " rad", ui.theme->text, Face::mono}},
+                      {{"rotated by ", ui.theme->muted}, {fixed(turn, 3) + " rad", ui.theme->text, Face::mono}},
                       {{"length ", ui.theme->muted},
                        {fixed(length(before[plane]), 3), ui.theme->text, Face::mono},
                        {", the same after", ui.theme->muted}},
@@ -167,7 +167,7 @@ void RopePage::draw_wires(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     RopeState& state = scene.state.rope;
     const float title = area.y0 + ui.px(6);
-    ui.text(area.x0, title, "which two channels turn together?", ui.theme->text, Face::title);
+    ui.text(area.x0, title, "which two channels rotate together?", ui.theme->text, Face::title);
     const float wide = ui.text_width("interleaved") + ui.text_width("half-split") + ui.px(44);
     ui.choice("layout", area.x1 - wide, title, {"interleaved", "half-split"}, state.layout);
 
@@ -179,7 +179,7 @@ void RopePage::draw_wires(Scene& scene, const Rect& area) {
     ui.text(area.x0, plot.y1, "planes", ui.theme->muted, Face::label);
     const float pitch = plot.width() / static_cast<float>(width);
     const auto channel_x = [&](Index c) { return plot.x0 + (static_cast<float>(c) + 0.5f) * pitch; };
-    // The two slots of a plane stand closer together than two planes.
+    // The two slots of a plane are closer together than two planes.
     const auto slot_x = [&](Index s) { return channel_x(s) + (s % 2 == 0 ? 0.2f : -0.2f) * pitch; };
     const float top = plot.y0 + ui.px(8), bottom = plot.y1 - ui.px(9), bend = (bottom - top) * 0.45f;
     for (const bool front : {false, true})

@@ -1,4 +1,4 @@
-// The room in the middle: the walk of one score, or the whole head as a matrix whose cells can be chosen.
+// The middle of the page: the walk of one score, or the whole head as a matrix whose cells can be chosen.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -80,10 +80,10 @@ std::string RopePage::explanation(const RopeState& state) const {
     ExplainedPair pair{shown.name() + ", layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
                        shown.words()[static_cast<std::size_t>(state.query)],
                        shown.words()[static_cast<std::size_t>(state.key)], state.query, state.key};
-    if (state.shown == kLinear) return text_of(linear_, pair, shown.words());
+    if (state.shown == kLinear) return cell_text(linear_, pair, shown.words());
     pair.m = state.m;
     pair.n = state.n;
-    return text_of(cell_, pair, numbers_.frequencies.theta, is_own_cell(state));
+    return cell_text(cell_, pair, numbers_.frequencies.theta, is_own_cell(state));
 }
 
 void RopePage::draw_middle(Scene& scene, const Rect& area) {

@@ -1,15 +1,52 @@
-// The page: where everything stands, sentences, cards, models.
-#include "viewer/pages/start/start.h"
-
+// Start: every page as a small picture of what is on it now, sentences to try, models, a tour.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <string>
 
+#include "viewer/data/previews.h"
+#include "viewer/data/worker.h"
+#include "viewer/page.h"
+#include "viewer/plots/heatmap.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/state/state.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/side_column.h"
 
 namespace locus {
+
+class StartPage : public Page {
+public:
+    const char* name() const override { return "start"; }
+    const char* title() const override { return "Start"; }
+    char key() const override { return '0'; }
+    void update(const State&) override;
+    bool settled(const State&) const override { return previews_ != nullptr; }
+    float draw_bar(Scene& scene, const Rect& bar) override;
+    void draw(Scene& scene, const Rect& area) override;
+    void draw_side(Scene& scene, const Rect& area) override;
+    void draw_formula(Scene& scene, const Rect& bar) override;
+    std::vector<NamedMatrix> numbers(const Scene& scene) override;
+    bool press(Scene& scene, const KeyPress& press) override;
+
+private:
+    void draw_sentences(Scene& scene, const Rect& area);
+    void draw_strip(Scene& scene, const Rect& strip);
+    void draw_card(Scene& scene, const Rect& card, const std::string& page, char key, const std::string& title,
+                   const std::string& about);
+    void draw_models(Scene& scene, const Rect& area);
+    /// The matrix of a page's small picture; false where it has none.
+    bool show_matrix(const Scene& scene, const std::string& page, Heatmap& heatmap) const;
+    void draw_words(Scene& scene, const Rect& box) const;
+    void draw_dials(Scene& scene, const Rect& box) const;
+    void draw_tour(Scene& scene, class SideColumn& column) const;
+    void draw_recent(Scene& scene, class SideColumn& column) const;
+
+    std::map<std::string, Heatmap> pictures_;
+    std::shared_ptr<const Previews> previews_;
+    std::unique_ptr<Worker<int, Previews>> worker_;  // last: its thread ends before what it reads
+};
 
 namespace {
 
@@ -26,16 +63,16 @@ constexpr Card kCards[] = {
     {"attention", '2', "Attention", "One head, each term by itself, and why a cell is what it is."},
     {"decoder", '3', "Decoder", "The words behind every [MASK], with absolute positions and without."},
     {"rope", '4', "RoPE", "Positions as rotations: only their difference counts."},
-    {"transformer-xl", '5', "Transformer-XL", "Looking back into memory, and the shift that finds the place."},
+    {"transformer-xl", '5', "Transformer-XL", "Looking back into memory, and the shift that aligns distances."},
     {"permutation", '6', "Permutation", "Words predicted in any order, and who may see whom."},
     {"text", '7', "Text", "Counting words, and how far they must travel."},
     {"compare", '8', "Compare", "Two sources cell by cell. Here: this head less the next one."},
-    {"conformance", '9', "Check my port", "The first stage that is wrong, and the mistake behind it."},
+    {"conformance", '9', "Check my port", "The first stage that is wrong, and the mistake that explains it."},
 };
 
 /// Across the whole width, below the others.
 constexpr Card kTraining = {"training", 'a', "Training",
-                            "A small model learns on the spot, in a minute: watch position take shape in one head."};
+                            "A small model learns in a minute: watch what one head learns about position."};
 
 bool exists(const std::string& page) {
     return std::any_of(page_names().begin(), page_names().end(),
@@ -163,7 +200,7 @@ void StartPage::draw_models(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     State& state = scene.state;
-    ui.text(area.x0, area.y0 + ui.px(8), "Models that come along", theme.text, Face::title);
+    ui.text(area.x0, area.y0 + ui.px(8), "Bundled models", theme.text, Face::title);
     ui.text(area.x1, area.y0 + ui.px(8), "trained small, so that pictures show structure", theme.muted,
             Face::mono_small, Align::right);
     const auto& models = bundled_models();
@@ -308,7 +345,7 @@ void StartPage::draw_tour(Scene& scene, SideColumn& column) const {
     const Ui& ui = scene.ui;
     column.heading("Three minutes", std::to_string(tour_steps().size()) + " steps");
     column.sentence(
-        "A walk through the pages, one sentence each. Enter goes on, Esc ends it; your sentence comes back.");
+        "The pages one after the other, one sentence each. Enter goes on, Esc ends it; your sentence comes back.");
     const Rect box{column.left(), column.y() - ui.px(12), column.left() + ui.text_width("Start the tour") + ui.px(32),
                    column.y() + ui.px(16)};
     if (ui.button("tour", box, "Start the tour", true)) {
@@ -329,7 +366,7 @@ void StartPage::draw_recent(Scene& scene, SideColumn& column) const {
         if (column.link(scene.ui.cut(models[n], column.width() - scene.ui.px(24))))
             scene.state.wanted_model = models[n];
     if (models.empty())
-        column.sentence("Your own: ./locus view FOLDER opens a folder as it comes from Hugging Face, without Python.");
+        column.sentence("Your own: ./locus view FOLDER opens a folder of Hugging Face as it is, without Python.");
     column.rule();
 }
 

@@ -1,4 +1,4 @@
-// The page: its question, where everything stands, controls, the editor, keys.
+// The page: its question, layout, controls, the editor, keys.
 #include "viewer/pages/text/text.h"
 
 #include <algorithm>

@@ -231,7 +231,7 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
     }
     update(state, state.move, pointed, mouse.clicked);
     std::vector<float> written;
-    for (const bool chosen : {false, true})  // the chosen one lies on top
+    for (const bool chosen : {false, true})  // the chosen one on top
         for (const Band& band : bands) {
             if ((band.travel.move == state.move) != chosen) continue;
             const auto near = static_cast<float>(std::clamp(1 - band.travel.distance / 2, 0.0, 1.0));

@@ -1,4 +1,4 @@
-// The page: the course it follows, where everything stands, controls, keys.
+// The page: the course it follows, layout, controls, keys.
 #include "viewer/pages/training/training.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ bool TrainingPage::settled(const State& state) const {
 std::string TrainingPage::stop() {
     if (!trains() || board_->stop_asked()) return {};
     board_->ask_to_stop();
-    return "Stopped: what was learnt stays.";
+    return "Stopped: what was learned stays.";
 }
 
 ModelCard TrainingPage::card(const Scene&) {
@@ -89,7 +89,7 @@ Animation TrainingPage::history_of(const TrainingPageState& state) const {
 }
 
 void TrainingPage::keep_animation(TrainingPageState& state, const Animation& animation) const {
-    // A place that no snapshot has yet is kept until somebody moves the animation.
+    // A place that no snapshot has yet is kept until the user moves the animation.
     const Animation before = history_of(state);
     if (animation.at == before.at && animation.playing == before.playing && animation.speed == before.speed) return;
     state.animation = animation;
@@ -233,7 +233,7 @@ void TrainingPage::draw(Scene& scene, const Rect& area) {
     refresh(scene);
     const float labels = ui.px(58), gap = ui.px(18), title = ui.px(22), legend = ui.px(20), row = ui.px(30);
     const float by_width = std::floor((inside.width() - labels - 2 * gap) / 3);
-    // What stands above and below the matrices shares what they leave.
+    // What is above and below the matrices shares what they leave.
     const float fixed_part = 2 * row + title + legend + ui.px(6);
     const float side = std::floor(std::min(by_width, (inside.height() - fixed_part) * 0.44f));
     const float spare = inside.height() - fixed_part - side;

@@ -1,5 +1,5 @@
 #pragma once
-// Training: a small model learns on the spot, and one head is photographed on the way: its terms, its curves over
+// Training: a small model learns on the spot, with snapshots of one head: its terms, its curves over
 // distance, and the word it puts at a hidden place.
 #include <array>
 #include <memory>
@@ -50,7 +50,7 @@ private:
     double last_frame() const { return static_cast<double>(look_->snapshots.size()) - 1; }
     /// The animation as far as there are snapshots.
     Animation history_of(const TrainingPageState& state) const;
-    /// An animation that stands at its end follows the training.
+    /// An animation that is at its end follows the training.
     void keep_animation(TrainingPageState& state, const Animation& animation) const;
     std::size_t shown_snapshot(const TrainingPageState& state) const;
     const CourseSnapshot& photographed(const TrainingPageState& state) const;
@@ -64,6 +64,8 @@ private:
     void draw_run(const Scene& scene, const Rect& area, float x) const;
     void draw_opening(Scene& scene, const Rect& area) const;
     void draw_loss(Scene& scene, const Rect& area);
+    /// A tooltip for the step under the pointer; a press shows the snapshot nearest to it.
+    void point_at_loss(const Ui& ui, TrainingPageState& state, const Rect& plot, double last_step);
     void draw_animation(Scene& scene, const Rect& line);
     void draw_sentence(Scene& scene, const Rect& line);
     void draw_panels(Scene& scene, const Rect& cells, float gap);

@@ -76,7 +76,7 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
     draw_words(scene, column);
     column.heading("What to look at");
     const bool fresh = photographed(scene.state.training).step == 0;
-    column.sentence(fresh ? "Fresh weights: every curve lies near 0, every word is about as likely as any other."
+    column.sentence(fresh ? "Fresh weights: every curve is near 0, every word is about as likely as any other."
                           : "A peak of an orange curve at one distance: this head looks there whatever the words "
                             "are. Faint lines are single words; where they part, content decides. Try other heads.");
     if (!fresh) {
@@ -97,7 +97,7 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
         ImGui::SetClipboardText(kTrainCommand);
         scene.state.notice = std::string("copied: ") + kTrainCommand;
     }
-    draw_lesson_links(scene, column, area, {{"29", "Watching position form"}});
+    draw_lesson_links(scene, column, area, {{"29", "Watching position form"}, {"14", "SiFT"}});
     const float over = column.y() + side_scroll_ - ui.px(8) - area.y1;
     side_scroll_ = std::clamp(side_scroll_, 0.0f, std::max(0.0f, over));
 }

@@ -46,7 +46,7 @@ void draw_grid(const Ui& ui, const LossAxes& axes) {
     ui.outline(axes.area, ui.theme->line);
 }
 
-/// Every step where there is room, else means of neighbours: one point per pixel.
+/// Every step where it fits, else means of neighbours: one point per pixel.
 std::vector<ImVec2> loss_line(const LossAxes& axes, const std::vector<CourseStep>& steps) {
     const auto places = static_cast<std::size_t>(std::max(1.0f, axes.area.width()));
     const std::size_t each = (steps.size() + places - 1) / places;
@@ -70,7 +70,7 @@ void TrainingPage::draw_opening(Scene& scene, const Rect& area) const {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     const float half = std::floor(area.width() * 0.47f);
-    ui.text(area.x0, area.y0 + ui.px(8), "Nothing is learnt yet", theme.text, Face::title);
+    ui.text(area.x0, area.y0 + ui.px(8), "Nothing is learned yet", theme.text, Face::title);
     ui.paragraph(
         area.x0, area.y0 + ui.px(20), half - ui.px(20),
         "Some words of each sentence are hidden, and the model guesses them: the loss says how badly. Below is "
@@ -133,11 +133,16 @@ void TrainingPage::draw_loss(Scene& scene, const Rect& area) {
     const std::string guess = "every word alike: ln " + grouped(course_->subject->pieces) + " = " + fixed(alike, 2);
     ui.text(plot.x1 - ui.px(6), axes.y(alike) + ui.px(10), guess, theme.muted, Face::mono_small, Align::right);
 
-    const Touch mouse = ui.touch("loss", plot);
     ui.note("training/steps", static_cast<double>(course_->steps.size()));
     ui.note("training/snapshots", static_cast<double>(course_->snapshots.size()));
+    point_at_loss(ui, state, plot, axes.last);
+}
+
+void TrainingPage::point_at_loss(const Ui& ui, TrainingPageState& state, const Rect& plot, double last_step) {
+    const Theme& theme = *ui.theme;
+    const Touch mouse = ui.touch("loss", plot);
     if (!mouse.hovered && !mouse.held) return;
-    const double under = std::clamp(static_cast<double>((mouse.at.x - plot.x0) / plot.width()), 0.0, 1.0) * axes.last;
+    const double under = std::clamp(static_cast<double>((mouse.at.x - plot.x0) / plot.width()), 0.0, 1.0) * last_step;
     std::size_t nearest = 0;
     for (std::size_t n = 1; n < course_->snapshots.size(); ++n)
         if (std::abs(static_cast<double>(course_->snapshots[n].step) - under) <
@@ -187,7 +192,7 @@ void TrainingPage::draw_animation(Scene& scene, const Rect& line) {
     ui.text_within(x, y, line.x1 - x, note, theme.text, Face::mono_small);
 }
 
-// What is drawn, as numbers to take away.
+// The numbers of what is drawn, to be exported.
 
 namespace {
 

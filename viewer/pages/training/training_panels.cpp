@@ -36,7 +36,7 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
             const Word best = look_->words(shown_snapshot(state), n, 1).front();
             word = best.piece;
             share = static_cast<float>(best.probability);
-            // As wide as the widest guess: the sentence stands still while the animation runs.
+            // As wide as the widest guess: the sentence does not move while the animation runs.
             for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
                 widest = std::max(widest, ui.text_width(look_->words(s, n, 1).front().piece));
         }

@@ -54,7 +54,7 @@ AnimationFrame frame_of(const std::string& what, const Matrix<double>& named, In
     return frame;
 }
 
-/// Marks what does not stand at its own query and distance; zeros of the padding are not counted.
+/// Marks what is not at its own query and distance; zeros of the padding are not counted.
 void mark_leaks(AnimationFrame& frame, Index memory) {
     for (Index i = 0; i < frame.rows; ++i)
         for (Index j = 0; j < frame.columns; ++j) {

@@ -1,5 +1,6 @@
 #pragma once
-// The words of a memory and of the segment that looks back into it, one beside the other.  Dai et al. 2019.
+// The geometry of the Transformer-XL page (Dai et al. 2019): the tape of memory and segment, how far back every layer
+// sees, and the shift trick frame by frame.
 #include <string>
 #include <vector>
 
@@ -7,7 +8,7 @@
 
 namespace locus {
 
-/// Places on a tape of `longest` words that may be remembered and `segment` words behind them.  Of the first ones only
+/// Places on a tape of `longest` words that may be remembered and `segment` words after them.  Of the first ones only
 /// the newest `memory` are in sight; all keep their places, so that the tape does not move when the memory does.
 struct SegmentTape {
     float left = 0, right = 1;
@@ -26,7 +27,7 @@ struct SegmentTape {
     Index word_of(Index key) const { return key + (longest - memory); }
 };
 
-// How far back a token's vector can know of, layer by layer.  Dai et al. 2019, section 3.2 and figure 2 (spec 7.5).
+// How far back, layer by layer: section 3.2 and figure 2 (spec 7.5).
 
 /// Which keys a token looks at: its segment up to itself, and the memory before the segment.
 struct SeenKeys {
@@ -38,14 +39,14 @@ SeenKeys keys_of(Index position, Index segment_tokens, Index memory);
 /// layer looks at vectors that have looked back themselves, so the reach grows with the layers.
 std::vector<Index> oldest_known(Index position, Index layers, Index segment_tokens, Index memory);
 
-// The shift trick as an animation: every number knows which query and which distance it stands for, and where it goes
+// The shift trick as an animation: every number knows its query and its distance, and where it goes
 // next. kimiyoung/transformer-xl _rel_shift; zihangdai/xlnet rel_shift (spec 7.3, 8.4).
 
-/// One cell of the animation: which query's row it belongs to and which distance it stands for.
+/// One cell of the animation: which query's row it belongs to and its distance.
 struct AnimationCell {
     Index query = 0, distance = 0;
     bool padding = false;  // the zero column
-    bool leaked = false;   // stands in the row of another query, or at a distance that is not its own
+    bool leaked = false;   // is in the row of another query, or at a distance that is not its own
     bool hidden = false;   // the mask covers it
 };
 

@@ -1,4 +1,4 @@
-// The page: what the model answers, where everything stands, keys.
+// The page: what the model answers, layout, keys.
 #include "viewer/pages/transformer_xl/transformer_xl.h"
 
 #include <algorithm>

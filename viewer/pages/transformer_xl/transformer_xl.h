@@ -1,5 +1,5 @@
 #pragma once
-// Transformer-XL: a segment on a tape behind its memory, the four terms of a score, the shift as an animation, and how
+// Transformer-XL: a segment on a tape after its memory, the four terms of a score, the shift as an animation, and how
 // far back every layer knows.
 #include <array>
 #include <optional>

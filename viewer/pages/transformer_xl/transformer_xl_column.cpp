@@ -19,7 +19,7 @@ CellNames TransformerXlPage::cell_names(const MemoryState& state) {
     const bool later = chosen_key(state) > answer().memory + state.cell.i;
     return {sentence().name(), "layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
             query_word(state), word(state.cell.j),
-            later ? "it stands right of the query: the next words are what is predicted"
+            later ? "it is to the right of the query: the next words are what is predicted"
                   : "it is older than every query of the segment can look back"};
 }
 
@@ -39,7 +39,7 @@ void TransformerXlPage::draw_side(Scene& scene, const Rect& area) {
     const Index key = chosen_key(state);
     if (key < 0) {
         column.heading("Forgotten", "");
-        column.sentence("\u201c" + word(state.cell.j) + "\u201d lies beyond a memory of " +
+        column.sentence("\u201c" + word(state.cell.j) + "\u201d is beyond a memory of " +
                         std::to_string(answer().memory) +
                         ": no query can look at it. Drag the handle on the tape to the left.");
         return;
@@ -119,7 +119,7 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
                        std::to_string(cell->j) + " = distance",
                    whole(cell->distance));
         if (cell->row < 0) {
-            column.sentence("No row stands for a negative distance: the keys to the right are hidden anyway.");
+            column.sentence("R has no row for a negative distance: the keys to the right are hidden anyway.");
         } else {
             const ShiftSource from = shift_source(answer().length, answer().keys(), cell->i, cell->j);
             column.row(std::to_string(answer().keys() - 1) + " \u2212 " + std::to_string(cell->distance) + " = row",

@@ -73,7 +73,7 @@ void TransformerXlPage::draw_tape_word(const Scene& scene, const SegmentTape& ta
     if (!(high >= 1)) return;
     ui.fill({column.x0 + 2 * side, top - ui.px(2) - high, column.x1 - 2 * side, top - ui.px(2)},
             chosen ? theme.c2p : theme.accent);
-    // A number on every peak; beside a higher one there is no room for it.
+    // A number on every peak; beside a higher one it would not fit.
     const auto beside = [&](Index other) {
         return other >= 0 && other < probabilities.values().cols() ? probabilities.values()(state.cell.i, other) : 0.0f;
     };
@@ -98,7 +98,7 @@ constexpr std::array<Panel, 6> kPanels = {{{"a  content \u2192 content", "q\u00b
                                            {"c  which key, for all queries", "u\u00b7k"},
                                            {"d  which distance, for all", "v\u00b7r"},
                                            {"probabilities", "softmax over j"}}};
-// Where a, b, c, d stand among the panels.
+// Which panels are a, b, c, d.
 constexpr std::array<std::size_t, 4> kTerms = {0, 1, 3, 4};
 
 }  // namespace
