@@ -164,7 +164,11 @@ private:
     static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
 
     template <class Any>
-    cuda::Rows<Any> strided(Any* data, Index tokens, Index row = 0) const {
+    cuda::Rows<Any> strided(Any* data, Index tokens) const {
+        return strided(data, tokens, width_);
+    }
+    template <class Any>
+    cuda::Rows<Any> strided(Any* data, Index tokens, Index row) const {
         return {data, packed_ ? 0 : kHeads * tokens * row, tokens * row, row};
     }
 
