@@ -65,6 +65,23 @@ TEST_CASE("lsa: all topics give the matrix back, fewer the nearest of their rank
     }
 }
 
+TEST_CASE("lsa: where documents repeat each other, the topics left over have strength 0 and are orthonormal",
+          "[text][law]") {
+    Numbers numbers(12);
+    for (const auto& [documents, words] : {std::pair<Index, Index>{4, 9}, {9, 4}, {5, 5}}) {
+        const Matrix<double> rows = numbers.matrix(documents, 2) * numbers.matrix(2, words);  // of rank 2
+        const Index all = std::min(documents, words);
+        const LatentSemantics space = latent_semantics(rows, all);
+        CHECK(max_abs(space.reconstruct() - rows) <= rounding(64, 2));
+        CHECK(max_abs(space.words.transpose() * space.words - Matrix<double>::Identity(all, all)) <= rounding(64, 1));
+        CHECK(space.strengths.tail(all - 2).maxCoeff() <= rounding(64, space.strengths[0]));
+    }
+    const LatentSemantics nothing = latent_semantics(Matrix<double>::Zero(3, 7), 3);
+    CHECK(nothing.strengths.isZero(0));
+    CHECK(nothing.shares.isZero(0));
+    CHECK(nothing.words.transpose() * nothing.words == Matrix<double>::Identity(3, 3));
+}
+
 TEST_CASE("lsa: a document is where its words put it, and a topic's largest word is positive", "[text][law]") {
     const Matrix<double> rows = Numbers(11).matrix(7, 5);
     const LatentSemantics space = latent_semantics(rows, 3);
