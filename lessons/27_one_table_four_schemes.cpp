@@ -64,8 +64,8 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
         times(q, head.shaw);  // what it spends; the scores pick from these products
         sum = shaw_position_scores<double>(q, head.shaw, T);
     } else if (way == kT5 || way == kAlibi) {
-        const OffsetBias<double> bias = way == kT5 ? t5_bias_line<double>(head.t5, T, T, T5Buckets())
-                                                   : alibi_line<double>(1, T, T, AlibiForm::causal);
+        const OffsetBias<double> bias =
+            way == kT5 ? t5_bias<double>(head.t5, T, T, T5Buckets()) : alibi_bias<double>(1, T, T, AlibiForm::causal);
         spent[3] = double(bias.values.size());
         sum = bias.matrix(0);
     } else {

@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/attention/linear.h"
+#include "core/attention/relative.h"
+#include "core/attention/rotary.h"
 #include "core/models/deberta_config.h"
 #include "core/positions/relative_buckets.h"
 
