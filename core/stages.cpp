@@ -30,6 +30,7 @@ constexpr const char* kDecoder = "microsoft/DeBERTa masked_language_model.py Enh
 constexpr const char* kHead = "microsoft/DeBERTa bert.py BertLMPredictionHead";
 constexpr const char* kRope = "Su et al. 2021, eq. 34; transformers modeling_roformer.py";
 constexpr const char* kLinear = "Katharopoulos et al. 2020; Su et al. 2021, eq. 19";
+constexpr const char* kFire = "Li et al. 2023, eq. 2 and 3";
 constexpr const char* kXl = "Dai et al. 2019, section 3.3; transformer-xl mem_transformer.py, xlnet modeling.py";
 constexpr const char* kRtd = "He et al. 2023; microsoft/DeBERTa replaced_token_detection_model.py";
 constexpr const char* kSift = "He et al. 2021, section 4; microsoft/DeBERTa sift.py";
@@ -42,6 +43,8 @@ constexpr Row kStageRows[] = {
     {Group::relative, "index", "Tq Tk", "delta(i,j)", "He et al. 2021, eq. 3; microsoft/DeBERTa da_utils.py",
      "row of the relative table used for (i,j)"},
     {Group::relative, "table", "2k D", "norm(P)", kDeberta, "the relative table after its norm, if it has one"},
+    {Group::relative, "ratio", "Tq Tk", "psi(i - j) / psi(max(L, i))", kFire, "log distance over what the row allows"},
+    {Group::relative, "bias", "H Tq Tk", "f(ratio)", kFire, "number added to each score"},
     {Group::rotary, "sin", "T d/2", "sin(m theta_t)", kRope, "one value per pair"},
     {Group::rotary, "cos", "T d/2", "cos(m theta_t)", kRope, "one value per pair"},
     {Group::positions, "r", "R D", "sinusoid(distance)", kXl, "sinusoid rows, in the order of the implementation"},

@@ -10,6 +10,7 @@
 #include "core/attention/rotary.h"
 #include "core/attention/shaw.h"
 #include "core/io/checkpoint.h"
+#include "core/positions/fire.h"
 #include "core/positions/offset_bias.h"
 #include "core/positions/position_rows.h"
 #include "core/positions/relative_buckets.h"
@@ -176,6 +177,18 @@ int main(int argc, char** argv) {
         lesson.prove_equal("numbers in the table and the norm of tiny-v3, k = 32", v3,
                            price(kDeberta, 192, 32, 0, 0, 32, 0)[0]);
         lesson.prove_equal("numbers in a W_{k,R} of tiny-txl, D = 128", xl, price(kXl, 128, 32, 0, 0, 0, 0)[1]);
+        // One head of FIRE with L = 4 and 8 random hidden units; numbers of their own, so that nothing above changes.
+        lesson::Seeded learned(2023);
+        const Matrix<double> in = learned.gaussians(1, 8), shift = learned.gaussians(1, 8),
+                             out = learned.gaussians(1, 8);
+        const Matrix<double> bias =
+            fire_bias<double>({0.1, 4, in, shift, out, RowVector<double>::Zero(1)}, 12).bias.matrix(0);
+        lesson.say(
+            "Whatever depends on i − j alone treats row 400 like row 4. FIRE (Li et al. 2023) adds f(ψ(i − j) / "
+            "ψ(max(L, i))) with ψ(x) = ln(cx + 1) and a small learned network f: beyond row L the first word "
+            "always has ψ/ψ = 1, however long the text, and the same distance has less and less.");
+        lesson.prove_equal("FIRE, L = 4: three words apart, rows 3 and 4", bias(4, 1) - bias(3, 0), 0);
+        lesson.prove_at_least("rows 4 and 11", std::abs(bias(11, 8) - bias(4, 1)), 0.1);
         lesson.say(
             "Two-sided, Transformer-XL costs what DeBERTa does; to the left alone, as in its paper, half. RoPE, T5 and "
             "ALiBi are almost free. What can be computed for a longer text need not be good there.");
@@ -192,6 +205,6 @@ int main(int argc, char** argv) {
         });
         lesson.end({{"core/attention/disentangled.h", "position_to_content"},
                     {"core/attention/relative_shift.h", "shift_by_index"}},
-                   "He, Su 2021; Dai 2019; Shaw 2018; Raffel 2020; Press 2022 (each et al.).", "28");
+                   "He, Su 2021; Dai 2019; Shaw 2018; Raffel 2020; Press 2022; Li 2023 (each et al.).", "28");
     });
 }

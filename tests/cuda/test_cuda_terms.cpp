@@ -83,7 +83,7 @@ Matrix<double> linear_rounding(const Matrix<Scalar>& q, const Matrix<Scalar>& k,
                                RotaryLayout layout, LinearForm form, const std::vector<bool>& visible, bool causal) {
     const auto features = [&](const Matrix<Scalar>& x) {
         const Matrix<Scalar> rotated = form == LinearForm::paper ? x : rotate<Scalar>(x, table, layout);
-        return Matrix<double>(positive_features<Scalar>(transposed).template cast<double>());
+        return Matrix<double>(positive_features<Scalar>(rotated).template cast<double>());
     };
     const Matrix<double> f_q = features(q), f_k = features(k);
     Matrix<double> allowed = Matrix<double>::Zero(q.rows(), k.rows());

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "core/positions/fire.h"
+#include "core/positions/offset_bias.h"
 #include "core/positions/relative_buckets.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
@@ -40,6 +42,7 @@ private:
     void draw_diagonal(const Scene& scene, const Rect& cells) const;
     void draw_edge(const Scene& scene, const Rect& cells) const;
     void draw_sharing(const Scene& scene, SideColumn& column) const;
+    void draw_numbers_instead(const Scene& scene, SideColumn& column) const;
     void draw_staircase(Scene& scene, const Rect& area);
     /// Which part of the line serves an offset.
     Part part_of(const PositionsState& state, Index offset) const;
@@ -331,20 +334,33 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     draw_sharing(scene, column);
     column.rule();
     column.heading("The matrix is Toeplitz", std::to_string(2 * length - 1) + " numbers");
-    column.sentence("Every diagonal holds one value, so " + grouped(length * length) + " cells are " +
-                    std::to_string(2 * length - 1) + " offsets, cut into " + std::to_string(line_->runs().size()) +
-                    " runs that are flat or rise by one. The fast path adds whole runs instead of gathering.");
+    column.sentence("Every diagonal holds one value. The offsets make " + std::to_string(line_->runs().size()) +
+                    " runs that are flat or rise by one; the fast path adds whole runs.");
     if (state.kind == 1)
-        column.sentence(
-            clamp_of(scene.state) == OffsetClamp::hf
-                ? "hf: offsets beyond M are not clamped first; only the row is, so far keys at the right use row 0."
-                : "official: offsets are clamped to \u00b1(M \u2212 1) first, so row 0 is never used. Choose hf to see "
-                  "the other.");
+        column.sentence(clamp_of(scene.state) == OffsetClamp::hf
+                            ? "hf does not clamp offsets to M first, so far keys at the right use row 0."
+                            : "official clamps offsets to \u00b1(M \u2212 1) first: row 0 is never used.");
+    column.rule();
+    draw_numbers_instead(scene, column);
     draw_lesson_links(scene, column, area,
                       {{"05", "Relative position matrix"},
                        {"06", "Log buckets"},
                        {"07", "Gather by hand"},
                        {"27", "One table, four schemes"}});
+}
+
+/// What schemes without a table of vectors add to the score of the pair: T5 learns one number a bucket, ALiBi has a
+/// slope, FIRE learns a function of a ratio.  The last alone is not equal along a diagonal.
+void PositionsPage::draw_numbers_instead(const Scene& scene, SideColumn& column) const {
+    const Cell cell = scene.state.positions.cell;
+    const Index offset = cell.i - cell.j;
+    column.heading("Schemes with numbers", "no vectors");
+    column.row("T5: bucket", std::to_string(t5_bucket(-offset, T5Buckets())) + " of 32");
+    column.row("ALiBi: \u2212m |i \u2212 j|, m = 1/2",
+               fixed(0 - alibi_slopes(8).front() * static_cast<double>(std::abs(offset)), 1));
+    const double ratio = offset < 0 ? 0 : fire_ratio(0.1, 8.0, cell.i, cell.j);
+    column.row("FIRE: \u03c8(i\u2212j) / \u03c8(max(8, i))", offset < 0 ? "hidden" : fixed(ratio, 3));
+    scene.ui.note("positions/fire", ratio);
 }
 
 void PositionsPage::draw_sharing(const Scene& scene, SideColumn& column) const {
