@@ -15,12 +15,12 @@ std::string sides(const char* what, Index rows, Index cols) {
 
 /// Lays out b [depth,cols], or its transpose where it is stored as [cols,depth].
 template <class Scalar>
-void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels, ThreadPool* pool,
+void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels, ThreadPool& pool,
              const SimdKernels<Scalar>& kernels) {
     panels.depth = transposed ? b.cols() : b.rows();
     panels.cols = transposed ? b.rows() : b.cols();
     panels.values.resize(static_cast<std::size_t>(panels.count() * kSimdBlock * panels.depth));
-    const auto lay_out_panel = [&](Index panel, int) {
+    pool.parallel_for(panels.count(), [&](Index panel, int) {
         const Index col = panel * kSimdBlock, some = std::min(kSimdBlock, panels.cols - col);
         Scalar* out = panels.values.data() + col * panels.depth;
         if (transposed)
@@ -29,11 +29,7 @@ void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels
         else
             for (Index k = 0; k < panels.depth; ++k)
                 std::copy_n(b.data() + k * b.outerStride() + col, some, out + k * kSimdBlock);
-    };
-    if (pool)
-        pool->parallel_for(panels.count(), lay_out_panel);
-    else
-        for (Index panel = 0; panel < panels.count(); ++panel) lay_out_panel(panel, 0);
+    });
 }
 
 /// Calls work(row, rows, panel) for every block of a product of `rows` rows.  One panel after the other: it comes from
@@ -76,7 +72,7 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
         if (!add) c.setZero();
         return;
     }
-    lay_out<Scalar>(b, right, buffers.panels, &pool, kernels);
+    lay_out<Scalar>(b, right, buffers.panels, pool, kernels);
     const Scalar* x = a.data();
     Index x_stride = a.outerStride();
     if (left) {
@@ -93,7 +89,8 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
 }
 
 template <class Scalar>
-PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers, const SimdKernels<Scalar>& kernels) {
+PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers, ThreadPool& pool,
+                               const SimdKernels<Scalar>& kernels) {
     Index in = 0, out = 0;
     for (const StoredDense<Scalar>& layer : layers) {
         LOCUS_CHECK(in == 0 || layer.weight.cols() == in, "pack_dense: inputs of width " + std::to_string(in) +
@@ -104,14 +101,14 @@ PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers, c
     }
     PackedDense<Scalar> packed;
     packed.bias.resize(static_cast<std::size_t>(out));
-    Matrix<Scalar> weight(out, in);
+    Matrix<Scalar> joined(layers.size() == 1 ? 0 : out, in);  // a layer alone is laid out from where it is
     Index first = 0;
     for (const StoredDense<Scalar>& layer : layers) {
-        weight.middleRows(first, layer.weight.rows()) = layer.weight;
+        if (joined.rows() > 0) joined.middleRows(first, layer.weight.rows()) = layer.weight;
         std::copy_n(layer.bias.data(), layer.bias.size(), packed.bias.data() + first);
         first += layer.weight.rows();
     }
-    lay_out<Scalar>(weight, true, packed.weight, nullptr, kernels);
+    lay_out<Scalar>(layers.size() == 1 ? layers.front().weight : joined, true, packed.weight, pool, kernels);
     return packed;
 }
 
@@ -137,8 +134,10 @@ template void multiply_blocks<float>(Product, const ConstView<float>&, const Con
                                      ProductBuffers<float>&, ThreadPool&, const SimdKernels<float>&);
 template void multiply_blocks<double>(Product, const ConstView<double>&, const ConstView<double>&, bool, View<double>,
                                       ProductBuffers<double>&, ThreadPool&, const SimdKernels<double>&);
-template PackedDense<float> pack_dense<float>(const std::vector<StoredDense<float>>&, const SimdKernels<float>&);
-template PackedDense<double> pack_dense<double>(const std::vector<StoredDense<double>>&, const SimdKernels<double>&);
+template PackedDense<float> pack_dense<float>(const std::vector<StoredDense<float>>&, ThreadPool&,
+                                              const SimdKernels<float>&);
+template PackedDense<double> pack_dense<double>(const std::vector<StoredDense<double>>&, ThreadPool&,
+                                                const SimdKernels<double>&);
 template void dense_blocks<float>(const ConstView<float>&, const PackedDense<float>&, Following, View<float>,
                                   ThreadPool&, const SimdKernels<float>&);
 template void dense_blocks<double>(const ConstView<double>&, const PackedDense<double>&, Following, View<double>,

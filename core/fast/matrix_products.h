@@ -57,7 +57,7 @@ struct PackedDense {
 
 /// The outputs of the layers one after the other.  Throws Error(usage) if the inputs differ in width.
 template <class Scalar>
-PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers,
+PackedDense<Scalar> pack_dense(const std::vector<StoredDense<Scalar>>& layers, ThreadPool& pool,
                                const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
 
 /// What follows a dense layer while its outputs are still in the cache.

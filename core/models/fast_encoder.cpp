@@ -51,16 +51,16 @@ FastPath<Scalar>::FastPath(const DebertaWeights<Scalar>& weights)
     : encoder(weights), pool(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 1024U))) {}
 
 template <class Scalar>
-typename FastEncoder<Scalar>::Layer& FastEncoder<Scalar>::packed(Index layer) {
+typename FastEncoder<Scalar>::Layer& FastEncoder<Scalar>::packed(Index layer, ThreadPool& pool) {
     std::unique_ptr<Layer>& kept = layers_[static_cast<std::size_t>(layer)];
     if (kept) return *kept;
     const std::string names = layer_prefix(layer);
     const auto pack = [&](const std::string& name) {
-        return pack_dense<Scalar>({stored(weights_.dense(names + name))});
+        return pack_dense<Scalar>({stored(weights_.dense(names + name))}, pool);
     };
     kept = std::make_unique<Layer>(Layer{
-        pack_dense<Scalar>({stored(weights_.projection(layer, 0))}),
-        pack_dense<Scalar>({stored(weights_.projection(layer, 1)), stored(weights_.projection(layer, 2))}),
+        pack_dense<Scalar>({stored(weights_.projection(layer, 0))}, pool),
+        pack_dense<Scalar>({stored(weights_.projection(layer, 1)), stored(weights_.projection(layer, 2))}, pool),
         pack("attention.output.dense"), pack("intermediate.dense"), pack("output.dense"),
         weights_.norm(names + "attention.output.LayerNorm"), weights_.norm(names + "output.LayerNorm"), std::nullopt});
     return *kept;
@@ -74,7 +74,7 @@ const OffsetTables<Scalar>& FastEncoder<Scalar>::tables(Index layer, Index lengt
         for (const std::unique_ptr<Layer>& one : layers_)
             if (one) one->tables.reset();
     key_ = key;
-    std::optional<OffsetTables<Scalar>>& kept = packed(layer).tables;
+    std::optional<OffsetTables<Scalar>>& kept = packed(layer, pool).tables;
     if (!kept) {
         const Terms terms = config().terms;
         kept = offset_tables<Scalar>(terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(),
@@ -109,7 +109,7 @@ template <class Scalar>
 void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query, Index length,
                                  const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool) {
     const Index width = config().hidden_size, head = config().attention_head_size;
-    const Layer& parts = packed(layer);
+    const Layer& parts = packed(layer, pool);
     projections_.resize(query.rows(), 3 * width);
     dense_blocks<Scalar>(query, parts.q, Following::nothing, projections_.leftCols(width), pool);
     dense_blocks<Scalar>(kv, parts.kv, Following::nothing, projections_.rightCols(2 * width), pool);
@@ -142,7 +142,7 @@ template <class Scalar>
 Tensor<Scalar> FastEncoder<Scalar>::layer_output(Index layer, const Tensor<Scalar>& kv, const Tensor<Scalar>& query,
                                                  const std::vector<Mask>* masks, const DebertaOptions& options,
                                                  ThreadPool& pool) {
-    const Layer& parts = packed(layer);
+    const Layer& parts = packed(layer, pool);
     attend(layer, kv.rows(), query.rows(), query.extent(1), masks, options, pool);
     attention_.resize(context_.rows(), context_.cols());
     dense_blocks<Scalar>(context_, parts.out, Following::nothing, attention_, pool);

@@ -64,7 +64,7 @@ private:
         P2cIndex index = P2cIndex::official_ij;
         bool operator==(const TableKey&) const = default;
     };
-    Layer& packed(Index layer);
+    Layer& packed(Index layer, ThreadPool& pool);
     const OffsetTables<Scalar>& tables(Index layer, Index length, const DebertaOptions& options, ThreadPool& pool);
     /// y = activation(x W^T + bias).
     void dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation, Matrix<Scalar>& y,

@@ -320,7 +320,7 @@ TEMPLATE_TEST_CASE("packed dense: every cell is the plain layer's", "[dense][blo
                     ThreadPool pool(threads);
                     y.setConstant(rows, out + 7, std::numeric_limits<TestType>::quiet_NaN());
                     dense_blocks<TestType>(
-                        x, pack_dense<TestType>({{first.weight, first.bias}, {second.weight, second.bias}}),
+                        x, pack_dense<TestType>({{first.weight, first.bias}, {second.weight, second.bias}}, pool),
                         Following::nothing, y, pool);
                     Index wrong = 0;
                     for (Index n = 0; n < rows; ++n)
@@ -340,7 +340,7 @@ TEMPLATE_TEST_CASE("packed dense: every cell is the plain layer's", "[dense][blo
             }
     ThreadPool pool(1);
     const Dense<TestType> layer{random_rows<TestType>(3, 4, 1), {}};
-    const PackedDense<TestType> packed = pack_dense<TestType>({{layer.weight, layer.bias}});
+    const PackedDense<TestType> packed = pack_dense<TestType>({{layer.weight, layer.bias}}, pool);
     Matrix<TestType> y(2, 3), narrow(2, 2);
     CHECK_THROWS_AS(dense_blocks<TestType>(random_rows<TestType>(2, 5, 1), packed, Following::nothing, y, pool), Error);
     CHECK_THROWS_AS(dense_blocks<TestType>(random_rows<TestType>(2, 4, 1), packed, Following::nothing, narrow, pool),
