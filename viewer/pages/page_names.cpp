@@ -9,7 +9,7 @@ const std::vector<PageName>& page_names() {
         {"start", '0', "where to begin: every page as a small live picture, sentences, models, a tour"},
         {"positions", '1', "from the offset of two tokens to a row of the relative table"},
         {"attention", '2', "one head, every term by itself, and why a cell is what it is"},
-        {"decoder", '3', "absolute positions enter the query; the words behind every [MASK]"},
+        {"decoder", '3', "absolute positions enter the query; the words for every [MASK]"},
         {"rope", '4', "queries and keys rotated by their positions, and why only the difference counts", true},
         {"transformer-xl", '5', "a segment that looks back into memory: four terms, and the shift that aligns them",
          true},

@@ -309,7 +309,7 @@ void add_other_pages(std::vector<NamedAction>& all) {
          {"case.more", "next case of the report", "c", "case of the report after, before"},
          {"case.less", "previous case of the report", "C", "case of the report after, before"},
          {"dialect", "next dialect of B", "d"},
-         {"zoo", "bug zoo", "z"}});
+         {"zoo", "mistakes of the catalogue", "z"}});
     add(all, "conformance",
         {{"failing.more", "next case that fails", "n", "next case that fails, the one before"},
          {"failing.less", "case that fails before", "N", "next case that fails, the one before"},

@@ -152,7 +152,7 @@ void draw_key_overlay(Scene& scene, const Page& page, const Rect& screen) {
     lines(everywhere, Face::mono);
     x += column;
     y = box.y0 + pad + pitch / 2;
-    heading(std::string("On this page: ") + page.name());
+    heading(std::string("On this page: ") + page.title());
     lines(here, Face::mono);
     y += pitch;
     heading("Mouse");

@@ -39,7 +39,7 @@ void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
     }
     for (const MaskWords& mask : decoder.masks) draw_words(scene, column, mask);
     if (decoder.unavailable.empty())
-        column.sentence("Keys and values come from H in both passes. Only the query receives a position.");
+        column.sentence("Keys and values come from H in both passes; only the query has a position.");
     if (decoder.unavailable.empty() && scene.state.dialect == Dialect::hf)
         column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
     if (decoder.masks.empty()) return;

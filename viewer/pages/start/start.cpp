@@ -61,7 +61,7 @@ struct Card {
 constexpr Card kCards[] = {
     {"positions", '1', "Positions", "How far is j from i, and which row of the table serves it?"},
     {"attention", '2', "Attention", "One head, each term by itself, and why a cell is what it is."},
-    {"decoder", '3', "Decoder", "The words behind every [MASK], with absolute positions and without."},
+    {"decoder", '3', "Decoder", "The words for every [MASK], with absolute positions and without."},
     {"rope", '4', "RoPE", "Positions as rotations: only their difference counts."},
     {"transformer-xl", '5', "Transformer-XL", "Looking back into memory, and the shift that aligns distances."},
     {"permutation", '6', "Permutation", "Words predicted in any order, and who may see whom."},
