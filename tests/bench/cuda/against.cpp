@@ -106,7 +106,7 @@ ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision preci
         ways[0].row["how"] = ours->how();
         ways[0].call = [&] { return ours->call(); };
     } catch (const Error& error) {
-        ways[0].throw_unreadable(error.what());
+        ways[0].refuse(error.what());
     }
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
         const bool positions = kPeers[n] != kWithoutPositions;

@@ -81,7 +81,7 @@ TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample,
             if (!best.call || ms < least) best = one, least = ms;
         });
     if (!best.call) {
-        way.throw_unreadable(why);
+        way.refuse(why);
         return way;
     }
     best.call();

@@ -57,12 +57,12 @@ TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
         request["peer"] = kPeers[n];
         const ordered_json answer = peer.ask(request, kToOpen);
         if (answer.contains("refused")) {
-            way.throw_unreadable(answer["refused"]);
+            way.refuse(answer["refused"]);
             return way;
         }
         for (const auto& [tensor, sum] : sums)
             if (answer["checksums"].value(tensor, 0u) != sum) {
-                way.throw_unreadable("its " + tensor + " is not the one that was written: the checksums differ");
+                way.refuse("its " + tensor + " is not the one that was written: the checksums differ");
                 return way;
             }
         way.row["how"] = answer["how"];
@@ -74,7 +74,7 @@ TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
         way.row["positions"] = kPeers[n] != kWithoutPositions;
         way.call = [&peer] { return peer.ask({{"do", "call"}}, kToCall)["ms"].get<double>(); };
     } catch (const std::exception& error) {  // it ended, or answered what is no answer
-        way.throw_unreadable(error.what());
+        way.refuse(error.what());
     }
     return way;
 }
@@ -91,7 +91,7 @@ void time_ways(std::vector<TimedWay>& ways) {
                 const double ms = way.call();
                 if (round > 0) way.times.push_back(ms);
             } catch (const Error& error) {
-                way.throw_unreadable(error.what());
+                way.refuse(error.what());
             }
         }
     for (TimedWay& way : ways) {
