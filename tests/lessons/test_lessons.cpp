@@ -61,7 +61,7 @@ TEST_CASE("lessons: every one proves its numbers on at most two screens, the sam
         CHECK(count_of(outcome.out, "\n\u2713") >= 4);
         CHECK(outcome.out.find("\u2717") == std::string::npos);
         CHECK(outcome.out.find('\033') == std::string::npos);
-        CHECK(count_of(outcome.out, "\n") <= 80);
+        CHECK(count_of(outcome.out, "\n") <= 100);
         CHECK(run("lesson-" + file.number, {}).out == outcome.out);
         std::istringstream lines(outcome.out);
         for (std::string line; std::getline(lines, line);) {
