@@ -138,8 +138,8 @@ TEST_CASE("mistakes: the page makes and lists what locus kit mistake does, to th
     check_same(make_mistake({"tiny-v3", "a text", "1,6,2", "1,1,0", Dialect::hf}, "7.2", true),
                written({"7.2", "--tokens", "1,6,2", "--mask", "1,1,0", "--dialect", "hf", "--precision", "f64"}));
     // A mask belongs to tokens; a text has its own.
-    check_same(make_mistake({"tiny-v3", "a text", "", "1,1,0", Dialect::paper}, "16", false),
-               written({"16", "--text", "a text", "--dialect", "paper"}));
+    check_same(make_mistake({"tiny-v3", "a text", "", "1,1,0", Dialect::paper}, "7", false),
+               written({"7", "--text", "a text", "--dialect", "paper"}));
 
     const Outcome outcome = run("locus-kit", {"mistake", "--list", "--json", "--model", "tiny-v3", "--text",
                                               query().text, "--dialect", "official"});
