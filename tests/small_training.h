@@ -2,8 +2,8 @@
 // A model small enough for difference quotients of every parameter, and a batch for it.
 #include <random>
 
-#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
+#include "core/training/parameters.h"
 #include "tests/random_model.h"
 
 namespace locus::test {

@@ -1,8 +1,8 @@
 #pragma once
 // Hopper on the host: what hopper_forward.h asks of a block, played after the PTX manual.  The copy engine delivers
 // boxes when a thread waits for them, exchanged as the manual says; barriers count arrivals and bytes; products decode
-// the bits of their descriptors.  What a device would get wrong now and then is refused here always: a wait that will never
-// end, bytes that are read on their way or overwritten while a product reads them, registers that change under a
+// the bits of their descriptors.  What a device would get wrong now and then is refused here always: a wait that will
+// never end, bytes that are read on their way or overwritten while a product reads them, registers that change under a
 // product, a missing fence between ordinary stores and the copy engine or the tensor cores.
 // Source: PTX ISA 9.0, "Tensor swizzling modes", "mbarrier", "Asynchronous warpgroup level matrix shared memory
 // layout", "Matrix descriptor format", "wgmma.fence", "Async proxy".  Nothing is shared with

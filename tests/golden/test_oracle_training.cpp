@@ -1,8 +1,8 @@
 // The gradient of every parameter of a whole model, against torch's autograd of microsoft/DeBERTa.
 #include "core/models/deberta_config.h"
 #include "core/models/deberta_weights.h"
-#include "core/training/parameters.h"
 #include "core/training/masked_words.h"
+#include "core/training/parameters.h"
 #include "core/training/replaced_tokens.h"
 #include "core/training/sift.h"
 #include "tests/oracle_cases.h"

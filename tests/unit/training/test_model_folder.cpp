@@ -5,8 +5,8 @@
 #include "core/io/checkpoint.h"
 #include "core/models/model.h"
 #include "core/text/tokenizers/tokenizer.h"
-#include "core/training/parameters.h"
 #include "core/training/model_folder.h"
+#include "core/training/parameters.h"
 #include "core/training/training_run.h"
 #include "tests/run_program.h"
 
