@@ -104,7 +104,7 @@ TEST_CASE("mistakes: a model that cannot be opened is one sentence, and no file 
     CHECK_THROWS_WITH(make_mistake(gone, "7", false), Catch::Contains("/no/such/model"));
     CHECK_THROWS_WITH(make_mistake(query(), "7.99", false), Catch::Contains("7.99"));
     make_mistake(query(), "7", false);
-    CHECK(left_behind() == before);
+    CHECK(left_behind() <= before);  // other tests beside this one come and go
 }
 
 TEST_CASE("mistakes: the page makes and lists what locus kit mistake does, to the last bit", "[viewer][mistakes]") {
