@@ -21,7 +21,7 @@ BiasedTerms<Scalar> biased_attention(const ConstView<Scalar>& q, const ConstView
     if (scale == ContentScale::inverse_root) terms.scores /= std::sqrt(Scalar(q.cols()));
     terms.scores += bias;
     terms.probs = masked_softmax<Scalar>(terms.scores, mask);
-    terms.context = terms.probs * v;
+    terms.context = times<Scalar>(terms.probs, v);
     return terms;
 }
 

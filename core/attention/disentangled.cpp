@@ -121,8 +121,8 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
     grad.scores = end.scores / head.divisor;
 
     // c2c = q k^T: the gradient of a product is the gradient times the other factor.
-    grad.q = grad.scores * head.k;
-    grad.k = grad.scores.transpose() * head.q;
+    grad.q = times<Scalar>(grad.scores, head.k);
+    grad.k = transposed_times<Scalar>(grad.scores, head.q);
 
     // c2p(i,j) = (q k_r^T)(i, delta(i,j)): d_table[i,r] collects the pairs of query i that read row r.
     if (head.k_r.size() > 0) {
@@ -130,8 +130,8 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
         for (Index i = 0; i < queries; ++i)
             for (Index j = 0; j < keys; ++j) d_table(i, buckets.row(i, j)) += grad.scores(i, j);
         // table = q k_r^T, again a product; q was in both terms, so its gradients add.
-        grad.q += d_table * head.k_r;
-        grad.k_r = d_table.transpose() * head.q;
+        grad.q += times<Scalar>(d_table, head.k_r);
+        grad.k_r = transposed_times<Scalar>(d_table, head.q);
     }
 
     // p2c(i,j) = (k q_r^T)(j, delta(i,j) or, as printed, delta(j,i)): d_table[j,r] collects the pairs of key j.
@@ -142,8 +142,8 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
             for (Index j = 0; j < keys; ++j)
                 d_table(j, official ? buckets.row(i, j) : buckets.row(j, i)) += grad.scores(i, j);
         // table = k q_r^T: the key's gradients of both terms add, and q_r sums over the keys.
-        grad.k += d_table * head.q_r;
-        grad.q_r = d_table.transpose() * head.k;
+        grad.k += times<Scalar>(d_table, head.q_r);
+        grad.q_r = transposed_times<Scalar>(d_table, head.k);
     }
     return grad;
 }
@@ -164,7 +164,7 @@ PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>&
     Matrix<Scalar> d_table = Matrix<Scalar>::Zero(rows, rows);
     for (Index i = 0; i < tokens; ++i)
         for (Index j = 0; j < tokens; ++j) d_table(buckets.row(j, i), buckets.row(i, j)) += d_p2p(i, j);
-    return {d_table * k_r, d_table.transpose() * q_r};
+    return {times<Scalar>(d_table, k_r), transposed_times<Scalar>(d_table, q_r)};
 }
 
 // Explanation: one cell by scalar arithmetic, in the order of the functions above, so that the bits agree.

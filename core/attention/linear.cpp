@@ -99,9 +99,9 @@ Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scal
     const LinearFeatures<Scalar> f = linear_features<Scalar>(q, k, table, layout, form, visible);
     // (f_i . f_1) v_1 + (f_i . f_2) v_2 + ... = f_i (f_1^T v_1 + f_2^T v_2 + ...): the bracket is the same for every
     // query.
-    const Matrix<Scalar> kv = f.k.transpose() * v;      // [d, d_v]
-    const RowVector<Scalar> z = f.k_z.colwise().sum();  // [d]
-    Matrix<Scalar> context = f.q * kv;                  // [T, d_v]
+    const Matrix<Scalar> kv = transposed_times<Scalar>(f.k, v);  // [d, d_v]
+    const RowVector<Scalar> z = f.k_z.colwise().sum();           // [d]
+    Matrix<Scalar> context = times<Scalar>(f.q, kv);             // [T, d_v]
     for (Index i = 0; i < context.rows(); ++i) context.row(i) /= linear_denominator<Scalar>(f.q_z.row(i).dot(z));
     return context;
 }
@@ -117,9 +117,9 @@ Matrix<Scalar> causal_linear_attention(const ConstView<Scalar>& q, const ConstVi
     Matrix<Scalar> context(q.rows(), v.cols());
     for (Index i = 0; i < q.rows(); ++i) {
         // Key i joins the sums before query i reads them: a token sees itself.
-        kv.noalias() += f.k.row(i).transpose() * v.row(i);
+        kv += transposed_times<Scalar>(f.k.row(i), v.row(i));
         z += f.k_z.row(i);
-        context.row(i).noalias() = f.q.row(i) * kv;
+        context.row(i) = times<Scalar>(f.q.row(i), kv);
         context.row(i) /= linear_denominator<Scalar>(f.q_z.row(i).dot(z));
     }
     return context;
@@ -143,10 +143,10 @@ template <class Scalar>
 void query_backward(const LinearFeatures<Scalar>& f, Index i, const Matrix<Scalar>& kv, const RowVector<Scalar>& z,
                     const RowVector<Scalar>& d_context_i, TokenGradients<Scalar>& d) {
     const Scalar sum = f.q_z.row(i).dot(z), held = linear_denominator<Scalar>(sum);
-    const RowVector<Scalar> context_i = f.q.row(i) * kv / held;
+    const RowVector<Scalar> context_i = times<Scalar>(f.q.row(i), kv) / held;
     d.numerator.row(i) = d_context_i / held;
     d.sum[i] = held == sum ? -d_context_i.dot(context_i) / held : Scalar(0);
-    d.of.q.row(i) = d.numerator.row(i) * kv.transpose();
+    d.of.q.row(i) = times_transposed<Scalar>(d.numerator.row(i), kv);
     d.of.q_z.row(i) = d.sum[i] * z;
 }
 
@@ -154,9 +154,9 @@ void query_backward(const LinearFeatures<Scalar>& f, Index i, const Matrix<Scala
 template <class Scalar>
 void key_backward(const LinearFeatures<Scalar>& f, Index j, const Matrix<Scalar>& d_kv, const RowVector<Scalar>& d_z,
                   const RowVector<Scalar>& v_j, TokenGradients<Scalar>& d) {
-    d.of.k.row(j) = v_j * d_kv.transpose();
+    d.of.k.row(j) = times_transposed<Scalar>(v_j, d_kv);
     d.of.k_z.row(j) = d_z;
-    d.v.row(j) = f.k.row(j) * d_kv;
+    d.v.row(j) = times<Scalar>(f.k.row(j), d_kv);
 }
 
 /// All queries from the first to the last, then all keys from the last to the first: the causal sums grow token by
@@ -169,23 +169,23 @@ TokenGradients<Scalar> tokens_backward(const LinearFeatures<Scalar>& f, const Co
     Matrix<Scalar> kv = Matrix<Scalar>::Zero(width, v.cols()), d_kv = kv;
     RowVector<Scalar> z = RowVector<Scalar>::Zero(width), d_z = z;
     if (!causal) {
-        kv = f.k.transpose() * v;
+        kv = transposed_times<Scalar>(f.k, v);
         z = f.k_z.colwise().sum();
     }
     for (Index i = 0; i < tokens; ++i) {
         if (causal) {
-            kv.noalias() += f.k.row(i).transpose() * v.row(i);
+            kv += transposed_times<Scalar>(f.k.row(i), v.row(i));
             z += f.k_z.row(i);
         }
         query_backward<Scalar>(f, i, kv, z, d_context.row(i), d);
     }
     if (!causal) {
-        d_kv = f.q.transpose() * d.numerator;
-        d_z = d.sum * f.q_z;
+        d_kv = transposed_times<Scalar>(f.q, d.numerator);
+        d_z = times<Scalar>(d.sum, f.q_z);
     }
     for (Index j = tokens - 1; j >= 0; --j) {
         if (causal) {
-            d_kv.noalias() += f.q.row(j).transpose() * d.numerator.row(j);
+            d_kv += transposed_times<Scalar>(f.q.row(j), d.numerator.row(j));
             d_z += d.sum[j] * f.q_z.row(j);
         }
         key_backward<Scalar>(f, j, d_kv, d_z, v.row(j), d);

@@ -45,8 +45,10 @@ template <class Scalar>
 RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const ConstView<Scalar>& positions,
                                      const ConstView<Scalar>& w_q, const ConstView<Scalar>& w_k) {
     // Vectors are content + position, so the product of query and key has four parts.
-    const Matrix<Scalar> content_q = content * w_q.transpose(), content_k = content * w_k.transpose();
-    const Matrix<Scalar> position_q = positions * w_q.transpose(), position_k = positions * w_k.transpose();
+    const Matrix<Scalar> content_q = times_transposed<Scalar>(content, w_q),
+                         content_k = times_transposed<Scalar>(content, w_k);
+    const Matrix<Scalar> position_q = times_transposed<Scalar>(positions, w_q),
+                         position_k = times_transposed<Scalar>(positions, w_k);
     return {products_of_rows<Scalar>(content_q, content_k), products_of_rows<Scalar>(content_q, position_k),
             products_of_rows<Scalar>(position_q, content_k), products_of_rows<Scalar>(position_q, position_k)};
 }
@@ -102,13 +104,14 @@ RelativeGradients<Scalar> relative_backward(const RelativeKeys<Scalar>& keys, co
     // ac = (q + u) k^T, and bd = shift((q + v) r_k^T), whose gradient is shifted back first.
     const Matrix<Scalar> d_bd_raw = shift_back_by_index<Scalar>(
         grad.scores, keys.r_k.rows(), keys.first, keys.memory, positions_or_order(queries.positions, queries.q.rows()));
-    const Matrix<Scalar> of_content = grad.scores * keys.k, of_position = d_bd_raw * keys.r_k;
+    const Matrix<Scalar> of_content = times<Scalar>(grad.scores, keys.k),
+                         of_position = times<Scalar>(d_bd_raw, keys.r_k);
     grad.q = of_content + of_position;
     // u and v were added to every query, so they get the sum over the queries.
     grad.content_bias = of_content.colwise().sum();
     grad.position_bias = of_position.colwise().sum();
-    grad.k = grad.scores.transpose() * (queries.q.rowwise() + keys.content_bias);
-    grad.r_k = d_bd_raw.transpose() * (queries.q.rowwise() + keys.position_bias);
+    grad.k = transposed_times<Scalar>(grad.scores, queries.q.rowwise() + keys.content_bias);
+    grad.r_k = transposed_times<Scalar>(d_bd_raw, queries.q.rowwise() + keys.position_bias);
     return grad;
 }
 

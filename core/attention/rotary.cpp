@@ -19,7 +19,7 @@ Matrix<Scalar> rotary_attention(const ConstView<Scalar>& q, const ConstView<Scal
                                 const RotaryTable<Scalar>& table, RotaryLayout layout, const Mask& mask) {
     LOCUS_CHECK(k.rows() == v.rows(), "rotary_attention: " + std::to_string(k.rows()) + " keys but " +
                                           std::to_string(v.rows()) + " values, expected as many");
-    return masked_softmax<Scalar>(rotary_scores<Scalar>(q, k, table, table, layout), mask) * v;
+    return times<Scalar>(masked_softmax<Scalar>(rotary_scores<Scalar>(q, k, table, table, layout), mask), v);
 }
 
 // Backward

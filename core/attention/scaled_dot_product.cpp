@@ -14,7 +14,7 @@ Matrix<Scalar> scaled_dot_product(const ConstView<Scalar>& q, const ConstView<Sc
     LOCUS_CHECK(k.rows() == v.rows(), "scaled_dot_product: " + std::to_string(k.rows()) + " keys but " +
                                           std::to_string(v.rows()) + " values, expected as many");
     const Matrix<Scalar> scores = products_of_rows<Scalar>(q, k) / std::sqrt(Scalar(q.cols()));
-    return masked_softmax<Scalar>(scores, mask) * v;
+    return times<Scalar>(masked_softmax<Scalar>(scores, mask), v);
 }
 
 template <class Scalar>
@@ -26,7 +26,8 @@ DotProductGradients<Scalar> dot_product_backward(const ConstView<Scalar>& q, con
     check_shape("dot_product_backward", "probs", probs, q.rows(), k.rows());
     ContextGradients<Scalar> end = context_backward<Scalar>(probs, keep, v, d_context);
     const Matrix<Scalar> d_products = end.scores / divisor;
-    return {d_products * k, d_products.transpose() * q, std::move(end.v), std::move(end.scores)};
+    return {times<Scalar>(d_products, k), transposed_times<Scalar>(d_products, q), std::move(end.v),
+            std::move(end.scores)};
 }
 
 template <class Scalar>

@@ -58,7 +58,7 @@ Matrix<Scalar> shaw_position_scores(const ConstView<Scalar>& q, const ConstView<
 template <class Scalar>
 Matrix<Scalar> shaw_position_context(const ConstView<Scalar>& probs, const ConstView<Scalar>& a_v) {
     const Index span = shaw_span("shaw_attention: a_v", a_v.rows());
-    return sum_by_row<Scalar>(probs, span) * a_v;
+    return times<Scalar>(sum_by_row<Scalar>(probs, span), a_v);
 }
 
 template <class Scalar>
@@ -75,7 +75,7 @@ ShawTerms<Scalar> shaw_attention(const ConstView<Scalar>& q, const ConstView<Sca
     terms.position_scores = shaw_position_scores<Scalar>(q, a_k, k.rows());
     terms.scores = (terms.content_scores + terms.position_scores) / std::sqrt(Scalar(q.cols()));
     terms.probs = masked_softmax<Scalar>(terms.scores, mask);
-    terms.content_context = terms.probs * v;
+    terms.content_context = times<Scalar>(terms.probs, v);
     terms.position_context = shaw_position_context<Scalar>(terms.probs, a_v);
     terms.context = terms.content_context + terms.position_context;
     return terms;
@@ -108,22 +108,22 @@ ShawGradients<Scalar> shaw_backward(const ConstView<Scalar>& q, const ConstView<
     const Index span = shaw_span("shaw_backward: a_k", a_k.rows());
     // Values and a_v: the probability of (i,j) multiplied v_j + a_v[row], so its gradient is d_context_i . (v_j +
     // a_v[row]).
-    Matrix<Scalar> dropped = probs, d_probs = d_context * v.transpose();
+    Matrix<Scalar> dropped = probs, d_probs = times_transposed<Scalar>(d_context, v);
     d_probs += shaw_position_scores<Scalar>(d_context, a_v, k.rows());
     if (keep.size() > 0) {
         dropped.array() *= keep.array();
         d_probs.array() *= keep.array();
     }
     ShawGradients<Scalar> grad;
-    grad.v = dropped.transpose() * d_context;
-    grad.a_v = sum_by_row<Scalar>(dropped, span).transpose() * d_context;
+    grad.v = transposed_times<Scalar>(dropped, d_context);
+    grad.a_v = transposed_times<Scalar>(sum_by_row<Scalar>(dropped, span), d_context);
 
     // Queries, keys and a_k: the score of (i,j) is q_i . (k_j + a_k[row]) / sqrt(d).
     grad.scores = softmax_backward<Scalar>(probs, d_probs) / std::sqrt(Scalar(q.cols()));
     const Matrix<Scalar> by_row = sum_by_row<Scalar>(grad.scores, span);
-    grad.q = grad.scores * k + by_row * a_k;
-    grad.k = grad.scores.transpose() * q;
-    grad.a_k = by_row.transpose() * q;
+    grad.q = times<Scalar>(grad.scores, k) + times<Scalar>(by_row, a_k);
+    grad.k = transposed_times<Scalar>(grad.scores, q);
+    grad.a_k = transposed_times<Scalar>(by_row, q);
     return grad;
 }
 

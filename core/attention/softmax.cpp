@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/attention/products.h"
+
 namespace locus {
 
 namespace {
@@ -61,14 +63,14 @@ ContextGradients<Scalar> context_backward(const ConstView<Scalar>& probs, const 
                                           const ConstView<Scalar>& v, const ConstView<Scalar>& d_context) {
     check_shape("context_backward", "v", v, probs.cols(), v.cols());
     check_shape("context_backward", "the gradient of the context", d_context, probs.rows(), v.cols());
-    Matrix<Scalar> dropped = probs, d_probs = d_context * v.transpose();
+    Matrix<Scalar> dropped = probs, d_probs = times_transposed<Scalar>(d_context, v);
     // Dropout multiplied the probabilities on their way to the values, so it multiplies their gradient too.
     if (keep.size() > 0) {
         check_shape("context_backward", "keep", keep, probs.rows(), probs.cols());
         dropped.array() *= keep.array();
         d_probs.array() *= keep.array();
     }
-    return {dropped.transpose() * d_context, softmax_backward<Scalar>(probs, d_probs)};
+    return {transposed_times<Scalar>(dropped, d_context), softmax_backward<Scalar>(probs, d_probs)};
 }
 
 template <class Scalar>

@@ -104,9 +104,9 @@ SegmentGradients<Scalar> segment_term_backward(const ConstView<Scalar>& q, const
         for (Index j = 0; j < d_ef.cols(); ++j)
             d_both(i, query_ids[static_cast<std::size_t>(i)] != key_ids[static_cast<std::size_t>(j)]) += d_ef(i, j);
     SegmentGradients<Scalar> grad;
-    grad.q = d_both * segments;
+    grad.q = times<Scalar>(d_both, segments);
     grad.bias = grad.q.colwise().sum();
-    grad.segments = d_both.transpose() * (q.rowwise() + s);
+    grad.segments = transposed_times<Scalar>(d_both, q.rowwise() + s);
     return grad;
 }
 

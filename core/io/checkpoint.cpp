@@ -141,7 +141,7 @@ Checkpoint open_checkpoint(const fs::path& folder) {
 
 fs::path resolve_model(const std::string& name_or_path) {
     if (is_folder(name_or_path)) return name_or_path;
-    const fs::path models = fs::path(LOCUS_ASSETS) / "models";
+    const fs::path models = asset_path("models");
     const bool is_name = !name_or_path.empty() && name_or_path.find('/') == std::string::npos && name_or_path != "..";
     if (is_name && is_folder(models / name_or_path)) return models / name_or_path;
     std::string built_in;

@@ -43,7 +43,7 @@ std::vector<MistakeEntry> read_mistake_list(const std::filesystem::path& file) {
     return entries;
 }
 
-std::filesystem::path mistake_list_file() { return std::filesystem::path(LOCUS_ASSETS) / "mistakes.json"; }
+std::filesystem::path mistake_list_file() { return asset_path("mistakes.json"); }
 
 const MistakeEntry& entry_of(const std::vector<MistakeEntry>& entries, int number) {
     const auto found =

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/attention/products.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -14,7 +15,7 @@ template <class Scalar>
 Matrix<Scalar> dense(const ConstView<Scalar>& x, const Dense<Scalar>& layer) {
     LOCUS_CHECK(x.cols() == layer.weight.cols(), "dense: input of width " + std::to_string(x.cols()) + ", expected " +
                                                      std::to_string(layer.weight.cols()));
-    Matrix<Scalar> y = x * layer.weight.transpose();
+    Matrix<Scalar> y = times_transposed<Scalar>(x, layer.weight);
     if (layer.bias.size() > 0) y.rowwise() += layer.bias;
     return y;
 }
@@ -24,7 +25,7 @@ DenseGradients<Scalar> dense_backward(const ConstView<Scalar>& x, const Dense<Sc
                                       const ConstView<Scalar>& d_y) {
     check_shape("dense_backward", "x", x, x.rows(), layer.weight.cols());
     check_shape("dense_backward", "d_y", d_y, x.rows(), layer.weight.rows());
-    DenseGradients<Scalar> grad{d_y * layer.weight, d_y.transpose() * x, {}};
+    DenseGradients<Scalar> grad{times<Scalar>(d_y, layer.weight), transposed_times<Scalar>(d_y, x), {}};
     if (layer.bias.size() > 0) grad.bias = d_y.colwise().sum();
     return grad;
 }
@@ -167,8 +168,8 @@ Matrix<Scalar> convolve(const ConstView<Scalar>& x, const Convolution<Scalar>& l
         for (Index in = 0; in < inputs; ++in) tap_weight.col(in) = layer.weight.col(in * layer.kernel + tap);
         for (Index group = 0; group < layer.groups; ++group)
             y.block(first, group * per_group, last - first, per_group) +=
-                x.block(first + shift, group * inputs, last - first, inputs) *
-                tap_weight.middleRows(group * per_group, per_group).transpose();
+                times_transposed<Scalar>(x.block(first + shift, group * inputs, last - first, inputs),
+                                         tap_weight.middleRows(group * per_group, per_group));
     }
     return y;
 }
@@ -192,8 +193,8 @@ ConvolutionGradients<Scalar> convolve_backward(const ConstView<Scalar>& x, const
             const auto d_y_g = d_y.block(first, group * per_group, last - first, per_group);
             const auto x_g = x.block(first + shift, group * inputs, last - first, inputs);
             grad.x.block(first + shift, group * inputs, last - first, inputs) +=
-                d_y_g * tap_weight.middleRows(group * per_group, per_group);
-            tap_gradient.middleRows(group * per_group, per_group) = d_y_g.transpose() * x_g;
+                times<Scalar>(d_y_g, tap_weight.middleRows(group * per_group, per_group));
+            tap_gradient.middleRows(group * per_group, per_group) = transposed_times<Scalar>(d_y_g, x_g);
         }
         for (Index in = 0; in < inputs; ++in) grad.weight.col(in * layer.kernel + tap) = tap_gradient.col(in);
     }
@@ -326,7 +327,7 @@ void check_values(Index keys, Index values) {
 template <class Scalar>
 Matrix<Scalar> context(const ConstView<Scalar>& probs, const ConstView<Scalar>& v) {
     check_values(probs.cols(), v.rows());
-    return probs * v;
+    return times<Scalar>(probs, v);
 }
 
 template <class Scalar>
@@ -335,7 +336,7 @@ void context(const ConstView<Scalar>& probs, const ConstView<Scalar>& v, View<Sc
     LOCUS_CHECK(result.rows() == probs.rows() && result.cols() == v.cols(),
                 "context: a result of " + to_string(Shape{result.rows(), result.cols()}) + ", expected " +
                     to_string(Shape{probs.rows(), v.cols()}));
-    result = probs * v;
+    result = times<Scalar>(probs, v);
 }
 
 template Matrix<float> dense<float>(const ConstView<float>&, const Dense<float>&);

@@ -11,7 +11,7 @@ void check_ids(const IndexTensor& ids, const char* what, std::int64_t limit, con
                                                        " - 1 = " + std::to_string(limit - 1));
 }
 
-void check_shape(const IndexTensor& values, const char* what, const Shape& expected) {
+void check_like_tokens(const IndexTensor& values, const char* what, const Shape& expected) {
     LOCUS_CHECK(values.empty() || values.shape() == expected, std::string(what) + " has shape " +
                                                                   to_string(values.shape()) + ", expected " +
                                                                   to_string(expected) + " like tokens");
@@ -34,8 +34,8 @@ void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_siz
                 "tokens has shape " + to_string(input.tokens.shape()) + ", expected [B, T] with at least one token");
     const Shape shape = input.tokens.shape();
     check_ids(input.tokens, "tokens", vocab_size, "vocab_size");
-    check_shape(input.token_types, "token_types", shape);
-    check_shape(input.labels, "labels", shape);
+    check_like_tokens(input.token_types, "token_types", shape);
+    check_like_tokens(input.labels, "labels", shape);
     if (type_vocab_size > 0) check_ids(input.token_types, "token_types", type_vocab_size, "type_vocab_size");
     check_ids(input.labels, "labels", vocab_size, "vocab_size");
     check_mask(input.mask, shape);

@@ -13,7 +13,7 @@ namespace locus {
 
 namespace {
 
-constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
+constexpr const char* kRoformerWordTable = "embeddings.word_embeddings.weight";
 constexpr const char* kTypeTable = "embeddings.token_type_embeddings.weight";
 constexpr const char* kAngleTable = "encoder.embed_positions.weight";
 constexpr const char* kHeadDense = "cls.predictions.transform.dense";
@@ -49,7 +49,7 @@ Tensor<Scalar> Roformer<Scalar>::embeddings(const ModelInput& input, Trace& trac
     const Index batch = input.batch(), length = input.length();
 
     // One row per token [B*T,E], and the row of its sentence, A or B.
-    Matrix<Scalar> rows = weights_.rows(kWordTable, input.tokens.values());
+    Matrix<Scalar> rows = weights_.rows(kRoformerWordTable, input.tokens.values());
     trace.add("embeddings.word", as_tensor<Scalar>({batch, length, config_.embedding_size}, rows));
     if (config_.type_vocab_size > 0) {
         const Matrix<Scalar> types = weights_.matrix(kTypeTable, {config_.type_vocab_size, config_.embedding_size});
@@ -134,7 +134,7 @@ void Roformer<Scalar>::head(const ModelInput& input, const Tensor<Scalar>& x, Tr
     head.norm = weights_.norm("cls.predictions.transform.LayerNorm", embedding);
     head.activation = config_.hidden_act;
     head.eps = config_.layer_norm_eps;
-    head.table = [&](Index first, Index count) { return weights_.block(kWordTable, first, count); };
+    head.table = [&](Index first, Index count) { return weights_.block(kRoformerWordTable, first, count); };
     head.words = config_.vocab_size;
     head.bias = weights_.vector("cls.predictions.bias", config_.vocab_size);
     masked_words(head, input, x, trace, compute_);
@@ -175,7 +175,7 @@ std::string prefix_of(Index layer) { return "encoder.layer." + std::to_string(la
 ExpectedTensors expected_tensors(const RoformerConfig& config, bool head) {
     ExpectedTensors expected;
     const Index width = config.hidden_size, embedding = config.embedding_size;
-    expected.add(kWordTable, {config.vocab_size, embedding});
+    expected.add(kRoformerWordTable, {config.vocab_size, embedding});
     if (config.type_vocab_size > 0) expected.add(kTypeTable, {config.type_vocab_size, embedding});
     expected.add_norm("embeddings.LayerNorm", embedding);
     if (embedding != width) expected.add_dense("embeddings_project", width, embedding);

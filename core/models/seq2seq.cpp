@@ -1,5 +1,6 @@
 #include "core/models/seq2seq.h"
 
+#include "core/attention/products.h"
 #include "core/attention/softmax.h"
 
 namespace locus {
@@ -66,7 +67,7 @@ Seq2SeqStep<Scalar> Seq2Seq<Scalar>::step(const ConstView<Scalar>& encoder, cons
             std::visit([&](const auto& weights) { return alignment_scores<Scalar>(weights, asking, encoder); },
                        weights_.alignment);
         step.probs = masked_softmax<Scalar>(step.scores, Mask());
-        step.context = step.probs * encoder;
+        step.context = times<Scalar>(step.probs, encoder);
     };
     RowVector<Scalar> x = weights_.target_words.row(word);
     if (weights_.is_additive()) {

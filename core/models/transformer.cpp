@@ -30,7 +30,7 @@ MultiHeadResult<Scalar> multi_head_attention(const Tensor<Scalar>& x, const Tens
             products_of_rows<Scalar>(result.q.matrix(at), result.k.matrix(at)) / std::sqrt(Scalar(result.q.extent(3)));
         result.probs.matrix(at) =
             masked_softmax<Scalar>(result.scores.matrix(at), masks[static_cast<std::size_t>(at / heads)]);
-        context.matrix(at) = result.probs.matrix(at) * result.v.matrix(at);
+        context.matrix(at) = times<Scalar>(result.probs.matrix(at), result.v.matrix(at));
     }
     result.context = join_heads(context);
 
@@ -154,8 +154,8 @@ Tensor<Scalar> Transformer<Scalar>::decode(const Tensor<Scalar>& encoded, const 
         x = forward.output;
     }
     // The same table that gave the words their vectors gives every word its logit.
-    Tensor<Scalar> logits =
-        as_tensor<Scalar>({target.batch(), target.length(), config_.words}, x.rows() * weights_.word_table.transpose());
+    Tensor<Scalar> logits = as_tensor<Scalar>({target.batch(), target.length(), config_.words},
+                                              times_transposed<Scalar>(x.rows(), weights_.word_table));
     trace.add("lm.logits", logits);
     return logits;
 }

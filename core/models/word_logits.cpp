@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/attention/products.h"
 #include "core/tensor.h"
 
 namespace locus {
@@ -15,7 +16,7 @@ Matrix<Scalar> word_logits(const ConstView<Scalar>& x, const WordBlock<Scalar>& 
     Matrix<Scalar> logits(x.rows(), words);
     for (Index first = 0; first < words; first += kWordsAtOnce) {
         const Index count = std::min(kWordsAtOnce, words - first);
-        logits.middleCols(first, count) = x * table(first, count).transpose();
+        logits.middleCols(first, count) = times_transposed<Scalar>(x, table(first, count));
     }
     if (bias.size() > 0) logits.rowwise() += bias;
     return logits;
@@ -26,7 +27,7 @@ WordLogitsGradients<Scalar> word_logits_backward(const ConstView<Scalar>& x, con
                                                  const ConstView<Scalar>& d_logits) {
     check_shape("word_logits_backward", "x", x, x.rows(), table.cols());
     check_shape("word_logits_backward", "d_logits", d_logits, x.rows(), table.rows());
-    return {d_logits * table, d_logits.transpose() * x, d_logits.colwise().sum()};
+    return {times<Scalar>(d_logits, table), transposed_times<Scalar>(d_logits, x), d_logits.colwise().sum()};
 }
 
 template <class Scalar>

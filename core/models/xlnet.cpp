@@ -6,10 +6,10 @@ namespace locus {
 
 namespace {
 
-constexpr const char* kWordTable = "word_embedding.weight";
+constexpr const char* kXlnetWordTable = "word_embedding.weight";
 constexpr const char* kTargetVector = "mask_emb";
-constexpr const char* kOutputTable = "lm_loss.weight";
-constexpr const char* kOutputBias = "lm_loss.bias";
+constexpr const char* kXlnetOutputTable = "lm_loss.weight";
+constexpr const char* kXlnetOutputBias = "lm_loss.bias";
 
 }  // namespace
 
@@ -59,7 +59,8 @@ XlnetStreams<Scalar> Xlnet<Scalar>::embeddings(const ModelInput& input, const Xl
     // h starts from the words.  Nothing is added to them: positions enter every layer through r.
     const Index width = config_.d_model;
     XlnetStreams<Scalar> x;
-    x.h = as_tensor<Scalar>({input.batch(), input.length(), width}, weights_.rows(kWordTable, input.tokens.values()));
+    x.h = as_tensor<Scalar>({input.batch(), input.length(), width},
+                            weights_.rows(kXlnetWordTable, input.tokens.values()));
     trace.add(prefix + "embeddings.word", x.h);
     trace.add(prefix + "embeddings.output", x.h);
 
@@ -174,10 +175,10 @@ void Xlnet<Scalar>::head(const ModelInput& input, const XlnetContext<Scalar>& pa
 
     // Words are predicted by g where there are targets, else by h.
     const Tensor<Scalar>& top = pass.has_targets() ? x.g : x.h;
-    const char* table = config_.tied_output ? kWordTable : kOutputTable;
+    const char* table = config_.tied_output ? kXlnetWordTable : kXlnetOutputTable;
     const WordBlock<Scalar> block = [&](Index first, Index count) { return weights_.block(table, first, count); };
-    const Matrix<Scalar> logits =
-        compute_.word_logits(top.rows(), block, config_.vocab_size, weights_.vector(kOutputBias, config_.vocab_size));
+    const Matrix<Scalar> logits = compute_.word_logits(top.rows(), block, config_.vocab_size,
+                                                       weights_.vector(kXlnetOutputBias, config_.vocab_size));
     trace.add(prefix + "lm.logits", as_tensor<Scalar>({top.extent(0), top.extent(1), config_.vocab_size}, logits));
     if (!wants_loss) return;
 
@@ -203,7 +204,7 @@ std::string layer_prefix_of(Index layer) { return "layer." + std::to_string(laye
 ExpectedTensors expected_tensors(const XlnetConfig& config) {
     ExpectedTensors expected;
     const Index width = config.d_model, heads = config.n_head, head_width = config.d_head;
-    expected.add(kWordTable, {config.vocab_size, width});
+    expected.add(kXlnetWordTable, {config.vocab_size, width});
     expected.add(kTargetVector, {1, 1, width});
     for (Index l = 0; l < config.n_layer; ++l) {
         const std::string attention = layer_prefix_of(l) + "rel_attn.", ffn = layer_prefix_of(l) + "ff.";
@@ -235,8 +236,8 @@ Xlnet<Scalar>::Xlnet(const XlnetConfig& config, std::shared_ptr<const WeightSour
                      const Operations<Scalar>& compute)
     : config_(config), weights_(std::move(weights)), compute_(compute), layers_(config.n_layer) {
     weights_.require_all(expected_tensors(config_));
-    if (has_head()) weights_.require(kOutputBias, {config_.vocab_size});
-    if (has_head() && !config_.tied_output) weights_.require(kOutputTable, {config_.vocab_size, config_.d_model});
+    if (has_head()) weights_.require(kXlnetOutputBias, {config_.vocab_size});
+    if (has_head() && !config_.tied_output) weights_.require(kXlnetOutputTable, {config_.vocab_size, config_.d_model});
 }
 
 template <class Scalar>
@@ -246,7 +247,7 @@ ModelSizes Xlnet<Scalar>::sizes() const {
 
 template <class Scalar>
 bool Xlnet<Scalar>::has_head() const {
-    return weights_.has(kOutputBias);
+    return weights_.has(kXlnetOutputBias);
 }
 
 template <class Scalar>

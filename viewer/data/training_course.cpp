@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "core/io/input_file.h"
 #include "core/text/corpus/corpus_text.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
@@ -71,7 +72,7 @@ double mean_of_last(const std::vector<CourseStep>& steps) {
 
 }  // namespace
 
-std::filesystem::path corpus_that_comes_along() { return std::filesystem::path(LOCUS_ASSETS) / "corpus/positions.txt"; }
+std::filesystem::path corpus_that_comes_along() { return asset_path("corpus/positions.txt"); }
 
 double Course::seconds_left() const {
     if (done) return 0;

@@ -119,7 +119,7 @@ Tensor<double> shifted_back(const Tensor<double>& d_bd, Index columns) {
 
 namespace {
 
-Tensor<double> divided(Tensor<double> values, double divisor) {
+Tensor<double> divided_by(Tensor<double> values, double divisor) {
     return mapped(std::move(values), [divisor](double value) { return value / divisor; });
 }
 
@@ -131,7 +131,7 @@ Tensor<double> of_term(const Replay& at, bool Terms::*term = nullptr) {
         terms = at.deberta().config().terms;
     }
     if (term && !(terms.*term)) throw NotEnough{"a model with this term"};
-    return divided(at("grad.scores"), score_divisor<double>(terms.count(), at("q").extent(3)));
+    return divided_by(at("grad.scores"), score_divisor<double>(terms.count(), at("q").extent(3)));
 }
 
 bool has_term(const Replay& at, bool Terms::*term) { return !at.has_model() || at.deberta().config().terms.*term; }
@@ -217,11 +217,11 @@ std::vector<Formula> roformer_gradient_formulas() {
         {"grad.v_rot", {"probs", "keep", "grad.context"}, of_values},
         {"grad.q_rot",
          {"grad.scores", "k_rot"},
-         [](const Replay& at) { return divided(times(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot"))); }},
+         [](const Replay& at) { return divided_by(times(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot"))); }},
         {"grad.k_rot",
          {"grad.scores", "q_rot"},
          [](const Replay& at) {
-             return divided(transposed_times(at("grad.scores"), at("q_rot")), root_of_width(at("q_rot")));
+             return divided_by(transposed_times(at("grad.scores"), at("q_rot")), root_of_width(at("q_rot")));
          }},
         {"grad.q",
          {"grad.q_rot", "/rotary.sin", "/rotary.cos"},
@@ -239,7 +239,7 @@ std::vector<Formula> roformer_gradient_formulas() {
 
 std::vector<Formula> transformer_xl_gradient_formulas() {
     std::vector<Formula> all = softmax_gradients();
-    const auto scaled = [](const Replay& at) { return divided(at("grad.scores"), root_of_width(at("q"))); };
+    const auto scaled = [](const Replay& at) { return divided_by(at("grad.scores"), root_of_width(at("q"))); };
     const std::vector<Formula> own = {
         {"grad.v", {"probs", "keep", "grad.context"}, of_values},
         {"grad.ac", {"grad.scores"}, scaled},

@@ -22,7 +22,7 @@ Tensor<double> first_added(const Replay& at) {
     return shaped(sum, layer_norm<double>(sum.rows(), norm, config.layer_norm_eps));
 }
 
-Tensor<double> transform(const Replay& at) {
+Tensor<double> head_transform(const Replay& at) {
     const DebertaConfig& config = at.deberta().config();
     const Dense<double> inner =
         at.model().weights.dense(std::string(kHead) + "dense", config.hidden_size, config.hidden_size);
@@ -81,7 +81,7 @@ Tensor<double> replaced_losses(const Replay& at, const TokenRule& counts) {
 std::vector<Formula> rtd_formulas() {
     return {
         {"/rtd.norm", {}, first_added},
-        {"/rtd.transform", {"/rtd.norm"}, transform},
+        {"/rtd.transform", {"/rtd.norm"}, head_transform},
         {"/rtd.logits", {"/rtd.transform"}, logits},
         {"/rtd.labels", {}, [](const Replay& at) { return replaced_labels(at, is_visible, is_replaced); }},
         {"/rtd.loss", {"/rtd.logits", "/rtd.labels"}, [](const Replay& at) { return replaced_losses(at, is_visible); }},

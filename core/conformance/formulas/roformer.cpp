@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kWordTable = "embeddings.word_embeddings.weight";
 constexpr const char* kTypeTable = "embeddings.token_type_embeddings.weight";
 constexpr const char* kAngleTable = "encoder.embed_positions.weight";
-constexpr const char* kHead = "cls.predictions.";
+constexpr const char* kRoformerHead = "cls.predictions.";
 
 const WeightReader<double>& weights(const Replay& at) { return at.model().weights; }
 
@@ -25,7 +25,7 @@ Dense<double> self(const Replay& at, const char* part) {
 }
 
 /// The type's row is added, then the norm, then (factorised) a projection.
-Tensor<double> embeddings_output(const Replay& at) {
+Tensor<double> roformer_embeddings_output(const Replay& at) {
     const RoformerConfig& config = at.roformer();
     const ModelInput& input = at.input();
     Matrix<double> rows = at("/embeddings.word").rows();
@@ -85,7 +85,7 @@ BlockWeights block() {
 Tensor<double> transform_of(const Replay& at) {
     const RoformerConfig& config = at.roformer();
     const Tensor<double>& x = at("/layer." + std::to_string(config.num_hidden_layers - 1) + ".output");
-    const std::string head = std::string(kHead) + "transform.";
+    const std::string head = std::string(kRoformerHead) + "transform.";
     const Matrix<double> inner =
         dense<double>(x.rows(), weights(at).dense(head + "dense", config.embedding_size, config.hidden_size));
     return shaped(
@@ -97,7 +97,7 @@ Tensor<double> mlm_logits(const Replay& at) {
     const Index words = at.roformer().vocab_size;
     const Tensor<double>& transform = at("/mlm.transform");
     return logits_of(transform, transform.rows(), weights(at).block(kWordTable, 0, words),
-                     weights(at).vector(std::string(kHead) + "bias", words));
+                     weights(at).vector(std::string(kRoformerHead) + "bias", words));
 }
 
 Formula projection(const char* stem, const char* part) {
@@ -111,7 +111,7 @@ Formula projection(const char* stem, const char* part) {
 std::vector<Formula> roformer_formulas() {
     std::vector<Formula> all = {
         {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kWordTable); }},
-        {"/embeddings.output", {"/embeddings.word"}, embeddings_output},
+        {"/embeddings.output", {"/embeddings.word"}, roformer_embeddings_output},
         {"/rotary.sin", {}, [](const Replay& at) { return as_rows(angles(at).sin); }},
         {"/rotary.cos", {}, [](const Replay& at) { return as_rows(angles(at).cos); }},
         projection("q", "query"),

@@ -35,7 +35,7 @@ Tensor<double> bd_of(const Replay& at) {
                           }));
 }
 
-Tensor<double> scores_of(const Replay& at) {
+Tensor<double> txl_scores_of(const Replay& at) {
     Tensor<double> sum = sum_of(at("ac"), at("bd"));
     if (is_xlnet(at) && !at.input().token_types.empty()) sum = sum_of(std::move(sum), at("ef"));
     const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
@@ -154,7 +154,7 @@ std::vector<Formula> relative_formulas() {
          [](const Replay& at) { return without_unused(at, products(biased(at("q"), at("bias.u")), at("k"))); }},
         {"bd_raw", {"q", "r_k", "r_k_backward", "bias.v", "query_tokens"}, bd_raw_of},
         {"bd", {"bd_raw", "visible", "query_tokens"}, bd_of},
-        {"scores", {"ac", "bd", "ef"}, scores_of},
+        {"scores", {"ac", "bd", "ef"}, txl_scores_of},
         {"probs",
          {"scores", "visible", "query_tokens"},
          [](const Replay& at) { return without_unused(at, masked_probabilities(at)); }},
@@ -166,22 +166,22 @@ std::vector<Formula> relative_formulas() {
 
 namespace {
 
-constexpr const char* kWordTable = "word_emb.emb_layers.0.weight";
+constexpr const char* kTxlWordTable = "word_emb.emb_layers.0.weight";
 constexpr const char* kInputProjection = "word_emb.emb_projs.0";
 constexpr const char* kOutputTable = "crit.out_layers.0.weight";
 constexpr const char* kOutputBias = "crit.out_layers.0.bias";
 constexpr const char* kOutputProjection = "crit.out_projs.0";
 
-const WeightReader<double>& weights(const Replay& at) { return at.model().weights; }
+const WeightReader<double>& txl_weights(const Replay& at) { return at.model().weights; }
 
 std::string attention_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".dec_attn."; }
 std::string ffn_of(const Replay& at) { return "layers." + std::to_string(at.layer()) + ".pos_ff."; }
 
-Tensor<double> embeddings_output(const Replay& at) {
+Tensor<double> txl_embeddings_output(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();
     Matrix<double> rows = at("/embeddings.word").rows();
     if (config.d_embed != config.d_model)
-        rows *= weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}).transpose();
+        rows *= txl_weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}).transpose();
     return shaped(at("/embeddings.word"), rows * std::sqrt(static_cast<double>(config.d_model)));
 }
 
@@ -189,7 +189,7 @@ Tensor<double> embeddings_output(const Replay& at) {
 Dense<double> projection(const Replay& at, Index part) {
     const TransformerXlConfig& config = at.transformer_xl();
     const Index heads = config.n_head * config.d_head;
-    const Matrix<double> qkv = weights(at).matrix(attention_of(at) + "qkv_net.weight", {3 * heads, config.d_model});
+    const Matrix<double> qkv = txl_weights(at).matrix(attention_of(at) + "qkv_net.weight", {3 * heads, config.d_model});
     return {qkv.middleRows(part * heads, heads), {}};
 }
 
@@ -197,7 +197,7 @@ Dense<double> projection(const Replay& at, Index part) {
 Tensor<double> projected(const Replay& at, Tensor<double> x, Index part) {
     const TransformerXlConfig& config = at.transformer_xl();
     if (config.pre_lnorm)
-        x.rows() = layer_norm<double>(x.rows(), weights(at).norm(attention_of(at) + "layer_norm", config.d_model),
+        x.rows() = layer_norm<double>(x.rows(), txl_weights(at).norm(attention_of(at) + "layer_norm", config.d_model),
                                       config.layer_norm_eps);
     return project_heads<double>(x, projection(at, part), config.n_head);
 }
@@ -206,15 +206,15 @@ Tensor<double> r_k_of(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();
     return project_positions<double>(
         at("/positions.r").matrix(),
-        weights(at).matrix(attention_of(at) + "r_net.weight", {config.n_head * config.d_head, config.d_model}),
+        txl_weights(at).matrix(attention_of(at) + "r_net.weight", {config.n_head * config.d_head, config.d_model}),
         config.n_head);
 }
 
 /// u or v: one for all layers, unless untied.
 Tensor<double> bias_of(const Replay& at, const char* name) {
     const TransformerXlConfig& config = at.transformer_xl();
-    const Matrix<double> bias =
-        weights(at).matrix((config.untie_r ? attention_of(at) : std::string()) + name, {config.n_head, config.d_head});
+    const Matrix<double> bias = txl_weights(at).matrix((config.untie_r ? attention_of(at) : std::string()) + name,
+                                                       {config.n_head, config.d_head});
     return as_tensor<double>({bias.rows(), bias.cols()}, bias);
 }
 
@@ -230,24 +230,26 @@ Tensor<double> query_tokens_of(const Replay& at) {
     return tokens;
 }
 
-BlockWeights block() {
+BlockWeights txl_block() {
     return {
         [](const Replay& at) {
             const TransformerXlConfig& config = at.transformer_xl();
-            return Dense<double>{
-                weights(at).matrix(attention_of(at) + "o_net.weight", {config.d_model, config.n_head * config.d_head}),
-                {}};
-        },
-        [](const Replay& at) { return weights(at).norm(attention_of(at) + "layer_norm", at.transformer_xl().d_model); },
-        [](const Replay& at) {
-            return weights(at).dense(ffn_of(at) + "CoreNet.0", at.transformer_xl().d_inner,
-                                     at.transformer_xl().d_model);
+            return Dense<double>{txl_weights(at).matrix(attention_of(at) + "o_net.weight",
+                                                        {config.d_model, config.n_head * config.d_head}),
+                                 {}};
         },
         [](const Replay& at) {
-            return weights(at).dense(ffn_of(at) + "CoreNet.3", at.transformer_xl().d_model,
-                                     at.transformer_xl().d_inner);
+            return txl_weights(at).norm(attention_of(at) + "layer_norm", at.transformer_xl().d_model);
         },
-        [](const Replay& at) { return weights(at).norm(ffn_of(at) + "layer_norm", at.transformer_xl().d_model); },
+        [](const Replay& at) {
+            return txl_weights(at).dense(ffn_of(at) + "CoreNet.0", at.transformer_xl().d_inner,
+                                         at.transformer_xl().d_model);
+        },
+        [](const Replay& at) {
+            return txl_weights(at).dense(ffn_of(at) + "CoreNet.3", at.transformer_xl().d_model,
+                                         at.transformer_xl().d_inner);
+        },
+        [](const Replay& at) { return txl_weights(at).norm(ffn_of(at) + "layer_norm", at.transformer_xl().d_model); },
         [](const Replay&) { return Activation::relu; },
         [](const Replay& at) { return at.transformer_xl().layer_norm_eps; },
         [](const Replay& at) { return at.transformer_xl().pre_lnorm; }};
@@ -259,18 +261,19 @@ Tensor<double> lm_logits(const Replay& at) {
     const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
     Matrix<double> rows = x.rows();
     if (config.d_embed != config.d_model)
-        rows *= weights(at).matrix(weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
-                                   {config.d_model, config.d_embed});
-    return logits_of(x, rows, weights(at).block(config.tied_output ? kWordTable : kOutputTable, 0, config.vocab_size),
-                     weights(at).vector(kOutputBias, config.vocab_size));
+        rows *= txl_weights(at).matrix(txl_weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
+                                       {config.d_model, config.d_embed});
+    return logits_of(x, rows,
+                     txl_weights(at).block(config.tied_output ? kTxlWordTable : kOutputTable, 0, config.vocab_size),
+                     txl_weights(at).vector(kOutputBias, config.vocab_size));
 }
 
 }  // namespace
 
 std::vector<Formula> transformer_xl_formulas() {
     std::vector<Formula> all = {
-        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kWordTable); }},
-        {"/embeddings.output", {"/embeddings.word"}, embeddings_output},
+        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kTxlWordTable); }},
+        {"/embeddings.output", {"/embeddings.word"}, txl_embeddings_output},
         {"/positions.r",
          {},
          [](const Replay& at) {
@@ -287,7 +290,7 @@ std::vector<Formula> transformer_xl_formulas() {
         {"r_k", {"/positions.r"}, r_k_of},
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
-    for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
+    for (Formula& formula : block_formulas(txl_block())) all.push_back(std::move(formula));
     for (Formula& formula : transformer_xl_gradient_formulas()) all.push_back(std::move(formula));
     all.push_back({"/lm.logits", {}, lm_logits});
     all.push_back({"/lm.loss", {"/lm.logits"}, [](const Replay& at) { return losses_of(at, at("/lm.logits")); }});

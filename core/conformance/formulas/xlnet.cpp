@@ -9,31 +9,33 @@ namespace locus::conformance {
 
 namespace {
 
-constexpr const char* kWordTable = "word_embedding.weight";
+constexpr const char* kXlnetWordTable = "word_embedding.weight";
 constexpr const char* kTargetVector = "mask_emb";
-constexpr const char* kOutputTable = "lm_loss.weight";
-constexpr const char* kOutputBias = "lm_loss.bias";
+constexpr const char* kXlnetOutputTable = "lm_loss.weight";
+constexpr const char* kXlnetOutputBias = "lm_loss.bias";
 
-const WeightReader<double>& weights(const Replay& at) { return at.model().weights; }
+const WeightReader<double>& xlnet_weights(const Replay& at) { return at.model().weights; }
 
-std::string attention_of(const Replay& at) { return "layer." + std::to_string(at.layer()) + ".rel_attn."; }
-std::string ffn_of(const Replay& at) { return "layer." + std::to_string(at.layer()) + ".ff."; }
+std::string xlnet_attention_of(const Replay& at) { return "layer." + std::to_string(at.layer()) + ".rel_attn."; }
+std::string xlnet_ffn_of(const Replay& at) { return "layer." + std::to_string(at.layer()) + ".ff."; }
 
 /// Stored [D,H,d]; a dense layer wants [H*d,D].
 Dense<double> projection(const Replay& at, const char* name) {
     const XlnetConfig& config = at.xlnet();
-    return {
-        weights(at).matrix(attention_of(at) + name, {config.d_model, config.n_head, config.d_head}).transpose().eval(),
-        {}};
+    return {xlnet_weights(at)
+                .matrix(xlnet_attention_of(at) + name, {config.d_model, config.n_head, config.d_head})
+                .transpose()
+                .eval(),
+            {}};
 }
 
 Tensor<double> projected(const Replay& at, const Tensor<double>& x, const char* name) {
     return project_heads<double>(x, projection(at, name), at.xlnet().n_head);
 }
 
-Tensor<double> bias_of(const Replay& at, const char* name) {
+Tensor<double> xlnet_bias_of(const Replay& at, const char* name) {
     const XlnetConfig& config = at.xlnet();
-    const Matrix<double> bias = weights(at).matrix(attention_of(at) + name, {config.n_head, config.d_head});
+    const Matrix<double> bias = xlnet_weights(at).matrix(xlnet_attention_of(at) + name, {config.n_head, config.d_head});
     return as_tensor<double>({bias.rows(), bias.cols()}, bias);
 }
 
@@ -49,7 +51,7 @@ Tensor<double> position_keys(const Replay& at, const char* rows) {
 }
 
 /// Content stream: 0 ... T - 1; query stream: the token of each target, -1 for an unused one.
-Tensor<double> query_tokens_of(const Replay& at) {
+Tensor<double> xlnet_query_tokens_of(const Replay& at) {
     const ModelInput& input = at.input();
     if (!at.is_query_stream()) {
         Tensor<double> tokens({input.batch(), input.length()});
@@ -66,7 +68,7 @@ Tensor<double> query_tokens_of(const Replay& at) {
     return tokens;
 }
 
-Tensor<double> visible_of(const Replay& at) {
+Tensor<double> xlnet_visible_of(const Replay& at) {
     return visible_to_stream(at, [&](Index b) {
         const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding_of(at, b));
         return at.is_query_stream() ? masks.query : masks.content;
@@ -78,7 +80,7 @@ Tensor<double> query_stream_start(const Replay& at) {
     const ModelInput& input = at.input();
     if (input.target_mapping.empty()) throw NotEnough{"target_mapping"};
     const Index width = at.xlnet().d_model, rows = input.batch() * input.target_mapping.extent(1);
-    const Matrix<double> start = weights(at).matrix(kTargetVector, {1, 1, width});
+    const Matrix<double> start = xlnet_weights(at).matrix(kTargetVector, {1, 1, width});
     return as_tensor<double>({input.batch(), input.target_mapping.extent(1), width}, start.replicate(rows, 1));
 }
 
@@ -86,36 +88,41 @@ Tensor<double> q_of(const Replay& at) {
     return without_unused(at, project_heads<double>(at("x_q"), projection(at, "q"), at.xlnet().n_head));
 }
 
-BlockWeights block() {
-    return {[](const Replay& at) {
-                const XlnetConfig& config = at.xlnet();
-                return Dense<double>{
-                    weights(at).matrix(attention_of(at) + "o", {config.d_model, config.n_head, config.d_head}), {}};
-            },
-            [](const Replay& at) { return weights(at).norm(attention_of(at) + "layer_norm", at.xlnet().d_model); },
-            [](const Replay& at) {
-                return weights(at).dense(ffn_of(at) + "layer_1", at.xlnet().d_inner, at.xlnet().d_model);
-            },
-            [](const Replay& at) {
-                return weights(at).dense(ffn_of(at) + "layer_2", at.xlnet().d_model, at.xlnet().d_inner);
-            },
-            [](const Replay& at) { return weights(at).norm(ffn_of(at) + "layer_norm", at.xlnet().d_model); },
-            [](const Replay& at) {
-                const Activation activation = at.xlnet().ff_activation;
-                const bool tanh = XlnetOptions::of(at.dialect()).tanh_gelu && activation == Activation::gelu;
-                return tanh ? Activation::gelu_tanh : activation;
-            },
-            [](const Replay& at) { return at.xlnet().layer_norm_eps; },
-            [](const Replay&) { return false; }};
+BlockWeights xlnet_block() {
+    return {
+        [](const Replay& at) {
+            const XlnetConfig& config = at.xlnet();
+            return Dense<double>{
+                xlnet_weights(at).matrix(xlnet_attention_of(at) + "o", {config.d_model, config.n_head, config.d_head}),
+                {}};
+        },
+        [](const Replay& at) {
+            return xlnet_weights(at).norm(xlnet_attention_of(at) + "layer_norm", at.xlnet().d_model);
+        },
+        [](const Replay& at) {
+            return xlnet_weights(at).dense(xlnet_ffn_of(at) + "layer_1", at.xlnet().d_inner, at.xlnet().d_model);
+        },
+        [](const Replay& at) {
+            return xlnet_weights(at).dense(xlnet_ffn_of(at) + "layer_2", at.xlnet().d_model, at.xlnet().d_inner);
+        },
+        [](const Replay& at) { return xlnet_weights(at).norm(xlnet_ffn_of(at) + "layer_norm", at.xlnet().d_model); },
+        [](const Replay& at) {
+            const Activation activation = at.xlnet().ff_activation;
+            const bool tanh = XlnetOptions::of(at.dialect()).tanh_gelu && activation == Activation::gelu;
+            return tanh ? Activation::gelu_tanh : activation;
+        },
+        [](const Replay& at) { return at.xlnet().layer_norm_eps; },
+        [](const Replay&) { return false; }};
 }
 
-Tensor<double> lm_logits(const Replay& at) {
+Tensor<double> xlnet_lm_logits(const Replay& at) {
     const XlnetConfig& config = at.xlnet();
     const char* stream = at.input().target_mapping.empty() ? "" : "g.";
     const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + "." + stream + "output");
-    return logits_of(x, x.rows(),
-                     weights(at).block(config.tied_output ? kWordTable : kOutputTable, 0, config.vocab_size),
-                     weights(at).vector(kOutputBias, config.vocab_size));
+    return logits_of(
+        x, x.rows(),
+        xlnet_weights(at).block(config.tied_output ? kXlnetWordTable : kXlnetOutputTable, 0, config.vocab_size),
+        xlnet_weights(at).vector(kXlnetOutputBias, config.vocab_size));
 }
 
 }  // namespace
@@ -125,7 +132,8 @@ Tensor<double> segment_term_by(const Replay& at, std::int64_t segment_of_memory,
     const ModelInput& input = at.input();
     if (input.token_types.empty()) throw NotEnough{"token_types"};
     const Tensor<double>&tokens = at("query_tokens"), &s = at("bias.s"), &q = at("q");
-    const Matrix<double> table = weights(at).matrix(attention_of(at) + "seg_embed", {2, config.n_head, config.d_head});
+    const Matrix<double> table =
+        xlnet_weights(at).matrix(xlnet_attention_of(at) + "seg_embed", {2, config.n_head, config.d_head});
     const Index memory = at.remembered(), d = config.d_head;
     const auto type = [&](Index b, Index token) { return input.token_types[b * input.length() + token]; };
     const Tensor<double> ef = each_head(q, q.extent(2), keys_of(at), [&](Index n, Index h, Index b) {
@@ -162,16 +170,16 @@ Tensor<double> visible_to_stream(const Replay& at, const std::function<Mask(Inde
 
 std::vector<Formula> xlnet_formulas() {
     std::vector<Formula> all = {
-        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kWordTable); }},
+        {"/embeddings.word", {}, [](const Replay& at) { return rows_of_tokens(at, kXlnetWordTable); }},
         {"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) { return at("/embeddings.word"); }},
         {"/query_stream", {}, query_stream_start},
         {"/positions.r", {}, [](const Replay& at) { return positions_of(at, false); }},
         {"/positions.r_backward", {}, [](const Replay& at) { return positions_of(at, true); }},
-        {"query_tokens", {}, query_tokens_of},
-        {"visible", {"query_tokens"}, visible_of},
-        {"bias.u", {}, [](const Replay& at) { return bias_of(at, "r_w_bias"); }},
-        {"bias.v", {}, [](const Replay& at) { return bias_of(at, "r_r_bias"); }},
-        {"bias.s", {}, [](const Replay& at) { return bias_of(at, "r_s_bias"); }},
+        {"query_tokens", {}, xlnet_query_tokens_of},
+        {"visible", {"query_tokens"}, xlnet_visible_of},
+        {"bias.u", {}, [](const Replay& at) { return xlnet_bias_of(at, "r_w_bias"); }},
+        {"bias.v", {}, [](const Replay& at) { return xlnet_bias_of(at, "r_r_bias"); }},
+        {"bias.s", {}, [](const Replay& at) { return xlnet_bias_of(at, "r_s_bias"); }},
         {"q", {"x_q", "query_tokens"}, q_of},
         {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), "k"); }},
         {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), "v"); }},
@@ -182,8 +190,8 @@ std::vector<Formula> xlnet_formulas() {
         {"ef", {"q", "bias.s", "query_tokens"}, [](const Replay& at) { return segment_term_by(at, 0, 0); }},
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));
-    for (Formula& formula : block_formulas(block())) all.push_back(std::move(formula));
-    all.push_back({"/lm.logits", {}, lm_logits});
+    for (Formula& formula : block_formulas(xlnet_block())) all.push_back(std::move(formula));
+    all.push_back({"/lm.logits", {}, xlnet_lm_logits});
     return all;
 }
 

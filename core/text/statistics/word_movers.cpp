@@ -14,12 +14,12 @@ constexpr double kFar = std::numeric_limits<double>::infinity();
 constexpr Index kNone = -1;
 
 std::int64_t checked_sum(const char* what, const std::vector<std::int64_t>& units) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 53;  // sums in double stay exact
+    constexpr std::int64_t kMostUnits = std::int64_t{1} << 53;  // sums in double stay exact
     std::int64_t sum = 0;
     for (const std::int64_t one : units) {
         LOCUS_CHECK(one >= 0, std::string("cheapest_transport: one of the ") + what + " is " + std::to_string(one) +
                                   ", expected 0 or more");
-        LOCUS_CHECK(one < kMost - sum, std::string("cheapest_transport: the ") + what + " sum to 2^53 or more");
+        LOCUS_CHECK(one < kMostUnits - sum, std::string("cheapest_transport: the ") + what + " sum to 2^53 or more");
         sum += one;
     }
     return sum;
