@@ -50,7 +50,7 @@ std::string shell_quoted(const std::string& word) {
     constexpr std::string_view kBare =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";  // never special
     if (!word.empty() && word.find_first_not_of(kBare) == std::string::npos) return word;
-    const bool controls = std::any_of(word.begin(), word.end(), is_control);
+    const bool controls = std::any_of(word.begin(), word.end(), [](char c) { return is_control(c); });
     std::string quoted = controls ? "$'" : "'";
     for (const char c : word) {
         const auto byte = static_cast<unsigned char>(c);
