@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
         const Matrix<double> printed{{0, 0.04, 0.13, 0.04, 0.04, 0, 0, 0, 0, 0},
                                      {0, 0, 0, 0, 0, 0.08, 0.04, 0.04, 0.04, 0.04}};
         std::vector<std::vector<std::string>> rows{
-            {"word", "TF A", "TF B", "IDF", "TF·IDF A", "seed", "TF·IDF B", "seed"}};
+            {"word", "TF A", "TF B", "IDF", "TF·IDF A", "notes", "TF·IDF B", "notes"}};
         for (Index word = 0; word < bag.words.size(); ++word) {
             rows.push_back({bag.words.word(word)});
             for (const double value : {tf(0, word), tf(1, word), idf[word]})

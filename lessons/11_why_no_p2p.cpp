@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
         const Sentence mall = read(model, *tokenizer, "a new mall opened", head);
         const Sentence paris = read(model, *tokenizer, "the capital of france", head);
         const Index tokens = mall.q.rows(), width = mall.q.cols();
-        const RelativeBuckets line = model.bucket_line(tokens, DebertaOptions());
+        const RelativeBuckets line = model.relative_buckets(tokens, DebertaOptions());
         const Matrix<double> c2c = content_to_content<double>(mall.q, mall.k);
         const Matrix<double> other_c2c = content_to_content<double>(paris.q, paris.k);
         const Matrix<double> p2p = position_to_position<double>(mall.q_r, mall.k_r, line);

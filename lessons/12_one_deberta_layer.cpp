@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const auto of = [&](const std::string& name) { return trace.at("layer.0." + name).as<double>(); };
         const Tensor<double>& x = trace.at("embeddings.output").as<double>();
-        const RelativeBuckets line = model.bucket_line(input.length(), DebertaOptions());
+        const RelativeBuckets line = model.relative_buckets(input.length(), DebertaOptions());
         const double eps = model.config().layer_norm_eps;
         const Norm<double>&inner = weights.norm("encoder.layer.0.attention.output.LayerNorm"),
               &last = weights.norm("encoder.layer.0.output.LayerNorm");

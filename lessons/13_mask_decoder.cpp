@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
         lesson.prove("largest change of these probabilities; the first and the fifth lie farther apart", largest_change,
                      spread);
         lesson.prove_at_least("largest change of a logit, over rounding", largest(with - without) / rounding, 1000);
-        const RelativeBuckets line = model.bucket_line(input.length(), DebertaOptions());
+        const RelativeBuckets line = model.relative_buckets(input.length(), DebertaOptions());
         double hidden = 0;
         for (Index i = 0; i < input.length(); ++i) hidden += line.row(i, 0) - line.span() != i;
         lesson.say(

@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
                                static_cast<double>(words_before(marks)), 2 * 3 + 2);
         });
         lesson.end(
-            {{"core/models/transformer_xl.h", "rows_to_keep"}, {"core/models/relative_heads.h", "behind_memory"}},
+            {{"core/models/transformer_xl.h", "rows_to_keep"}, {"core/models/relative_heads.h", "memory_and_segment"}},
             "Dai et al. 2019, section 3.2; NLP 기초, code 1 and figures 15 to 17.", "25");
     });
 }

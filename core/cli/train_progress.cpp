@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/cli/program.h"
+#include "core/json_text.h"
 
 namespace locus::cli {
 

@@ -38,7 +38,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         absolute_rows(input.length());  // refuses a text that is too long before any work
 
     ForwardContext<Scalar> pass{*weights_, input, options, trace, pair_masks(input), std::nullopt};
-    if (config().relative_attention) pass.buckets = bucket_line(input.length(), options);
+    if (config().relative_attention) pass.buckets = relative_buckets(input.length(), options);
     std::unique_lock<std::mutex> alone;
     if (takes_fast_path(input, options, wanted)) {
         alone = std::unique_lock(fast_->guard);
@@ -280,7 +280,7 @@ Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Ten
 
 // --- what a configuration decides ---
 
-RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp) {
+RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, OffsetClamp clamp) {
     if (config.position_buckets > 0)
         return RelativeBuckets::logarithmic(length, length, config.position_buckets, config.max_relative_positions,
                                             clamp);
@@ -334,7 +334,7 @@ std::vector<std::string> Deberta<Scalar>::stage_names(const ModelInput& input, c
         names.push_back("emd.query.0");
         for (int t = 0; t < kDecoderPasses; ++t) {
             std::vector<std::string> pass_stems = stems;
-            if (options.decoder == MaskDecoder::seed)
+            if (options.decoder == MaskDecoder::pre_norm)
                 std::erase_if(pass_stems, [](const std::string& stem) { return stem.starts_with(".ffn"); });
             append(names, "emd." + std::to_string(t), pass_stems);
         }
@@ -362,9 +362,9 @@ bool Deberta<Scalar>::has_decoder() const {
 }
 
 template <class Scalar>
-RelativeBuckets Deberta<Scalar>::bucket_line(Index length, const DebertaOptions& options) const {
-    LOCUS_CHECK(config().relative_attention, "bucket_line: this model has no relative attention");
-    return deberta_line(config(), length, options.offset_clamp);
+RelativeBuckets Deberta<Scalar>::relative_buckets(Index length, const DebertaOptions& options) const {
+    LOCUS_CHECK(config().relative_attention, "relative_buckets: this model has no relative attention");
+    return deberta_buckets(config(), length, options.offset_clamp);
 }
 
 template class Deberta<float>;

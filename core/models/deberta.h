@@ -52,7 +52,7 @@ public:
 
     /// The rows of the relative table for T x T pairs under these options.  Throws Error(usage) without relative
     /// attention.
-    RelativeBuckets bucket_line(Index length, const DebertaOptions& options) const;
+    RelativeBuckets relative_buckets(Index length, const DebertaOptions& options) const;
     /// I of the decoder: the first rows of the absolute table [length,E].  Throws Error(unsupported) if it has fewer.
     Matrix<Scalar> absolute_rows(Index length) const { return weights_->absolute_rows(length); }
 
@@ -103,7 +103,7 @@ struct ForwardContext {
 };
 
 /// delta(i,j) of a model for T x T pairs: clamped offsets (version 1), or logarithmic buckets.
-RelativeBuckets deberta_line(const DebertaConfig& config, Index length, OffsetClamp clamp);
+RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, OffsetClamp clamp);
 
 /// n of the scale sqrt(n d): 1 + the number of position terms, or what an implementation counts in its place.
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
@@ -134,7 +134,7 @@ Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Ten
                                    const Tensor<Scalar>& layer_output);
 
 /// The enhanced mask decoder over h [B,T,D], the input of the last layer -> [B,T,D]; empty as above.
-/// Source: He et al. 2021, section 3.2; spec 4.1, and 4.3 for MaskDecoder::seed.  In deberta_decoder.cpp.
+/// Source: He et al. 2021, section 3.2; spec 4.1, and 4.3 for MaskDecoder::pre_norm.  In deberta_decoder.cpp.
 template <class Scalar>
 Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h);
 

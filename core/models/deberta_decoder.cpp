@@ -24,10 +24,10 @@ Tensor<Scalar> official_decoder(const ForwardContext<Scalar>& pass, const Tensor
     return query;
 }
 
-/// Seed 000: a pre-norm layer.  Its residual is h in every pass, and a last norm follows, which no released checkpoint
-/// has, so it stays without weights here.
+/// The layer of a much read review's code, pre-norm.  Its residual is h in every pass, and a last norm follows, which
+/// no released checkpoint has, so it stays without weights here.
 template <class Scalar>
-Tensor<Scalar> seed_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
+Tensor<Scalar> pre_norm_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {
     const DebertaConfig& config = pass.config();
     const Operations<Scalar>& compute = pass.compute();
     const double eps = config.layer_norm_eps;
@@ -69,7 +69,7 @@ Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<
     pass.trace.add("emd.query.0", query);
     if (pass.trace.complete()) return {};
     return pass.options.decoder == MaskDecoder::official ? official_decoder(pass, h, std::move(query))
-                                                         : seed_decoder(pass, h, std::move(query));
+                                                         : pre_norm_decoder(pass, h, std::move(query));
 }
 
 template <class Scalar>

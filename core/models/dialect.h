@@ -23,7 +23,7 @@ const char* to_string(Dialect dialect);
 enum class MaskDecoder {
     none,      // the head reads the last layer (Hugging Face)
     official,  // two passes of the last layer, query = absolute positions + h, residual is the query (spec 4.1)
-    seed,      // seed 000: two pre-norm passes, residual is h (spec 4.3)
+    pre_norm,  // a review's code: two pre-norm passes, residual is h (spec 4.3)
 };
 
 /// Every switch a dialect sets for DeBERTa; each can also be set alone.

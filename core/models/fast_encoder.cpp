@@ -79,7 +79,7 @@ const OffsetTables<Scalar>& FastEncoder<Scalar>::tables(Index layer, Index lengt
         const Terms terms = config().terms;
         kept = offset_tables<Scalar>(terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(),
                                      terms.p2c ? weights_.q_r(layer) : Tensor<Scalar>(),
-                                     deberta_line(config(), length, options.offset_clamp), options.p2c_index, pool);
+                                     deberta_buckets(config(), length, options.offset_clamp), options.p2c_index, pool);
     }
     return *kept;
 }
@@ -185,7 +185,7 @@ void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOpti
                                       const VisitHead<Scalar>& visit, const CancelToken& stop) {
     const Index heads = config().num_attention_heads, d = config().attention_head_size, width = config().hidden_size;
     const Index length = input.length();
-    const RelativeBuckets buckets = deberta_line(config(), length, options.offset_clamp);
+    const RelativeBuckets buckets = deberta_buckets(config(), length, options.offset_clamp);
     const Scalar divisor = score_divisor<Scalar>(deberta_divisor_terms(config(), options), d);
     throw_if_cancelled(stop);
     run(input, options, pool, [&](Index layer, const std::vector<Mask>& masks) {

@@ -148,7 +148,7 @@ Index remembered_rows(const SegmentMemory<Scalar>& memory, const ModelInput& inp
 }
 
 template <class Scalar>
-Tensor<Scalar> behind_memory(const Tensor<Scalar>& memory, const Tensor<Scalar>& segment) {
+Tensor<Scalar> memory_and_segment(const Tensor<Scalar>& memory, const Tensor<Scalar>& segment) {
     if (memory.empty()) return segment;
     const Index rows = memory.extent(1), length = segment.extent(1);
     Tensor<Scalar> both({segment.extent(0), rows + length, segment.extent(2)});
@@ -174,7 +174,7 @@ template Tensor<float> project_positions<float>(const Matrix<float>&, const Matr
                                                 const Operations<float>&);
 template SegmentMemory<float> first_memory<float>(const ModelInput&);
 template Index remembered_rows<float>(const SegmentMemory<float>&, const ModelInput&);
-template Tensor<float> behind_memory<float>(const Tensor<float>&, const Tensor<float>&);
+template Tensor<float> memory_and_segment<float>(const Tensor<float>&, const Tensor<float>&);
 template Tensor<float> slice_rows<float>(const Tensor<float>&, Index, Index);
 template Tensor<double> relative_attention<double>(const RelativeHeads<double>&, const std::string&, Trace&,
                                                    const Operations<double>&);
@@ -183,7 +183,7 @@ template Tensor<double> project_positions<double>(const Matrix<double>&, const M
                                                   const Operations<double>&);
 template SegmentMemory<double> first_memory<double>(const ModelInput&);
 template Index remembered_rows<double>(const SegmentMemory<double>&, const ModelInput&);
-template Tensor<double> behind_memory<double>(const Tensor<double>&, const Tensor<double>&);
+template Tensor<double> memory_and_segment<double>(const Tensor<double>&, const Tensor<double>&);
 template Tensor<double> slice_rows<double>(const Tensor<double>&, Index, Index);
 
 }  // namespace locus

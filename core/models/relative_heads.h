@@ -67,7 +67,7 @@ Index remembered_rows(const SegmentMemory<Scalar>& memory, const ModelInput& inp
 
 /// [B,M,D] and [B,T,D], memory first -> [B,M+T,D]; an empty memory gives the segment.
 template <class Scalar>
-Tensor<Scalar> behind_memory(const Tensor<Scalar>& memory, const Tensor<Scalar>& segment);
+Tensor<Scalar> memory_and_segment(const Tensor<Scalar>& memory, const Tensor<Scalar>& segment);
 
 /// Rows begin ... end - 1 of every sample of [B,N,D].
 template <class Scalar>

@@ -57,7 +57,7 @@ SegmentMemory<Scalar> TransformerXl<Scalar>::run_segment(const ModelInput& input
     SegmentMemory<Scalar> next;
     const auto remember = [&](Index l, const Tensor<Scalar>& x) {
         if (config_.mem_len == 0) return;
-        next.push_back(slice_rows(behind_memory(memory_of(l), x), keep.begin, keep.end));
+        next.push_back(slice_rows(memory_and_segment(memory_of(l), x), keep.begin, keep.end));
         trace.add(prefix + "memory." + std::to_string(l), next.back());
     };
 
@@ -96,7 +96,7 @@ Tensor<Scalar> TransformerXl<Scalar>::run_layer(Index l, const Tensor<Scalar>& x
     const Index queries = x.extent(1), rows = memory.empty() ? 0 : memory.extent(1);
 
     // [memory; x] gives keys and values, x alone the queries.  Pre-norm norms both, the memory too.
-    Tensor<Scalar> both = behind_memory(memory, x);
+    Tensor<Scalar> both = memory_and_segment(memory, x);
     if (config_.pre_lnorm)
         both.rows() = compute_.layer_norm(both.rows(), weights.block.attention_norm, config_.layer_norm_eps);
     const Tensor<Scalar> own = config_.pre_lnorm ? slice_rows(both, rows, rows + queries) : x;

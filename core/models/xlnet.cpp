@@ -108,7 +108,7 @@ XlnetStreams<Scalar> Xlnet<Scalar>::run_layer(Index l, const XlnetStreams<Scalar
     if (pass.options.tanh_gelu && block.activation == Activation::gelu) block.activation = Activation::gelu_tanh;
 
     // Keys and values of [memory; h], and keys of every distance: the same for both streams.
-    const Tensor<Scalar> both = behind_memory(memory, x.h);
+    const Tensor<Scalar> both = memory_and_segment(memory, x.h);
     const Tensor<Scalar> k = project_heads(both, weights.key, heads, compute_);
     const Tensor<Scalar> v = project_heads(both, weights.value, heads, compute_);
     const Tensor<Scalar> r_k = project_positions(pass.r, weights.position, heads, compute_);
@@ -162,7 +162,7 @@ template <class Scalar>
 Tensor<Scalar> Xlnet<Scalar>::next_memory(const Tensor<Scalar>& before, const Tensor<Scalar>& h) const {
     const Index length = h.extent(1);
     const Index reused = config_.reuse_len > 0 ? std::min(config_.reuse_len, length) : length;
-    const Tensor<Scalar> rows = behind_memory(before, slice_rows(h, 0, reused));
+    const Tensor<Scalar> rows = memory_and_segment(before, slice_rows(h, 0, reused));
     const Index kept = config_.mem_len > 0 ? std::min(config_.mem_len, rows.extent(1)) : rows.extent(1);
     return slice_rows(rows, rows.extent(1) - kept, rows.extent(1));
 }

@@ -62,7 +62,7 @@ void DebertaTraining<Scalar>::prepare_buckets(const PackedBatch& batch) {
         const Index length = batch.length(b);
         if (buckets_.count(length)) continue;
         // Without relative attention nobody reads it.
-        buckets_.emplace(length, config_.relative_attention ? deberta_line(config_, length, OffsetClamp::official)
+        buckets_.emplace(length, config_.relative_attention ? deberta_buckets(config_, length, OffsetClamp::official)
                                                             : RelativeBuckets::clamped(length, length, 1));
     }
 }

@@ -50,7 +50,7 @@ public:
                                                 " tokens but the table of absolute positions has " +
                                                 std::to_string(config_.max_position_embeddings) + " rows");
         batch_ = encoder_batch(config_, input, options, rows);
-        const RelativeBuckets line = deberta_line(config_, std::max(1, batch_.longest), options.offset_clamp);
+        const RelativeBuckets line = deberta_buckets(config_, std::max(1, batch_.longest), options.offset_clamp);
         grow(batch_.rows(), line.rows().size(), batch_.starts.size());
         backend_.write(buffers_->ids, batch_.ids.data(), batch_.ids.size());
         backend_.write(buffers_->types, batch_.types.data(), batch_.types.size());

@@ -127,9 +127,9 @@ TEST_CASE("deberta: the decoder hears absolute positions, the encoder does not",
         CHECK(largest_difference(a.at(name), b.at(name)) == 0);  // keys and values come from h in both passes
 }
 
-TEST_CASE("deberta: the seed's decoder differs from the official one and keeps h as residual", "[deberta][law]") {
+TEST_CASE("deberta: the pre-norm decoder differs from the official one and keeps h as residual", "[deberta][law]") {
     DebertaOptions seed = kOfficial;
-    seed.decoder = MaskDecoder::seed;
+    seed.decoder = MaskDecoder::pre_norm;
     const Deberta<double> model(small_config(), random_weights(small_config(), 8));
     const ModelInput input = tokens_input({3, 5, 7, 9});
     const Trace official = model.forward(input, kOfficial), seeded = model.forward(input, seed);

@@ -198,11 +198,11 @@ TEST_CASE("word movers: order, repetition and origin do not matter, the unit of 
     Numbers numbers(6);
     const PlacedWords a = document_of(numbers, 8, 4), b = document_of(numbers, 6, 4);
     const double distance = word_movers_distance(a, b).distance, slack = rounding(400, 8);
-    PlacedWords turned = a, thrice = a;
-    std::reverse(turned.words.begin(), turned.words.end());
-    turned.vectors = a.vectors.colwise().reverse().eval();
+    PlacedWords reversed = a, thrice = a;
+    std::reverse(reversed.words.begin(), reversed.words.end());
+    reversed.vectors = a.vectors.colwise().reverse().eval();
     for (Counted& word : thrice.words) word.count *= 3;
-    CHECK(std::abs(word_movers_distance(turned, b).distance - distance) <= slack);
+    CHECK(std::abs(word_movers_distance(reversed, b).distance - distance) <= slack);
     CHECK(std::abs(word_movers_distance(thrice, b).distance - distance) <= slack);
     PlacedWords moved_a = a, moved_b = b, long_a = a, long_b = b;
     moved_a.vectors.rowwise() += RowVector<double>{{1, 2, 3, 4}};

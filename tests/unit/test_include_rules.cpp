@@ -87,7 +87,7 @@ std::vector<std::string> allowed(const Source& source) {
 
 }  // namespace
 
-TEST_CASE("house: every room includes only what it may", "[house]") {
+TEST_CASE("structure: every folder includes only what it may", "[structure]") {
     for (const Source& source : all_sources())
         for (const std::string& include : source.includes) {
             if (!is_room(include)) continue;
@@ -96,7 +96,7 @@ TEST_CASE("house: every room includes only what it may", "[house]") {
         }
 }
 
-TEST_CASE("house: includes are written from the root", "[house]") {
+TEST_CASE("structure: includes are written from the root", "[structure]") {
     for (const Source& source : all_sources())
         for (const std::string& include : source.includes) {
             INFO(source.path << " includes " << include);
@@ -106,7 +106,7 @@ TEST_CASE("house: includes are written from the root", "[house]") {
         }
 }
 
-TEST_CASE("house: GLFW and OpenGL in one file, CUDA in its room, printing at the edge", "[house]") {
+TEST_CASE("structure: GLFW and OpenGL in one file, CUDA in its folder, printing at the edge", "[structure]") {
     for (const Source& source : all_sources()) {
         INFO(source.path);
         for (const std::string& include : source.includes) {
@@ -125,7 +125,7 @@ TEST_CASE("house: GLFW and OpenGL in one file, CUDA in its room, printing at the
     }
 }
 
-TEST_CASE("house: no relaxed arithmetic, no marks left behind, two macros", "[house]") {
+TEST_CASE("structure: no relaxed arithmetic, no marks left behind, two macros", "[structure]") {
     const std::string fast = std::string("fast-") + "math", mark = std::string("TO") + "DO",
                       fix = std::string("FIX") + "ME";
     const std::regex cross(std::string("\\bXX") + "X\\b"), macro(R"(#define (LOCUS_\w+))");
@@ -141,7 +141,7 @@ TEST_CASE("house: no relaxed arithmetic, no marks left behind, two macros", "[ho
     CHECK(read_file(fs::path(LOCUS_SOURCE_DIR) / "CMakeLists.txt").find(fast) == std::string::npos);
 }
 
-TEST_CASE("house: no file of ours passes 600 lines", "[house]") {
+TEST_CASE("structure: no file of ours passes 600 lines", "[structure]") {
     for (const Source& source : all_sources()) {
         INFO(source.path);
         CHECK(std::count(source.text.begin(), source.text.end(), '\n') <= 600);

@@ -7,7 +7,7 @@
 
 namespace locus::test::test_max_abs {
 
-TEST_CASE("max_abs: a NaN is passed over nowhere, and passes no comparison", "[house]") {
+TEST_CASE("max_abs: a NaN is passed over nowhere, and passes no comparison", "[structure]") {
     constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
     Matrix<double> x = Matrix<double>::Random(5, 7);
     CHECK(max_abs(x) == std::max(x.maxCoeff(), -x.minCoeff()));

@@ -77,7 +77,7 @@ TEST_CASE("rotary sentence: linear attention turns its numerator alone, and hidd
     }
 }
 
-TEST_CASE("rotary sentence: the vectors on the rope page, turned, give the model's attention", "[viewer][rope][law]") {
+TEST_CASE("rotary sentence: the vectors on the rope page, rotated, give the model's attention", "[viewer][rope][law]") {
     const RotarySentence sentence = rotary();
     const auto tokens = static_cast<Index>(sentence.words().size());
     const Index width = sentence.sizes().head_width;

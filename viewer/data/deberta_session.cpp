@@ -103,7 +103,7 @@ void DebertaSession::fill(Answer& answer) const {
     answer.options = DebertaOptions::of(request.dialect);
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
-    if (config().relative_attention) answer.line = deberta_.bucket_line(input.length(), answer.options);
+    if (config().relative_attention) answer.line = deberta_.relative_buckets(input.length(), answer.options);
     if (request.compare)
         answer.compare = compare(request);
     else if (request.decoder)
@@ -200,25 +200,6 @@ std::vector<std::vector<Word>> DebertaSession::words_at_masks(const Trace& trace
 
 // What the Attention page asks for: one layer, a stage by name, all heads in short; and [MASK] in place of tokens.
 
-namespace {
-
-/// Layers that one pass keeps for the overview: their terms and probabilities take at most this many values.
-constexpr Index kKeptValues = Index{64} << 20;
-
-std::vector<std::string> overview_stems(const DebertaConfig& config) {
-    std::vector<std::string> stems = {"c2c", "probs"};
-    if (config.terms.c2p) stems.emplace_back("c2p");
-    if (config.terms.p2c) stems.emplace_back("p2c");
-    return stems;
-}
-
-Matrix<float> head_of(const Trace& trace, const std::string& name, Index head) {
-    const Stage* stage = trace.find(name);
-    return stage ? Matrix<float>(stage->as<float>().matrix(head)) : Matrix<float>();
-}
-
-}  // namespace
-
 void DebertaSession::mask_tokens(ModelInput& input, const std::vector<Index>& positions) const {
     if (positions.empty() || !can_mask()) return;
     const std::int64_t mask_id = *tokenizer()->mask_id();
@@ -268,27 +249,19 @@ std::shared_ptr<const Overview> DebertaSession::known_overview(const Request& re
 
 std::shared_ptr<const Overview> DebertaSession::overview(const ModelInput& input, const DebertaOptions& options,
                                                          const Mask& visible) const {
+    if (!fast_) fast_.emplace(open_deberta<float>(checkpoint(), cpu_operations<float>(), ForwardPath::fast));
     auto all = std::make_shared<Overview>();
     all->layers = config().num_hidden_layers;
     all->heads = config().num_attention_heads;
-    const std::vector<std::string> stems = overview_stems(config());
-    const Index one_layer = all->heads * static_cast<Index>(stems.size()) * input.length() * input.length();
-    const Index at_once = std::clamp<Index>(kKeptValues / std::max<Index>(1, one_layer), 1, all->layers);
-    for (Index first = 0; first < all->layers; first += at_once) {
-        const Index last = std::min(first + at_once, all->layers);
-        std::string wanted;
-        for (Index layer = first; layer < last; ++layer)
-            for (const std::string& stem : stems)
-                wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + "." + stem;
-        const Trace trace = run(input, options, wanted);
-        for (Index layer = first; layer < last; ++layer)
-            for (Index head = 0; head < all->heads; ++head) {
-                const auto part = [&](const char* stem) {
-                    return head_of(trace, "layer." + std::to_string(layer) + stem, head);
-                };
-                all->all.push_back(summarise_head({part(".c2c"), part(".c2p"), part(".p2c")}, part(".probs"), visible));
-            }
-    }
+    all->all.resize(static_cast<std::size_t>(all->layers * all->heads));
+    // Heads come on several threads, each to a place of its own.
+    fast_->visit_heads(
+        input, options,
+        [&](const HeadOverview<float>& seen) {
+            all->all[static_cast<std::size_t>(seen.layer * all->heads + seen.head)] =
+                summarise_head({seen.c2c, seen.c2p, seen.p2c}, seen.probs, visible);
+        },
+        stop_);
     return all;
 }
 

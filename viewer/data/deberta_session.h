@@ -141,7 +141,8 @@ private:
     const MadeMistake& made(const MistakeQuery& query, const CompareSide& side) const;
     Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
 
-    Deberta<float> deberta_;  // the same weights as model(), with the options that only DeBERTa has
+    Deberta<float> deberta_;                      // the same weights as model(), with the options that only DeBERTa has
+    mutable std::optional<Deberta<float>> fast_;  // the same, whole layers by the fast path: for pictures of all heads
     mutable std::optional<Deberta<double>> exact_;  // once a side asks for f64
     mutable std::optional<Deberta<float>> on_device_;
     mutable std::optional<Deberta<double>> exact_on_device_;

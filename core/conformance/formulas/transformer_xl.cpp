@@ -105,7 +105,9 @@ Index keys_of(const Replay& at) { return at.remembered() + queries_of(at); }
 
 Index first_distance(const Replay& at) { return is_xlnet(at) ? keys_of(at) : keys_of(at) - 1; }
 
-Tensor<double> behind_memory_of(const Replay& at) { return behind_memory<double>(at("memory_before"), at("x")); }
+Tensor<double> memory_and_segment_of(const Replay& at) {
+    return memory_and_segment<double>(at("memory_before"), at("x"));
+}
 
 Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept) {
     const Tensor<double>& before = at("memory_before");
@@ -115,13 +117,13 @@ Tensor<double> handed_on(const Replay& at, const Tensor<double>& rows, Kept kept
         const XlnetConfig& config = at.xlnet();
         if (config.mem_len == 0 && !XlnetOptions::of(at.dialect()).keeps_everything) throw NotEnough{"a memory"};
         const Index own = config.reuse_len > 0 ? std::min(config.reuse_len, rows.extent(1)) : rows.extent(1);
-        all = behind_memory<double>(before, slice_rows<double>(rows, 0, own));
+        all = memory_and_segment<double>(before, slice_rows<double>(rows, 0, own));
         end = all.extent(1);
         begin = config.mem_len > 0 ? std::max<Index>(0, end - config.mem_len) : 0;
     } else {
         const TransformerXlConfig& config = at.transformer_xl();
         if (config.mem_len == 0) throw NotEnough{"a memory"};
-        all = behind_memory<double>(before, rows);
+        all = memory_and_segment<double>(before, rows);
         const MemoryRows keep = rows_to_keep(config, at.remembered(), rows.extent(1), at.dialect());
         begin = keep.begin;
         end = keep.end;
@@ -285,8 +287,8 @@ std::vector<Formula> transformer_xl_formulas() {
         {"bias.u", {}, [](const Replay& at) { return bias_of(at, "r_w_bias"); }},
         {"bias.v", {}, [](const Replay& at) { return bias_of(at, "r_r_bias"); }},
         {"q", {"x_q"}, [](const Replay& at) { return projected(at, at("x_q"), 0); }},
-        {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), 1); }},
-        {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, behind_memory_of(at), 2); }},
+        {"k", {"memory_before", "x"}, [](const Replay& at) { return projected(at, memory_and_segment_of(at), 1); }},
+        {"v", {"memory_before", "x"}, [](const Replay& at) { return projected(at, memory_and_segment_of(at), 2); }},
         {"r_k", {"/positions.r"}, r_k_of},
     };
     for (Formula& formula : relative_formulas()) all.push_back(std::move(formula));

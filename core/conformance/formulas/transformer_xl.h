@@ -33,7 +33,7 @@ Index keys_of(const Replay& at);
 Index queries_of(const Replay& at);
 
 /// [memory_before; x], what keys and values are made of.
-Tensor<double> behind_memory_of(const Replay& at);
+Tensor<double> memory_and_segment_of(const Replay& at);
 /// Which rows of [memory_before; x] a segment keeps.
 enum class Kept { newest, oldest };
 /// What a segment hands on of [memory_before; rows].

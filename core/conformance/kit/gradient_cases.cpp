@@ -29,7 +29,7 @@ constexpr Attention kAttentions[] = {
     {"grads_deberta_cross", "grad_q4_k13_b6", Family::deberta,
      "Backward with fewer queries than keys, and log buckets."},
     {"grads_rope", "grad_rope", Family::roformer, "Backward of a rotation: dq = R(-m) d(q_rot)."},
-    {"grads_rope_value", "grad_rope_value", Family::roformer, "The same where values are turned too."},
+    {"grads_rope_value", "grad_rope_value", Family::roformer, "The same where values are rotated too."},
     {"grads_txl_attention", "grad_txl", Family::transformer_xl,
      "Backward of the shift; u, v and r_k collect from all samples."},
     {"grads_txl_attention_same_length", "grad_txl_same_length", Family::transformer_xl,

@@ -21,7 +21,7 @@ Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<doub
 Tensor<double> source(const Replay& at, int part) {
     if (part == 0) return at("x_q");
     const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
-    return remembers ? behind_memory_of(at) : at("x");
+    return remembers ? memory_and_segment_of(at) : at("x");
 }
 
 /// q, k or v of x as it is, or behind the layer's first norm.

@@ -84,8 +84,8 @@ std::vector<Variant> rotation_variants() {
           {"phi_k_rot", {"phi_k"}, [](const Replay& at) { return at("phi_k"); }}}},
         {"phi(R x) in the numerator alone",
          {{"phi_q_rot", from_q, rotated_queries}, {"phi_k_rot", from_k, rotated_keys}}},
-        {"the denominator is turned, too", {denominator_of("phi_q_rot", "phi_k_rot", true)}},
-        {"the denominator is turned, too, and has no bound", {denominator_of("phi_q_rot", "phi_k_rot", false)}},
+        {"the denominator is rotated, too", {denominator_of("phi_q_rot", "phi_k_rot", true)}},
+        {"the denominator is rotated, too, and has no bound", {denominator_of("phi_q_rot", "phi_k_rot", false)}},
     };
 }
 
@@ -121,7 +121,7 @@ std::vector<Variant> linear_attention_variants() {
 Mistake mistake() {
     return {
         .number = 64,
-        .name = "linear attention: phi after the rotation, a turned denominator, a scale, eps or padding in the sums",
+        .name = "linear attention: phi after the rotation, a rotated denominator, a scale, eps or padding in the sums",
         .symptom = "the output changes when the whole text is shifted, or blows up where a denominator vanishes",
         .betrays = "weights of each query sum to 1, which those of the paper's form do not",
         .evidence = "qcqced123/model_study roformer.py",

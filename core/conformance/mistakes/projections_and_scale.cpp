@@ -183,7 +183,7 @@ Mistake mistake() {
             .families = {Family::deberta},
             .stems = {"context"},
             .variants = {{"channels before heads", {{"context", {"probs", "v"}, channels_first}}},
-                         {"heads before tokens, never turned", {{"context", {"probs", "v"}, not_transposed}}}}};
+                         {"heads before tokens, never transposed", {{"context", {"probs", "v"}, not_transposed}}}}};
 }
 
 }  // namespace heads_merged_in_another_order

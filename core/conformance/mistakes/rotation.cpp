@@ -10,7 +10,7 @@ namespace halves_for_neighbours {  // mistake 56
 
 Mistake mistake() {
     return {.number = 56,
-            .name = "channels t and t + d/2 are turned instead of the neighbours 2t and 2t + 1",
+            .name = "channels t and t + d/2 are rotated instead of the neighbours 2t and 2t + 1",
             .symptom = "scores still depend on i - j alone, yet a trained model talks nonsense",
             .betrays = "q_rot and k_rot equal the half-split rotation of q and k; row 0 is right",
             .evidence = "transformers #25199, #31859; EleutherAI/gpt-neox #834; Dao-AILab/flash-attention #45, #288",
@@ -32,15 +32,15 @@ Mistake mistake() {
         return rotated(x, sin, cos, RotaryLayout::half_split);
     };
     return {.number = 57,
-            .name = "queries and keys are not turned alike",
+            .name = "queries and keys are not rotated alike",
             .symptom = "scores depend on where in the text a pair stands, not only on i - j",
-            .betrays = "one of q_rot and k_rot is right, the other is not turned or turned in another layout",
+            .betrays = "one of q_rot and k_rot is right, the other is not rotated or rotated in another layout",
             .evidence = "",
             .lesson = "17",
             .families = {Family::roformer},
             .stems = {"q_rot", "k_rot"},
-            .variants = {{"only queries are turned", {rotation("k_rot", "k", as_it_is)}},
-                         {"only keys are turned", {rotation("q_rot", "q", as_it_is)}},
+            .variants = {{"only queries are rotated", {rotation("k_rot", "k", as_it_is)}},
+                         {"only keys are rotated", {rotation("q_rot", "q", as_it_is)}},
                          {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
                          {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}}}};
 }
@@ -88,7 +88,7 @@ Tensor<double> rotated_as_printed(const Tensor<double>& x, const Tensor<double>&
 
 Mistake mistake() {
     return {.number = 59,
-            .name = "the turned vector ends -x_{d-1}, x_d instead of -x_d, x_{d-1}",
+            .name = "the rotated vector ends -x_{d-1}, x_d instead of -x_d, x_{d-1}",
             .symptom = "small errors that grow with the position; the length of a vector is not kept",
             .betrays = "only the last pair of q_rot is wrong, and its norm changes with the position",
             .evidence = "the appendix of a published walk-through of RoFormer prints it so; its code is right",
@@ -105,7 +105,7 @@ namespace sine_and_cosine_exchanged {  // mistake 60
 Mistake mistake() {
     return {.number = 60,
             .name = "sines and cosines are exchanged",
-            .symptom = "position 0 is turned by a quarter instead of not at all; scores are those of mistake 58",
+            .symptom = "position 0 is rotated by a quarter instead of not at all; scores are those of mistake 58",
             .betrays = "q_rot[0] is not q[0]; rotary.sin[0] == 1",
             .evidence = "",
             .lesson = "15",
@@ -184,15 +184,15 @@ Mistake mistake() {
         .number = 62,
         .name = "the rotation stands at the wrong place, or the scale behind it is forgotten",
         .symptom = "attention looks plausible and the output is wrong, or attention is far too sharp",
-        .betrays = "context == probs R v, or q_rot turned with d = D, or scores == sqrt(d) times the right ones",
+        .betrays = "context == probs R v, or q_rot rotated with d = D, or scores == sqrt(d) times the right ones",
         .evidence = "",
         .lesson = "16",
         .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
         .stems = {"v_rot", "q_rot", "k_rot", "scores", "context"},
         .variants = {
-            {"values are turned too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
-            {"turned before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
-            {"turned before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
+            {"values are rotated too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
+            {"rotated before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
+            {"rotated before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
             {"no division by sqrt(d)", {{"scores", {"q"}, [](const Replay& at) {
                                              const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
                                              return mapped(at.right("scores"),

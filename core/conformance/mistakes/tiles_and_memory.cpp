@@ -230,7 +230,7 @@ Formula projection(int part) {
     const bool asks = part == 0;
     return {kStems[part], {asks ? "x_q" : "x"}, [part, asks](const Replay& at) {
                 const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
-                const Tensor<double> x = asks ? at("x_q") : remembers ? behind_memory_of(at) : at("x");
+                const Tensor<double> x = asks ? at("x_q") : remembers ? memory_and_segment_of(at) : at("x");
                 const Tensor<double> split = project_heads<double>(x, misread(at, part), heads_of(at));
                 return asks && at.family() == Family::xlnet ? without_unused(at, split) : split;
             }};

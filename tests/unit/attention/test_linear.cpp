@@ -70,7 +70,7 @@ TEST_CASE("linear attention: the quadratic form is the printed sum, term by term
         for (Index n = 0; n < 11; ++n) {
             double numerator = 0, denominator = 0;
             for (Index t = 0; t < 4; ++t) {
-                // (R_m a) . (R_n b) in one plane: turned by (m - n) theta.
+                // (R_m a) . (R_n b) in one plane: rotated by (m - n) theta.
                 const double angle = static_cast<double>(m - n) * std::pow(10000.0, -2.0 * static_cast<double>(t) / 8);
                 const double a0 = phi(e.q(m, 2 * t)), a1 = phi(e.q(m, 2 * t + 1));
                 const double b0 = phi(e.k(n, 2 * t)), b1 = phi(e.k(n, 2 * t + 1));

@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("rotary microscope: both layouts, prefixes, unturned channels
                 }
 }
 
-TEST_CASE("rotary microscope: a plane's step is its lengths times the cosine of the angle between, turned by m - n",
+TEST_CASE("rotary microscope: a plane's step is its lengths times the cosine of the angle between, rotated by m - n",
           "[microscope][rope][law]") {
     const auto head = random_rotary_head<double>(9, 16, RotaryLayout::half_split, false, false);
     const auto theta = inverse_frequencies(16);
@@ -113,8 +113,8 @@ TEST_CASE("rotary microscope: a plane's step is its lengths times the cosine of 
             CHECK(plane.product_b == plane.q_b_rot * plane.k_b_rot);
             const double lengths = std::hypot(plane.q_a, plane.q_b) * std::hypot(plane.k_a, plane.k_b);
             const double between = std::atan2(plane.q_b, plane.q_a) - std::atan2(plane.k_b, plane.k_a);
-            const double turned = between + static_cast<double>(i + 5 - j) * theta[t];
-            CHECK(plane.step == Approx(lengths * std::cos(turned)).margin(1e-12));
+            const double rotated = between + static_cast<double>(i + 5 - j) * theta[t];
+            CHECK(plane.step == Approx(lengths * std::cos(rotated)).margin(1e-12));
         }
     }
 }

@@ -1,4 +1,4 @@
-// Attention with and without turned operands backwards.
+// Attention with and without rotated operands backwards.
 #include <catch2/catch.hpp>
 
 #include "core/attention/rotary.h"
@@ -24,7 +24,7 @@ Matrix<double> forward(RotaryHead<double>& head, const RotaryTable<double>& tabl
 
 }  // namespace
 
-TEST_CASE("rotary backward: torch's autograd of transformers' RoFormer, values still and turned",
+TEST_CASE("rotary backward: torch's autograd of transformers' RoFormer, values still and rotated",
           "[backward][oracle]") {
     for (const std::string name : {"grads_rope", "grads_rope_value"}) {
         const GradientCase recorded(name);
@@ -53,7 +53,7 @@ TEST_CASE("rotary backward: torch's autograd of transformers' RoFormer, values s
     }
 }
 
-TEST_CASE("rotary backward: central differences, both layouts, partial turns, dropout, values turned or not",
+TEST_CASE("rotary backward: central differences, both layouts, partial turns, dropout, values rotated or not",
           "[backward]") {
     Numbers numbers(1);
     for (const RotaryLayout layout : kLayouts)
@@ -101,11 +101,11 @@ TEST_CASE("rotary backward: a rotation by 0 is attention without positions", "[b
     RotaryHead<double> head{numbers.matrix(4, 6), numbers.matrix(4, 6), numbers.matrix(4, 2), {}, {}};
     forward(head, still, RotaryLayout::interleaved, {});
     const Matrix<double> d_context = numbers.matrix(4, 2);
-    const auto turned = rotary_backward<double>(head, still, RotaryLayout::interleaved, d_context);
+    const auto rotated = rotary_backward<double>(head, still, RotaryLayout::interleaved, d_context);
     const auto plain = scaled_dot_product_backward<double>(head.q, head.k, head.v, head.probs, head.keep, d_context);
-    CHECK(turned.q == plain.q);
-    CHECK(turned.k == plain.k);
-    CHECK(turned.v == plain.v);
+    CHECK(rotated.q == plain.q);
+    CHECK(rotated.k == plain.k);
+    CHECK(rotated.v == plain.v);
 }
 
 TEST_CASE("scaled dot product backward: central differences; queries and keys need not be as many", "[backward]") {

@@ -23,22 +23,22 @@ std::string refusal_of_tensor(const TorchTensor& tensor) {
 
 TEST_CASE("torch_pickle: a tensor in a zip, and a part of it by strides", "[torch_pickle]") {
     const Storages storages = {{"0", counting_floats(12)}};
-    TorchTensor whole, turned, tail, repeated;
-    for (TorchTensor* tensor : {&whole, &turned, &tail, &repeated}) tensor->storage_size = 12;
+    TorchTensor whole, transposed, tail, repeated;
+    for (TorchTensor* tensor : {&whole, &transposed, &tail, &repeated}) tensor->storage_size = 12;
     whole.name = "whole", whole.shape = {3, 4}, whole.strides = {4, 1};
-    turned.name = "turned", turned.shape = {4, 3}, turned.strides = {1, 4};
+    transposed.name = "transposed", transposed.shape = {4, 3}, transposed.strides = {1, 4};
     tail.name = "tail", tail.shape = {2, 1}, tail.strides = {3, 99}, tail.offset = 8;
     repeated.name = "repeated", repeated.shape = {3, 2}, repeated.strides = {0, 5}, repeated.offset = 1;
-    const std::string bytes = torch_zip(pickled_dict({whole, turned, tail, repeated}), storages).bytes();
+    const std::string bytes = torch_zip(pickled_dict({whole, transposed, tail, repeated}), storages).bytes();
     CHECK(values_in(bytes, "whole") == std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
-    CHECK(values_in(bytes, "turned") == std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11});
+    CHECK(values_in(bytes, "transposed") == std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11});
     CHECK(values_in(bytes, "tail") == std::vector<float>{8, 11});
     CHECK(values_in(bytes, "repeated") == std::vector<float>{1, 6, 1, 6, 1, 6});
 
     const TemporaryFolder folder;
     const TensorFile file = open_torch_pickle(write_bytes(folder / "m.bin", bytes));
     CHECK(file.entries.front().name == "whole");
-    const Matrix<double> rows = read_rows<double>(*file.find("turned"), 1, 2);
+    const Matrix<double> rows = read_rows<double>(*file.find("transposed"), 1, 2);
     CHECK(rows == (Matrix<double>(2, 3) << 1, 5, 9, 2, 6, 10).finished());
 }
 

@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("fast path: outputs of layers, decoder and head are the refer
                    double) {
     const Index tokens = 9;
     for (Variant one : variants())
-        for (const MaskDecoder decoder : {MaskDecoder::none, MaskDecoder::official, MaskDecoder::seed}) {
+        for (const MaskDecoder decoder : {MaskDecoder::none, MaskDecoder::official, MaskDecoder::pre_norm}) {
             const auto weights = random_weights(one.config, 4);
             ModelInput input = sample_input(tokens, one.masked);
             input.mask_positions = IndexTensor({2, 2}, {0, 3, 1, 2});

@@ -67,7 +67,7 @@ TEST_CASE("rotary: a score depends only on i - j", "[rotary][law]") {
     for (const RotaryLayout layout : kLayouts) {
         CHECK(max_abs(rotary_scores<double>(q, k, here, here, layout) -
                       rotary_scores<double>(q, k, far, far, layout)) <= 1e-12);
-        // Not when only one of them is turned further: the law is no triviality.
+        // Not when only one of them is rotated further: the law is no triviality.
         CHECK(max_abs(rotary_scores<double>(q, k, here, here, layout) -
                       rotary_scores<double>(q, k, far, here, layout)) > 0.1);
     }
@@ -172,11 +172,11 @@ TEST_CASE("rope decay: the curve is the score of rotated vectors and stays below
         const RowVector<double> q = RowVector<double>::Random(width), k = RowVector<double>::Random(width);
         const std::vector<double> curve = score_curve(q, k, theta, layout, count);
         const std::vector<double> bound = score_bound(q, k, theta, layout, count);
-        const Matrix<double> turned =
+        const Matrix<double> rotated =
             rotate<double>(q.replicate(count, 1), rotary_table<double>(theta, 0, count), layout);
         for (Index r = 0; r < count; ++r) {
             const auto at = static_cast<std::size_t>(r);
-            CHECK(std::abs(curve[at] - turned.row(r).dot(k)) <= 1e-12);
+            CHECK(std::abs(curve[at] - rotated.row(r).dot(k)) <= 1e-12);
             CHECK(std::abs(curve[at]) <= bound[at] + 1e-12);
         }
     }
