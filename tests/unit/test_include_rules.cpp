@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <map>
 #include <regex>
 
 #include "tests/run_program.h"
@@ -139,6 +140,24 @@ TEST_CASE("structure: no relaxed arithmetic, no marks left behind, two macros", 
             CHECK(((*at)[1] == "LOCUS_CHECK" || (*at)[1] == "LOCUS_CUDA_CHECK"));
     }
     CHECK(read_file(fs::path(LOCUS_SOURCE_DIR) / "CMakeLists.txt").find(fast) == std::string::npos);
+}
+
+TEST_CASE("structure: no two headers give one name to two types", "[structure]") {
+    // Programs link both, and the linker would take the functions of one for the other's.
+    const std::regex opened(R"((?:^|\n)namespace (\w+(?:::\w+)*) \{)");
+    const std::regex defined(R"(\n(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{(]*)? \{)");
+    std::map<std::string, std::string> first;
+    for (const Source& source : all_sources()) {
+        if (!source.path.ends_with(".h") || source.in("tests")) continue;
+        std::smatch space;
+        if (!std::regex_search(source.text, space, opened)) continue;
+        for (std::sregex_iterator at(source.text.begin(), source.text.end(), defined), end; at != end; ++at) {
+            const auto [found, is_new] = first.emplace(space[1].str() + "::" + (*at)[1].str(), source.path);
+            INFO(found->first << " in " << found->second << " and in " << source.path);
+            CHECK((is_new || found->second == source.path));
+        }
+    }
+    CHECK(first.size() > 300);
 }
 
 TEST_CASE("structure: no file of ours passes 600 lines", "[structure]") {

@@ -56,7 +56,7 @@ Normalizer replace(const JsonFields& json) {
     const std::string content = json.text("content");
     return [pattern, content](const std::string& text) {
         std::string changed;
-        for (const Span& span : pattern(text))
+        for (const TextSpan& span : pattern(text))
             changed += span.match ? content : text.substr(span.begin, span.end - span.begin);
         return changed;
     };

@@ -16,10 +16,10 @@ namespace locus {
 namespace {
 
 /// Matches join the span before them, unless that is a match too and has already joined one.
-std::vector<Span> merged(const std::vector<Span>& spans, Behaviour behaviour) {
-    std::vector<Span> joined;
+std::vector<TextSpan> merged(const std::vector<TextSpan>& spans, Behaviour behaviour) {
+    std::vector<TextSpan> joined;
     bool previous = false;
-    for (const Span& span : spans) {
+    for (const TextSpan& span : spans) {
         const bool joins = behaviour == Behaviour::contiguous ? span.match == previous : span.match && !previous;
         if (joins && !joined.empty())
             joined.back() = {std::min(joined.back().begin, span.begin), std::max(joined.back().end, span.end), false};
@@ -34,7 +34,7 @@ std::vector<Span> merged(const std::vector<Span>& spans, Behaviour behaviour) {
 
 Pattern each_character(std::function<bool(char32_t)> wanted) {
     return [wanted = std::move(wanted)](std::string_view text) {
-        std::vector<Span> spans;
+        std::vector<TextSpan> spans;
         std::size_t begin = 0;
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t start = at;
@@ -50,7 +50,7 @@ Pattern each_character(std::function<bool(char32_t)> wanted) {
 
 Pattern each_occurrence(std::string string) {
     return [string = std::move(string)](std::string_view text) {
-        std::vector<Span> spans;
+        std::vector<TextSpan> spans;
         std::size_t begin = 0;
         for (std::size_t at = text.find(string); at != std::string_view::npos; at = text.find(string, begin)) {
             if (at > begin) spans.push_back({begin, at, false});
@@ -63,11 +63,11 @@ Pattern each_occurrence(std::string string) {
 }
 
 std::vector<std::string> split(std::string_view text, const Pattern& pattern, Behaviour behaviour, bool invert) {
-    std::vector<Span> spans = pattern(text);
+    std::vector<TextSpan> spans = pattern(text);
     if (invert)
-        for (Span& span : spans) span.match = !span.match;
+        for (TextSpan& span : spans) span.match = !span.match;
     if (behaviour == Behaviour::removed) {
-        std::erase_if(spans, [](const Span& span) { return span.match; });
+        std::erase_if(spans, [](const TextSpan& span) { return span.match; });
     } else if (behaviour == Behaviour::merged_with_next) {
         std::reverse(spans.begin(), spans.end());
         spans = merged(spans, behaviour);
@@ -76,7 +76,7 @@ std::vector<std::string> split(std::string_view text, const Pattern& pattern, Be
         spans = merged(spans, behaviour);
     }
     std::vector<std::string> words;
-    for (const Span& span : spans)
+    for (const TextSpan& span : spans)
         if (span.end > span.begin) words.emplace_back(text.substr(span.begin, span.end - span.begin));
     return words;
 }
@@ -100,11 +100,11 @@ struct View {
     View& operator=(const View&) = delete;
 };
 
-std::vector<Span> matches(const icu::RegexPattern& pattern, const std::string& location, std::string_view text) {
+std::vector<TextSpan> matches(const icu::RegexPattern& pattern, const std::string& location, std::string_view text) {
     UErrorCode error = U_ZERO_ERROR;
     View view(text);
     const std::unique_ptr<icu::RegexMatcher> matcher(pattern.matcher(error));
-    std::vector<Span> spans;
+    std::vector<TextSpan> spans;
     std::size_t begin = 0;
     if (U_SUCCESS(error)) {
         matcher->setTimeLimit(kMostSteps, error);

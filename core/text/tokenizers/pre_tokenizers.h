@@ -13,13 +13,13 @@ namespace locus {
 // Source: huggingface/tokenizers tokenizer/normalizer.rs, SplitDelimiterBehavior.
 
 /// Bytes [begin, end) of a text; `match` says whether the pattern matched there.
-struct Span {
+struct TextSpan {
     std::size_t begin = 0, end = 0;
     bool match = false;
 };
 
 /// Covers a text with spans, matches and what lies between them, in order and without gaps.
-using Pattern = std::function<std::vector<Span>(std::string_view text)>;
+using Pattern = std::function<std::vector<TextSpan>(std::string_view text)>;
 
 /// Every character that `wanted` names is a match of its own.
 Pattern each_character(std::function<bool(char32_t)> wanted);
