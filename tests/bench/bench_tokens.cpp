@@ -48,7 +48,7 @@ private:
 
 std::string learnt_bpe(const std::vector<std::string>& lines) {
     const std::unordered_map<std::string, std::string> options = {
-        {"model_type", "bpe"}, {"vocab_size", "4000"}, {"num_threads", "1"}, {"minloglevel", "3"}};
+        {"model_type", "bpe"}, {"vocab_size", "1000"}, {"num_threads", "1"}, {"minloglevel", "3"}};
     BenchLines iterator(lines);
     std::string model;
     const auto status = sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
@@ -96,7 +96,7 @@ std::vector<Measure> bench_tokens() {
     std::vector<Measure> measures;
     measure_model("unigram, 6000 pieces", bytes_of_file(kRepository / "assets/models/tiny-v3/spm.model"), lines,
                   measures);
-    measure_model("BPE, 4000 pieces", learnt_bpe(lines), lines, measures);
+    measure_model("BPE, 1000 pieces", learnt_bpe(lines), lines, measures);
     return measures;
 }
 
