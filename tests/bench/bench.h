@@ -63,6 +63,9 @@ std::vector<Measure> bench_segments();
 /// The conformance kit: export, a whole check, and the diagnosis of one large stage.
 std::vector<Measure> bench_kit();
 
+/// SentencePiece models on the corpus beside libsentencepiece, ids compared.
+std::vector<Measure> bench_tokens();
+
 /// The viewer in software: first frame, keystroke, head change, a matrix of 4096 x 4096, memory, idling.
 std::vector<Measure> bench_view();
 

@@ -36,6 +36,8 @@ const std::vector<Benchmark>& benchmarks() {
         {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", plain(bench_forward)},
         {"kit", "the conformance kit, and the diagnosis of one wrong stage; T 512, H 12, d 64, k 256, float32",
          plain(bench_kit)},
+        {"tokens", "SentencePiece models on the corpus of 0.9 MB, line by line, beside libsentencepiece; one thread",
+         plain(bench_tokens)},
         {"view", "the viewer at 1280 x 800, drawn by the processor; tiny-v3, and deberta-v3-base's shape at 32 tokens",
          plain(bench_view)},
         {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers",

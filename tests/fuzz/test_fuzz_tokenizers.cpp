@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/text/tokenizers/sentencepiece.h"
+#include "core/text/tokenizers/charsmap.h"
 #include "core/text/tokenizers/tokenizer.h"
 #include "core/text/tokenizers/unicode.h"
 #include "tests/damage.h"
@@ -64,6 +64,11 @@ TEST_CASE("fuzz: damaged vocabularies and merges open or are refused", "[fuzz][t
             12, 1500);
     survive({"vocab.txt", "tokenizer_config.json"}, kTokenizers / "wordpiece", 13, 1500);
     survive({"vocab.txt", "config.json"}, kTokenizers / "txl", 14, 1500);
+}
+
+TEST_CASE("fuzz: damaged SentencePiece models open or are refused", "[fuzz][tokenizer]") {
+    survive({"spm.model", "tokenizer_config.json", "added_tokens.json"}, kTokenizers / "spm", 71, 300);
+    survive({"spiece.model", "tokenizer_config.json", "config.json"}, kTokenizers / "xlnet", 72, 300);
 }
 
 TEST_CASE("fuzz: damaged tokenizer.json opens or is refused", "[fuzz][tokenizer]") {

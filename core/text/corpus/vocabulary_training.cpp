@@ -1,6 +1,5 @@
 #include "core/text/corpus/vocabulary_training.h"
 
-#include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "core/check.h"
 #include "core/text/corpus/corpus_text.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
+#include "core/text/tokenizers/sentencepiece_model.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus {
@@ -128,9 +128,9 @@ TrainedVocabulary train_vocabulary(const std::filesystem::path& corpus, const Vo
                                   " for its characters");
     LOCUS_CHECK(status.ok() && !model.empty(),
                 corpus.string() + ": no vocabulary can be learnt from it: " + status.ToString());
-    sentencepiece::SentencePieceProcessor processor;  // [MASK] stands outside its pieces
-    LOCUS_CHECK(processor.LoadFromSerializedProto(model).ok(), corpus.string() + ": gave a vocabulary that is damaged");
-    const std::int64_t mask = processor.GetPieceSize();
+    // [MASK] stands outside the pieces of the model.
+    const auto mask = static_cast<std::int64_t>(
+        parse_sentencepiece_model(model, corpus.string() + ": the vocabulary learnt from it").pieces.size());
     return {mask + 1, tokenizer_bytes(std::move(model), mask, request.lower_case)};
 }
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
+#include "core/text/tokenizers/charsmap.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
-#include "core/text/tokenizers/sentencepiece.h"
 #include "core/text/tokenizers/unicode.h"
 
 namespace locus {

@@ -21,6 +21,12 @@ std::string latin_letters(const std::string& text);
 /// The character at byte `at`; moves `at` after it.
 char32_t next_character(std::string_view text, std::size_t& at);
 
+/// How many bytes a character has by its first one; 1 for a byte that begins none.
+inline std::size_t character_bytes(char first) {
+    const auto byte = static_cast<unsigned char>(first);
+    return byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
 /// The character that ends before byte `at` > 0.
 char32_t previous_character(std::string_view text, std::size_t at);
 

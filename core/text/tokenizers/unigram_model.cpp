@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -14,9 +15,56 @@ namespace locus {
 namespace {
 
 constexpr double kUnknownPenalty = 10;  // below the least likely piece, as in unigram_model.cc
+constexpr std::uint32_t kNoWay = std::numeric_limits<std::uint32_t>::max();
+
+/// The best way to a place in the text.
+template <class Sum>
+struct UnigramStep {
+    Sum sum = 0;
+    std::uint32_t from = kNoWay;
+    std::int32_t id = 0;  // of the piece that ends here
+};
 
 }  // namespace
 
+template <class Sum>
+std::vector<PieceSpan> best_cut(const PieceTrie& pieces, const std::vector<double>& scores,
+                                std::optional<Sum> unknown_score, std::string_view text) {
+    LOCUS_CHECK(text.size() < kNoWay,
+                "the text has " + std::to_string(text.size()) + " bytes, expected less than 4 GiB");
+    std::vector<UnigramStep<Sum>> steps(text.size() + 1);
+    for (std::size_t from = 0; from < text.size();) {
+        const Sum before = steps[from].sum;
+        const std::size_t character = from + std::min(character_bytes(text[from]), text.size() - from);
+        bool covered = false;  // is there a piece of just this character?
+        const auto reach = [&](std::size_t to, auto sum, std::int32_t id) {
+            UnigramStep<Sum>& step = steps[to];
+            if (step.from == kNoWay || sum > step.sum)
+                step = {static_cast<Sum>(sum), static_cast<std::uint32_t>(from), id};
+        };
+        pieces.for_each_prefix(text.substr(from), [&](std::size_t bytes, std::uint32_t id) {
+            const double score = scores[id];
+            if (score == -std::numeric_limits<double>::infinity()) return;
+            reach(from + bytes, score + before, static_cast<std::int32_t>(id));
+            covered = covered || from + bytes == character;
+        });
+        if (!covered) {
+            LOCUS_CHECK(unknown_score, "the text has a character without a piece, and the model has no unknown one");
+            reach(character, *unknown_score + before, static_cast<std::int32_t>(PieceSpan::kUnknownSpan));
+        }
+        from = character;
+    }
+    std::vector<PieceSpan> spans;
+    for (std::size_t end = text.size(); end > 0; end = steps[end].from)
+        spans.push_back({steps[end].from, end, steps[end].id});
+    std::reverse(spans.begin(), spans.end());
+    return spans;
+}
+
+template std::vector<PieceSpan> best_cut<float>(const PieceTrie&, const std::vector<double>&, std::optional<float>,
+                                                std::string_view);
+template std::vector<PieceSpan> best_cut<double>(const PieceTrie&, const std::vector<double>&, std::optional<double>,
+                                                 std::string_view);
 UnigramModel::UnigramModel(const std::vector<std::pair<std::string, double>>& pieces,
                            std::optional<std::size_t> unknown, bool byte_fallback, const std::string& location)
     : byte_fallback_(byte_fallback) {
@@ -26,50 +74,19 @@ UnigramModel::UnigramModel(const std::vector<std::pair<std::string, double>>& pi
                                            ", expected less than the " + std::to_string(pieces.size()) + " pieces");
     if (unknown) unknown_ = static_cast<std::int64_t>(*unknown);
     double least = pieces.front().second;
+    std::vector<PieceTrie::Entry> entries;
     for (const auto& [piece, score] : pieces) {
         const auto id = static_cast<std::int64_t>(scores_.size());
         if (piece.empty() || !std::isfinite(score))
             throw Error(Fault::unreadable, location + ": piece " + std::to_string(id) + " is " + excerpt(piece) +
                                                ", expected text with a finite score");
         vocabulary_.add(piece, id, location);
-        sorted_.emplace_back(piece, id);
+        entries.emplace_back(piece, static_cast<std::uint32_t>(id));
         scores_.push_back(score);
         least = std::min(least, score);
     }
-    unknown_score_ = least - kUnknownPenalty;
-    std::sort(sorted_.begin(), sorted_.end());
-}
-
-std::vector<UnigramModel::Step> UnigramModel::best_steps(std::string_view word) const {
-    std::vector<Step> steps(word.size() + 1);
-    const auto reach = [&](std::size_t from, std::size_t to, std::int64_t id, double score) {
-        if (steps[to].id < 0 || steps[from].score + score > steps[to].score)
-            steps[to] = {steps[from].score + score, from, id};
-    };
-    for (std::size_t from = 0; from < word.size();) {
-        std::size_t behind = from;  // the next character
-        next_character(word, behind);
-        bool covered = false;  // is there a piece of just this character?
-        auto first = sorted_.begin(), last = sorted_.end();
-        for (std::size_t at = from; at < word.size() && first != last; ++at) {  // pieces that begin with word[from..at]
-            const std::size_t depth = at - from;
-            const auto byte = [depth](const auto& piece) {
-                return depth < piece.first.size() ? static_cast<unsigned char>(piece.first[depth]) : -1;
-            };
-            const int wanted = static_cast<unsigned char>(word[at]);
-            first = std::partition_point(first, last, [&](const auto& piece) { return byte(piece) < wanted; });
-            last = std::partition_point(first, last, [&](const auto& piece) { return byte(piece) <= wanted; });
-            if (first == last || first->first.size() != depth + 1) continue;
-            reach(from, at + 1, first->second, scores_[static_cast<std::size_t>(first->second)]);
-            covered = covered || at + 1 == behind;
-        }
-        if (!covered) {
-            LOCUS_CHECK(unknown_, "the text has a character without a piece, and the model has no unknown one");
-            reach(from, behind, *unknown_, unknown_score_);
-        }
-        from = behind;
-    }
-    return steps;
+    if (unknown_) unknown_score_ = least - kUnknownPenalty;
+    trie_ = PieceTrie(std::move(entries), location);
 }
 
 void UnigramModel::add_unknown(const std::string& text, std::vector<Piece>& pieces) const {
@@ -82,20 +99,16 @@ void UnigramModel::add_unknown(const std::string& text, std::vector<Piece>& piec
 }
 
 void UnigramModel::cut(const std::string& word, std::vector<Piece>& pieces) const {
-    const std::vector<Step> steps = best_steps(word);
-    std::vector<std::size_t> ends;
-    for (std::size_t at = word.size(); at > 0; at = steps[at].from) ends.push_back(at);
     std::string unknown;  // a run of unknown characters
-    for (auto end = ends.rbegin(); end != ends.rend(); ++end) {
-        const Step& step = steps[*end];
-        const std::string text = word.substr(step.from, *end - step.from);
-        if (unknown_ && step.id == *unknown_) {
+    for (const PieceSpan& span : best_cut(trie_, scores_, unknown_score_, word)) {
+        const std::string text = word.substr(span.begin, span.end - span.begin);
+        if (span.id == PieceSpan::kUnknownSpan || span.id == unknown_) {
             unknown += text;
             continue;
         }
         if (!unknown.empty()) add_unknown(unknown, pieces);
         unknown.clear();
-        pieces.push_back({step.id, text});
+        pieces.push_back({span.id, text});
     }
     if (!unknown.empty()) add_unknown(unknown, pieces);
 }

@@ -1,12 +1,34 @@
 #pragma once
 // The unigram language model: of all ways to cut a word, the one whose pieces' log probabilities sum to the most.
 // Source: Kudo 2018; google/sentencepiece unigram_model.cc; huggingface/tokenizers models/unigram/model.rs.
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "core/text/tokenizers/piece_trie.h"
 #include "core/text/tokenizers/vocabulary.h"
 
 namespace locus {
+
+/// A stretch of a text and its piece.
+struct PieceSpan {
+    std::size_t begin = 0, end = 0;
+    std::int64_t id = kUnknownSpan;
+
+    static constexpr std::int64_t kUnknownSpan = -1;  // one character that no piece covers
+};
+
+/// The cut with the largest sum of scores; of equal sums, the one whose last piece begins first (Viterbi).
+/// `scores` by id; a piece with -infinity is never taken.  A character that is no piece by itself costs
+/// `unknown_score`; without one, Error(usage).  Sum: the type in which the library to follow keeps its sums, double for
+/// huggingface/tokenizers, float for google/sentencepiece, for rounding decides which sums are equal.
+/// Source: unigram_model.cc, EncodeOptimized.  Throws Error(usage) for a text of 4 GiB.
+template <class Sum>
+std::vector<PieceSpan> best_cut(const PieceTrie& pieces, const std::vector<double>& scores,
+                                std::optional<Sum> unknown_score, std::string_view text);
 
 class UnigramModel : public PieceModel {
 public:
@@ -23,19 +45,13 @@ public:
     std::optional<std::string> piece(std::int64_t id) const override { return vocabulary_.piece(id); }
 
 private:
-    struct Step {  // the best way to a place in the word
-        double score = 0;
-        std::size_t from = 0;
-        std::int64_t id = -1;  // of the piece that ends here; -1: no way known yet
-    };
-    std::vector<Step> best_steps(std::string_view word) const;
     void add_unknown(const std::string& text, std::vector<Piece>& pieces) const;
 
     Vocabulary vocabulary_;
-    std::vector<std::pair<std::string, std::int64_t>> sorted_;  // pieces in the order of their bytes, with their ids
-    std::vector<double> scores_;                                // by id
+    PieceTrie trie_;
+    std::vector<double> scores_;  // by id
     std::optional<std::int64_t> unknown_;
-    double unknown_score_ = 0;
+    std::optional<double> unknown_score_;
     bool byte_fallback_ = false;
 };
 

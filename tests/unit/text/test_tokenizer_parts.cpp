@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/text/tokenizers/byte_pair_encoding.h"
+#include "core/text/tokenizers/charsmap.h"
 #include "core/text/tokenizers/pre_tokenizers.h"
 #include "core/text/tokenizers/sentencepiece.h"
 #include "core/text/tokenizers/unicode.h"
