@@ -23,7 +23,7 @@ Pattern read_pattern(const JsonFields& json) {
 namespace {
 
 // Steps that each double a text would fill any memory: a text of this many bytes may not be lengthened further.
-constexpr std::size_t kLongestMadeText = std::size_t{1} << 21;
+constexpr std::size_t kLongestMadeText = std::size_t{1} << 20;
 
 void check_made_text(const std::string& location, std::size_t before, std::size_t now) {
     if (now > kLongestMadeText && now > before)
