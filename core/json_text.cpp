@@ -15,42 +15,65 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 64;
 
-/// Follows the parser and refuses what a map of values would hide.
-class Watch {
+/// Reads a text before any value is built, and refuses what a map of values would hide.  (A callback of the parser
+/// could do the same, but then the parser looks through a whole list after each object in it.)
+class JsonWatch : public nlohmann::json_sax<Json> {
 public:
-    explicit Watch(const std::string& location) : location_(location) {}
+    explicit JsonWatch(const std::string& location) : location_(location) {}
 
-    bool operator()(int depth, Json::parse_event_t event, Json& value) {
-        using Event = Json::parse_event_t;
-        if (depth > kDeepest)
-            throw Error(Fault::unreadable, location_ + ": the JSON nests deeper than " + std::to_string(kDeepest));
-        if (event == Event::object_start) keys_.emplace_back();
-        if (event == Event::object_end) keys_.pop_back();
-        if (event == Event::key && !keys_.back().insert(value.get<std::string>()).second)
-            throw Error(Fault::unreadable,
-                        location_ + ": the JSON holds the key " + excerpt(value) + " twice, expected it once");
-        return true;
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_array(std::size_t) override { return enter(); }
+    bool end_array() override { return --depth_ >= 0; }
+    bool start_object(std::size_t) override {
+        keys_.emplace_back();
+        return enter();
+    }
+    bool end_object() override {
+        keys_.pop_back();
+        return --depth_ >= 0;
+    }
+    bool key(string_t& name) override {
+        if (keys_.back().insert(name).second) return true;
+        throw Error(Fault::unreadable,
+                    location_ + ": the JSON holds the key " + excerpt(name) + " twice, expected it once");
+    }
+    bool parse_error(std::size_t byte, const std::string&, const nlohmann::detail::exception& error) override {
+        // Only numbers are out of range.
+        if (dynamic_cast<const Json::out_of_range*>(&error))
+            throw Error(Fault::unreadable, location_ + ": not valid JSON, a number is larger than any double");
+        throw_not_json(byte);
+    }
+    [[noreturn]] void throw_not_json(std::size_t byte) const {
+        throw Error(Fault::unreadable,
+                    location_ + ": not valid JSON at byte " + std::to_string(byte) + ", expected one object");
     }
 
 private:
+    bool enter() {
+        if (++depth_ > kDeepest)
+            throw Error(Fault::unreadable, location_ + ": the JSON nests deeper than " + std::to_string(kDeepest));
+        return true;
+    }
+
     const std::string& location_;
+    int depth_ = 0;
     std::vector<std::set<std::string>> keys_;  // of the objects that are open
 };
 
 }  // namespace
 
 Json parse_json_object(std::string_view text, const std::string& location) {
-    Json json;
-    try {
-        Watch watch(location);
-        json = Json::parse(
-            text, [&](int depth, Json::parse_event_t event, Json& value) { return watch(depth, event, value); });
-    } catch (const Json::parse_error& error) {
-        throw Error(Fault::unreadable,
-                    location + ": not valid JSON at byte " + std::to_string(error.byte) + ", expected one object");
-    } catch (const Json::exception&) {
-        throw Error(Fault::unreadable, location + ": not valid JSON, a number is larger than any double");
-    }
+    JsonWatch watch(location);
+    // The parser takes a NUL for the end of the text and would pass over what stands behind it.
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) watch.throw_not_json(nul + 1);
+    Json::sax_parse(text, &watch);
+    Json json = Json::parse(text);
     if (!json.is_object()) throw Error(Fault::unreadable, location + ": is not a JSON object, expected one");
     return json;
 }
@@ -126,15 +149,17 @@ std::int64_t JsonFields::whole(const std::string& name) const {
     return value->get<std::int64_t>();
 }
 
-Index JsonFields::number(const std::string& name, Index least, Index fallback) const {
-    const std::string expected = "a whole number of " + std::to_string(least) + " or more";
+Index JsonFields::number(const std::string& name, Index least, Index fallback, Index most) const {
+    const std::string expected = most == kLargestNumber
+                                     ? "a whole number of " + std::to_string(least) + " or more"
+                                     : "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
     const Json* value = find(name);
     if (!value) {
         if (fallback < least) throw_unreadable(name, expected);
         return fallback;
     }
     if (!value->is_number_integer() || value->get<double>() < static_cast<double>(least) ||
-        value->get<double>() > 2147483647.0)
+        value->get<double>() > static_cast<double>(most))
         throw_unreadable(name, expected);
     return value->get<Index>();
 }

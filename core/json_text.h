@@ -48,8 +48,9 @@ public:
     bool flag(const std::string& name, bool fallback) const;
     /// From 0 to 999999999.
     std::int64_t whole(const std::string& name) const;
-    /// A whole number between least and 2^31; `fallback` where the field is absent, refused if that is below least.
-    Index number(const std::string& name, Index least, Index fallback) const;
+    /// A whole number between least and most; `fallback` where the field is absent, refused if that is below least.
+    Index number(const std::string& name, Index least, Index fallback, Index most = kLargestNumber) const;
+    static constexpr Index kLargestNumber = 2'147'483'647;
     double positive(const std::string& name, double fallback) const;
     /// At least 0 and less than 1: a probability of dropping.
     double share(const std::string& name, double fallback) const;

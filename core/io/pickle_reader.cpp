@@ -200,8 +200,8 @@ PickleValue PickleReader::read() {
 namespace {
 
 // A tensor costs about 30 values and 10 places in the memo; the limits keep a small hostile file small in memory.
-constexpr std::size_t kMostValues = std::size_t{1} << 22;
-constexpr std::size_t kMostMemo = std::size_t{1} << 20;
+constexpr std::size_t kMostValues = std::size_t{1} << 20;
+constexpr std::size_t kMostMemo = std::size_t{1} << 19;
 
 }  // namespace
 

@@ -97,7 +97,7 @@ private:
 
     const std::byte *begin_, *at_, *end_;
     std::string location_;
-    std::vector<PickleValue> stack_;
+    std::deque<PickleValue> stack_;  // grows without a copy of all that is there
     std::vector<PickleValue> memo_;  // marks where nothing was kept
     std::deque<PickleItems> arena_;
     std::size_t spent_ = 0;  // values held by containers

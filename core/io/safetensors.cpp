@@ -78,18 +78,25 @@ TensorEntry parse_entry(const std::string& name, const Json& json, std::size_t d
     return entry;
 }
 
-/// `entries` in file order.
-void check_overlap(const std::vector<TensorEntry>& entries, const std::filesystem::path& file) {
+/// Every tensor begins where the one before it ends, the first at the first byte of data and the last ends at the last:
+/// as SafeTensors::deserialize of the reference implementation wants it, so that no byte has two meanings or none.
+void check_no_gaps(const std::vector<TensorEntry>& entries, std::size_t data_begin, const MappedFile& file) {
+    std::size_t end = data_begin;
     const TensorEntry* before = nullptr;
     for (const TensorEntry& entry : entries) {
-        const auto bytes = static_cast<std::size_t>(element_count(entry.shape)) * byte_size(entry.dtype);
-        if (bytes == 0) continue;
-        if (before &&
-            before->offset + static_cast<std::size_t>(element_count(before->shape)) * byte_size(before->dtype) >
-                entry.offset)
-            throw_unreadable(file, "tensors " + before->name + " and " + entry.name + " overlap");
+        if (entry.offset < end && before)
+            throw_unreadable(file.path(), "tensors " + before->name + " and " + entry.name + " overlap");
+        if (entry.offset != end)
+            throw_unreadable(file.path(), "tensor " + entry.name + " begins at byte " +
+                                              std::to_string(entry.offset - data_begin) + " of the data, expected " +
+                                              std::to_string(end - data_begin) + ", where " +
+                                              (before ? "tensor " + before->name + " ends" : "the data begins"));
+        end += static_cast<std::size_t>(element_count(entry.shape)) * byte_size(entry.dtype);
         before = &entry;
     }
+    if (end != file.size())
+        throw_unreadable(file.path(), "has " + std::to_string(file.size() - end) +
+                                          " bytes of data after its last tensor, expected none");
 }
 
 std::vector<std::pair<std::string, std::string>> parse_metadata(const Json& json, const std::filesystem::path& file) {
@@ -119,6 +126,8 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
         throw_unreadable(path, "says its header has " + std::to_string(header_size) + " bytes, expected at most " +
                                    std::to_string(kMostHeader));
     const std::string_view text(reinterpret_cast<const char*>(file->data()) + sizeof header_size, header_size);
+    if (text.starts_with("\xef\xbb\xbf"))  // the parser would pass over it
+        throw_unreadable(path, "has a byte order mark before its header, expected {");
     const Json header = parse_json_object(text, path.string());
 
     TensorFile tensors;
@@ -128,9 +137,11 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
         else
             tensors.entries.push_back(
                 parse_entry(name, json, sizeof header_size + header_size, rest - header_size, file));
-    std::stable_sort(tensors.entries.begin(), tensors.entries.end(),
-                     [](const TensorEntry& a, const TensorEntry& b) { return a.offset < b.offset; });
-    check_overlap(tensors.entries, path);
+    // A tensor without values stands before the one that begins at the same byte.
+    std::stable_sort(tensors.entries.begin(), tensors.entries.end(), [](const TensorEntry& a, const TensorEntry& b) {
+        return std::pair(a.offset, element_count(a.shape) > 0) < std::pair(b.offset, element_count(b.shape) > 0);
+    });
+    check_no_gaps(tensors.entries, sizeof header_size + header_size, *file);
     return tensors;
 }
 

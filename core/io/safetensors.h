@@ -16,7 +16,8 @@ namespace locus {
 
 /// Opens one .safetensors file; values stay on disk until asked for.
 /// Throws Error(unreadable) if the header is longer than the file, not JSON, names an unknown dtype, or if offsets
-/// leave the data, overlap, or do not fit the shape; each sentence names the file and the tensor.
+/// leave the data, overlap, leave a byte of it to no tensor, or do not fit the shape; each sentence names the file and
+/// the tensor.
 TensorFile open_safetensors(const std::filesystem::path& file);
 
 /// Writes a trace: its stages in order, and in the metadata the stage list (name, axes, formula, source) under "stages"

@@ -18,9 +18,14 @@ struct StoragePlace {
     std::size_t offset = 0, bytes = 0;
 };
 
+// Tied parameters are two tensors in one storage, and layers may share all of theirs; thousands of tensors in one
+// storage would fill any memory.
+constexpr std::uint64_t kMostShared = 16, kFreelyShared = std::uint64_t{1} << 20;
+
 TensorFile place_tensors(const PickleReader& reader, const PickleValue& dictionary, const File& file,
                          const std::map<std::string, StoragePlace>& storages) {
     TensorFile tensors;
+    std::uint64_t bytes = 0;  // of all values, each counted for every tensor that holds it
     for (const auto& [name, pickled] : reader.tensors(dictionary)) {
         const auto storage = storages.find(pickled.storage_key);
         if (storage == storages.end())
@@ -37,6 +42,11 @@ TensorFile place_tensors(const PickleReader& reader, const PickleValue& dictiona
             pickled.strides,
             storage->second.offset + static_cast<std::size_t>(pickled.storage_offset) * byte_size(pickled.dtype),
             file};
+        bytes += static_cast<std::uint64_t>(element_count(entry.shape)) * byte_size(entry.dtype);
+        if (bytes > kMostShared * file->size() + kFreelyShared)
+            reader.throw_unreadable("its tensors up to " + name + " hold " + std::to_string(bytes) +
+                                    " bytes, more than " + std::to_string(kMostShared) + " times the " +
+                                    std::to_string(file->size()) + " of the file");
         tensors.entries.push_back(std::move(entry));
     }
     return tensors;

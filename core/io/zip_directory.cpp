@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "core/check.h"
 #include "core/io/input_file.h"
@@ -47,7 +48,7 @@ private:
 };
 
 struct Directory {
-    std::uint64_t offset = 0, count = 0;
+    std::uint64_t offset = 0, count = 0, size = 0;
 };
 
 Directory find_directory(const Bytes& bytes) {
@@ -56,7 +57,8 @@ Directory find_directory(const Bytes& bytes) {
     const std::uint64_t earliest = size > kEndSize + 65535 ? size - kEndSize - 65535 : 0;
     for (std::uint64_t at = size < kEndSize ? 0 : size - kEndSize + 1; at-- > earliest;) {
         if (bytes.number<std::uint32_t>(at) != kEnd) continue;
-        Directory directory{bytes.number<std::uint32_t>(at + 16), bytes.number<std::uint16_t>(at + 10)};
+        Directory directory{bytes.number<std::uint32_t>(at + 16), bytes.number<std::uint16_t>(at + 10),
+                            bytes.number<std::uint32_t>(at + 12)};
         if (directory.offset != 0xffffffff && directory.count != 0xffff) return directory;
         if (at < kEnd64LocatorSize || bytes.number<std::uint32_t>(at - kEnd64LocatorSize) != kEnd64Locator)
             return directory;
@@ -64,7 +66,8 @@ Directory find_directory(const Bytes& bytes) {
         bytes.need(end64, kEnd64Size);
         if (bytes.number<std::uint32_t>(end64) != kEnd64)
             bytes.throw_unreadable("the zip archive has a damaged 64-bit end record");
-        return {bytes.number<std::uint64_t>(end64 + 48), bytes.number<std::uint64_t>(end64 + 32)};
+        return {bytes.number<std::uint64_t>(end64 + 48), bytes.number<std::uint64_t>(end64 + 32),
+                bytes.number<std::uint64_t>(end64 + 40)};
     }
     bytes.throw_unreadable("the zip archive is cut short: it has no directory at its end");
 }
@@ -107,17 +110,44 @@ CentralRecord read_central(const Bytes& bytes, std::uint64_t at) {
     return record;
 }
 
+/// Where a member lies; the header before it must say the same as the directory, which other programs may read instead.
 ZipMember locate(const Bytes& bytes, const CentralRecord& record) {
-    if (record.method != 0 || (record.flags & 1) != 0)
-        bytes.throw_unreadable("member " + record.name +
-                               " is compressed or encrypted, expected it stored as torch writes it");
+    constexpr std::uint16_t kEncrypted = 0x2041;  // bits 0 and 6, and 13 for the directory; torch sets 3 and 11
     bytes.need(record.local, kLocalSize);
     if (bytes.number<std::uint32_t>(record.local) != kLocal)
         bytes.throw_unreadable("member " + record.name + " has no header where the zip directory says");
-    const std::uint64_t offset = record.local + kLocalSize + bytes.number<std::uint16_t>(record.local + 26) +
-                                 bytes.number<std::uint16_t>(record.local + 28);
+    const auto flags = bytes.number<std::uint16_t>(record.local + 6),
+               method = bytes.number<std::uint16_t>(record.local + 8),
+               name = bytes.number<std::uint16_t>(record.local + 26);
+    if (record.method != 0 || method != 0 || ((record.flags | flags) & kEncrypted) != 0)
+        bytes.throw_unreadable("member " + record.name +
+                               " is compressed or encrypted, expected it stored as torch writes it");
+    if (record.packed != record.size)
+        bytes.throw_unreadable("member " + record.name + " has " + std::to_string(record.size) + " bytes stored as " +
+                               std::to_string(record.packed) + ", expected the same number");
+    const std::string local_name = bytes.text(record.local + kLocalSize, name);
+    if (local_name != record.name)
+        bytes.throw_unreadable("member " + record.name + " is " + local_name + " in its own header, expected one name");
+    const std::uint64_t offset = record.local + kLocalSize + name + bytes.number<std::uint16_t>(record.local + 28);
     bytes.need(offset, record.size);
     return {offset, record.size};
+}
+
+/// Bytes of a file that belong to one member.
+struct MemberSpan {
+    std::uint64_t begin = 0, end = 0;
+    std::string name;
+};
+
+/// No byte belongs to two members, or to a member and the directory: a small file cannot be many large members.
+void check_member_overlap(const Bytes& bytes, std::vector<MemberSpan> spans, std::uint64_t directory) {
+    std::sort(spans.begin(), spans.end(), [](const MemberSpan& a, const MemberSpan& b) { return a.begin < b.begin; });
+    for (std::size_t n = 0; n < spans.size(); ++n) {
+        const bool last = n + 1 == spans.size();
+        if (spans[n].end > (last ? directory : spans[n + 1].begin))
+            bytes.throw_unreadable("member " + spans[n].name + " overlaps " +
+                                   (last ? "the zip directory" : "member " + spans[n + 1].name));
+    }
 }
 
 }  // namespace
@@ -130,13 +160,21 @@ std::map<std::string, ZipMember> read_zip_directory(const MappedFile& file) {
     const Bytes bytes(file);
     const Directory directory = find_directory(bytes);
     std::map<std::string, ZipMember> members;
+    std::vector<MemberSpan> spans;
     std::uint64_t at = directory.offset;
     for (std::uint64_t n = 0; n < directory.count; ++n) {
         const CentralRecord record = read_central(bytes, at);
-        if (!members.emplace(record.name, locate(bytes, record)).second)
+        const ZipMember member = locate(bytes, record);
+        if (!members.emplace(record.name, member).second)
             bytes.throw_unreadable("member " + record.name + " is there twice");
+        spans.push_back({record.local, member.offset + member.size, record.name});
         at = record.next;
     }
+    if (at - directory.offset != directory.size)
+        bytes.throw_unreadable("the zip archive has a directory of " + std::to_string(directory.size) + " bytes, but " +
+                               std::to_string(directory.count) + " members fill " +
+                               std::to_string(at - directory.offset));
+    check_member_overlap(bytes, std::move(spans), directory.offset);
     return members;
 }
 

@@ -16,8 +16,9 @@ struct ZipMember {
 /// True if the file begins as a zip archive does.
 bool looks_like_zip(const MappedFile& file);
 
-/// Members by name.  Throws Error(unreadable) that names the file if the directory is missing or cut short, a member
-/// leaves the file, or is compressed.
+/// Members by name; checksums are not looked at, as torch does not.  Throws Error(unreadable) that names the file if
+/// the directory is missing, cut short or of another length than its members, or if a member leaves the file, overlaps
+/// another, is compressed or encrypted, or has another name in its own header.
 std::map<std::string, ZipMember> read_zip_directory(const MappedFile& file);
 
 }  // namespace locus

@@ -9,6 +9,9 @@ namespace locus {
 
 class ConfigFields : public JsonFields {
 public:
+    /// The names of all tensors of all layers are made before the first is looked for.
+    static constexpr Index kMostLayers = 10'000;
+
     /// Parses the text of a config.json; `location` is the file's name, for messages.
     /// Throws Error(unreadable) if it is not one JSON object.
     ConfigFields(const std::string& text, const std::string& location) : JsonFields(parse(text, location)) {}

@@ -12,7 +12,7 @@ void read_sizes(const ConfigFields& fields, DebertaConfig& config) {
     config.vocab_size = fields.number("vocab_size", 1, config.version == 1 ? 50265 : 128100);
     config.hidden_size = fields.number("hidden_size", 1, 0);
     config.embedding_size = fields.number("embedding_size", 1, config.hidden_size);
-    config.num_hidden_layers = fields.number("num_hidden_layers", 1, 0);
+    config.num_hidden_layers = fields.number("num_hidden_layers", 1, 0, ConfigFields::kMostLayers);
     config.num_attention_heads = fields.number("num_attention_heads", 1, 0);
     config.intermediate_size = fields.number("intermediate_size", 1, 0);
     config.max_position_embeddings = fields.number("max_position_embeddings", 1, 512);

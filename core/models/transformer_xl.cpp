@@ -167,7 +167,7 @@ TransformerXlConfig parse_transformer_xl_config(const std::string& json, const s
     config.n_head = fields.number("n_head", 1, 0);
     config.d_head = fields.number("d_head", 1, 0);
     config.d_inner = fields.number("d_inner", 1, 0);
-    config.n_layer = fields.number("n_layer", 1, 0);
+    config.n_layer = fields.number("n_layer", 1, 0, ConfigFields::kMostLayers);
     config.mem_len = fields.number("mem_len", 0, 0);
     config.ext_len = fields.number("ext_len", 0, 0);
     config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));

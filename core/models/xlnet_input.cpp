@@ -20,7 +20,7 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
                                 Fault::unreadable);
     config.d_head = fields.number("d_head", 1, config.d_model / config.n_head);
     config.d_inner = fields.number("d_inner", 1, 0);
-    config.n_layer = fields.number("n_layer", 1, 0);
+    config.n_layer = fields.number("n_layer", 1, 0, ConfigFields::kMostLayers);
     config.mem_len = fields.number("mem_len", 0, 0);
     config.reuse_len = fields.number("reuse_len", 0, 0);
     config.clamp_len = std::max<Index>(0, fields.number("clamp_len", -1, -1));

@@ -18,6 +18,27 @@ Pattern read_pattern(const JsonFields& json) {
     return each_occurrence(*text);
 }
 
+// --- what a text may become ------------------------------------------------------------------------------------------
+
+namespace {
+
+// Steps that each double a text would fill any memory: a text of this many bytes may not be lengthened further.
+constexpr std::size_t kLongestMadeText = std::size_t{1} << 20;
+
+void check_made_text(const std::string& location, std::size_t before, std::size_t now) {
+    if (now > kLongestMadeText && now > before)
+        throw Error(Fault::unsupported, location + ": makes a text longer than " + std::to_string(kLongestMadeText) +
+                                            " bytes, expected fewer replacements or a shorter text");
+}
+
+std::size_t length_of(const std::vector<std::string>& words) {
+    std::size_t length = 0;
+    for (const std::string& word : words) length += word.size();
+    return length;
+}
+
+}  // namespace
+
 // --- normalizer ------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -54,10 +75,12 @@ Normalizer strip(bool left, bool right) {
 Normalizer replace(const JsonFields& json) {
     const Pattern pattern = read_pattern(json);
     const std::string content = json.text("content");
-    return [pattern, content](const std::string& text) {
+    return [pattern, content, location = json.location()](const std::string& text) {
         std::string changed;
-        for (const TextSpan& span : pattern(text))
+        for (const TextSpan& span : pattern(text)) {
             changed += span.match ? content : text.substr(span.begin, span.end - span.begin);
+            check_made_text(location, text.size(), changed.size());
+        }
         return changed;
     };
 }
@@ -79,9 +102,7 @@ Normalizer precompiled(const JsonFields& json) {
     return [table](const std::string& text) { return table->apply(text); };
 }
 
-}  // namespace
-
-Normalizer read_normalizer(const JsonFields& json) {
+Normalizer read_one_normalizer(const JsonFields& json) {
     const std::string type = json.type();
     if (type == "Sequence") return normalizer_sequence(json);
     if (type == "Lowercase") return lower_case_by_character;
@@ -100,6 +121,16 @@ Normalizer read_normalizer(const JsonFields& json) {
     json.throw_unknown_type(
         "Sequence, Lowercase, NFC, NFD, NFKC, NFKD, StripAccents, Strip, Prepend, Replace, BertNormalizer, "
         "ByteLevel, Precompiled");
+}
+
+}  // namespace
+
+Normalizer read_normalizer(const JsonFields& json) {
+    return [step = read_one_normalizer(json), location = json.location()](const std::string& text) {
+        std::string changed = step(text);
+        check_made_text(location, text.size(), changed.size());
+        return changed;
+    };
 }
 
 // --- pre-tokenizer ---------------------------------------------------------------------------------------------------
@@ -146,7 +177,9 @@ PreTokenizer byte_level(const JsonFields& json) {
 
 PreTokenizer metaspace(const JsonFields& json) {
     const std::string mark = json.text("replacement");
-    if (mark.empty()) json.throw_unreadable("replacement", "a character");
+    std::size_t end = 0;
+    if (!mark.empty()) next_character(mark, end);
+    if (mark.empty() || end != mark.size()) json.throw_unreadable("replacement", "one character");
     const bool cut = json.flag("split", true);
     // Files from before prepend_scheme say add_prefix_space.
     const std::string scheme =
@@ -179,9 +212,7 @@ PreTokenizer char_delimiter(const JsonFields& json) {
     return by_pattern(each_occurrence(delimiter), Behaviour::removed);
 }
 
-}  // namespace
-
-PreTokenizer read_pre_tokenizer(const JsonFields& json) {
+PreTokenizer read_one_pre_tokenizer(const JsonFields& json) {
     const std::string type = json.type();
     if (type == "Sequence") return pre_tokenizer_sequence(json);
     if (type == "ByteLevel") return byte_level(json);
@@ -199,6 +230,16 @@ PreTokenizer read_pre_tokenizer(const JsonFields& json) {
     json.throw_unknown_type(
         "Sequence, ByteLevel, BertPreTokenizer, Whitespace, WhitespaceSplit, CharDelimiterSplit, "
         "Punctuation, Digits, Split, Metaspace");
+}
+
+}  // namespace
+
+PreTokenizer read_pre_tokenizer(const JsonFields& json) {
+    return [step = read_one_pre_tokenizer(json), location = json.location()](const Words& words, bool at_start) {
+        Words result = step(words, at_start);
+        check_made_text(location, length_of(words), length_of(result));
+        return result;
+    };
 }
 
 }  // namespace locus

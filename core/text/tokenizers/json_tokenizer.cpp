@@ -108,11 +108,17 @@ std::unique_ptr<PieceModel> read_piece_model(const JsonFields& json) {
 
 namespace {
 
+/// A larger number would be cut when it becomes an id.
+bool is_token_id(const Json& json) {
+    constexpr std::uint64_t kLargestTokenId = 999'999'999;
+    return json.is_number_unsigned() && json.get<std::uint64_t>() <= kLargestTokenId;
+}
+
 /// ["[CLS]", 1]
 SpecialToken read_pair(const JsonFields& json, const std::string& name) {
     const nlohmann::json* pair = json.find(name);
-    if (!pair || !pair->is_array() || pair->size() != 2 || !(*pair)[0].is_string() || !(*pair)[1].is_number_unsigned())
-        json.throw_unreadable(name, "a token and its id");
+    if (!pair || !pair->is_array() || pair->size() != 2 || !(*pair)[0].is_string() || !is_token_id((*pair)[1]))
+        json.throw_unreadable(name, "a token and its id from 0 to 999999999");
     SpecialToken token;
     token.name = (*pair)[0];
     token.id = (*pair)[1];
@@ -128,8 +134,8 @@ std::vector<SpecialToken> read_template_token(const JsonFields& table, const std
         entry.throw_unreadable("tokens", "one name per id");
     std::vector<SpecialToken> tokens;
     for (std::size_t n = 0; n < ids->size(); ++n) {
-        if (!(*ids)[n].is_number_unsigned() || !(*names)[n].is_string())
-            entry.throw_unreadable("ids", "ids and their names");
+        if (!is_token_id((*ids)[n]) || !(*names)[n].is_string())
+            entry.throw_unreadable("ids", "ids from 0 to 999999999 and their names");
         SpecialToken token;
         token.name = (*names)[n];
         token.id = (*ids)[n];

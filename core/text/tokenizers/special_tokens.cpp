@@ -30,22 +30,18 @@ std::size_t blanks_behind(std::string_view text, std::size_t begin, SpecialToken
 
 void SpecialTokens::add(const SpecialToken& token) {
     if (token.name.empty()) return;
-    const auto same =
-        std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& one) { return one.name == token.name; });
-    if (same != tokens_.end()) {
-        *same = token;
+    const auto [there, added] = by_name_.emplace(token.name, tokens_.size());
+    if (!added) {
+        tokens_[there->second] = token;
         return;
     }
     tokens_.push_back(token);
-    auto& bucket = by_first_byte_[static_cast<unsigned char>(token.name.front())];
-    bucket.push_back(tokens_.size() - 1);
-    std::sort(bucket.begin(), bucket.end(),
-              [&](std::size_t a, std::size_t b) { return tokens_[a].name.size() > tokens_[b].name.size(); });
+    lengths_[static_cast<unsigned char>(token.name.front())].insert(token.name.size());
 }
 
 const SpecialToken* SpecialTokens::find(std::string_view name) const {
-    const auto found = std::find_if(tokens_.begin(), tokens_.end(), [&](const auto& one) { return one.name == name; });
-    return found == tokens_.end() ? nullptr : &*found;
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &tokens_[found->second];
 }
 
 const SpecialToken* SpecialTokens::find(std::int64_t id) const {
@@ -54,8 +50,10 @@ const SpecialToken* SpecialTokens::find(std::int64_t id) const {
 }
 
 const SpecialToken* SpecialTokens::at(std::string_view text, std::size_t place) const {
-    for (const std::size_t n : by_first_byte_[static_cast<unsigned char>(text[place])])
-        if (text.substr(place).starts_with(tokens_[n].name)) return &tokens_[n];
+    const std::string_view rest = text.substr(place);
+    for (const std::size_t length : lengths_[static_cast<unsigned char>(rest.front())])
+        if (length <= rest.size())
+            if (const SpecialToken* token = find(rest.substr(0, length))) return token;
     return nullptr;
 }
 

@@ -3,6 +3,9 @@
 // Source: huggingface/tokenizers tokenizer/added_vocabulary.rs; transformers tokenization_utils.py.
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +47,9 @@ private:
 
     IsBlank is_blank_;
     std::vector<SpecialToken> tokens_;
-    std::array<std::vector<std::size_t>, 256> by_first_byte_;  // the longest name first
+    std::map<std::string, std::size_t, std::less<>> by_name_;
+    // Lengths of the names that begin with a byte, the longest first: a text is compared with few of many tokens.
+    std::array<std::set<std::size_t, std::greater<>>, 256> lengths_;
 };
 
 }  // namespace locus

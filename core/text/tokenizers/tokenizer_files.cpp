@@ -1,6 +1,7 @@
 #include "core/text/tokenizers/tokenizer_files.h"
 
 #include <array>
+#include <map>
 
 #include "core/check.h"
 #include "core/json_text.h"
@@ -93,12 +94,13 @@ void TokenizerFiles::read_decoder(const Json& decoder, const std::string& file) 
 }
 
 void TokenizerFiles::read_added(const Json& json, const std::string& file) {
+    std::map<std::string, std::size_t> known;  // the last token of a name
+    for (std::size_t n = 0; n < added_.size(); ++n) known[added_[n].token.name] = n;
     for (const auto& [name, id] : json.items()) {  // {"[MASK]": 6000}
         if (name.empty() || !id.is_number_unsigned() || id.get<std::uint64_t>() > kLargestId)
             throw Error(Fault::unreadable, file + ": " + excerpt(name) + " is " + excerpt(id) + ", expected an id");
         NamedToken named;
-        for (const NamedToken& one : added_)
-            if (one.token.name == name) named = one;
+        if (const auto found = known.find(name); found != known.end()) named = added_[found->second];
         named.token.name = name;
         named.token.id = id.get<std::int64_t>();
         added_.push_back(std::move(named));

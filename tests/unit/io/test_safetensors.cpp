@@ -85,14 +85,14 @@ TEST_CASE("safetensors: rows of the first axis, and none beyond it", "[safetenso
     }
 }
 
-TEST_CASE("safetensors: holes and empty tensors are fine, entries come in file order", "[safetensors]") {
+TEST_CASE("safetensors: empty tensors are fine, entries come in file order", "[safetensors]") {
     const TemporaryFolder folder;
     const fs::path file =
-        write_bytes(folder / "holes.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[6,8]},
-                        "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},
+        write_bytes(folder / "order.safetensors", safetensors(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,4]},
+                        "b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
                         "none":{"dtype":"F32","shape":[0,281474976710656],"data_offsets":[2,2]},
                         "__metadata__":{"who":"me"}})",
-                                                              "12345678"));
+                                                              "2378"));
     const TensorFile tensors = open_safetensors(file);
     REQUIRE(tensors.entries.size() == 3);
     CHECK(tensors.entries.front().name == "b");
@@ -100,6 +100,29 @@ TEST_CASE("safetensors: holes and empty tensors are fine, entries come in file o
     CHECK(read_tensor<std::int64_t>(*tensors.find("b")).values() == std::vector<std::int64_t>{'2', '3'});
     CHECK(read_tensor<float>(*tensors.find("none")).size() == 0);
     CHECK(tensors.metadata == decltype(tensors.metadata){{"who", "me"}});
+}
+
+TEST_CASE("safetensors: a byte of the data that belongs to no tensor is refused", "[safetensors]") {
+    const auto refused = [](const std::string& a, const std::string& b) {
+        return refusal_of_header(R"({"a":{"dtype":"U8","shape":[8],"data_offsets":)" + a +
+                                 R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + b + "}}");
+    };
+    CHECK_THAT(refused("[4,12]", "[12,16]"), Contains("tensor a begins at byte 4 of the data, expected 0"));
+    CHECK_THAT(refused("[0,8]", "[12,16]"), Contains("tensor b begins at byte 12") && Contains("tensor a ends"));
+    CHECK_THAT(refused("[0,8]", "[8,12]"), Contains("4 bytes of data after its last tensor"));
+    CHECK_THAT(refusal_of_header("{}"), Contains("16 bytes of data after its last tensor"));
+    CHECK_THAT(refusal_of_header(R"({"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},
+                                     "none":{"dtype":"U8","shape":[0],"data_offsets":[4,4]}})"),
+               Contains("tensors a and none overlap"));
+}
+
+TEST_CASE("safetensors: what stands before or behind the header's JSON is refused", "[safetensors]") {
+    const std::string header = R"({"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}})";
+    CHECK_THAT(refusal_of_header(header + std::string(8, '\0')), Contains("not valid JSON at byte"));
+    CHECK_THAT(refusal_of_header("\xef\xbb\xbf" + header), Contains("byte order mark"));
+    const TemporaryFolder folder;
+    const std::string padded = safetensors(header + "    ", std::string(16, 'x'));
+    CHECK(open_safetensors(write_bytes(folder / "padded.safetensors", padded)).entries.size() == 1);
 }
 
 TEST_CASE("safetensors: a header longer than the file is refused", "[safetensors]") {

@@ -150,7 +150,18 @@ TEST_CASE("torch_pickle: a few bytes cannot become many values", "[torch_pickle]
     for (int n = 0; n < 3000; ++n) pickle += pickled_global("collections", "OrderedDict") + "h\2R";
     CHECK_THAT(refusal_of_pickle(pickle + "t."), Contains("more values than any state dictionary"));
     // Nesting costs no stack.
-    CHECK_THAT(refusal_of_pickle("N" + std::string(1000000, '\x85') + "."), Contains("does not hold a dictionary"));
+    CHECK_THAT(refusal_of_pickle("N" + std::string(500000, '\x85') + "."), Contains("does not hold a dictionary"));
+}
+
+TEST_CASE("torch_pickle: many tensors in one storage cannot become many bytes", "[torch_pickle]") {
+    TorchTensor tensor;
+    tensor.shape = {1 << 16, 1}, tensor.strides = {0, 1};
+    std::vector<TorchTensor> tensors(3, tensor);
+    for (std::size_t n = 0; n < tensors.size(); ++n) tensors[n].name = "x" + std::to_string(n);
+    CHECK(values_in(torch_zip(pickled_dict(tensors), kFourFloats).bytes(), "x2").size() == 1 << 16);
+    tensors.resize(100, tensor);
+    for (std::size_t n = 0; n < tensors.size(); ++n) tensors[n].name = "x" + std::to_string(n);
+    CHECK_THAT(refusal_of_pickle(pickled_dict(tensors)), Contains("more than 16 times"));
 }
 
 TEST_CASE("torch_pickle: a tensor that leaves its storage is refused", "[torch_pickle]") {

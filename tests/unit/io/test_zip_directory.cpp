@@ -49,4 +49,44 @@ TEST_CASE("zip_directory: a zip that torch did not write is refused", "[zip_dire
     }
 }
 
+TEST_CASE("zip_directory: what two readers of one archive would see differently is refused",
+          "[zip_directory][torch_pickle]") {
+    const ZipBytes zip = torch_zip(pickled_dict({TorchTensor()}), kFourFloats);
+    std::string bytes = zip.bytes();
+    const std::size_t local = bytes.find("PK\3\4"), end = bytes.rfind("PK\5\6");
+    SECTION("another name in a member's own header") {
+        bytes[bytes.find("data.pkl")] = 'D';
+        CHECK_THAT(refusal_of(bytes), Contains("archive/data.pkl is archive/Data.pkl in its own header"));
+    }
+    SECTION("encrypted by its own header only") {
+        bytes[local + 6] = 1;
+        CHECK_THAT(refusal_of(bytes), Contains("archive/data.pkl is compressed or encrypted"));
+    }
+    SECTION("compressed by its own header only") {
+        bytes[local + 8] = 8;
+        CHECK_THAT(refusal_of(bytes), Contains("archive/data.pkl is compressed or encrypted"));
+    }
+    SECTION("fewer members than the directory has") {
+        --bytes[end + 10];
+        CHECK_THAT(refusal_of(bytes), Contains("2 members fill"));
+    }
+    SECTION("another number of bytes stored") {
+        ++bytes[bytes.find("PK\1\2") + 20];
+        CHECK_THAT(refusal_of(bytes), Contains("expected the same number"));
+    }
+}
+
+TEST_CASE("zip_directory: members that share bytes are refused", "[zip_directory][torch_pickle]") {
+    ZipBytes zip = torch_zip(pickled_dict({TorchTensor()}), kFourFloats);
+    ZipBytes inner;
+    inner.members.push_back({"archive/data/1", "abc"});
+    const std::string inside = inner.bytes();
+    zip.members.push_back({"archive/data/2", inside.substr(0, inside.find("PK\1\2"))});
+    zip.members.push_back({"archive/data/1", "abc"});
+    std::string bytes = zip.bytes();
+    const std::size_t record = bytes.rfind("PK\1\2"), place = bytes.find("PK\3\4", bytes.find("archive/data/2"));
+    bytes.replace(record + 42, 4, bytes_of(static_cast<std::uint32_t>(place)));
+    CHECK_THAT(refusal_of(bytes), Contains("member archive/data/2 overlaps member archive/data/1"));
+}
+
 }  // namespace locus::test::test_zip_directory

@@ -1,5 +1,7 @@
 // Vocabularies, merges and tokenizer.json that hold what they should not: one sentence each.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -158,6 +160,58 @@ TEST_CASE("tokenizer: an expression that would run for ever is stopped", "[token
     CHECK(tokenizer->encode("aab").ids.size() == 2);
     CHECK_THAT(refusal([&] { tokenizer->encode(std::string(60, 'a')); }, Fault::unsupported),
                Contains("normalizer: pattern: ICU cannot match"));
+}
+
+TEST_CASE("tokenizer: ids of a post-processor that are none are refused", "[tokenizer]") {
+    for (const std::uint64_t id : {std::uint64_t{1} << 62, ~std::uint64_t{0}, std::uint64_t{1000000000}}) {
+        const auto processor = [&](Json& json) {
+            json["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"[SEP]", 1}}, {"cls", {"[CLS]", id}}};
+        };
+        CHECK_THAT(refused_json("bpe_fast", processor), Contains("cls is ") && Contains("from 0 to 999999999"));
+        const auto one_template = [&](Json& json) {
+            json["post_processor"] = {
+                {"type", "TemplateProcessing"},
+                {"single", {{{"SpecialToken", {{"id", "[C]"}}}}, {{"Sequence", {{"id", "A"}}}}}},
+                {"special_tokens", {{"[C]", {{"id", "[C]"}, {"ids", {id}}, {"tokens", {"[C]"}}}}}}};
+        };
+        CHECK_THAT(refused_json("bpe_fast", one_template), Contains("ids is ") && Contains("from 0 to 999999999"));
+    }
+}
+
+TEST_CASE("tokenizer: steps of tokenizer.json that blow a text up are stopped", "[tokenizer]") {
+    const auto refused_text = [](const char* part, const Json& step, const std::string& text) {
+        const TemporaryFolder folder;
+        Json json = Json::parse(read_bytes(kTokenizers / "bpe_fast/tokenizer.json"));
+        json[part] = step;
+        write_bytes(folder / "tokenizer.json", json.dump());
+        const auto tokenizer = open_tokenizer(folder.path());
+        return refusal([&] { tokenizer->encode(text); }, Fault::unsupported);
+    };
+    const Json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aa"}};
+    const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+    const Json replaces = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(60, replace)}};
+    const Json levels = {{"type", "Sequence"}, {"pretokenizers", std::vector<Json>(60, bytes)}};
+    CHECK_THAT(refused_text("normalizer", replaces, "a"), Contains("makes a text longer than 1048576 bytes"));
+    CHECK_THAT(refused_text("pre_tokenizer", levels, "\u00e9"), Contains("makes a text longer than 1048576 bytes"));
+    Json large = replace;
+    large["content"] = std::string(1000000, 'b');
+    CHECK_THAT(refused_text("normalizer", large, std::string(1000, 'a')), Contains("makes a text longer than"));
+    const auto metaspace = [](Json& json) { json["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "long"}}; };
+    CHECK_THAT(refused_json("bpe_fast", metaspace), Contains("replacement is \"long\", expected one character"));
+}
+
+TEST_CASE("tokenizer: twenty thousand added tokens take a moment", "[tokenizer]") {
+    const TemporaryFolder folder;
+    Json json = Json::parse(read_bytes(kTokenizers / "bpe_fast/tokenizer.json"));
+    for (int n = 0; n < 20000; ++n)
+        json["added_tokens"].push_back({{"id", 100000 + n}, {"content", "[X" + std::to_string(n) + "]"}});
+    write_bytes(folder / "tokenizer.json", json.dump());
+    const auto start = std::chrono::steady_clock::now();
+    const auto tokenizer = open_tokenizer(folder.path());
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));  // it was a minute
+    const std::vector<std::int64_t> ids = tokenizer->encode("[X7][X19999]").ids;
+    CHECK(std::count(ids.begin(), ids.end(), 100007) == 1);
+    CHECK(std::count(ids.begin(), ids.end(), 119999) == 1);
 }
 
 }  // namespace locus::test::test_tokenizer_damage
