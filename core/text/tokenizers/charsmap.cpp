@@ -19,6 +19,8 @@ std::uint32_t little_endian(std::string_view bytes, std::size_t at) {
     return value;
 }
 
+constexpr std::size_t kLongestReplacement = 256;
+
 // A unit of darts-clone: label in the low byte, whether a value hangs below, and the way to the children; or the value
 // itself, which the highest bit tells.
 bool is_value(std::uint32_t unit) { return unit >> 31 == 1; }
@@ -57,6 +59,13 @@ Charsmap::Charsmap(std::string_view bytes, const std::string& location) {
     if (first_bad_byte(replacements_) < replacements_.size())
         throw Error(Fault::unreadable, location + ": a replacement is not UTF-8");
     if (!replacements_.empty() && replacements_.back() != '\0') replacements_ += '\0';
+    // Unicode's own longest, NFKC of U+FDFA, has 33 bytes; a table of longer ones could fill the memory with one text.
+    for (std::size_t begin = 0, end; begin < replacements_.size(); begin = end + 1) {
+        end = replacements_.find('\0', begin);
+        if (end - begin > kLongestReplacement)
+            throw Error(Fault::unreadable, location + ": a replacement of " + std::to_string(end - begin) +
+                                               " bytes, expected at most " + std::to_string(kLongestReplacement));
+    }
     check_entries(location);
 }
 

@@ -22,13 +22,14 @@ Pattern read_pattern(const JsonFields& json) {
 
 namespace {
 
-// Steps that each double a text would fill any memory: a text of this many bytes may not be lengthened further.
+// Steps that each double a text would fill any memory: beyond this many bytes a text may become four times as long (a
+// blank becomes a mark of three bytes) and no longer.
 constexpr std::size_t kLongestMadeText = std::size_t{1} << 20;
 
 void check_made_text(const std::string& location, std::size_t before, std::size_t now) {
-    if (now > kLongestMadeText && now > before)
-        throw Error(Fault::unsupported, location + ": makes a text longer than " + std::to_string(kLongestMadeText) +
-                                            " bytes, expected fewer replacements or a shorter text");
+    if (now > kLongestMadeText && now / 4 > before)
+        throw Error(Fault::unsupported, location + ": makes " + std::to_string(now) + " bytes out of " +
+                                            std::to_string(before) + ", expected fewer or shorter replacements");
 }
 
 std::size_t length_of(const std::vector<std::string>& words) {
@@ -43,12 +44,25 @@ std::size_t length_of(const std::vector<std::string>& words) {
 
 namespace {
 
+/// A sequence inside a sequence gives its steps to the outer one, which watches the length of the whole.
+void add_normalizers(const JsonFields& json, std::vector<Normalizer>& steps) {
+    for (const JsonFields& one : json.list("normalizers")) {
+        if (one.type() == "Sequence")
+            add_normalizers(one, steps);
+        else
+            steps.push_back(read_normalizer(one));
+    }
+}
+
 Normalizer normalizer_sequence(const JsonFields& json) {
     std::vector<Normalizer> steps;
-    for (const JsonFields& one : json.list("normalizers")) steps.push_back(read_normalizer(one));
-    return [steps = std::move(steps)](const std::string& text) {
+    add_normalizers(json, steps);
+    return [steps = std::move(steps), location = json.location()](const std::string& text) {
         std::string changed = text;
-        for (const Normalizer& step : steps) changed = step(changed);
+        for (const Normalizer& step : steps) {
+            changed = step(changed);
+            check_made_text(location, text.size(), changed.size());
+        }
         return changed;
     };
 }
@@ -155,12 +169,25 @@ PreTokenizer by_pattern(Pattern pattern, Behaviour behaviour, bool invert = fals
     return each_word([=](const std::string& word, bool) { return split(word, pattern, behaviour, invert); });
 }
 
+/// As add_normalizers.
+void add_pre_tokenizers(const JsonFields& json, std::vector<PreTokenizer>& steps) {
+    for (const JsonFields& one : json.list("pretokenizers")) {
+        if (one.type() == "Sequence")
+            add_pre_tokenizers(one, steps);
+        else
+            steps.push_back(read_pre_tokenizer(one));
+    }
+}
+
 PreTokenizer pre_tokenizer_sequence(const JsonFields& json) {
     std::vector<PreTokenizer> steps;
-    for (const JsonFields& one : json.list("pretokenizers")) steps.push_back(read_pre_tokenizer(one));
-    return [steps = std::move(steps)](const Words& words, bool at_start) {
+    add_pre_tokenizers(json, steps);
+    return [steps = std::move(steps), location = json.location()](const Words& words, bool at_start) {
         Words result = words;
-        for (const PreTokenizer& step : steps) result = step(result, at_start);
+        for (const PreTokenizer& step : steps) {
+            result = step(result, at_start);
+            check_made_text(location, length_of(words), length_of(result));
+        }
         return result;
     };
 }

@@ -326,6 +326,8 @@ TEST_CASE("spm.model: a table of replacements that leads astray is refused", "[t
     CHECK_THAT(refused_table(table_of(trie, "bc")), Contains("ends at unit 64 of the trie leads to no replacement"));
     CHECK_THAT(refused_table("abc"), Contains("trie has 0 bytes"));
     CHECK_THAT(refused_table(table_of({0}, "\xff")), Contains("a replacement is not UTF-8"));
+    CHECK_THAT(refused_table(table_of({0}, std::string(257, 'a'))),
+               Contains("a replacement of 257 bytes, expected at most 256"));
 }
 
 TEST_CASE("spm.model: a folder with a damaged one is refused by the file's name", "[tokenizer][sentencepiece]") {

@@ -191,11 +191,11 @@ TEST_CASE("tokenizer: steps of tokenizer.json that blow a text up are stopped", 
     const Json bytes = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
     const Json replaces = {{"type", "Sequence"}, {"normalizers", std::vector<Json>(60, replace)}};
     const Json levels = {{"type", "Sequence"}, {"pretokenizers", std::vector<Json>(60, bytes)}};
-    CHECK_THAT(refused_text("normalizer", replaces, "a"), Contains("makes a text longer than 1048576 bytes"));
-    CHECK_THAT(refused_text("pre_tokenizer", levels, "\u00e9"), Contains("makes a text longer than 1048576 bytes"));
+    CHECK_THAT(refused_text("normalizer", replaces, "a"), Contains(" bytes out of "));
+    CHECK_THAT(refused_text("pre_tokenizer", levels, "\u00e9"), Contains(" bytes out of "));
     Json large = replace;
     large["content"] = std::string(1000000, 'b');
-    CHECK_THAT(refused_text("normalizer", large, std::string(1000, 'a')), Contains("makes a text longer than"));
+    CHECK_THAT(refused_text("normalizer", large, std::string(1000, 'a')), Contains(" bytes out of 1000,"));
     const auto metaspace = [](Json& json) { json["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "long"}}; };
     CHECK_THAT(refused_json("bpe_fast", metaspace), Contains("replacement is \"long\", expected one character"));
 }
