@@ -217,7 +217,9 @@ std::vector<Formula> roformer_gradient_formulas() {
         {"grad.v_rot", {"probs", "keep", "grad.context"}, of_values},
         {"grad.q_rot",
          {"grad.scores", "k_rot"},
-         [](const Replay& at) { return divided_by(times(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot"))); }},
+         [](const Replay& at) {
+             return divided_by(times(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot")));
+         }},
         {"grad.k_rot",
          {"grad.scores", "q_rot"},
          [](const Replay& at) {
