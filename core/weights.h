@@ -30,6 +30,11 @@ public:
 /// rows_f32 or rows_f64, by type.
 template <class Scalar>
 Matrix<Scalar> read_rows(const WeightSource& weights, const std::string& name, Index first_row, Index rows);
+template <>
+Matrix<float> read_rows<float>(const WeightSource& weights, const std::string& name, Index first_row, Index rows);
+template <>
+Matrix<double> read_rows<double>(const WeightSource& weights, const std::string& name, Index first_row, Index rows);
+
 /// The whole tensor as [first axis, rest]; a vector becomes [1, n].  Throws Error(unreadable) that names the tensor,
 /// the shape found and the one expected.
 template <class Scalar>

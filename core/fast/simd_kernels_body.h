@@ -226,8 +226,10 @@ struct RegisterKernels {
     template <int step, bool upper, int... lane>
     struct Exchange<step, upper, std::integer_sequence<int, lane...>> {
         static constexpr int n = W::kLanes;
-        static constexpr Bits kOrder = {
-            (upper ? ((lane & step) ? n + lane : lane + step) : ((lane & step) ? n + lane - step : lane))...};
+        static inline __attribute__((always_inline)) void of(const V& a, const V& b, V& result) {
+            result = __builtin_shufflevector(
+                a, b, (upper ? ((lane & step) ? n + lane : lane + step) : ((lane & step) ? n + lane - step : lane))...);
+        }
     };
     /// One stage of Eklundh's transposition: rows r and r + step trade their off-diagonal blocks.
     template <int step>
@@ -237,8 +239,8 @@ struct RegisterKernels {
         for (int r = 0; r < W::kLanes; ++r) {
             if (r & step) continue;
             const V a = rows[r], b = rows[r + step];
-            rows[r] = __builtin_shuffle(a, b, Exchange<step, false, Sequence>::kOrder);
-            rows[r + step] = __builtin_shuffle(a, b, Exchange<step, true, Sequence>::kOrder);
+            Exchange<step, false, Sequence>::of(a, b, rows[r]);
+            Exchange<step, true, Sequence>::of(a, b, rows[r + step]);
         }
     }
 

@@ -11,24 +11,25 @@ namespace {
 
 // Transposing a small tile inside the vector registers, for add_slices_by_key.
 
-/// 32 bytes of Scalar, and the integers that say where a shuffle takes each element from.
+/// 32 bytes of Scalar.
 template <class Scalar>
 struct Register {
     static constexpr int kCount = 32 / sizeof(Scalar);
-    using Place = std::conditional_t<sizeof(Scalar) == 4, std::int32_t, std::int64_t>;
     typedef Scalar Vector __attribute__((vector_size(32)));
-    typedef Place Order __attribute__((vector_size(32)));
 };
 
 /// Element l of the result comes from a (l < n) or b (l - n >= 0): exchanges blocks of `step` elements of two rows.
-/// A constant and no function: a vector of 32 bytes cannot be returned where the machine has no registers for it.
+/// By reference: a vector of 32 bytes cannot be returned where the machine has no registers for it.
 template <class Scalar, int step, bool upper, class Sequence>
 struct Exchange;
 template <class Scalar, int step, bool upper, int... lane>
 struct Exchange<Scalar, step, upper, std::integer_sequence<int, lane...>> {
     static constexpr int n = Register<Scalar>::kCount;
-    static constexpr typename Register<Scalar>::Order kOrder = {
-        (upper ? ((lane & step) ? n + lane : lane + step) : ((lane & step) ? n + lane - step : lane))...};
+    using Vector = typename Register<Scalar>::Vector;
+    static void of(const Vector& a, const Vector& b, Vector& result) {
+        result = __builtin_shufflevector(
+            a, b, (upper ? ((lane & step) ? n + lane : lane + step) : ((lane & step) ? n + lane - step : lane))...);
+    }
 };
 
 /// One stage of Eklundh's transposition: rows r and r + step exchange their off-diagonal blocks.
@@ -39,8 +40,8 @@ void exchange_blocks(typename Register<Scalar>::Vector* rows) {
     for (int r = 0; r < n; ++r) {
         if (r & step) continue;
         const auto a = rows[r], b = rows[r + step];
-        rows[r] = __builtin_shuffle(a, b, Exchange<Scalar, step, false, Sequence>::kOrder);
-        rows[r + step] = __builtin_shuffle(a, b, Exchange<Scalar, step, true, Sequence>::kOrder);
+        Exchange<Scalar, step, false, Sequence>::of(a, b, rows[r]);
+        Exchange<Scalar, step, true, Sequence>::of(a, b, rows[r + step]);
     }
 }
 

@@ -170,7 +170,7 @@ RoformerConfig parse_roformer_config(const std::string& json, const std::string&
 
 namespace {
 
-std::string prefix_of(Index layer) { return "encoder.layer." + std::to_string(layer) + "."; }
+std::string roformer_prefix_of(Index layer) { return "encoder.layer." + std::to_string(layer) + "."; }
 
 ExpectedTensors expected_tensors(const RoformerConfig& config, bool head) {
     ExpectedTensors expected;
@@ -181,12 +181,12 @@ ExpectedTensors expected_tensors(const RoformerConfig& config, bool head) {
     if (embedding != width) expected.add_dense("embeddings_project", width, embedding);
     for (Index l = 0; l < config.num_hidden_layers; ++l) {
         for (const char* name : {"query", "key", "value"})
-            expected.add_dense(prefix_of(l) + "attention.self." + name, width, width);
-        expected.add_dense(prefix_of(l) + "attention.output.dense", width, width);
-        expected.add_norm(prefix_of(l) + "attention.output.LayerNorm", width);
-        expected.add_dense(prefix_of(l) + "intermediate.dense", config.intermediate_size, width);
-        expected.add_dense(prefix_of(l) + "output.dense", width, config.intermediate_size);
-        expected.add_norm(prefix_of(l) + "output.LayerNorm", width);
+            expected.add_dense(roformer_prefix_of(l) + "attention.self." + name, width, width);
+        expected.add_dense(roformer_prefix_of(l) + "attention.output.dense", width, width);
+        expected.add_norm(roformer_prefix_of(l) + "attention.output.LayerNorm", width);
+        expected.add_dense(roformer_prefix_of(l) + "intermediate.dense", config.intermediate_size, width);
+        expected.add_dense(roformer_prefix_of(l) + "output.dense", width, config.intermediate_size);
+        expected.add_norm(roformer_prefix_of(l) + "output.LayerNorm", width);
     }
     if (head) {
         expected.add_dense(kHeadDense, embedding, width);
@@ -234,7 +234,7 @@ RotaryTable<Scalar> Roformer<Scalar>::angles(Index length) const {
 template <class Scalar>
 const RoformerLayer<Scalar>& Roformer<Scalar>::layer(Index l) const {
     return layers_.at(l, [&](Index) {
-        const std::string prefix = prefix_of(l);
+        const std::string prefix = roformer_prefix_of(l);
         const Index width = config_.hidden_size, inner = config_.intermediate_size;
         const auto self = [&](const char* name) {
             return weights_.dense(prefix + "attention.self." + name, width, width);

@@ -199,7 +199,7 @@ void Xlnet<Scalar>::head(const ModelInput& input, const XlnetContext<Scalar>& pa
 namespace {
 
 /// "layer.3."
-std::string layer_prefix_of(Index layer) { return "layer." + std::to_string(layer) + "."; }
+std::string xlnet_prefix_of(Index layer) { return "layer." + std::to_string(layer) + "."; }
 
 ExpectedTensors expected_tensors(const XlnetConfig& config) {
     ExpectedTensors expected;
@@ -207,7 +207,7 @@ ExpectedTensors expected_tensors(const XlnetConfig& config) {
     expected.add(kXlnetWordTable, {config.vocab_size, width});
     expected.add(kTargetVector, {1, 1, width});
     for (Index l = 0; l < config.n_layer; ++l) {
-        const std::string attention = layer_prefix_of(l) + "rel_attn.", ffn = layer_prefix_of(l) + "ff.";
+        const std::string attention = xlnet_prefix_of(l) + "rel_attn.", ffn = xlnet_prefix_of(l) + "ff.";
         for (const char* name : {"q", "k", "v", "r", "o"}) expected.add(attention + name, {width, heads, head_width});
         for (const char* name : {"r_w_bias", "r_r_bias", "r_s_bias"})
             expected.add(attention + name, {heads, head_width});
@@ -253,7 +253,7 @@ bool Xlnet<Scalar>::has_head() const {
 template <class Scalar>
 const XlnetLayer<Scalar>& Xlnet<Scalar>::layer(Index l) const {
     return layers_.at(l, [&](Index) {
-        const std::string attention = layer_prefix_of(l) + "rel_attn.", ffn = layer_prefix_of(l) + "ff.";
+        const std::string attention = xlnet_prefix_of(l) + "rel_attn.", ffn = xlnet_prefix_of(l) + "ff.";
         const Index width = config_.d_model, heads = config_.n_head, head_width = config_.d_head;
         // Stored [in, heads, head width]; a dense layer wants [out, in].
         const auto projection = [&](const char* name) -> Matrix<Scalar> {
@@ -294,7 +294,7 @@ std::vector<std::string> Xlnet<Scalar>::stage_names(const std::vector<ModelInput
         for (const char* name : {"embeddings.word", "embeddings.output", "positions.r"}) names.push_back(prefix + name);
         if (config_.bi_data) names.push_back(prefix + "positions.r_backward");
         for (Index l = 0; l < config_.n_layer; ++l) {
-            const std::string at = prefix + layer_prefix_of(l);
+            const std::string at = prefix + xlnet_prefix_of(l);
             for (const char* stem : {"k", "v", "r_k"}) names.push_back(at + stem);
             if (config_.bi_data) names.push_back(at + "r_k_backward");
             for (const char* stream : {"", "g."})

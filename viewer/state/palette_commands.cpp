@@ -90,8 +90,8 @@ void add_numbered(const State& state, const CommandScope& scope, const std::stri
                   std::vector<Command>& commands) {
     if (has_own_head(state.page)) return;  // these numbers are the opened model's
     Index layer = state.layer, head = state.head, i = 0, j = 0;
-    const bool named = number_after(typed, "layer", layer) | number_after(typed, "head", head);
-    if (named && layer >= 0 && layer < scope.layers && head >= 0 && head < scope.heads)
+    const bool layer_named = number_after(typed, "layer", layer), head_named = number_after(typed, "head", head);
+    if ((layer_named || head_named) && layer >= 0 && layer < scope.layers && head >= 0 && head < scope.heads)
         commands.push_back({"", "layer " + std::to_string(layer) + " head " + std::to_string(head), "[ ] , .", nullptr,
                             [layer, head](State& s) {
                                 s.layer = layer;

@@ -80,8 +80,8 @@ std::string levels(const Report& report, bool colour) {
     for (const CaseReport& one : report.cases) by_level[one.level].push_back(&one);
     std::string text;
     for (const auto& [level, cases] : by_level) {
-        const auto count = [&](Verdict verdict) {
-            return std::count_if(cases.begin(), cases.end(),
+        const auto count = [&members = cases](Verdict verdict) {
+            return std::count_if(members.begin(), members.end(),
                                  [&](const CaseReport* one) { return one->verdict == verdict; });
         };
         const auto name = names.find(level);

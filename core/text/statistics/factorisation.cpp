@@ -68,11 +68,12 @@ double SentenceCounts::log_probability(const Factor& factor, const Document& sen
         return words[static_cast<std::size_t>(position - 1)] == sentence[static_cast<std::size_t>(position - 1)];
     };
     double given = 0, both = 0;
-    for (const auto& [words, count] : sentences_) {
+    for (const auto& sentence_and_count : sentences_) {
+        const Document& words = sentence_and_count.first;
         if (!std::all_of(factor.given.begin(), factor.given.end(), [&](Index at) { return agrees(words, at); }))
             continue;
-        given += static_cast<double>(count);
-        if (agrees(words, factor.target)) both += static_cast<double>(count);
+        given += static_cast<double>(sentence_and_count.second);
+        if (agrees(words, factor.target)) both += static_cast<double>(sentence_and_count.second);
     }
     return given == 0 ? std::numeric_limits<double>::quiet_NaN() : std::log(both / given);
 }

@@ -1,0 +1,67 @@
+// What ports and kits hand over: case.json, the stream of a port, and the report of a check.
+#include <nlohmann/json.hpp>
+
+#include "core/conformance/kit/case.h"
+#include "core/conformance/kit/dump.h"
+#include "core/conformance/kit/sha256.h"
+#include "core/io/safetensors.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "viewer/data/check_report.h"
+
+namespace locus::test {
+
+namespace fs = std::filesystem;
+
+void fuzz_case(std::string_view bytes, const fs::path& folder) {
+    // A kit of one case whose hashes are right, so that case.json itself is read.
+    static const std::string tensors = [] {
+        std::string file;
+        const std::vector<float> values(6, 0.5f);
+        write_safetensors(
+            [&](const void* more, std::size_t count) { file.append(static_cast<const char*>(more), count); },
+            {{"layer.0.c2p", {1, 1, 2, 3}, values.data()}});
+        return file;
+    }();
+    const fs::path kit = folder / "kit", one = kit / "cases/one";
+    fs::create_directories(one);
+    nlohmann::json files;
+    for (const auto& [name, content] : {std::pair<const char*, std::string_view>{"case.json", bytes},
+                                        {"inputs.safetensors", tensors},
+                                        {"reference.safetensors", tensors}}) {
+        fuzz_file(one, name, content);
+        files[name] = conformance::sha256(content);
+    }
+    const nlohmann::json description = {{"format", conformance::kKitFormat},
+                                        {"version", conformance::kKitVersion},
+                                        {"files", nlohmann::json::object()},
+                                        {"cases", {{{"id", "one"}, {"files", files}}}}};
+    fuzz_file(kit, "kit.json", description.dump());
+    const conformance::Kit opened = conformance::open_kit(kit);
+    promise(opened.cases.size() == 1 && opened.find("one") != nullptr, "the case of a kit is found");
+    for (const std::string& stage : opened.cases.front().stages)
+        promise(opened.cases.front().depends.contains(stage), "every stage says what it depends on");
+    conformance::reference_of(opened.cases.front());
+    conformance::inputs_of(opened.cases.front());
+}
+
+void fuzz_stream(std::string_view bytes, const fs::path&) {
+    const conformance::Dump dump = conformance::parse_frames(bytes, "stream");
+    std::size_t values = 0;
+    for (const Stage& stage : dump.trace.stages()) {
+        promise(dump.stored.contains(stage.name), "every stage has a dtype");
+        values += static_cast<std::size_t>(stage.size());
+    }
+    promise(values <= bytes.size(), "every value has a byte");
+}
+
+void fuzz_report(std::string_view bytes, const fs::path& folder) {
+    const CheckReport report = read_check_report(fuzz_file(folder, "report.json", bytes));
+    promise(report.cases.empty() || report.opening() < report.cases.size(), "the case to open is one of the report");
+    for (const ReportedCase& one : report.cases) {
+        const Index judged =
+            one.count(StageState::pass) + one.count(StageState::fail) + one.count(StageState::not_reported);
+        promise(judged == static_cast<Index>(one.stages.size()), "every stage has one state");
+    }
+}
+
+}  // namespace locus::test

@@ -1,0 +1,30 @@
+// What the viewer reads beside models: scripts and its settings.
+#include "tests/fuzz/fuzz_target.h"
+#include "viewer/automation/script_file.h"
+#include "viewer/state/settings.h"
+
+namespace locus::test {
+
+namespace fs = std::filesystem;
+
+void fuzz_script(std::string_view bytes, const fs::path&) {
+    const Script script = parse_script(bytes, "script.json");
+    promise(script.actions.size() <= bytes.size(), "every action has a byte");
+}
+
+void fuzz_settings(std::string_view bytes, const fs::path& folder) {
+    const fs::path own = folder / "settings";
+    fs::create_directory(own);
+    fuzz_file(own, "settings.json", bytes);
+    const SettingsFile file(own);
+    std::string problem;
+    const Settings settings = file.read(problem);
+    promise(problem.empty() == fs::exists(file.file()), "a damaged file is kept under another name, a sound one stays");
+    promise(settings.recent.size() <= kRecentModels && settings.commands.size() <= kRecentCommands,
+            "no list is longer than the viewer keeps it");
+    file.write(settings);
+    promise(file.read(problem) == settings && problem.empty(), "settings that are written and read are the same");
+    fs::remove_all(own);
+}
+
+}  // namespace locus::test
