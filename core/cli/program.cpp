@@ -10,6 +10,8 @@ namespace locus::cli {
 
 namespace {
 
+constexpr int kInternal = 70;  // memory that cannot be had, or a mistake of Locus itself
+
 /// A message on one line, whatever it was made of.
 std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
@@ -70,12 +72,13 @@ int run_program(CLI::App& app, std::vector<std::string> arguments, const std::fu
     } catch (const Error& error) {
         say(app, error.what());
         return error.exit_status();
-    } catch (const std::bad_alloc&) {
-        say(app, "out of memory");
+    } catch (const std::bad_alloc& error) {
+        const std::string known = error.what();  // a file's sentence, or the standard library's word
+        say(app, known.find(' ') != std::string::npos ? known : "there is not enough memory for this");
     } catch (const std::exception& error) {
         say(app, std::string("unexpected: ") + error.what());
     }
-    return 70;
+    return kInternal;
 }
 
 }  // namespace locus::cli
