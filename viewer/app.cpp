@@ -69,6 +69,9 @@ void App::open_wanted() {
     } catch (const Error& error) {
         state_.refusal = error.what();
         return;
+    } catch (const std::bad_alloc&) {
+        state_.refusal = "the model " + model + " needs more memory than there is, expected a smaller one";
+        return;
     }
     opening_ = model;
     opener_.open(opening_);

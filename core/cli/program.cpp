@@ -8,6 +8,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 namespace locus::cli {
 
@@ -92,6 +93,10 @@ int run_program(CLI::App& app, std::vector<std::string> arguments, const std::fu
     } catch (const std::bad_alloc& error) {
         const std::string known = error.what();  // a file's sentence, or the standard library's word
         say(app, known.find(' ') != std::string::npos ? known : "there is not enough memory for this");
+    } catch (const std::system_error& error) {
+        const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+        say(app, no_thread ? "no thread can be started: there is not enough memory for it, or there are too many"
+                           : std::string("unexpected: ") + error.what());
     } catch (const std::exception& error) {
         say(app, std::string("unexpected: ") + error.what());
     }

@@ -18,6 +18,14 @@ std::string without_blanks(const std::string& text) {
     return rest;
 }
 
+/// What {"print": "texts"} printed, in one piece.
+std::string screen_of(const std::string& line) {
+    const Json printed = Json::parse(line);
+    std::string screen;
+    for (const Json& text : printed["texts"]) screen += text.get<std::string>();
+    return without_blanks(screen);
+}
+
 /// The cases of malformed_files.py that are refused and that a window can be given.
 std::vector<Json> refused_cases(const fs::path& folder) {
     const std::string script = (fs::path(LOCUS_SOURCE_DIR) / "tests/fuzz/malformed_files.py").string();
@@ -27,8 +35,10 @@ std::vector<Json> refused_cases(const fs::path& folder) {
     std::vector<Json> cases;
     for (const Json& one : Json::parse(read_file(folder / "cases.json"))) {
         const std::string program = one["program"], name = one["name"];
-        if (one["status"].get<int>() >= 2 && program == "locus-trace") cases.push_back(one);
-        if (one["status"].get<int>() >= 2 && name.starts_with("npy/")) cases.push_back(one);
+        if (one["status"].get<int>() < 2 || (program != "locus-trace" && !name.starts_with("npy/"))) continue;
+        // One family shows how a field of another type is read.
+        const bool of_type = name.ends_with("_real") || name.ends_with("_text") || name.ends_with("_list");
+        if (!of_type || name.starts_with("config/deberta")) cases.push_back(one);
     }
     return cases;
 }
@@ -53,16 +63,15 @@ TEST_CASE("window: malformed models and dumps are refused in a sentence on scree
     }
     const TemporaryFolder folder;
     const std::vector<Json> cases = refused_cases(folder.path());
-    REQUIRE(cases.size() > 300);
+    REQUIRE(cases.size() > 250);
     Json actions = Json::array({{{"page", "attention"}}});
     for (const Json& one : cases) {
         actions.push_back({{"drop", dropped(one)}});
         actions.push_back({{"print", "texts"}});
-        actions.push_back({{"key", "Escape"}});  // the newest sentence goes
     }
     actions.push_back({{"drop", (fs::path(LOCUS_SOURCE_DIR) / "tests/oracle/formats/safetensors").string()}});
     actions.push_back({{"assert", {{"text", "opened safetensors"}}}});
-    write_file(folder / "play.json", Json{{"size", {1000, 700}}, {"actions", actions}}.dump());
+    write_file(folder / "play.json", Json{{"size", {800, 600}}, {"actions", actions}}.dump());
     const Outcome outcome = view({"--script", (folder / "play.json").string()});
     INFO(outcome.err);
     CHECK(outcome.status == 0);
@@ -71,10 +80,9 @@ TEST_CASE("window: malformed models and dumps are refused in a sentence on scree
     std::size_t said = 0;
     for (const Json& one : cases) {
         REQUIRE(std::getline(lines, line));
-        std::string screen;
-        for (const Json& text : Json::parse(line)["texts"]) screen += text.get<std::string>();
+        const std::string screen = screen_of(line);
         INFO(one["name"] << ": " << one["says"]);
-        const bool found = without_blanks(screen).find(without_blanks(one["says"])) != std::string::npos;
+        const bool found = screen.find(without_blanks(one["says"])) != std::string::npos;
         CHECK(found);
         said += found;
     }
@@ -120,10 +128,8 @@ TEST_CASE("window: malformed reports and scripts are refused in a sentence", "[v
     std::string line;
     for (const auto& [content, says] : bad) {
         REQUIRE(std::getline(lines, line));
-        std::string screen;
-        for (const Json& text : Json::parse(line)["texts"]) screen += text.get<std::string>();
         INFO(content.substr(0, 60));
-        CHECK_THAT(without_blanks(screen), Catch::Contains(without_blanks(says)));
+        CHECK_THAT(screen_of(line), Catch::Contains(without_blanks(says)));
     }
 }
 
@@ -144,7 +150,7 @@ TEST_CASE("window: a model that does not fit into memory is refused in a sentenc
     fs::resize_file(model / "model.safetensors", kHuge);
     const Json actions = Json::array({{{"page", "attention"}},
                                       {{"drop", model.string()}},
-                                      {{"assert", {{"text", "needs more memory than there is"}}}},
+                                      {{"print", "texts"}},
                                       {{"drop", valid.string()}},
                                       {{"assert", {{"text", "opened safetensors"}}}}});
     write_file(folder / "play.json", Json{{"actions", actions}}.dump());
@@ -153,6 +159,7 @@ TEST_CASE("window: a model that does not fit into memory is refused in a sentenc
             std::string(hidden_display()) + "sh -c 'ulimit -v 16000000; \"$0\" \"$@\"; echo \"status $?\" >&2' "));
     INFO(outcome.err);
     CHECK(outcome.status == 0);
+    CHECK_THAT(screen_of(outcome.out), Catch::Contains(without_blanks("needs more memory than there is")));
 }
 
 }  // namespace locus::test::test_malformed_in_window
