@@ -69,6 +69,7 @@ private:
 }  // namespace
 
 Json parse_json_object(std::string_view text, const std::string& location) {
+    if (text.empty()) throw Error(Fault::unreadable, location + ": is empty, expected one JSON object");
     JsonWatch watch(location);
     // The parser takes a NUL for the end of the text and would pass over what stands behind it.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) watch.throw_not_json(nul + 1);
@@ -150,10 +151,11 @@ std::int64_t JsonFields::whole(const std::string& name) const {
 }
 
 Index JsonFields::number(const std::string& name, Index least, Index fallback, Index most) const {
-    const std::string expected = most == kLargestNumber
+    const Json* value = find(name);
+    const bool larger = value && value->is_number_integer() && value->get<double>() > static_cast<double>(most);
+    const std::string expected = most == kLargestNumber && !larger
                                      ? "a whole number of " + std::to_string(least) + " or more"
                                      : "a whole number from " + std::to_string(least) + " to " + std::to_string(most);
-    const Json* value = find(name);
     if (!value) {
         if (fallback < least) throw_unreadable(name, expected);
         return fallback;

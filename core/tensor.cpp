@@ -1,10 +1,15 @@
 #include "core/tensor.h"
 
+#include <algorithm>
+
 namespace locus {
 
 std::string to_string(const Shape& shape) {
     std::string text = "[";
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) text += (axis ? ", " : "") + std::to_string(shape[axis]);
+    constexpr std::size_t kMost = 32;  // a file may hold a shape of any length, and a sentence names it
+    for (std::size_t axis = 0; axis < std::min(shape.size(), kMost); ++axis)
+        text += (axis ? ", " : "") + std::to_string(shape[axis]);
+    if (shape.size() > kMost) text += ", ... " + std::to_string(shape.size()) + " sizes";
     return text + "]";
 }
 

@@ -69,6 +69,9 @@ void App::open_wanted() {
     } catch (const Error& error) {
         state_.refusal = error.what();
         return;
+    } catch (const std::bad_alloc&) {
+        state_.refusal = "the model " + model + " needs more memory than there is, expected a smaller one";
+        return;
     }
     opening_ = model;
     opener_.open(opening_);
@@ -182,6 +185,20 @@ Page& App::page() const {
     return *pages_.front();
 }
 
+namespace {
+
+/// What needs more memory than there is becomes a sentence in the window, which goes on.
+template <class Work>
+void with_memory(State& state, Work work) {
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        state.refusal = "there is not enough memory for this, expected a shorter text or a smaller model";
+    }
+}
+
+}  // namespace
+
 Scene App::scene_for(Ui& ui, const Page& shown) {
     // The decoder's numbers and both sides of a comparison come with their own kinds of request: another page's answer
     // has none of them.
@@ -193,9 +210,11 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
 
 bool App::draw_frame() {
     by_hand_ = false;
-    exchange_drops();
-    exchange_models();
-    exchange_answers();
+    with_memory(state_, [&] {
+        exchange_drops();
+        exchange_models();
+        exchange_answers();
+    });
     exchange_settings();
     toasts_.add(std::exchange(state_.notice, {}), false, now());
     toasts_.add(std::exchange(state_.refusal, {}), true, now());
@@ -216,7 +235,7 @@ bool App::draw_frame() {
         // A click may choose another page in the middle of a frame: this frame is still drawn with the page it began
         // with.
         Page& shown = page();
-        shown.update(state_);
+        with_memory(state_, [&] { shown.update(state_); });
         Scene scene = scene_for(ui, shown);
         draw_rooms(scene, shown);
         by_hand_ = by_hand_ || used_by_hand();
@@ -233,6 +252,8 @@ bool App::draw_frame() {
             state_.notice = "saved as locus-" + state_.page + ".png in the current folder";
         } catch (const Error& error) {
             state_.refusal = error.what();
+        } catch (const std::bad_alloc&) {
+            state_.refusal = "a picture of this size needs more memory than there is";
         }
     }
     serve_exports();

@@ -58,6 +58,8 @@ void App::serve_exports() {
         state_.notice = "saved as " + (here ? file.filename().string() + " in the current folder" : file.string());
     } catch (const Error& error) {
         state_.refusal = error.what();
+    } catch (const std::bad_alloc&) {
+        state_.refusal = request.file.string() + ": needs more memory than there is, expected a smaller picture";
     }
 }
 
@@ -116,7 +118,7 @@ void App::write_figure(const ExportRequest& request, const Aside& drawn, const R
     setup.software = program_version();
     setup.cells = [&](const ImageMark& image) { return cells_of(image, state_.theme); };
     const std::string svg = svg_of(drawn.log, setup);
-    write_atomic_file(request.file, [&](const ByteSink& sink) { sink(svg.data(), svg.size()); });
+    write_atomic_file(request.file, svg);
 }
 
 void App::export_screen(const ExportRequest& request, const std::string& command) {

@@ -95,6 +95,8 @@ void App::show(const Dropped& dropped) {
         show_dropped(dropped, state_);
     } catch (const Error& error) {  // it changed since it was looked at
         state_.refusal = error.what();
+    } catch (const std::bad_alloc&) {
+        state_.refusal = dropped.path.string() + " needs more memory than there is, expected a smaller file";
     }
     // Several may come at once; each says what became of it.
     toasts_.add(std::exchange(state_.notice, {}), false, now());

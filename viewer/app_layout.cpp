@@ -93,6 +93,11 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         before.restore();
         page_error_ = escaped_ = error.what();
         page_fault_ = error.fault();
+    } catch (const std::bad_alloc&) {
+        before.restore();
+        page_error_ = escaped_ =
+            "this page needs more memory than there is, expected a shorter text or a smaller model";
+        page_fault_ = Fault::unsupported;
     }
     if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
     if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))

@@ -139,10 +139,6 @@ std::string explained(const Mistake& mistake) {
     return text;
 }
 
-void write_text(const std::string& file, const std::string& text) {
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
-}
-
 int run(const Options& options) {
     if (options.catalogue) {
         LOCUS_CHECK(options.reference_file.empty() && !options.explain,
@@ -161,8 +157,8 @@ int run(const Options& options) {
     std::optional<Tolerance> fixed;
     if (options.rtol || options.atol) fixed = Tolerance{options.rtol.value_or(0), options.atol.value_or(0)};
     const Report report = judge(options, fixed);
-    if (!options.junit.empty()) write_text(options.junit, report_junit(report));
-    if (!options.html.empty()) write_text(options.html, report_html(report));
+    if (!options.junit.empty()) write_atomic_file(options.junit, report_junit(report));
+    if (!options.html.empty()) write_atomic_file(options.html, report_html(report));
     const CaseReport& one = report.cases.front();
     std::cout << (options.json ? as_json(one, fixed) : as_text(one, fixed));
     return report.pass() ? 0 : 1;

@@ -28,10 +28,6 @@ struct Arguments {
     bool json = false;
 };
 
-void write_text(const std::string& file, const std::string& text) {
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
-}
-
 int run_export(const std::string& folder) {
     const ExportSummary summary = export_kit(folder, source_tree());
     std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
@@ -75,8 +71,8 @@ int run_check(const CLI::App& app, const Arguments& arguments) {
     if (!arguments.dumps.empty())
         for (std::string& sentence : strange_dumps(arguments.dumps, kit))
             result.report.errors.push_back(std::move(sentence));
-    if (!arguments.junit.empty()) write_text(arguments.junit, report_junit(result.report));
-    if (!arguments.html.empty()) write_text(arguments.html, report_html(result.report));
+    if (!arguments.junit.empty()) write_atomic_file(arguments.junit, report_junit(result.report));
+    if (!arguments.html.empty()) write_atomic_file(arguments.html, report_html(result.report));
     const char* no = std::getenv("NO_COLOR");  // counts when it holds anything
     const bool colour = ::isatty(STDOUT_FILENO) && !(no && *no);
     std::cout << (arguments.json ? report_json(result.report) : report_text(result.report, colour));

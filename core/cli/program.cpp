@@ -2,13 +2,31 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 namespace locus::cli {
 
 namespace {
+
+constexpr int kInternal = 70;  // memory that cannot be had, or a mistake of Locus itself
+
+/// Memory that is given back where there is no more: what is undone then, such as removing a draft or a JSON document's
+/// end, needs some.  A handler has no arguments, so this has no other place.
+constexpr std::size_t kReserve = std::size_t{4} << 20;
+std::atomic<void*> reserve = nullptr;
+
+void give_reserve_back() {
+    void* const kept = reserve.exchange(nullptr);
+    std::free(kept);
+    if (kept && std::uncaught_exceptions() > 0) return;  // tried again: a destructor may not throw
+    throw std::bad_alloc();
+}
 
 /// A message on one line, whatever it was made of.
 std::string one_line(std::string text) {
@@ -51,6 +69,8 @@ CLI::Validator not_empty() {
 }
 
 int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body) {
+    if (!reserve.load()) reserve = std::malloc(kReserve);
+    std::set_new_handler(give_reserve_back);
     std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death in the middle of a file
     try {
         std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
@@ -70,12 +90,17 @@ int run_program(CLI::App& app, std::vector<std::string> arguments, const std::fu
     } catch (const Error& error) {
         say(app, error.what());
         return error.exit_status();
-    } catch (const std::bad_alloc&) {
-        say(app, "out of memory");
+    } catch (const std::bad_alloc& error) {
+        const std::string known = error.what();  // a file's sentence, or the standard library's word
+        say(app, known.find(' ') != std::string::npos ? known : "there is not enough memory for this");
+    } catch (const std::system_error& error) {
+        const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+        say(app, no_thread ? "no thread can be started: there is not enough memory for it, or there are too many"
+                           : std::string("unexpected: ") + error.what());
     } catch (const std::exception& error) {
         say(app, std::string("unexpected: ") + error.what());
     }
-    return 70;
+    return kInternal;
 }
 
 }  // namespace locus::cli

@@ -14,7 +14,7 @@ class Validator;
 namespace locus::cli {
 
 /// Parses the options, runs `body` and turns what it throws into one sentence on stderr and an exit status:
-/// 2 wrong usage, 3 unreadable, 4 unsupported, 70 anything else.  --help prints and returns 0.
+/// 2 wrong usage, 3 unreadable, 4 unsupported, 70 no memory and anything else.  --help prints and returns 0.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
 /// Gives every value of a repeatable option its own name: "--text a b" becomes "--text a --text b", without the

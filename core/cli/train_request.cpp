@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/cli/program.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/input_file.h"
 #include "core/models/config_fields.h"
 #include "core/text/corpus/text_file.h"
@@ -113,6 +114,7 @@ void check_out(const TrainRequest& request) {
     }
     LOCUS_CHECK(!request.out.empty(), "--out is missing, expected a folder for the model (or --ablate)");
     std::error_code error;
+    tidy_atomic_folder(request.out);
     if (request.resume) {
         if (!holds_training(request.out))
             throw Error(Fault::unreadable,

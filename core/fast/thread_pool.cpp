@@ -1,6 +1,7 @@
 #include "core/fast/thread_pool.h"
 
 #include <chrono>
+#include <exception>
 #include <string>
 
 #include "core/check.h"
@@ -23,7 +24,11 @@ void wait_a_moment(Ready ready) {
 
 ThreadPool::ThreadPool(int threads) {
     LOCUS_CHECK(threads >= 1 && threads <= 1024, "pool: " + std::to_string(threads) + " threads, expected 1 to 1024");
-    for (int member = 1; member < threads; ++member) threads_.emplace_back([this, member] { serve(member); });
+    threads_.reserve(static_cast<std::size_t>(threads - 1));
+    try {
+        for (int member = 1; member < threads; ++member) threads_.emplace_back([this, member] { serve(member); });
+    } catch (const std::exception&) {  // no more threads, or no memory for them: those that are there do the work
+    }
 }
 
 ThreadPool::~ThreadPool() {

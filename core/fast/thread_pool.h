@@ -15,7 +15,7 @@ namespace locus {
 /// time.
 class ThreadPool {
 public:
-    /// Throws Error(usage) unless 1 <= threads <= 1024.
+    /// A smaller team where the system gives fewer threads.  Throws Error(usage) unless 1 <= threads <= 1024.
     explicit ThreadPool(int threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;

@@ -1,36 +1,24 @@
 #pragma once
-// Writing: files that are either there as a whole or not at all, folders that are either the old one or the new one,
-// and folders for one run of a program.
+// Writing files that are there as a whole or not at all, and folders for one run of a program.
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 namespace locus {
 
 /// Appends bytes to the file being written.
 using ByteSink = std::function<void(const void* bytes, std::size_t count)>;
 
-/// Lets `write` fill a temporary file in the same folder, then gives it its name in one step.
-/// Throws Error(unreadable) that names the file and the reason (folder missing, not writable, disk full); nothing
-/// half-written stays behind, and a file that was there before stays as it was.
+/// Lets `write` fill a temporary file in the same folder, then gives it its name in one step.  A link stays: what it
+/// points to is written.  A file that was there keeps its permissions, and is not replaced where they forbid writing.
+/// Throws Error(unreadable) that names the file and the reason (folder missing, not writable, disk full, something
+/// else of that name); nothing half-written stays behind, and a file that was there before stays as it was.  A program
+/// that is killed in between leaves at most ".NAME.part-PROCESS", which the next write of the same file removes.
 void write_atomic_file(const std::filesystem::path& file, const std::function<void(const ByteSink&)>& write);
 
-struct FolderFile {
-    std::string name;  // without a path
-    std::function<void(const ByteSink&)> write;
-};
-
-/// A file of these bytes.
-FolderFile folder_file(std::string name, std::string bytes);
-
-/// Writes the files into a new folder beside `folder` and lets the two change places in one step, so that a reader, or
-/// a program that runs after one that was killed, finds all of the old files or all of the new ones.  What else the old
-/// folder held is in the new one too.  Folders above are made; what a killed program left behind is cleared away.
-/// Throws Error(unreadable) that names the folder and the reason (not writable, disk full, not a folder); the old one
-/// is then as it was, and nothing half-written stays.
-void write_atomic_folder(const std::filesystem::path& folder, const std::vector<FolderFile>& files);
+/// The same for bytes that are there already.
+void write_atomic_file(const std::filesystem::path& file, const std::string& bytes);
 
 /// A new, empty folder among the system's temporary files, removed with what it holds.
 class ScratchFolder {

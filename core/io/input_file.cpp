@@ -7,12 +7,29 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
 #include "core/json_text.h"
 
 namespace locus {
+
+namespace {
+
+/// Memory that cannot be had, for a file.
+class NoRoom : public std::bad_alloc {
+public:
+    explicit NoRoom(const std::filesystem::path& file)
+        : sentence_(std::make_shared<std::string>(file.string() + ": there is not enough memory for this file")) {}
+    const char* what() const noexcept override { return sentence_->c_str(); }
+
+private:
+    std::shared_ptr<const std::string> sentence_;  // copies of an exception may not throw
+};
+
+}  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
     // O_NONBLOCK: a pipe is refused below instead of being waited for.
@@ -27,8 +44,10 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
     if (size_ > 0) {
         void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (address == MAP_FAILED) {
+            const int error = errno;
             ::close(descriptor);
-            throw Error(Fault::unreadable, file.string() + ": cannot be mapped: " + std::strerror(errno));
+            if (error == ENOMEM) throw NoRoom(file);
+            throw Error(Fault::unreadable, file.string() + ": cannot be mapped: " + std::strerror(error));
         }
         data_ = static_cast<const std::byte*>(address);
     }
@@ -37,6 +56,14 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
 
 MappedFile::~MappedFile() {
     if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void check_no_pointer(const MappedFile& file) {
+    constexpr std::string_view kBeginning = "version https://git-lfs";
+    if (file.size() >= kBeginning.size() && std::memcmp(file.data(), kBeginning.data(), kBeginning.size()) == 0)
+        throw Error(Fault::unreadable, file.path().string() +
+                                           ": is a pointer of Git LFS, expected the file that it stands for (git lfs "
+                                           "pull fetches it)");
 }
 
 nlohmann::json read_json_file(const std::filesystem::path& file) {

@@ -12,7 +12,8 @@ namespace locus {
 /// A file in the address space: pages are read when touched, not before.
 class MappedFile {
 public:
-    /// Throws Error(unreadable) that names the file if it cannot be opened or is not a regular file.
+    /// Throws Error(unreadable) that names the file if it cannot be opened or is not a regular file,
+    /// and std::bad_alloc whose what() names it where there is no room for it in the address space.
     explicit MappedFile(const std::filesystem::path& file);
     ~MappedFile();
     MappedFile(const MappedFile&) = delete;
@@ -27,6 +28,9 @@ private:
     const std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+/// Weights that git did not fetch are a small text in their place.  Throws Error(unreadable) that says so.
+void check_no_pointer(const MappedFile& file);
 
 /// A file that holds one JSON object.
 /// Throws Error(unreadable) that names the file where it cannot be read or is not what parse_json_object takes.

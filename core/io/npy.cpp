@@ -39,7 +39,11 @@ NpyHeader npy_header(const MappedFile& file) {
 
 std::string header_field(const fs::path& file, const std::string& text, const char* pattern, const char* what) {
     std::smatch match;
-    if (text.size() > 10000 || !std::regex_search(text, match, std::regex(pattern)))
+    constexpr std::size_t kMost = 10000;  // NumPy writes some 100; the search takes a step of the stack for each
+    if (text.size() > kMost)
+        throw_unreadable(file, "has a header of " + std::to_string(text.size()) + " bytes, expected at most " +
+                                   std::to_string(kMost));
+    if (!std::regex_search(text, match, std::regex(pattern)))
         throw_unreadable(file, std::string("has a header without ") + what);
     return match[1];
 }
@@ -84,10 +88,12 @@ Dtype npy_dtype(const fs::path& file, const std::string& descr) {
 Stage read_npy(const fs::path& path, std::string& stored) {
     const MappedFile file(path);
     const NpyHeader header = npy_header(file);
-    const std::string descr = header_field(path, header.text, "'descr': *'([^']*)'", "descr");
+    const std::string descr = header_field(path, header.text, "'descr': *'([^']*)'",
+                                           "descr as a text such as '<f4' (arrays of fields are not read)");
     const Dtype dtype = npy_dtype(path, descr);
-    const Shape shape = npy_shape(path, header_field(path, header.text, "'shape': *\\(([0-9, L]*)\\)", "shape"));
-    if (header_field(path, header.text, "'fortran_order': *(True|False)", "fortran_order") == "True" &&
+    const Shape shape = npy_shape(
+        path, header_field(path, header.text, "'shape': *\\(([0-9, L]*)\\)", "shape as whole numbers such as (2, 3)"));
+    if (header_field(path, header.text, "'fortran_order': *(True|False)", "fortran_order as True or False") == "True" &&
         shape.size() > 1)
         throw_unreadable(path, "is stored in Fortran order, expected C order: numpy.ascontiguousarray(array)",
                          Fault::unsupported);

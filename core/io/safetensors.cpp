@@ -29,6 +29,8 @@ Dtype parse_dtype(const std::string& name, const std::string& tensor, const std:
                                "\", expected one of F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL");
 }
 
+constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 48;
+
 /// The shape, refused where its byte count, or that of a part of it, would not fit 63 bits.
 Shape parse_shape(const Json& json, const std::string& tensor, std::size_t element_bytes,
                   const std::filesystem::path& file) {
@@ -36,9 +38,9 @@ Shape parse_shape(const Json& json, const std::string& tensor, std::size_t eleme
     std::int64_t bytes = static_cast<std::int64_t>(element_bytes);
     if (!json.is_array()) throw_unreadable(file, "tensor " + tensor + " has no shape, expected a list of sizes");
     for (const Json& extent : json) {
-        if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > std::uint64_t{1} << 48)
-            throw_unreadable(file,
-                             "tensor " + tensor + " has the size " + excerpt(extent) + ", expected a whole number");
+        if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargestExtent)
+            throw_unreadable(file, "tensor " + tensor + " has the size " + excerpt(extent) +
+                                       ", expected a whole number from 0 to " + std::to_string(kLargestExtent));
         shape.push_back(extent.get<Index>());
         // An extent of 0 counts as 1, because strides are products of the others.
         if (__builtin_mul_overflow(bytes, std::max<Index>(shape.back(), 1), &bytes))
@@ -50,9 +52,10 @@ Shape parse_shape(const Json& json, const std::string& tensor, std::size_t eleme
 TensorEntry parse_entry(const std::string& name, const Json& json, std::size_t data_begin, std::size_t data_size,
                         const std::shared_ptr<const MappedFile>& file) {
     const auto& path = file->path();
-    if (!json.is_object() || !json.contains("dtype") || !json["dtype"].is_string() || !json.contains("shape") ||
-        !json.contains("data_offsets"))
+    if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") || !json.contains("data_offsets"))
         throw_unreadable(path, "tensor " + name + " lacks dtype, shape or data_offsets");
+    if (!json["dtype"].is_string())
+        throw_unreadable(path, "tensor " + name + " has the dtype " + excerpt(json["dtype"]) + ", expected a string");
     TensorEntry entry;
     entry.name = name;
     entry.file = file;
@@ -61,7 +64,8 @@ TensorEntry parse_entry(const std::string& name, const Json& json, std::size_t d
     const Json& offsets = json["data_offsets"];
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned())
-        throw_unreadable(path, "tensor " + name + " has data_offsets " + excerpt(offsets) + ", expected [begin, end]");
+        throw_unreadable(path, "tensor " + name + " has data_offsets " + excerpt(offsets) +
+                                   ", expected two whole numbers, [begin, end]");
     const auto begin = offsets[0].get<std::uint64_t>(), end = offsets[1].get<std::uint64_t>();
     if (begin > end || end > data_size)
         throw_unreadable(path, "tensor " + name + " has data_offsets " + excerpt(offsets) +
@@ -114,6 +118,7 @@ std::vector<std::pair<std::string, std::string>> parse_metadata(const Json& json
 
 TensorFile open_safetensors(const std::filesystem::path& path) {
     const auto file = std::make_shared<const MappedFile>(path);
+    check_no_pointer(*file);
     std::uint64_t header_size = 0;
     if (file->size() < sizeof header_size)
         throw_unreadable(path, "is " + std::to_string(file->size()) + " bytes long, expected a safetensors header");
@@ -125,6 +130,7 @@ TensorFile open_safetensors(const std::filesystem::path& path) {
     if (header_size > kMostHeader)
         throw_unreadable(path, "says its header has " + std::to_string(header_size) + " bytes, expected at most " +
                                    std::to_string(kMostHeader));
+    if (header_size == 0) throw_unreadable(path, "says its header has 0 bytes, expected one JSON object");
     const std::string_view text(reinterpret_cast<const char*>(file->data()) + sizeof header_size, header_size);
     if (text.starts_with("\xef\xbb\xbf"))  // the parser would pass over it
         throw_unreadable(path, "has a byte order mark before its header, expected {");

@@ -121,6 +121,13 @@ TensorFile open_legacy(const File& file) {
 
 TensorFile open_torch_pickle(const std::filesystem::path& path) {
     const File file = std::make_shared<const MappedFile>(path);
+    check_no_pointer(*file);
+    // What is a text or another archive would be read as damage of a pickle, which every byte can be.
+    if (!looks_like_zip(*file) && (file->size() == 0 || file->data()[0] != std::byte{0x80}))
+        throw Error(Fault::unreadable,
+                    path.string() + ": " +
+                        (file->size() == 0 ? "is empty" : "begins with neither a zip archive nor a pickle") +
+                        ", expected what torch.save writes");
     return looks_like_zip(*file) ? open_zip(file) : open_legacy(file);
 }
 
@@ -229,7 +236,8 @@ std::vector<Index> PickleReader::whole_numbers(const std::string& name, const Pi
         throw_unreadable("tensor " + name + " has no list of at most 8 sizes or strides");
     for (const PickleValue& value : sequence.items->values) {
         if (value.kind != Kind::integer || value.integer < 0 || value.integer > std::int64_t{1} << 40)
-            throw_unreadable("tensor " + name + " has sizes or strides that are not whole numbers");
+            throw_unreadable("tensor " + name +
+                             " has sizes or strides that are not whole numbers from 0 to 1099511627776");
         numbers.push_back(value.integer);
     }
     return numbers;

@@ -188,7 +188,7 @@ TransformerXlConfig parse_transformer_xl_config(const std::string& json, const s
 
 namespace {
 
-std::string txl_prefix_of(Index layer) { return "layers." + std::to_string(layer) + "."; }
+std::string decoder_layer_prefix(Index layer) { return "layers." + std::to_string(layer) + "."; }
 
 ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
     ExpectedTensors expected;
@@ -198,7 +198,7 @@ ExpectedTensors expected_tensors(const TransformerXlConfig& config) {
     if (!config.untie_r)
         for (const char* name : {"r_w_bias", "r_r_bias"}) expected.add(name, {config.n_head, config.d_head});
     for (Index l = 0; l < config.n_layer; ++l) {
-        const std::string attention = txl_prefix_of(l) + "dec_attn.", ffn = txl_prefix_of(l) + "pos_ff.";
+        const std::string attention = decoder_layer_prefix(l) + "dec_attn.", ffn = decoder_layer_prefix(l) + "pos_ff.";
         expected.add(attention + "qkv_net.weight", {3 * heads, width});
         expected.add(attention + "r_net.weight", {heads, width});
         expected.add(attention + "o_net.weight", {width, heads});
@@ -242,7 +242,7 @@ std::vector<std::string> TransformerXl<Scalar>::warnings() const {
 template <class Scalar>
 const TransformerXlLayer<Scalar>& TransformerXl<Scalar>::layer(Index l) const {
     return layers_.at(l, [&](Index) {
-        const std::string attention = txl_prefix_of(l) + "dec_attn.", ffn = txl_prefix_of(l) + "pos_ff.";
+        const std::string attention = decoder_layer_prefix(l) + "dec_attn.", ffn = decoder_layer_prefix(l) + "pos_ff.";
         const Index width = config_.d_model, heads = config_.n_head * config_.d_head;
         const Matrix<Scalar> qkv = weights_.matrix(attention + "qkv_net.weight", {3 * heads, width});
         const std::string biases = config_.untie_r ? attention : "";

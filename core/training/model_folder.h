@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io/atomic_file.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/models/deberta_config.h"
 #include "core/text/corpus/vocabulary_training.h"

@@ -30,8 +30,7 @@ DebertaConfig small_training_config() {
 
 TrainingRun::TrainingRun(TrainingTask task, const std::filesystem::path& folder, ThreadPool& pool)
     : task_(std::move(task)), vocabulary_(train_vocabulary(task_.corpus, {task_.pieces, true})) {
-    for (const auto& [name, bytes] : vocabulary_.files)
-        write_atomic_file(folder / name, [&text = bytes](const ByteSink& sink) { sink(text.data(), text.size()); });
+    for (const auto& [name, bytes] : vocabulary_.files) write_atomic_file(folder / name, bytes);
     tokenizer_ = open_tokenizer(folder);
     masking_ = masking_vocabulary(*tokenizer_, vocabulary_.pieces);
     task_.config.vocab_size = vocabulary_.pieces;

@@ -6,8 +6,8 @@
   python3 malformed_files.py --list              the table, nothing is written
 
 OUT/cases.json is the table: for every case its name, the folder, the bad file, the program that reads it with its
-arguments, whether the file is refused or accepted, the exit status, words of the sentence where another refusal would
-be no proof, and a reason where the outcome is not obvious.
+arguments, whether the file is refused or accepted, the exit status, words that the sentence must hold, because another
+refusal would be no proof, and a reason where the outcome is not obvious.
 Needs Python 3 and nothing else.  The seeds are valid models in tests/oracle.
 """
 import argparse
@@ -21,6 +21,8 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+
+from malformed_words import SAYS
 
 ORACLE = Path(__file__).resolve().parent.parent / "oracle"
 MODEL = ORACLE / "formats/safetensors"  # a DeBERTa of 17 kB
@@ -742,8 +744,9 @@ FAMILIES = {"deberta": "formats/safetensors", "roformer": "hf_roformer/model", "
             "txl": "txl_basic/model"}
 
 
-def config_case(name, change, status=REFUSED, note="", family="deberta", file="config.json"):
-    """`change` gets the fields and changes them, or returns the bytes of the file; `file` is what the sentence names."""
+def config_case(name, change, status=REFUSED, note="", family="deberta", file="config.json", says=""):
+    """`change` gets the fields and changes them, or returns the bytes of the file; `file` is what the sentence names,
+    and `says` what it says of it."""
     def build(folder):
         for old in folder.iterdir():
             old.unlink()
@@ -752,7 +755,7 @@ def config_case(name, change, status=REFUSED, note="", family="deberta", file="c
         fields = json.loads((folder / "config.json").read_text())
         made = change(fields)
         (folder / "config.json").write_bytes(made if isinstance(made, bytes) else json.dumps(fields).encode())
-    case("config", f"{family}_{name}", status, note=note, file=file)(build)
+    case("config", f"{family}_{name}", status, note=note, file=file, says=says)(build)
 
 
 def set_field(name, value):
@@ -775,32 +778,74 @@ ACCEPTED = {("deberta", "max_position_embeddings", 2**31 - 1): "no tensor has th
             ("txl", "mem_len", 2**31 - 1): "the memory is as long as the text was", ("txl", "mem_len", 0): "no memory"}
 VALUES = {"2_to_62": 2**62, "2_to_31_less_1": 2**31 - 1, "0": 0, "negative": -5, "real": 3.5, "text": "12",
           "list": [12]}
+LARGEST = 2**31 - 1
+
+
+def words_about(family, field, value):
+    """What is said of a size that is wrong."""
+    if value == LARGEST:
+        if field in CONTRADICTED[family]:
+            return str(LARGEST)  # beside the shape that the file has
+        if field == "num_attention_heads":
+            return f"expected a multiple of num_attention_heads = {LARGEST}"
+        if field in ("hidden_size", "d_model"):
+            return f"{field} is {LARGEST}, expected " + ("a multiple of" if field == "hidden_size" else "an even number")
+    least = 0 if field == "mem_len" else 1
+    most = 10_000 if field in ("num_hidden_layers", "n_layer") else LARGEST
+    ends = f"from {least} to {most}" if most < LARGEST or value == 2**62 else f"of {least} or more"
+    return f"{field} is {json.dumps(value)}, expected a whole number {ends}"
+
+
 for _family, _names in SIZES.items():
     for _field in _names:
         for _word, _value in VALUES.items():
             _why = None if isinstance(_value, list) else ACCEPTED.get((_family, _field, _value))
-            _named = WEIGHTS[_family] if _value == 2**31 - 1 and _field in CONTRADICTED[_family] else "config.json"
+            _named = WEIGHTS[_family] if _value == LARGEST and _field in CONTRADICTED[_family] else "config.json"
             config_case(f"{_field}_{_word}", set_field(_field, _value), REFUSED if _why is None else 0, _why or "",
-                        _family, _named)
+                        _family, _named, words_about(_family, _field, _value) if _why is None else "")
 
 for _family in FAMILIES:
     config_case("valid", lambda fields: None, 0, "", _family)
-config_case("position_buckets_2_to_31_less_2", set_field("position_buckets", 2**31 - 2))
-config_case("heads_do_not_divide", set_field("num_attention_heads", 5))
-config_case("epsilon_nan", lambda f: json.dumps({**f, "layer_norm_eps": float("nan")}).encode(), note="NaN is no JSON")
-config_case("epsilon_infinite", lambda f: json.dumps({**f, "layer_norm_eps": float("inf")}).encode())
-config_case("epsilon_1e999", lambda f: json.dumps(f).replace("1e-07", "1e999").encode())
-config_case("epsilon_negative", set_field("layer_norm_eps", -1.0))
-config_case("max_relative_positions_2_to_62", set_field("max_relative_positions", 2**62))
-config_case("no_model_type", lambda f: f.pop("model_type"), UNSUPPORTED)
-config_case("model_type_unknown", set_field("model_type", "magic"), UNSUPPORTED)
-config_case("activation_unknown", set_field("hidden_act", "magic"), UNSUPPORTED)
+config_case("position_buckets_2_to_31_less_2", set_field("position_buckets", 2**31 - 2),
+            says="less than twice max_relative_positions")
+config_case("heads_do_not_divide", set_field("num_attention_heads", 5),
+            says="expected a multiple of num_attention_heads = 5")
+config_case("epsilon_nan", lambda f: json.dumps({**f, "layer_norm_eps": float("nan")}).encode(), note="NaN is no JSON",
+            says="not valid JSON at byte 241")
+config_case("epsilon_infinite", lambda f: json.dumps({**f, "layer_norm_eps": float("inf")}).encode(),
+            says="not valid JSON at byte 241")
+config_case("epsilon_1e999", lambda f: json.dumps(f).replace("1e-07", "1e999").encode(),
+            says="a number is larger than any double")
+config_case("epsilon_negative", set_field("layer_norm_eps", -1.0),
+            says="layer_norm_eps is -1.0, expected a number above 0")
+config_case("max_relative_positions_2_to_62", set_field("max_relative_positions", 2**62),
+            says="expected a whole number from -1 to 2147483647")
+config_case("no_model_type", lambda f: f.pop("model_type"), UNSUPPORTED,
+            says="model_type is missing")
+config_case("model_type_unknown", set_field("model_type", "magic"), UNSUPPORTED,
+            says="model_type is \"magic\"")
+config_case("activation_unknown", set_field("hidden_act", "magic"), UNSUPPORTED,
+            says="hidden_act is \"magic\"")
 config_case("position_terms_unknown", set_field("pos_att_type", ["p2p2p"]), 0, "transformers passes over such names too")
-config_case("is_list", lambda f: b"[]")
-config_case("is_empty", lambda f: b"")
-config_case("nests_100000_deep", lambda f: b'{"a":' * 100_000)
-config_case("key_twice", lambda f: b'{"model_type": "deberta-v2", "model_type": "deberta"}')
-config_case("name_of_1_mb", lambda f: json.dumps({**f, "model_type": "x" * 10**6}).encode(), UNSUPPORTED)
+config_case("is_list", lambda f: b"[]",
+            says="is not a JSON object")
+config_case("is_empty", lambda f: b"",
+            says="is empty, expected one JSON object")
+config_case("nests_100000_deep", lambda f: b'{"a":' * 100_000,
+            says="nests deeper than 64")
+config_case("key_twice", lambda f: b'{"model_type": "deberta-v2", "model_type": "deberta"}',
+            says="key \"model_type\" twice")
+config_case("name_of_1_mb", lambda f: json.dumps({**f, "model_type": "x" * 10**6}).encode(), UNSUPPORTED,
+            says="model_type is \"xxx")
+
+
+# --- the words of each refusal -----------------------------------------------------------------------------------------
+
+def words_of(one):
+    """Words that the sentence of a refused case must hold."""
+    says = one.get("says") or SAYS.get(one["group"], {}).get(one["name"], "")
+    assert says or one["status"] < USAGE, f"{one['group']}/{one['name']} is refused, but nothing says with which words"
+    return says
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -818,7 +863,7 @@ def row(one, out):
     return {"name": f"{one['group']}/{one['name']}", "folder": str(folder), "file": one["file"],
             "program": one["program"], "arguments": arguments_of(one, folder),
             "outcome": "accepted" if one["status"] < USAGE else "refused", "status": one["status"],
-            "says": one.get("says", ""), "note": one["note"]}
+            "says": words_of(one), "note": one["note"]}
 
 
 def write(one, out):

@@ -66,6 +66,7 @@ void check_case(const nlohmann::json& one, std::size_t own_bytes) {
     CHECK(std::count(run.err.begin(), run.err.end(), '\n') == (run.status < 2 ? 0 : 1));
     if (run.status > 2) CHECK_THAT(run.err, Catch::Contains(file.string() + ":"));
     CHECK_THAT(run.err, Catch::Contains(one["says"].get<std::string>()));
+    CHECK(run.err.size() < 1000);  // whatever the file holds, somebody can read it
     CHECK(run.seconds < kMostSeconds);
     std::error_code error;
     const std::uintmax_t size = fs::file_size(file, error);

@@ -69,6 +69,7 @@ private:
     void act(const WheelAction& action) { hands_.turn_wheel(spot(action.at), static_cast<float>(action.steps)); }
     void act(const KeyAction& action) { hands_.press(action.key); }
     void act(const TypeAction& action) { hands_.type(action.text); }
+    void act(const DropAction& action) { app_.state().dropped.push_back(action.path); }
     void act(const WaitAction& action) {
         if (action.seconds)
             hands_.wait(*action.seconds);

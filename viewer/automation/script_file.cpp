@@ -205,6 +205,7 @@ const std::map<std::string, Action (*)(ActionFields&)>& verbs() {
         {"wheel", wheel},
         {"key", key},
         {"type", [](ActionFields& f) -> Action { return TypeAction{f.text("type")}; }},
+        {"drop", [](ActionFields& f) -> Action { return DropAction{f.text("drop", "a file or a folder")}; }},
         {"wait", wait},
         {"size", resize},
         {"screenshot", [](ActionFields& f) -> Action { return ScreenshotAction{f.text("screenshot", "a PNG file")}; }},

@@ -57,6 +57,9 @@ struct TypeAction {
 struct WaitAction {
     std::optional<double> seconds;  // nothing: until all is answered and still
 };
+struct DropAction {
+    std::string path;  // of a file or a folder that lands on the window
+};
 struct ResizeAction {
     int width = 0, height = 0;
 };
@@ -81,8 +84,8 @@ struct ValueAssertion {
 struct LayoutAssertion {};
 
 using Action = std::variant<SetAction, HoverAction, ClickAction, DragAction, WheelAction, KeyAction, TypeAction,
-                            WaitAction, ResizeAction, ScreenshotAction, PrintAction, FieldAssertion, TextAssertion,
-                            ValueAssertion, LayoutAssertion>;
+                            WaitAction, DropAction, ResizeAction, ScreenshotAction, PrintAction, FieldAssertion,
+                            TextAssertion, ValueAssertion, LayoutAssertion>;
 
 struct Script {
     std::string file;                        // as messages name it

@@ -55,7 +55,7 @@ void ConformanceRuns::judge(ConformanceAnswer& answer, const CancelToken& stop) 
     // Only for the command that shows it again; the pages show what is in memory.
     const std::string text = conformance::report_json(report);
     const fs::path file = *folder / "report.json";
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+    write_atomic_file(file, text);
     answer.report = std::make_shared<const CheckReport>(check_report_of(report, file));
     answer.command = query.dumps.empty()
                          ? "./locus kit rehearse my-kit/ dumps/ --mistake " + std::to_string(query.mistake) + " && "
@@ -76,6 +76,12 @@ std::shared_ptr<const ConformanceAnswer> ConformanceRuns::answer(const Conforman
     } catch (const Error& error) {
         answer->error = error.what();
         answer->fault = error.fault();
+    } catch (const std::bad_alloc&) {
+        answer->error = "this check needs more memory than there is, expected smaller dumps";
+        answer->fault = Fault::unsupported;
+    } catch (const std::filesystem::filesystem_error& error) {  // a folder changed while it was read
+        answer->error = error.path1().string() + ": cannot be read: " + error.code().message();
+        answer->fault = Fault::unreadable;
     }
     return answer;
 }

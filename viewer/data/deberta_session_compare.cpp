@@ -178,6 +178,9 @@ CompareAnswer DebertaSession::compare(const Request& request) const {
     } catch (const Error& error) {
         answer.error = error.what();
         answer.fault = error.fault();
+    } catch (const std::bad_alloc&) {
+        answer.error = "this comparison needs more memory than there is, expected smaller dumps or a shorter text";
+        answer.fault = Fault::unsupported;
     }
     return answer;
 }

@@ -175,6 +175,9 @@ Dropped classify_drop(const std::filesystem::path& path) {
     if (!dropped.path.has_filename()) dropped.path = dropped.path.parent_path();
     try {
         look_at(dropped);
+    } catch (const std::bad_alloc&) {
+        dropped.kind = DropKind::nothing;
+        dropped.why = named(dropped.path) + " needs more memory than there is, expected a smaller file";
     } catch (const std::exception& refusal) {
         dropped.kind = DropKind::nothing;
         dropped.why = refusal.what();

@@ -66,6 +66,8 @@ MistakeEffects list_mistakes(const MistakeQuery& query, const CancelToken& stop)
         list.error = error.what();
     } catch (const Cancelled& cancelled) {
         list.error = cancelled.what();
+    } catch (const std::bad_alloc&) {
+        list.error = "the mistakes of this text need more memory than there is, expected a shorter one";
     }
     return list;
 }

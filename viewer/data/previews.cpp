@@ -21,6 +21,7 @@ void attempt(Make make) {
     try {
         make();
     } catch (const Error&) {
+    } catch (const std::bad_alloc&) {
     }
 }
 

@@ -187,6 +187,8 @@ std::shared_ptr<const TextStudy> TextStudies::answer(const TextQuery& query) {
         fill_topics(query.topics, *study, tables_->counts);
         study->plan = plan_of(*tables_, query.pair);
         study->tables = tables_;
+    } catch (const std::bad_alloc&) {
+        study->error = "these documents need more memory than there is, expected fewer or shorter ones";
     } catch (const std::exception& error) {
         study->error = error.what();
     }

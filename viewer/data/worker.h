@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,8 @@
 
 namespace locus {
 
-/// One thread that turns requests into answers.  `make` must not throw; it runs on the thread.
+/// One thread that turns requests into answers.  `make` runs on the thread; it should say in its answer what went
+/// wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes on.
 template <class Request, class Answer>
 class Worker {
 public:
@@ -61,9 +63,10 @@ public:
         answer_.reset();
         dropped_ = working_;
     }
-    /// The newest answer, once.
+    /// The newest answer, once.  Throws, once, what the work threw.
     std::shared_ptr<const Answer> take() {
         const std::lock_guard lock(mutex_);
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         return std::exchange(answer_, nullptr);
     }
     /// True while a request waits or is worked on, or an answer has not been taken; not for work that was given up.
@@ -94,8 +97,15 @@ private:
             superseded_ = dropped_ = false;
             start_ = Clock::now();
             lock.unlock();
-            std::shared_ptr<const Answer> answer = make_(request, [this] { return asked_to_stop(); });
+            std::shared_ptr<const Answer> answer;
+            std::exception_ptr failure;
+            try {
+                answer = make_(request, [this] { return asked_to_stop(); });
+            } catch (...) {
+                failure = std::current_exception();
+            }
             lock.lock();
+            if (!dropped_) failure_ = failure;
             working_ = false;
             if (!dropped_ && answer) answer_ = std::move(answer);
             answered_();
@@ -108,6 +118,7 @@ private:
     std::condition_variable changed_;
     std::optional<Request> next_;
     std::shared_ptr<const Answer> answer_;
+    std::exception_ptr failure_;
     Clock::time_point start_;  // of what is worked on
     bool working_ = false, stop_ = false;
     std::atomic<bool> superseded_ = false, dropped_ = false;  // read while it works

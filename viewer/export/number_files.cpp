@@ -46,10 +46,6 @@ std::string label(const std::vector<std::string>& labels, Index at) {
     return labels.empty() ? std::to_string(at) : labels.at(static_cast<std::size_t>(at));
 }
 
-void write_text(const std::filesystem::path& file, const std::string& bytes) {
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(bytes.data(), bytes.size()); });
-}
-
 }  // namespace
 
 std::string csv_of(const NamedMatrix& matrix) {
@@ -91,13 +87,13 @@ void write_numbers(const std::filesystem::path& file, const std::vector<NamedMat
     LOCUS_CHECK(!matrices.empty(), file.string() + ": there is no matrix on this page whose numbers could be written");
     switch (format_of(file)) {
         case ExportFormat::csv:
-            return write_text(file, matrices.size() == 1 ? csv_of(matrices.front()) : csv_of(matrices));
+            return write_atomic_file(file, matrices.size() == 1 ? csv_of(matrices.front()) : csv_of(matrices));
         case ExportFormat::npy: {
             std::string names;
             for (const NamedMatrix& matrix : matrices) names += (names.empty() ? "" : ", ") + matrix.id;
             LOCUS_CHECK(matrices.size() == 1,
                         file.string() + ": a .npy file holds one matrix, expected --region with one of " + names);
-            return write_text(file, npy_of(matrices.front().stage));
+            return write_atomic_file(file, npy_of(matrices.front().stage));
         }
         case ExportFormat::safetensors: {
             std::map<std::string, std::string> about = {{"command", command}, {"software", program_version()}};

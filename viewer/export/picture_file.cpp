@@ -86,7 +86,7 @@ std::string png_bytes(const Pixels& picture, const PictureNotes& notes) {
 
 void write_picture(const std::filesystem::path& file, const Pixels& picture, const PictureNotes& notes) {
     const std::string bytes = png_bytes(picture, notes);
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(bytes.data(), bytes.size()); });
+    write_atomic_file(file, bytes);
 }
 
 void divide_by_opacity(Pixels& picture) {

@@ -119,7 +119,7 @@ void SettingsFile::write(const Settings& settings) const {
     fs::create_directories(file_.parent_path(), error);
     if (error)
         throw Error(Fault::unreadable, printable(file_.parent_path().string()) + " cannot be made: " + error.message());
-    write_atomic_file(file_, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
+    write_atomic_file(file_, text);
 }
 
 std::string SettingsKeeper::keep(const Settings& settings, double now) {

@@ -208,8 +208,11 @@ std::vector<Hypothesis> Judge::judge_all() const {
         }
     };
     std::vector<std::future<void>> pool;
-    for (unsigned n = 1; n < std::min(kMostWorkers, std::thread::hardware_concurrency()); ++n)
-        pool.push_back(std::async(std::launch::async, work, false));
+    try {
+        for (unsigned n = 1; n < std::min(kMostWorkers, std::thread::hardware_concurrency()); ++n)
+            pool.push_back(std::async(std::launch::async, work, false));
+    } catch (const std::system_error&) {  // the system gives no more threads
+    }
     work(true);
     for (std::future<void>& worker : pool) worker.get();
     if (cancelled) throw Cancelled();

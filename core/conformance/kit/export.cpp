@@ -1,15 +1,13 @@
 // Writes a kit: its cases, what is copied unchanged, and the index with the hash of every file.
 #include "core/conformance/kit/export.h"
 
-#include <unistd.h>
-
 #include <map>
 
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/cases.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/sha256.h"
-#include "core/io/atomic_file.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "core/io/torch_pickle.h"
 
@@ -19,10 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-void write_text(const fs::path& file, const std::string& text) {
-    write_atomic_file(file, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
-}
 
 Json describe(const Trace& trace, Scheme scheme, bool with_depends) {
     Json list = Json::array();
@@ -80,7 +74,7 @@ void write_model(const fs::path& from, const fs::path& to) {
 void write_case(const fs::path& root, const CaseContent& content) {
     const fs::path folder = root / "cases" / content.id;
     fs::create_directories(folder);
-    write_text(folder / "case.json", case_json(content));
+    write_atomic_file(folder / "case.json", case_json(content));
     write_trace(folder / "inputs.safetensors", content.inputs);  // readers find one everywhere, some of no tensors
     write_trace(folder / "reference.safetensors", content.reference);
     if (!content.model.empty()) write_model(content.model, folder / "model");
@@ -138,7 +132,7 @@ void write_index(const fs::path& root, const std::vector<CaseContent>& contents,
                        {"generator", "locus 0.1.0, locus kit export"},
                        {"files", files},
                        {"cases", cases}};
-    write_text(root / "kit.json", json.dump(1) + "\n");
+    write_atomic_file(root / "kit.json", json.dump(1) + "\n");
     ++summary.files;
     summary.bytes += fs::file_size(root / "kit.json");
     summary.cases = contents.size();
@@ -161,31 +155,11 @@ std::vector<CaseContent> all_cases(const fs::path& oracle, const CancelToken& st
 
 }  // namespace
 
-void write_new_folder(const fs::path& folder, const std::function<void(const fs::path& draft)>& fill) {
-    fs::path wanted = folder.lexically_normal();
-    if (!wanted.has_filename()) wanted = wanted.parent_path();  // "my-kit/"
-    const fs::path draft = wanted.string() + ".partial-" + std::to_string(::getpid());
-    std::error_code error, ignored;
-    fs::create_directories(draft, error);
-    if (error) throw Error(Fault::unreadable, draft.string() + ": cannot be made: " + error.message());
-    try {
-        fill(draft);
-        fs::rename(draft, wanted, error);
-        if (error) throw Error(Fault::unreadable, wanted.string() + ": cannot be written: " + error.message());
-    } catch (const fs::filesystem_error& failed) {
-        fs::remove_all(draft, ignored);
-        throw Error(Fault::unreadable, wanted.string() + ": cannot be written: " + failed.code().message());
-    } catch (...) {
-        fs::remove_all(draft, ignored);
-        throw;
-    }
-}
-
 fs::path source_tree() { return LOCUS_SOURCE_DIR; }
 
 ExportSummary export_kit(const fs::path& folder, const fs::path& source, const CancelToken& stop) {
     std::error_code error;
-    if (fs::exists(folder, error) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+    if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         throw Error(Fault::usage, folder.string() + ": is there already, expected a new or an empty folder");
     const fs::path copied = source / "core/conformance/kit/copied", shims = source / "core/conformance/shims";
     if (!fs::is_directory(copied))

@@ -1,7 +1,6 @@
 #pragma once
 // Writes a kit: everything a port needs to find its first wrong term.
 #include <filesystem>
-#include <functional>
 
 #include "core/cancel.h"
 
@@ -11,11 +10,6 @@ struct ExportSummary {
     std::size_t cases = 0, files = 0;
     std::uintmax_t bytes = 0;
 };
-
-/// Fills a draft beside `folder`, which then takes its name and appears as a whole or, where `fill` throws, not at all.
-/// Throws Error(unreadable) that names the folder and the reason, and what `fill` throws.
-void write_new_folder(const std::filesystem::path& folder,
-                      const std::function<void(const std::filesystem::path& draft)>& fill);
 
 /// The source tree that this program was built from.
 std::filesystem::path source_tree();

@@ -4,6 +4,7 @@
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/kit/case.h"
 #include "core/conformance/kit/export.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 
 namespace locus::conformance {

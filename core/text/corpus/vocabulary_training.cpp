@@ -57,6 +57,15 @@ std::size_t count_characters(const std::vector<std::string>& lines) {
     return characters.size();
 }
 
+/// The library ends the program where it gets no memory for its suffix array, so as much is asked for beforehand:
+/// tables of all characters there are, and some numbers for each byte.
+void require_memory(const std::vector<std::string>& lines) {
+    constexpr std::size_t kTables = std::size_t{32} << 20, kForEachByte = 64;
+    std::size_t bytes = kTables;
+    for (const std::string& line : lines) bytes += kForEachByte * (line.size() + 1);
+    ::operator delete(::operator new(bytes));
+}
+
 /// The bytes of a model of so many pieces, or of at most so many, or what stands in the way.
 sentencepiece::util::Status train(const std::vector<std::string>& lines, std::int64_t pieces, bool exactly,
                                   std::string& model) {
@@ -80,6 +89,7 @@ sentencepiece::util::Status train(const std::vector<std::string>& lines, std::in
     };
     Lines iterator(lines);
     model.clear();
+    require_memory(lines);
     return sentencepiece::SentencePieceTrainer::Train(options, &iterator, &model);
 }
 

@@ -50,9 +50,13 @@ std::vector<std::size_t> cluster_ends(const std::string& text) {
 
 Charsmap::Charsmap(std::string_view bytes, const std::string& location) {
     const std::size_t size = bytes.size() < 4 ? 0 : little_endian(bytes, 0);
+    if (bytes.size() < 4)
+        throw Error(Fault::unreadable, location + ": the table has " + std::to_string(bytes.size()) +
+                                           " bytes, expected 4 for the length of its trie and more for the trie");
     if (size < 4 || size % 4 != 0 || size > bytes.size() - 4)
         throw Error(Fault::unreadable, location + ": the table says that its trie has " + std::to_string(size) +
-                                           " bytes, expected a multiple of 4 within " + std::to_string(bytes.size()));
+                                           " bytes, expected a multiple of 4 from 4 to " +
+                                           std::to_string(bytes.size() - 4));
     trie_.reserve(size / 4);
     for (std::size_t at = 4; at < size + 4; at += 4) trie_.push_back(little_endian(bytes, at));
     replacements_ = bytes.substr(size + 4);

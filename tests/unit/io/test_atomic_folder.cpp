@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "core/io/atomic_file.h"
+#include "core/io/atomic_folder.h"
 #include "core/io/safetensors.h"
 #include "tests/files.h"
 

@@ -86,7 +86,7 @@ TEST_CASE("trace_file: what cannot be written is refused and leaves nothing behi
     const auto refused = [&](const fs::path& file) { return refusal([&] { write_trace(file, small_trace()); }); };
     CHECK_THAT(refused(folder / "absent" / "trace.safetensors"), Contains("absent"));
     CHECK_THAT(refused("/proc/trace.safetensors"), Contains("/proc/trace.safetensors"));
-    CHECK_THAT(refused(folder.path()), Contains("not a regular file"));
+    CHECK_THAT(refused(folder.path()), Contains("there is a folder of that name"));
     REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
     CHECK_THAT(refused(folder / "pipe"), Contains("not a regular file"));
     CHECK_THAT(refusal(

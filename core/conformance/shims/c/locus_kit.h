@@ -57,4 +57,4 @@ LK void lk_put(lk_dump *d, const char *name, const char *type, int rank, const i
 LK void lk_end(lk_dump *d) { /* the header has a fixed size, filled with blanks */
     uint64_t size = sizeof d->header; memset(d->header + d->n, ' ', size - (uint64_t)d->n), d->header[d->n] = '}';
     lk_check(d->f == stdout ? !fflush(stdout) : d->n && !fseek(d->f, 0, SEEK_SET) && fwrite(&size, 8, 1, d->f) && fwrite(d->header, size, 1, d->f) &&
-             !fclose(d->f) && (remove(d->path), !rename(d->part, d->path)), d->path, "cannot be written", ""); }
+             !fclose(d->f) && (!rename(d->part, d->path) || (remove(d->path), !rename(d->part, d->path))), d->path, "cannot be written", ""); }

@@ -1,0 +1,239 @@
+#include "core/io/atomic_folder.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cerrno>
+#include <new>
+#include <utility>
+
+#include "core/check.h"
+#include "core/io/write_target.h"
+
+namespace locus {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kFolderMark = ".part-";  // beside a folder that changes places with its draft
+constexpr const char* kAside = ".old-";        // such a folder while it steps aside
+constexpr const char* kNewMark = ".new-";      // beside a folder that is made for the first time
+
+/// Where `folder` is written, without a slash at its end.
+fs::path target_of(const fs::path& folder) {
+    std::error_code error;
+    fs::path wanted = fs::absolute(folder, error);
+    if (error) throw_not_writable(folder, error.message());
+    if (!wanted.has_filename()) wanted = wanted.parent_path();  // "model/"
+    LOCUS_CHECK(wanted.has_filename(), folder.string() + ": is the root of all folders, expected one of its own");
+    const fs::path target = behind_links(wanted).lexically_normal();
+    if (fs::exists(target, error) && !fs::is_directory(target, error))
+        throw_not_writable(folder, std::string("there is a file of that name"));
+    return target.has_filename() ? target : target.parent_path();
+}
+
+/// Removes a folder that is not in use any more.  Folders inside it belong to the user and go over to `folder`; where
+/// one cannot, all stays.
+void clear_away(const fs::path& draft, const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::path> inside;
+    for (const auto& entry : fs::directory_iterator(draft, error))
+        if (entry.is_directory(error) && !entry.is_symlink(error)) inside.push_back(entry.path());
+    for (const fs::path& one : inside) {
+        const fs::path place = folder / one.filename();
+        if (fs::exists(fs::symlink_status(place, error))) return;
+        fs::rename(one, place, error);
+        if (error) return;
+    }
+    fs::remove_all(draft, error);
+}
+
+void clear_remains(const fs::path& target) {
+    std::error_code error;
+    for (const fs::path& one : abandoned_drafts(target, kAside)) {
+        if (fs::exists(fs::symlink_status(target, error)))
+            clear_away(one, target);
+        else
+            fs::rename(one, target, error);
+    }
+    for (const fs::path& one : abandoned_drafts(target, kFolderMark))
+        if (fs::is_directory(fs::symlink_status(one, error))) clear_away(one, target);
+}
+
+/// The folders above a new one; those that it had to make go again, unless it is kept.
+class FoldersAbove {
+public:
+    FoldersAbove(const fs::path& wanted, const fs::path& target) {
+        std::error_code error;
+        for (fs::path above = target.parent_path();
+             !above.empty() && fs::symlink_status(above, error).type() == fs::file_type::not_found && above != "/";
+             above = above.parent_path())
+            made_.push_back(above);
+        fs::create_directories(target.parent_path(), error);
+        if (!error) return;
+        remove();
+        throw_not_writable(wanted, error.message());
+    }
+    ~FoldersAbove() {
+        if (!kept_) remove();
+    }
+    FoldersAbove(const FoldersAbove&) = delete;
+    FoldersAbove& operator=(const FoldersAbove&) = delete;
+    void keep() { kept_ = true; }
+
+private:
+    void remove() {
+        for (const fs::path& one : made_) ::rmdir(one.c_str());  // the deepest first; only what is empty
+    }
+    std::vector<fs::path> made_;
+    bool kept_ = false;
+};
+
+/// Errors inside a draft name the file where the reader will look for it.
+template <class Call>
+void with_names_of(const fs::path& wanted, const fs::path& draft, Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        std::string sentence = error.what();
+        if (const auto at = sentence.find(draft.string()); at != std::string::npos)
+            sentence.replace(at, draft.string().size(),
+                             (wanted.has_filename() ? wanted : wanted.parent_path()).string());
+        throw Error(error.fault(), sentence);
+    } catch (const fs::filesystem_error& error) {
+        throw_not_writable(wanted, error.code().message());
+    }
+}
+
+/// The new folder while it is filled; goes away unless it is put in place.
+class DraftFolder {
+public:
+    DraftFolder(const fs::path& wanted, const fs::path& target)
+        : wanted_(wanted), target_(target), path_(draft_name(target, kFolderMark)), above_(wanted, target) {
+        std::error_code error;
+        if (!fs::create_directory(path_, error)) throw_not_writable(wanted_, error ? error.value() : EEXIST);
+    }
+    ~DraftFolder() {
+        try {
+            clear_away(path_, target_);
+        } catch (const std::bad_alloc&) {  // the next write clears it away
+        }
+    }
+    DraftFolder(const DraftFolder&) = delete;
+    DraftFolder& operator=(const DraftFolder&) = delete;
+
+    void write(const FolderFile& file) {
+        with_names_of(wanted_, path_, [&] { write_atomic_file(path_ / file.name, file.write); });
+    }
+
+    /// The other files of the old folder stay in the new one.
+    void keep_others() {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(target_, error)) {
+            const fs::path copy = path_ / entry.path().filename();
+            if ((entry.is_directory(error) && !entry.is_symlink(error)) || fs::exists(fs::symlink_status(copy, error)))
+                continue;
+            fs::create_hard_link(entry.path(), copy, error);
+            if (error) fs::copy(entry.path(), copy, fs::copy_options::copy_symlinks, error);
+            if (error)
+                throw_not_writable(wanted_, entry.path().filename().string() + " cannot be kept: " + error.message());
+        }
+    }
+
+    void put_in_place() {
+        flush();
+        std::error_code error;
+        if (!fs::exists(target_, error)) {
+            if (::rename(path_.c_str(), target_.c_str()) != 0) throw_not_writable(wanted_, errno);
+        } else if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
+            if (errno != EINVAL && errno != ENOSYS) throw_not_writable(wanted_, errno);
+            replace_in_two_steps();
+        }
+        above_.keep();
+    }
+
+private:
+    /// So that what the new names lead to is on the disk before the names are.
+    void flush() const {
+        for (const auto& entry : fs::directory_iterator(path_)) {
+            const int descriptor = ::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+            if (descriptor < 0) continue;  // a link to nowhere
+            const int failed = ::fsync(descriptor) != 0 && errno == EIO ? errno : 0;
+            ::close(descriptor);
+            if (failed) throw_not_writable(wanted_, failed);
+        }
+    }
+
+    /// For file systems where two folders cannot change places: the old one steps aside first, and back if need be.
+    void replace_in_two_steps() {
+        const fs::path aside = draft_name(target_, kAside);
+        if (::rename(target_.c_str(), aside.c_str()) != 0) throw_not_writable(wanted_, errno);
+        if (::rename(path_.c_str(), target_.c_str()) != 0) {
+            const int error = errno;
+            ::rename(aside.c_str(), target_.c_str());
+            throw_not_writable(wanted_, error);
+        }
+        clear_away(aside, target_);
+    }
+
+    fs::path wanted_, target_, path_;
+    FoldersAbove above_;
+};
+
+/// A folder's draft that never holds anything of the user's.
+class NewFolder {
+public:
+    NewFolder(const fs::path& wanted, const fs::path& target)
+        : above_(wanted, target), path_(draft_name(target, kNewMark)) {
+        std::error_code error;
+        if (!fs::create_directory(path_, error)) throw_not_writable(wanted, error ? error.value() : EEXIST);
+    }
+    ~NewFolder() {
+        try {
+            std::error_code ignored;
+            fs::remove_all(path_, ignored);
+        } catch (const std::bad_alloc&) {  // the next write clears it away
+        }
+    }
+    NewFolder(const NewFolder&) = delete;
+    NewFolder& operator=(const NewFolder&) = delete;
+
+    const fs::path& path() const { return path_; }
+    void put_in_place(const fs::path& wanted, const fs::path& target) {
+        if (::rename(path_.c_str(), target.c_str()) != 0) throw_not_writable(wanted, errno);
+        above_.keep();
+    }
+
+private:
+    FoldersAbove above_;
+    fs::path path_;
+};
+
+}  // namespace
+
+FolderFile folder_file(std::string name, std::string bytes) {
+    return {std::move(name), [bytes = std::move(bytes)](const ByteSink& sink) { sink(bytes.data(), bytes.size()); }};
+}
+
+void write_atomic_folder(const fs::path& folder, const std::vector<FolderFile>& files) {
+    const fs::path target = target_of(folder);
+    clear_remains(target);
+    DraftFolder draft(folder, target);
+    for (const FolderFile& file : files) draft.write(file);
+    draft.keep_others();
+    draft.put_in_place();
+}
+
+void tidy_atomic_folder(const fs::path& folder) { clear_remains(target_of(folder)); }
+
+void write_new_folder(const fs::path& folder, const std::function<void(const fs::path& draft)>& fill) {
+    const fs::path target = target_of(folder);
+    std::error_code ignored;
+    for (const fs::path& one : abandoned_drafts(target, kNewMark)) fs::remove_all(one, ignored);
+    NewFolder draft(folder, target);
+    with_names_of(folder, draft.path(), [&] { fill(draft.path()); });
+    draft.put_in_place(folder, target);
+}
+
+}  // namespace locus

@@ -1,0 +1,75 @@
+#include "core/io/write_target.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace locus {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string beginning_of_draft(const fs::path& target, const std::string& mark) {
+    constexpr std::size_t kMost = 200;  // a name has at most 255 bytes
+    return "." + target.filename().string().substr(0, kMost) + mark;
+}
+
+bool is_gone(const std::string& process) {
+    const bool number = !process.empty() && process.size() < 9 &&
+                        std::all_of(process.begin(), process.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!number) return false;
+    const auto id = static_cast<::pid_t>(std::stol(process));
+    return id == ::getpid() || (::kill(id, 0) != 0 && errno == ESRCH);
+}
+
+}  // namespace
+
+void throw_not_writable(const fs::path& name, const std::string& reason) {
+    throw Error(Fault::unreadable, name.string() + ": cannot be written: " + reason);
+}
+
+void throw_not_writable(const fs::path& name, int error) {
+    throw_not_writable(name, std::string(std::strerror(error)));
+}
+
+fs::path behind_links(const fs::path& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::status_known(status)) throw_not_writable(path, error.value());
+    if (fs::exists(status)) {
+        const fs::path real = fs::canonical(path, error);
+        if (error) throw_not_writable(path, error.value());
+        return real;
+    }
+    fs::path target = path;
+    for (int links = 0; links < 40; ++links) {  // as many as the system follows
+        const fs::path next = fs::read_symlink(target, error);
+        if (error) return target;  // no link any more
+        target = target.parent_path() / next;
+    }
+    throw_not_writable(path, ELOOP);
+}
+
+fs::path draft_name(const fs::path& target, const std::string& mark) {
+    return target.parent_path() / (beginning_of_draft(target, mark) + std::to_string(::getpid()));
+}
+
+std::vector<fs::path> abandoned_drafts(const fs::path& target, const std::string& mark) {
+    std::error_code ignored;
+    const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
+    const std::string beginning = beginning_of_draft(target, mark);
+    std::vector<fs::path> found;
+    for (fs::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
+        const std::string name = at->path().filename().string();
+        if (name.starts_with(beginning) && is_gone(name.substr(beginning.size()))) found.push_back(at->path());
+    }
+    return found;
+}
+
+}  // namespace locus

@@ -1,0 +1,27 @@
+#pragma once
+// Where a file or folder is written: behind the links of its name, and beside it, under a name of its own, until it is
+// whole.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace locus {
+
+/// Throws Error(unreadable): "NAME: cannot be written: REASON".
+[[noreturn]] void throw_not_writable(const std::filesystem::path& name, const std::string& reason);
+/// The same with the system's words for `error`, a value of errno.
+[[noreturn]] void throw_not_writable(const std::filesystem::path& name, int error);
+
+/// What a name leads to through links, so that a link stays and what it points to is written: the file or folder, or
+/// where it is to be made.  The system follows the links first: a circle of them, or one that somebody else put into a
+/// shared folder, is its refusal.  Throws Error(unreadable) that names `path`.
+std::filesystem::path behind_links(const std::filesystem::path& path);
+
+/// The name beside `target` under which this process writes: ".NAME<mark>PROCESS", with the first 200 bytes of a long
+/// name.
+std::filesystem::path draft_name(const std::filesystem::path& target, const std::string& mark);
+
+/// Such names that processes left which are gone, and one of this process, which can only be a namesake's.
+std::vector<std::filesystem::path> abandoned_drafts(const std::filesystem::path& target, const std::string& mark);
+
+}  // namespace locus
