@@ -5,9 +5,11 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "tests/files.h"
 #include "viewer/data/check_report.h"
+#include "viewer/data/comparison.h"
 
 namespace locus::test::test_dropped {
 
@@ -87,16 +89,28 @@ TEST_CASE("drop: what is nothing says why", "[viewer][desk]") {
     why(folder / "list.json");
     write_bytes(folder / "torn.safetensors", "12345678901234567890");
     why(folder / "torn.safetensors");
-    for (const char* name : {"torn.npy", "torn.npz"}) {
-        write_bytes(folder / name, "12345678901234567890");
-        CHECK_THAT(why(folder / name), !Catch::Contains("no kind"));  // a dump, but not a whole one
-    }
+    write_bytes(folder / "torn.npy", "12345678901234567890");
+    CHECK_THAT(why(folder / "torn.npy"), Catch::Contains("NumPy"));  // a dump, but not a whole one
+    write_bytes(folder / "many.npz", "PK\3\4");
+    CHECK_THAT(why(folder / "many.npz"), Catch::Contains("no kind"));
     fs::create_symlink(folder / "gone", folder / "dangling.txt");
     CHECK_THAT(why(folder / "dangling.txt"), Catch::Contains("link"));
     State state;
     show_dropped(classify_drop(folder / "photos"), state);
     CHECK(state.refusal == why(folder / "photos"));
     CHECK(state.wanted_model.empty());
+}
+
+TEST_CASE("drop: a NumPy array is a dump of the stage that it is called after", "[viewer][desk]") {
+    const TemporaryFolder folder;
+    Stage stage;
+    stage.values = Tensor<float>({1, 1, 2, 2}, {1, 2, 3, 4});
+    write_bytes(folder / "layer.0.c2p.npy", npy_of(stage));
+    CHECK(classify_drop(folder / "layer.0.c2p.npy").kind == DropKind::dump);
+    const OpenedDump dump = open_dump(folder / "layer.0.c2p.npy");
+    REQUIRE(dump.trace.names() == std::vector<std::string>{"layer.0.c2p"});
+    CHECK(dump.trace.at("layer.0.c2p").at(3) == 4);
+    CHECK(dump.stored.at("layer.0.c2p") == "F32");
 }
 
 TEST_CASE("drop: a pipe or a device is refused without being opened", "[viewer][desk]") {

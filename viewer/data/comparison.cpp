@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/input_file.h"
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "viewer/plots/stage_slice.h"
 
@@ -43,6 +44,14 @@ OpenedDump open_dump(const std::filesystem::path& file) {
     OpenedDump dump;
     dump.file = file;
     dump.written = std::filesystem::last_write_time(file, error);
+    if (file.extension() == ".npy") {  // one stage, called as the file is
+        std::string stored;
+        Stage stage = read_npy(file, stored);
+        stage.name = file.stem().string();
+        dump.stored[stage.name] = stored;
+        dump.trace.add(std::move(stage));
+        return dump;
+    }
     for (const auto& [key, value] : open_safetensors(file).metadata)
         if (key == "tokens") dump.tokens = token_lists(value);
     dump.trace = read_trace(file, &dump.stored);

@@ -57,7 +57,7 @@ void read_text(Dropped& dropped) {
 
 void classify_file(Dropped& dropped) {
     const std::string extension = lower_ascii(dropped.path.extension().string());
-    const bool dump = extension == ".safetensors" || extension == ".npy" || extension == ".npz";
+    const bool dump = extension == ".safetensors" || extension == ".npy";
     std::error_code error;
     if (fs::file_size(dropped.path, error) == 0 && !error)
         throw_unreadable_drop(named(dropped.path) + " is empty: it has 0 bytes");
@@ -76,7 +76,7 @@ void classify_file(Dropped& dropped) {
         throw_unreadable_drop(
             named(dropped.path) +
             " is of no kind that is shown here, expected a model's folder, a text (.txt), a dump (.safetensors, "
-            ".npy, .npz) or a report (.json)");
+            ".npy) or a report (.json)");
     }
 }
 
