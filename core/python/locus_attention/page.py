@@ -12,8 +12,8 @@ import numpy as np
 from .errors import UsageError
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
-# How the page stores numbers, finest first, and about how many bytes of the page one number takes.
-_ENCODINGS = (("f16", 2.5), ("i8", 0.85))
+# How the page stores numbers, finest first, and how many bytes of the page one number takes, about.
+_ENCODINGS = (("f16", 2.4), ("i8", 1.0))
 _WORDS = {
     "f16": "float16 (2^-11 of each value), zlib, base64",
     "i8": "8 bits (1/254 of the largest value of each head), zlib, base64",
@@ -81,7 +81,11 @@ class _Content:
         scores = np.where(probs > 0, self.array(layer, "scores").astype(np.float64), 0)
         total = np.where(probs > 0, total, 0)
         factor = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
-        return factor, f"÷ {1 / factor:.5g}"
+        queries = self.trace.get(f"layer.{layer}.q")
+        width = 0 if queries is None else queries.shape[-1]
+        count = round(1 / (factor * factor * width)) if width else 0
+        root = f"√({count} · {width})" if width and abs(count * width * factor * factor - 1) < 1e-3 else f"{1 / factor:.5g}"
+        return factor, f"÷ {root}"
 
     def visible(self, samples: Sequence[int]) -> Optional[np.ndarray]:
         """1 where a pair is visible, [B,Tq,Tk]; None where everything is."""
@@ -98,11 +102,16 @@ class _Content:
         return float(probs[..., 0].max(axis=1)[flat].max(initial=0.0)) if flat.any() else 0.0
 
 
-def _layers(content: _Content, samples: Sequence[int], encoding: str) -> List[Dict[str, Any]]:
+def _layers(content: _Content, samples: Sequence[int], encoding: str, limit: float) -> List[Dict[str, Any]]:
+    """The layers of a trace as the page reads them, as many as stay below `limit` bytes."""
     stems = content.terms or ["probs"]
-    listed = []
+    listed: List[Dict[str, Any]] = []
+    size = 0
     for layer in content.layers:
         data = {stem: encoded(content.array(layer, stem)[list(samples)], encoding) for stem in stems}
+        size += sum(len(entry["d"]) for entry in data.values())
+        if size > limit:
+            break
         listed.append({"l": layer, "data": data})
     return listed
 
@@ -121,20 +130,26 @@ def _report(report: Any) -> Optional[Dict[str, Any]]:
     return {"passed": report.passed, "head": head, "failing": failing}
 
 
-def _fitting(content: _Content, limit: int, samples: int, chosen: bool) -> Tuple[str, int]:
-    """The finest encoding that stays below the limit, and how many layers fit."""
-    count = len(content.layers)
+def _both(
+    content: _Content, second: Optional[_Content], samples: Sequence[int], limit: int, chosen: bool
+) -> Tuple[str, List[Dict[str, Any]], List[Dict[str, Any]]]:
+    """Encoding and layers of one or two traces, in the finest encoding that stays below the limit.
+
+    Where even the coarsest does not: the first layers, or a refusal if the layers were chosen.
+    """
+    traces = [content] if second is None else [content, second]
+    share = (limit - 40_000) / len(traces)
     for encoding, cost in _ENCODINGS:
-        if content.values * samples * count * cost <= limit:
-            return encoding, count
-    encoding, cost = _ENCODINGS[-1]
-    fits = int(limit / (content.values * samples * cost))
-    if fits < 1 or chosen:
-        raise UsageError(
-            f"{count} layers of this trace need about {content.values * samples * count * cost / 1e6:.0f} MB as a page, "
-            f"expected at most {limit / 1e6:.0f} MB; choose fewer layers= or samples=, or a larger limit="
-        )
-    return encoding, fits
+        if content.values * len(samples) * len(content.layers) * cost > share and encoding != "i8":
+            continue  # would not fit, and is not tried
+        found = [_layers(one, samples, encoding, share) for one in traces]
+        fits = min(len(layers) for layers in found)
+        if fits == len(content.layers) or (encoding == "i8" and fits and not chosen):
+            return encoding, found[0][:fits], found[1][:fits] if second is not None else []
+    raise UsageError(
+        f"{len(content.layers)} layers of this trace do not fit into a page of {limit / 1e6:.3g} MB; choose fewer layers= "
+        "or samples=, or a larger limit="
+    )
 
 
 def page_of(
@@ -162,16 +177,14 @@ def page_of(
         shown = [0]
     if any(not 0 <= sample < count for sample in shown) or not shown:
         raise UsageError(f"samples holds {shown}, expected numbers from 0 to {count - 1}")
-    copies = len(shown) * (2 if compare is not None else 1)
-    encoding, fits = _fitting(content, limit, copies, layers is not None)
-    left_out = content.layers[fits:]
-    content.layers = content.layers[:fits]
-    other: List[Dict[str, Any]] = []
+    second = None
     if compare is not None:
         second = _Content(compare, content.layers)
         if second.shape != content.shape or second.terms != content.terms:
             raise UsageError("the traces to compare differ in shape or terms, expected two of the same text and model")
-        other = _layers(second, shown, encoding)
+    encoding, here, other = _both(content, second, shown, limit, layers is not None)
+    left_out = content.layers[len(here):]
+    content.layers = content.layers[: len(here)]
     scale, divisor = content.scale()
     visible = content.visible(shown)
     index = trace.get("relative.index")
@@ -183,13 +196,15 @@ def page_of(
     note = f"{_WORDS[encoding]}; scores and probabilities are computed from that in this page"
     if left_out:
         note += f"; layers {left_out[0]} to {left_out[-1]} are left out, layers= chooses others"
+    name = trace.model if trace.made_by == "Locus" else trace.made_by
     data = {
-        "title": title or f"{trace.made_by or trace.family}{closing}", "tokens": [trace.tokens[s] for s in shown] if trace.tokens else [],
+        "title": title or f"{os.path.basename(name.rstrip('/')) or trace.family}{closing}",
+        "tokens": [trace.tokens[s] for s in shown] if trace.tokens else [],
         "samples": len(shown), "heads": content.shape[1], "tq": content.shape[2], "tk": content.shape[3],
         "terms": content.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": content.blind(),
         "visible": None if visible is None else _packed(visible.tobytes()), "theme": theme,
         "cell": None if cell is None else [content.layers.index(cell[0]), *cell[1:]],
-        "layers": _layers(content, shown, encoding), "other": other, "encoding": _WORDS[encoding], "note": note,
+        "layers": here, "other": other, "encoding": _WORDS[encoding], "note": note,
         "report": _report(report if report is not None else trace.report),
     }
     shell_file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.html")
