@@ -135,7 +135,7 @@ def test_refusals_are_exceptions_with_one_sentence(tmp_path):
     with pytest.raises(locus.UsageError, match="exactly one of"):
         locus.trace("tiny-v3")
     with pytest.raises(locus.UsageError, match="no stage in common"):
-        locus.check(locus.trace("tiny-v3", text="a", stages="layer.0.q"), locus.trace("tiny-v3", text="a", stages="layer.1.q"))
+        locus.check(*(locus.trace("tiny-v3", text="a", stages=f"layer.{layer}.q") for layer in (0, 1)))
     with pytest.raises(locus.UsageError, match="has no"):
         locus.fill("no mask here")
     with pytest.raises(locus.UnreadableError, match="cannot be written"):

@@ -19,8 +19,9 @@ PROBE = """
 <script>
 addEventListener("load", async () => {
   const seen = {};
-  for (let n = 0; n < 400 && !(document.body.dataset.ready && await strip_ready()); n++) await new Promise(r => setTimeout(r, 25));
-  async function strip_ready() { return [...document.querySelectorAll("#heads div")].every(d => d.style.background); }
+  const ready = () => document.body.dataset.ready
+      && [...document.querySelectorAll("#heads div")].every(d => d.style.background);
+  for (let n = 0; n < 400 && !ready(); n++) await new Promise(r => setTimeout(r, 25));
   STEPS
   for (const c of document.querySelectorAll("canvas")) {
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, set = new Set();
@@ -33,7 +34,8 @@ addEventListener("load", async () => {
                failing: document.getElementById("failing").innerText, theme: document.documentElement.dataset.theme,
                heads: new Set([...document.querySelectorAll("#heads div")].map(d => d.style.background)).size,
                wide: document.documentElement.scrollWidth <= innerWidth, probs: [...now.pick("probs")],
-               saved: [...new Uint8Array(await saved.arrayBuffer())].map(b => b.toString(16).padStart(2, "0")).join("")};
+               saved: [...new Uint8Array(await saved.arrayBuffer())]
+                          .map(b => (b + 256).toString(16).slice(1)).join("")};
   const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = JSON.stringify(out); document.body.append(pre);
 });
 </script>
@@ -155,7 +157,8 @@ def test_padding_is_hidden_and_other_families_are_shown(tmp_path):
     assert "hidden by the mask" in seen["micro"]
     wanted = padded["layer.0.probs"][1, 0].ravel()
     assert np.abs(np.array(seen["probs"]) - wanted).max() < 5e-3
-    for model, panels in (("tiny-roformer", {"c-scores", "c-probs"}), ("tiny-xlnet", {"c-ac", "c-bd", "c-scores", "c-probs"})):
+    families = {"tiny-roformer": {"c-scores", "c-probs"}, "tiny-xlnet": {"c-ac", "c-bd", "c-scores", "c-probs"}}
+    for model, panels in families.items():
         trace = locus.trace(model, text="i love studying machine learning")
         seen = opened(trace.html(cell=(1, 1, 2, 1)), tmp_path)
         assert set(seen["canvases"]) == panels and min(seen["canvases"].values()) > 5

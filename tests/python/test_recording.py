@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import locus_attention as locus
-from live_models import MODELS, deberta_v1, deberta_v3, hooks_of, in_dtype, padded, roformer, tokens, torch, xlnet
+from live_models import (
+    MODELS, deberta_v1, deberta_v3, hooks_of, in_dtype, padded, roformer, tokens, torch, transformers, xlnet,
+)
 
 # A closing of right models is rounding of the model's type: ten times less than any mistake leaves.
 CLOSING = {torch.float64: 1e-6, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
@@ -76,7 +78,7 @@ def test_hooks_go_also_after_an_exception():
     with pytest.raises(ZeroDivisionError):
         with locus.recording(model):
             assert hooks_of(model) > 0
-            1 / 0
+            raise ZeroDivisionError
     assert hooks_of(model) == 0
 
 
@@ -276,22 +278,69 @@ def test_weight_norm_and_dynamic_int8():
     assert max(recorded(quantised).closing.values()) < 1e-4
 
 
-def test_sentence_transformers_with_random_weights():
-    outer_models = pytest.importorskip("sentence_transformers", reason="sentence_transformers is not installed")
-    inner = deberta_v3().deberta
+# Programs around a model
 
-    class Tokens(torch.nn.Module):
-        """What a SentenceTransformer calls first: features in, features out."""
 
-        def __init__(self):
-            super().__init__()
-            self.auto_model = inner
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """A tokenizer of whole words, and folders of random models that outer libraries open."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-        def forward(self, features, **options):
-            out = self.auto_model(input_ids=features["input_ids"], attention_mask=features["attention_mask"])
-            return {**features, "token_embeddings": out.last_hidden_state}
+    vocabulary = {word: n for n, word in enumerate(["[PAD]", "[CLS]", "[SEP]", "[UNK]", *"abcdefghijklmnopqrstuvwxyz"])}
+    plain = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    plain.pre_tokenizer = pre_tokenizers.Whitespace()
+    plain.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=plain, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]",
+        model_input_names=["input_ids", "attention_mask"],
+    )
 
-    outer = outer_models.SentenceTransformer(modules=[Tokens()], device="cpu")
-    with torch.no_grad(), locus.recording(outer) as trace:
-        outer(padded())
-    assert trace.check().passed
+    def saved(name, model):
+        folder = tmp_path_factory.mktemp(name)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return str(folder)
+
+    return saved
+
+
+def test_cross_encoder(words):
+    outer = pytest.importorskip("sentence_transformers", reason="sentence_transformers is not installed")
+    inner = deberta_v3()
+    scorer = transformers.DebertaV2ForSequenceClassification(inner.config)
+    scorer.deberta = inner.deberta
+    model = outer.CrossEncoder(words("cross", scorer), device="cpu")
+    pairs = [("a b c", "d e"), ("x", "y z")]
+    wanted = model.predict(pairs)
+    with locus.recording(model) as trace:
+        found = model.predict(pairs)
+    assert np.array_equal(wanted, found)
+    assert trace.tokens[0][0] == "[CLS]" and trace.check().passed
+
+
+def test_sentence_transformer(words):
+    outer = pytest.importorskip("sentence_transformers", reason="sentence_transformers is not installed")
+    model = outer.SentenceTransformer(words("sentence", roformer().roformer), device="cpu")
+    wanted = model.encode(["a b c", "d"])
+    with locus.recording(model) as trace:
+        found = model.encode(["a b c", "d"])
+    assert np.array_equal(wanted, found)
+    assert not trace["layer.0.probs"][1, :, :, 3:].any() and trace.check().passed
+
+
+def test_gliner(words):
+    gliner = pytest.importorskip("gliner", reason="gliner is not installed")
+    folder = words("gliner", deberta_v3().deberta)
+    config = gliner.GLiNERConfig(model_name=folder, hidden_size=32, max_len=30, fine_tune=True, dropout=0.0)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = gliner.GLiNER.from_config(config, tokenizer=tokenizer) if hasattr(gliner.GLiNER, "from_config") else None
+    if model is None:
+        pytest.skip("this gliner makes no model from a config")
+    model.eval()
+    wanted = model.predict_entities("a b c d", ["x", "y"], threshold=0.0)
+    with torch.no_grad(), locus.recording(model) as trace:
+        found = model.predict_entities("a b c d", ["x", "y"], threshold=0.0)
+    assert wanted == found
+    assert max(trace.closing.values()) < 1e-5 and trace.check().passed

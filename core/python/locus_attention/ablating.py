@@ -1,10 +1,11 @@
 """Hooks that replace the context of a live attention by that of some of its terms."""
 
-from typing import Any, Dict, Iterable, Optional, Sequence
+from typing import Any, Dict, Iterable, Optional, Sequence, cast
 
 from .errors import UsageError
 from .recording import Encoder, Recorder
 from .recording_common import arguments_of, blind_rows_are_uniform, closing_of, softmax_visible, split_heads
+from .recording_deberta import DebertaV2Adapter
 from .tracing import Trace
 
 
@@ -16,7 +17,7 @@ class AblationHooks:
     ) -> None:
         # A recorder that keeps nothing: its adapter knows projections, masks and positions.
         self.recorder = Recorder(model, encoder, Trace(encoder.adapter.family), "", None, None, None)
-        self.adapter, self.done = self.recorder.adapter, done
+        self.adapter, self.done = cast(DebertaV2Adapter, self.recorder.adapter), done
         count = len(self.adapter.layers())
         self.layers = list(range(count)) if layers is None else sorted(set(layers))
         for layer in self.layers:

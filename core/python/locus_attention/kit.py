@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from . import _core
-from .files import PathLike, write_file
+from .files import PathLike
 
 
 class Exported(NamedTuple):

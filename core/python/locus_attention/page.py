@@ -90,7 +90,7 @@ class _Content:
     def visible(self, samples: Sequence[int]) -> Optional[np.ndarray]:
         """1 where a pair is visible, [B,Tq,Tk]; None where everything is."""
         probs = self.array(self.layers[0], "probs")[list(samples)]
-        shown = (probs > 0).any(axis=1)
+        shown: np.ndarray = np.asarray((probs > 0).any(axis=1))
         # A row of one value for every key is that of a query that sees nothing.
         blind = (np.ptp(probs, axis=-1) == 0).all(axis=1) & (probs.shape[-1] > 1)
         shown[blind] = False

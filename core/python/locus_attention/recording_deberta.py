@@ -105,10 +105,11 @@ class DebertaV2Adapter(Adapter):
         if not recorder.wants_any(name for name in self.expected() if name.startswith(at)):
             return
         last = "output_before_conv" if number == 0 and self.conv is not None else "output"
-        pieces = {
-            stem: Pieces(1, lambda: self.length, lambda n, whole, stem=stem: self.measured(at + stem, whole))
-            for stem in ("ffn_act", "ffn", last)
-        }
+
+        def joined(stem: str) -> Pieces:
+            return Pieces(1, lambda: self.length, lambda count, whole: self.measured(at + stem, whole))
+
+        pieces = {stem: joined(stem) for stem in ("ffn_act", "ffn", last)}
         recorder.before(layer.attention.output, lambda m, a, k: self.attend(number, *self.anchor(m, a, k)))
         recorder.after(layer.attention.output, lambda m, a, k, out: self.measured(at + "attention", first_of(out)))
         recorder.after(layer.intermediate, lambda m, a, k, out: pieces["ffn_act"].add(first_of(out)))
@@ -126,7 +127,7 @@ class DebertaV2Adapter(Adapter):
     def before_embeddings(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         given = arguments_of(module, args, kwargs)
         ids, embeds = given.get("input_ids"), given.get("inputs_embeds")
-        shape = ids.shape if ids is not None else embeds.shape[:2]
+        shape = (ids if ids is not None else given["inputs_embeds"]).shape
         self.count, self.length = int(shape[0]), int(shape[1])
         if ids is not None:
             self.given["tokens"] = self.recorder.first_samples(ids).cpu().long().numpy()

@@ -77,7 +77,7 @@ def scaled_terms(trace: Any, layer: int, head: int) -> Dict[str, np.ndarray]:
     if not 0 <= head < heads:
         raise UsageError(f"the head is {head}, expected 0 to {heads - 1}")
     terms = {stem: np.asarray(trace[at + stem][:, head], np.float64) for stem in stems}
-    scores, total = np.asarray(trace[at + "scores"][:, head], np.float64), sum(terms.values())
+    scores, total = np.asarray(trace[at + "scores"][:, head], np.float64), np.sum(list(terms.values()), axis=0)
     scale = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
     return {stem: term * scale for stem, term in terms.items()}
 
@@ -98,7 +98,7 @@ def decompose(trace: Any, layer: int, head: int) -> Decomposition:
     def centred(array: np.ndarray) -> np.ndarray:
         return (array - (array * weight).sum(-1, keepdims=True)) * seen
 
-    scores = centred(sum(terms.values()))  # type: ignore[arg-type]
+    scores = centred(np.sum(list(terms.values()), axis=0))
     variance = float((scores * scores).sum())
     share = {stem: float((centred(term) * scores).sum()) / variance if variance else 0.0 for stem, term in terms.items()}
     sample, i, j = np.nonzero(seen)

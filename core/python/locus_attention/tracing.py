@@ -39,9 +39,11 @@ def known_stage(name: str, family: str) -> StageInfo:
 
 def in_model_order(names: Sequence[str]) -> List[str]:
     """Names of stages in the order in which a model computes them."""
-    return sorted(
-        names, key=cmp_to_key(lambda a, b: -1 if _core.comes_before(a, b) else int(_core.comes_before(b, a)))
-    )
+
+    def order(a: str, b: str) -> int:
+        return -1 if _core.comes_before(a, b) else int(_core.comes_before(b, a))
+
+    return sorted(names, key=cmp_to_key(order))
 
 
 class Trace(MappingBase):
