@@ -83,6 +83,15 @@ def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
     assert np.isnan(back["layer.0.q"][4])
 
 
+def test_one_version_everywhere():
+    import re
+
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{locus.__version__}"' in project
+    assert f"## {locus.__version__}" in (ROOT / "core/python/CHANGELOG.md").read_text()
+    assert re.search(r"project\(locus VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1) == locus.__version__
+
+
 def test_fill_and_tokens():
     (filled,) = locus.fill("the capital of france is [MASK].", top=3)
     assert filled.position == 6 and filled.guesses[0].piece == "paris"

@@ -105,7 +105,7 @@ def test_leaving_out_a_term_is_what_the_terms_say():
     found = trace["layer.0.context"].reshape(2, 11, 4, 8).transpose(0, 2, 1, 3)
     assert np.abs(found - wanted).max() < 1e-5
     # and the closing test of the recorded pass sees that its terms were not all used
-    assert trace.closing["0"] > 0.01 and trace.closing["1"] < 1e-5
+    assert trace.closing[0] > 0.01 and trace.closing[1] < 1e-5
 
 
 def test_dropping_nothing_of_effect_changes_nothing():

@@ -17,6 +17,10 @@ from .tracing import Trace, keeps
 
 # A trace above this size is announced before it is kept.
 _ANNOUNCED_BYTES = 1 << 30
+# Stages with a number for every head and pair of tokens.
+_OF_PAIRS = {
+    "c2c", "c2p", "p2c", "ac", "bd_raw", "bd", "ef", "scores", "scores_mixed", "probs", "probs_mixed",
+}
 
 
 def _adapters() -> Dict[str, Type["Adapter"]]:
@@ -112,6 +116,16 @@ class Adapter:
 
     def finish(self) -> None:
         """After the pass: what follows from the whole of it."""
+
+    def announce(self, count: int, length: int, heads: int, width: int) -> None:
+        """Says how large the recording will be, by the stages that are wanted and the sizes of the pass."""
+        kept = count if self.recorder.batch is None else min(count, self.recorder.batch)
+        pairs, row = heads * length, 3 * width
+        values = sum(
+            kept * length * (pairs if name.rpartition(".")[2] in _OF_PAIRS else row)
+            for name in self.expected() if self.recorder.wants(name)
+        )
+        self.recorder.announce(4 * values)
 
     def inputs(self) -> Dict[str, Any]:
         """What the pass was given, by the names of input files."""
@@ -373,7 +387,7 @@ class LiveModel:
 CLOSING_LIMITS = {"F64": 1e-5, "F32": 1e-4, "F16": 1e-2, "BF16": 5e-2}
 
 
-def closes(trace: Trace, layer: str) -> bool:
+def closes(trace: Trace, layer: int) -> bool:
     """True if the terms of this layer are those that the model used."""
     names = [name for name in trace if name.startswith(f"layer.{layer}.") and name.endswith(".context")]
     kind = trace.stored[names[0]] if names else "F32"
@@ -386,7 +400,7 @@ def doubtful_stages(trace: Trace) -> List[str]:
     failing = {layer for layer in trace.closing if not closes(trace, layer)}
     return [
         name for name in trace
-        if name.startswith("layer.") and name.split(".")[1] in failing and trace.how[name] == "recomputed"
+        if name.startswith("layer.") and int(name.split(".")[1]) in failing and trace.how[name] == "recomputed"
     ]
 
 

@@ -136,19 +136,7 @@ class DebertaV2Adapter(Adapter):
         types = given.get("token_type_ids")
         if types is not None and bool(types.any()):
             self.given["token_types"] = self.recorder.first_samples(types).cpu().long().numpy()
-        self.announce()
-
-    def announce(self) -> None:
-        """The size of the recording, from the stages that are wanted."""
-        heads = self.config.num_attention_heads
-        kept = self.count if self.recorder.batch is None else min(self.count, self.recorder.batch)
-        square, row = heads * self.length, 3 * self.config.hidden_size
-        wide = {"c2c", "c2p", "p2c", "scores", "probs", "scores_mixed", "probs_mixed"}
-        values = sum(
-            kept * self.length * (square if name.rpartition(".")[2] in wide else row)
-            for name in self.expected() if self.recorder.wants(name)
-        )
-        self.recorder.announce(4 * values)
+        self.announce(self.count, self.length, self.config.num_attention_heads, self.config.hidden_size)
 
     def before_encoder(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         given = arguments_of(module, args, kwargs)
@@ -265,7 +253,7 @@ class DebertaV2Adapter(Adapter):
         if self.talking(attention):
             probs = self.mixed(attention.head_weights_proj, probs)
             self.keep(at + "probs_mixed", probs, like)
-        self.recorder.trace.closing[at.split(".")[1]] = closing_of(probs, v, context, visible)
+        self.recorder.trace.closing[int(at.split(".")[1])] = closing_of(probs, v, context, visible)
 
     def rows_of(self, like: Any) -> Any:
         assert self.index is not None

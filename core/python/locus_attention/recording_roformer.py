@@ -90,7 +90,7 @@ class RoFormerAdapter(DebertaV2Adapter):
         self.uniform = self.uniform and uniform
         probs = softmax_visible(scores, visible, uniform)
         self.keep(at + "probs", probs, like)
-        self.recorder.trace.closing[str(number)] = closing_of(probs, values, context, visible)
+        self.recorder.trace.closing[number] = closing_of(probs, values, context, visible)
 
     def inputs(self) -> Dict[str, Any]:
         given = dict(self.given)

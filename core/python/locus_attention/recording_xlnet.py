@@ -123,6 +123,7 @@ class XLNetAdapter(Adapter):
         self.segments = given.get("token_type_ids") is not None
         mapping = given.get("target_mapping")
         self.mapping = None if mapping is None else mapping.detach().double()
+        self.announce(self.count, self.length, self.config.n_head, self.config.d_model)
         memories = given.get("mems")
         for number, memory in enumerate(memories or []):
             if memory is not None:
@@ -195,7 +196,7 @@ class XLNetAdapter(Adapter):
         visible = None if hidden is None else ~hidden
         stages["probs"] = softmax_visible(scores * attention.scale, visible, True)
         closing = closing_of(stages["probs"], v, context, visible)
-        layer, trace = at.split(".")[1], self.recorder.trace
+        layer, trace = int(at.split(".")[1]), self.recorder.trace
         trace.closing[layer] = max(closing, trace.closing.get(layer, 0.0))
         for stem, tensor in stages.items():
             how = "live projection" if stem == "q" else "recomputed"

@@ -67,7 +67,7 @@ class Trace(MappingBase):
         self.tokens: List[List[str]] = []
         self.ids: Optional[np.ndarray] = None
         self.mask_positions: List[Tuple[int, ...]] = []
-        self.closing: Dict[str, float] = {}
+        self.closing: Dict[int, float] = {}
         self.warnings: List[str] = []
         self.passes = 1
         self.report: Any = None  # what check() found last
@@ -217,7 +217,7 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
     try:
         how = {entry["name"]: entry.get("how", "") for entry in json.loads(metadata.get("stages", "[]"))}
         trace.tokens = json.loads(metadata.get("pieces", "[]"))
-        trace.closing = json.loads(metadata.get("closing", "{}"))
+        trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
         if metadata.get("tokens"):
             trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError):
