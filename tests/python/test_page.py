@@ -112,7 +112,7 @@ def test_a_browser_paints_every_picture(sentence, tmp_path):
     assert all(count > 20 for count in seen["canvases"].values()), seen["canvases"]
     assert seen["requests"] == 0 and seen["heads"] > 10 and seen["wide"]
     assert "0.925" in seen["why"] and "locked" in seen["why"]
-    assert "61.1" in seen["micro"] and "√(3 · 32)" in seen["micro"] and "30" in seen["micro"]
+    assert "61.09" in seen["micro"] and "√(3 · 32)" in seen["micro"] and "30" in seen["micro"]
 
 
 @needs_browser
