@@ -266,6 +266,18 @@ def test_adapters_are_recorded_and_judged_with_their_weights(dora):
     assert trace.check().passed, str(trace.report)
 
 
+def test_dropout_inside_an_adapter_draws_what_it_would_without_a_recording():
+    peft = pytest.importorskip("peft", reason="peft is not installed")
+    config = peft.LoraConfig(r=4, target_modules=["query_proj"], lora_dropout=0.5, init_lora_weights=False)
+    model = peft.get_peft_model(deberta_v3(), config).train()
+    torch.manual_seed(3)
+    wanted = model(**padded()).logits
+    torch.manual_seed(3)
+    with locus.recording(model):
+        found = model(**padded()).logits
+    assert torch.equal(wanted, found)
+
+
 def test_weight_norm_and_dynamic_int8():
     model = deberta_v3()
     for layer in model.deberta.encoder.layer:
