@@ -1,26 +1,20 @@
 // locus check: does a candidate hold the same stages as a reference, and if not, which mistake is it?
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/cli/program.h"
-#include "core/conformance/diagnosis/diagnosis.h"
-#include "core/conformance/kit/dump.h"
-#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/pair.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/report/report.h"
 #include "core/io/atomic_file.h"
-#include "core/io/input_file.h"
-#include "core/io/model_request.h"
+#include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
-#include "core/text/text_table.h"
 
 namespace {
 
 using namespace locus;
 using namespace locus::conformance;
-using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string reference_file, candidate_file, model, input, junit, html;
@@ -29,95 +23,24 @@ struct Options {
     bool json = false, catalogue = false;
 };
 
-/// What the pass was given, where the user says so.
-std::vector<ModelInput> segments_of(const std::string& file, const ModelFolder& model) {
-    if (file.empty()) return {};
-    ModelRequest request;
-    request.input_file = file;
-    const auto names = open_model<double>(model.config_json, model.location, model.source)->input_names();
-    return prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names).segments;
-}
-
-/// The first stage that fails while what it depends on passes.
-const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison) {
-    const std::vector<std::string> wrong = first_wrong(stages, comparison);
-    for (const StageVerdict& verdict : comparison.stages)
-        if (!wrong.empty() && verdict.name == wrong.front()) return verdict;
-    return *comparison.first();
-}
-
-/// A candidate of which no stage can be compared is a mistake in its names, not in its numbers.
-void require_common_stage(const Options& options, const Trace& reference, const Trace& candidate) {
-    const std::vector<std::string> known = reference.names(), found = candidate.names();
-    if (std::any_of(found.begin(), found.end(), [&](const std::string& name) { return reference.find(name); })) return;
-    std::string sentence =
-        printable(options.candidate_file) + " and " + printable(options.reference_file) + " have no stage in common";
-    if (!known.empty() && !found.empty())
-        sentence += "; the nearest to \"" + printable(found.front().substr(0, 80)) + "\" is " +
-                    printable(nearest(found.front(), known));
-    throw Error(Fault::usage, sentence);
-}
-
 Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
-    std::map<std::string, std::string> stored;
-    const Trace reference = read_trace(options.reference_file);
-    const Trace candidate = read_trace(options.candidate_file, &stored);
-    require_common_stage(options, reference, candidate);
-    std::shared_ptr<const ModelFolder> model;
-    std::vector<ModelInput> segments;
+    TracePair pair;
+    pair.reference = read_trace(options.reference_file);
+    pair.candidate = read_trace(options.candidate_file, &pair.stored);
+    pair.reference_name = options.reference_file;
+    pair.candidate_name = options.candidate_file;
+    pair.fixed = fixed;
     if (!options.model.empty()) {
-        model = ModelFolder::open(resolve_model(options.model).string());
-        segments = segments_of(options.input, *model);
+        pair.model = ModelFolder::open(resolve_model(options.model).string());
+        pair.segments = segments_of(options.input, *pair.model);
     }
-    CaseReport one;
-    one.id = options.candidate_file;
+    CaseReport one = judge_pair(pair);
     one.reference_file = std::filesystem::absolute(options.reference_file).lexically_normal().string();
     one.candidate_file = std::filesystem::absolute(options.candidate_file).lexically_normal().string();
-    one.comparison = compare(reference, candidate, fixed, stored);
-    one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
-    if (one.verdict == Verdict::fail) {
-        const KitCase stages = case_of(reference);
-        const StageVerdict* first = &first_of(stages, one.comparison);
-        const Evidence evidence{reference, candidate, model, segments};
-        one.diagnosis = diagnose(evidence, one.comparison, *first);
-        one.would_narrow = would_narrow(stages, one.comparison, first->name);
-        one.would_learn = would_learn(evidence, *first, *one.diagnosis);
-        one.first = ShownStage{first->name,
-                               widened(reference.at(first->name)),
-                               widened(candidate.at(first->name)),
-                               reference.at(first->name).axes,
-                               {}};
-    }
     Report report;
     report.candidate = options.candidate_file;
     report.cases.push_back(std::move(one));
     return report;
-}
-
-std::string as_json(const CaseReport& one, const std::optional<Tolerance>& fixed) {
-    Json json = case_json(one);
-    json["tolerance"] = {{"derived", !fixed}};
-    if (fixed) json["tolerance"].update({{"rtol", fixed->relative}, {"atol", fixed->absolute}});
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string as_text(const CaseReport& one, const std::optional<Tolerance>& fixed) {
-    const Comparison& comparison = one.comparison;
-    std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
-                                   format_number(fixed->absolute) + ", the same for every stage\n"
-                             : "tolerance: derived from dtype and reduction length, stage by stage\n";
-    std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
-    for (const StageVerdict& verdict : comparison.stages)
-        rows.push_back({verdict.name, verdict.worst >= 0 ? format_number(verdict.max_difference) : "-",
-                        format_number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
-    text += text_table(rows, {false, true, true, false});
-    if (!comparison.missing.empty())
-        text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
-    if (!comparison.unexpected.empty())
-        text += std::to_string(comparison.unexpected.size()) + " stages not in the reference\n";
-    if (comparison.pass())
-        return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
-    return text + divergence_text(one);
 }
 
 std::string explained(const Mistake& mistake) {
@@ -160,7 +83,7 @@ int run(const Options& options) {
     if (!options.junit.empty()) write_atomic_file(options.junit, report_junit(report));
     if (!options.html.empty()) write_atomic_file(options.html, report_html(report));
     const CaseReport& one = report.cases.front();
-    std::cout << (options.json ? as_json(one, fixed) : as_text(one, fixed));
+    std::cout << (options.json ? pair_json(one, fixed) : pair_text(one, fixed));
     return report.pass() ? 0 : 1;
 }
 

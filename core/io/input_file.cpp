@@ -1,5 +1,6 @@
 #include "core/io/input_file.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -72,7 +73,13 @@ nlohmann::json read_json_file(const std::filesystem::path& file) {
 }
 
 std::filesystem::path asset_path(const std::filesystem::path& name) {
+#ifdef LOCUS_ASSETS
     return std::filesystem::path(LOCUS_ASSETS) / name;
+#else  // inside the Python package: beside the library that this function was linked into
+    Dl_info module = {};
+    ::dladdr(reinterpret_cast<void*>(&asset_path), &module);
+    return std::filesystem::path(module.dli_fname ? module.dli_fname : "").parent_path() / "assets" / name;
+#endif
 }
 
 void throw_unreadable(const std::string& place, const std::string& what, Fault fault) {

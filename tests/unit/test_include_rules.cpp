@@ -79,6 +79,9 @@ std::vector<std::string> allowed(const Source& source) {
         return {"core/positions/", "core/attention/", "core/fast/",     "core/models/",
                 "core/io/",        "core/text/",      "core/training/", "core/conformance/"};
     if (source.in("core/cli/")) return {"core/", "cuda/"};
+    if (source.in("core/python/"))
+        return {"core/positions/", "core/attention/", "core/models/",      "core/io/",
+                "core/text/",      "core/training/",  "core/conformance/", "core/python/"};
     if (source.in("core/")) return {};
     if (source.in("cuda/")) return {"core/", "cuda/"};
     if (source.in("viewer/")) return core_but_programs({"cuda/", "viewer/"});

@@ -1,6 +1,7 @@
 // Mistakes 56 to 63.  RoFormer: the rotation of queries and keys.
 #include <cmath>
 
+#include "core/conformance/formulas/formulas.h"
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
 

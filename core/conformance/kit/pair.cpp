@@ -1,0 +1,97 @@
+#include "core/conformance/kit/pair.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/conformance/kit/dump.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/io/input_file.h"
+#include "core/io/model_request.h"
+#include "core/text/text_table.h"
+
+namespace locus::conformance {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The first stage that fails while what it depends on passes.
+const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison) {
+    const std::vector<std::string> wrong = first_wrong(stages, comparison);
+    for (const StageVerdict& verdict : comparison.stages)
+        if (!wrong.empty() && verdict.name == wrong.front()) return verdict;
+    return *comparison.first();
+}
+
+/// A candidate of which no stage can be compared is a mistake in its names, not in its numbers.
+void require_common_stage(const TracePair& pair) {
+    const std::vector<std::string> known = pair.reference.names(), found = pair.candidate.names();
+    const auto is_known = [&](const std::string& name) { return pair.reference.find(name) != nullptr; };
+    if (std::any_of(found.begin(), found.end(), is_known)) return;
+    std::string sentence =
+        printable(pair.candidate_name) + " and " + printable(pair.reference_name) + " have no stage in common";
+    if (!known.empty() && !found.empty())
+        sentence += "; the nearest to \"" + printable(found.front().substr(0, 80)) + "\" is " +
+                    printable(nearest(found.front(), known));
+    throw Error(Fault::usage, sentence);
+}
+
+}  // namespace
+
+std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFolder& model) {
+    if (input_file.empty()) return {};
+    ModelRequest request;
+    request.input_file = input_file;
+    const auto names = open_model<double>(model.config_json, model.location, model.source)->input_names();
+    return prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names).segments;
+}
+
+CaseReport judge_pair(const TracePair& pair) {
+    require_common_stage(pair);
+    CaseReport one;
+    one.id = pair.candidate_name;
+    one.comparison = compare(pair.reference, pair.candidate, pair.fixed, pair.stored);
+    one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
+    if (one.verdict == Verdict::pass) return one;
+    const KitCase stages = case_of(pair.reference);
+    const StageVerdict* first = &first_of(stages, one.comparison);
+    Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
+    evidence.stop = pair.stop;
+    one.diagnosis = diagnose(evidence, one.comparison, *first);
+    one.would_narrow = would_narrow(stages, one.comparison, first->name);
+    one.would_learn = would_learn(evidence, *first, *one.diagnosis);
+    one.first = ShownStage{first->name,
+                           widened(pair.reference.at(first->name)),
+                           widened(pair.candidate.at(first->name)),
+                           pair.reference.at(first->name).axes,
+                           {}};
+    return one;
+}
+
+std::string pair_json(const CaseReport& report, const std::optional<Tolerance>& fixed) {
+    Json json = case_json(report);
+    json["tolerance"] = {{"derived", !fixed}};
+    if (fixed) json["tolerance"].update({{"rtol", fixed->relative}, {"atol", fixed->absolute}});
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string pair_text(const CaseReport& report, const std::optional<Tolerance>& fixed) {
+    const Comparison& comparison = report.comparison;
+    std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
+                                   format_number(fixed->absolute) + ", the same for every stage\n"
+                             : "tolerance: derived from dtype and reduction length, stage by stage\n";
+    std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
+    for (const StageVerdict& verdict : comparison.stages)
+        rows.push_back({verdict.name, verdict.worst >= 0 ? format_number(verdict.max_difference) : "-",
+                        format_number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
+    text += text_table(rows, {false, true, true, false});
+    if (!comparison.missing.empty())
+        text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
+    if (!comparison.unexpected.empty())
+        text += std::to_string(comparison.unexpected.size()) + " stages not in the reference\n";
+    if (comparison.pass())
+        return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
+    return text + divergence_text(report);
+}
+
+}  // namespace locus::conformance

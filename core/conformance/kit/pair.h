@@ -1,0 +1,42 @@
+#pragma once
+// Two traces of one pass, a reference and a candidate: which stage is the first wrong one, and which mistake is it?
+// `locus check` prints what comes out, the Python package returns it.
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/cancel.h"
+#include "core/compare.h"
+#include "core/conformance/diagnosis/evidence.h"
+#include "core/conformance/report/report.h"
+
+namespace locus::conformance {
+
+struct TracePair {
+    Trace reference, candidate;
+    std::map<std::string, std::string> stored;     // dtype that each stage of the candidate came in, "F16"
+    std::string reference_name = "the reference";  // for messages and the report: a file, mostly
+    std::string candidate_name = "the candidate";
+    std::shared_ptr<const ModelFolder> model = nullptr;  // with it more stages can be explained
+    std::vector<ModelInput> segments = {};               // what the pass was given; may be empty
+    std::optional<Tolerance> fixed = std::nullopt;       // instead of what rounding explains
+    CancelToken stop = {};                               // asked before every hypothesis
+};
+
+/// What the model of a pair was given, by an input file as `locus trace --input` reads it; nothing for no file.
+/// Throws Error(unreadable) for a damaged file.
+std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFolder& model);
+
+/// Compares the pair and, where it differs, looks for the mistake behind the first stage that is wrong although what it
+/// follows from is right.  Throws Error(usage) where the two have no stage in common, naming the nearest one;
+/// Cancelled.
+CaseReport judge_pair(const TracePair& pair);
+
+/// The report as `locus check` prints it: a table of all stages, and what is known of the first wrong one.
+std::string pair_text(const CaseReport& report, const std::optional<Tolerance>& fixed = std::nullopt);
+/// The same as JSON: what report.h says of a case, and the tolerance.
+std::string pair_json(const CaseReport& report, const std::optional<Tolerance>& fixed = std::nullopt);
+
+}  // namespace locus::conformance

@@ -1,0 +1,5 @@
+import sys
+
+from .programs import main
+
+sys.exit(main())

@@ -1,0 +1,128 @@
+"""Two traces compared stage by stage, and the mistake behind the first that is wrong."""
+
+import json
+import os
+import tempfile
+from typing import Any, Dict, List, Optional, Union
+
+from . import _core
+from .errors import UsageError
+from .files import PathLike
+from .passes import Inputs, input_file_of, trace as trace_of_folder
+from .tracing import Trace, load
+
+TraceLike = Union[Trace, PathLike]
+
+
+class Diagnosis:
+    """Which mistake of the catalogue explains the first wrong stage.
+
+    number, name, how   the mistake and the way it was made
+    residual, allowed   what the hypothesis leaves of the candidate, and what rounding explains of that
+    equivalent          numbers of mistakes that make the very same numbers here
+    evidence, lesson    where it has happened, and which lesson explains it
+    """
+
+    def __init__(self, found: Dict[str, Any]) -> None:
+        self.data = found
+        self.number: int = found["mistake"]
+        self.name: str = found["name"]
+        self.how: str = found["how"]
+        self.residual: float = found["residual"]
+        self.allowed: float = found["allowed"]
+        self.equivalent: List[int] = list(found["equivalent"])
+        self.evidence: str = found["evidence"]
+        self.lesson: str = found["lesson"]
+
+    def __repr__(self) -> str:
+        return f"mistake {self.number}: {self.how or self.name}"
+
+
+class Report:
+    """What a comparison found.
+
+    passed       every common stage is inside its tolerance
+    first        name of the first stage that is wrong although what it is made of is right; None if all pass
+    diagnoses    the mistakes that explain it, one Diagnosis or none;  mistake: its number or None
+    pattern      what the difference looks like, one sentence; empty if all pass
+    stages       verdicts by name, in model order
+    text, html   the report for people;  data: the JSON that `locus check --json` prints
+    """
+
+    def __init__(self, data: Dict[str, Any], text: str, html: str) -> None:
+        self.data, self.text, self.html = data, text, html
+        self.passed: bool = bool(data["pass"])
+        self.first: Optional[str] = (data.get("first") or {}).get("stage")
+        self.stages: Dict[str, Dict[str, Any]] = {entry["stage"]: entry for entry in data["stages"]}
+        found = data.get("diagnosis")
+        self.diagnoses: List[Diagnosis] = [Diagnosis(found)] if found else []
+        self.pattern: str = data.get("pattern") or ""
+        self.notes: List[str] = []
+
+    @property
+    def mistake(self) -> Optional[int]:
+        """Number of the mistake that was named, None if none was."""
+        return self.diagnoses[0].number if self.diagnoses else None
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return self.text + "".join(note + "\n" for note in self.notes)
+
+    def __repr__(self) -> str:
+        if self.passed:
+            return f"<Report: passed, {len(self.stages)} stages>"
+        return f"<Report: {self.first} is wrong; {self.diagnoses[0] if self.diagnoses else self.pattern}>"
+
+
+def _opened(given: TraceLike) -> Trace:
+    return given if isinstance(given, Trace) else load(given)
+
+
+def _name_of(given: TraceLike, otherwise: str) -> str:
+    return otherwise if isinstance(given, Trace) else os.fspath(given)
+
+
+def check(
+    reference: TraceLike,
+    candidate: TraceLike,
+    model: Optional[PathLike] = None,
+    inputs: Optional[Inputs] = None,
+    *,
+    rtol: Optional[float] = None,
+    atol: Optional[float] = None,
+) -> Report:
+    """Does a candidate hold the same stages as a reference, and if not, which mistake is it?
+
+    reference, candidate: traces, or safetensors files of them.  The candidate may hold any of the stages.
+    model: the folder of the model; with its weights more stages can be explained.
+    inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...).
+    rtol, atol: instead of what rounding explains, stage by stage.
+    Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
+    """
+    expected, found = _opened(reference), _opened(candidate)
+    with input_file_of(inputs) as input_file:
+        text_json, text, html = _core.check(
+            expected.in_memory(), found.in_memory(), found.stored,
+            _name_of(reference, "the reference"), _name_of(candidate, "the candidate"),
+            "" if model is None else os.fspath(model), input_file, rtol, atol,
+        )
+    return Report(json.loads(text_json), text, html)
+
+
+def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) -> Report:
+    """A trace against Locus on its model: what Trace.check does."""
+    if trace.recorded is not None and model is None:
+        return trace.recorded.check(trace, **options)
+    folder = model or trace.model
+    if not folder or trace.ids is None:
+        raise UsageError("this trace does not say which model and tokens it comes from, expected model=")
+    inputs = {"tokens": trace.ids}
+    reference = trace_of_folder(folder, inputs=inputs, precision="f64", dialect=trace.dialect or "reference")
+    return check(reference, trace, model=folder, inputs=inputs, **options)
+
+
+def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A folder for one comparison."""
+    return tempfile.TemporaryDirectory(prefix="locus-")

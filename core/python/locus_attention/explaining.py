@@ -1,0 +1,135 @@
+"""Why has this cell its value?  From the vectors to the terms, the score and the probability."""
+
+from typing import Any, Dict, List, NamedTuple, Optional
+
+import numpy as np
+
+from . import _core
+from .errors import UsageError
+
+
+class Cell(NamedTuple):
+    """Query i and key j of one head: trace.cell(layer, head, i, j).  stream: "g" is the query stream of XLNet."""
+
+    trace: Any
+    sample: int
+    layer: int
+    head: int
+    i: int
+    j: int
+    stream: str = ""
+
+    def name(self, stem: str) -> str:
+        return f"layer.{self.layer}." + (self.stream + "." if self.stream else "") + stem
+
+
+class Term(NamedTuple):
+    """One product: left . right, channel by channel; running is the sum after each channel."""
+
+    name: str
+    value: float
+    row: Optional[int]
+    left: np.ndarray
+    right: np.ndarray
+    products: np.ndarray
+    running: np.ndarray
+
+
+class Explanation:
+    """The steps from two vectors to one probability.
+
+    terms        c2c, c2p, p2c (or what the family has), each with its products and partial sums
+    total        their sum;  divisor: what it is divided by;  score: the quotient
+    softmax      visible, row_maximum, row_maximum_key, exponential, denominator, probability
+    """
+
+    def __init__(self, cell: Cell, terms: List[Term], score: float, divisor: float, softmax: Dict[str, Any]) -> None:
+        self.cell, self.terms, self.score, self.divisor, self.softmax = cell, terms, score, divisor, softmax
+        self.total = sum(term.value for term in terms)
+
+    @property
+    def probability(self) -> float:
+        return float(self.softmax["probability"])
+
+    def __str__(self) -> str:
+        tokens = self.cell.trace.tokens[self.cell.sample] if self.cell.trace.tokens else []
+        named = [f' "{tokens[at]}"' if at < len(tokens) else "" for at in (self.cell.i, self.cell.j)]
+        lines = [
+            f"layer {self.cell.layer}, head {self.cell.head}: query {self.cell.i}{named[0]}, "
+            f"key {self.cell.j}{named[1]}, i - j = {self.cell.i - self.cell.j}"
+        ]
+        for term in self.terms:
+            row = "" if term.row is None else f"   row {term.row} of the relative table"
+            lines.append(f"  {term.name:8} {term.value: .6g}{row}")
+        if self.terms:
+            lines.append(f"  sum      {self.total: .6g} / {self.divisor:.6g}")
+        lines.append(f"  score    {self.score: .6g}")
+        if not self.softmax["visible"]:
+            return "\n".join(lines + ["  hidden by the mask: probability 0"])
+        lines.append(
+            f"  softmax  exp({self.score:.6g} - {self.softmax['row_maximum']:.6g}) = {self.softmax['exponential']:.6g}"
+            f", over {self.softmax['denominator']:.6g}"
+        )
+        return "\n".join(lines + [f"  probability {self.probability:.6g}"])
+
+    __repr__ = __str__
+
+
+def _term(name: str, left: np.ndarray, right: np.ndarray, row: Optional[int]) -> Term:
+    exact = np.float32 if left.dtype == right.dtype == np.float32 else np.float64
+    replay = _core.replayed_product_f32 if exact is np.float32 else _core.replayed_product_f64
+    products, running = replay(left.astype(exact).tolist(), right.astype(exact).tolist())
+    return Term(name, float(running[-1]), row, left, right, np.array(products, exact), np.array(running, exact))
+
+
+def _terms(cell: Cell) -> List[Term]:
+    """The products behind a score, as far as the trace holds their vectors."""
+    trace, b, h, i, j = cell.trace, cell.sample, cell.head, cell.i, cell.j
+
+    def held(*stems: str) -> bool:
+        return all(cell.name(stem) in trace for stem in stems)
+
+    def row_of(stem: str, at: int) -> np.ndarray:
+        return np.asarray(trace[cell.name(stem)][b, h, at])
+
+    if held("q_rot", "k_rot"):
+        return [_term("q . k", row_of("q_rot", i), row_of("k_rot", j), None)]
+    terms = []
+    if held("c2c", "q", "k"):
+        terms.append(_term("c2c", row_of("q", i), row_of("k", j), None))
+    if held("c2p", "p2c") or held("c2p") or held("p2c"):
+        row = int(trace["relative.index"][i, j])
+        if held("c2p", "q", "k_r"):
+            terms.append(_term("c2p", row_of("q", i), np.asarray(trace[cell.name("k_r")][h, row]), row))
+        if held("p2c", "k", "q_r"):
+            terms.append(_term("p2c", row_of("k", j), np.asarray(trace[cell.name("q_r")][h, row]), row))
+    return terms
+
+
+def explain(cell: Cell) -> Explanation:
+    """Replays one cell of a trace by scalar arithmetic, from the vectors to the probability.
+
+    cell: trace.cell(layer, head, i, j).  The terms need the stages q, k, q_r, k_r, c2c, c2p, p2c of that layer (q_rot
+    and k_rot of RoFormer); the softmax needs scores and probs.  Raises UsageError naming the stage that is missing.
+    """
+    trace = cell.trace
+    for stem in ("scores", "probs"):
+        if cell.name(stem) not in trace:
+            raise UsageError(f"the trace holds no {cell.name(stem)}, which explains the probability")
+    scores, probs = trace[cell.name("scores")], trace[cell.name("probs")]
+    for what, at, size in zip(("sample", "head", "query", "key"), (cell.sample, cell.head, cell.i, cell.j), scores.shape):
+        if not 0 <= at < size:
+            raise UsageError(f"the {what} is {at}, expected 0 to {size - 1}")
+    row = scores[cell.sample, cell.head, cell.i]
+    seen = probs[cell.sample, cell.head, cell.i] > 0
+    blind = np.ptp(probs[cell.sample, cell.head, cell.i]) == 0 and np.ptp(row) > 0
+    visible = [int(at) for at in (np.zeros_like(seen) if blind else seen)]
+    replay = _core.replayed_softmax_f32 if row.dtype == np.float32 else _core.replayed_softmax_f64
+    softmax = dict(replay(row.tolist(), visible, cell.j))
+    if blind:  # a query that sees nothing: what the model's convention makes of it
+        softmax["probability"] = float(probs[cell.sample, cell.head, cell.i, cell.j])
+    terms = _terms(cell)
+    score = float(row[cell.j])
+    width = next((term.left.shape[-1] for term in terms), 1)
+    count = len(terms) if terms and terms[0].name == "c2c" else 1
+    return Explanation(cell, terms, score, float(np.sqrt(count * width)), softmax)

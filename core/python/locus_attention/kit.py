@@ -1,0 +1,103 @@
+"""The conformance kit: cases for a port in any language, and the judgement of what it computed."""
+
+import json
+import os
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+
+from . import _core
+from .files import PathLike
+
+
+class Exported(NamedTuple):
+    """What a kit holds."""
+
+    folder: str
+    cases: int
+    files: int
+    bytes: int
+
+
+class KitReport:
+    """What became of every case.
+
+    passed   no case fails;  counts: passed, failed, waived, not_reported
+    cases    one dict per case, as `locus kit check --json` prints it
+    first    name of the first wrong stage of the first failing case;  diagnoses: numbers of the mistakes named, by case
+    """
+
+    def __init__(self, data: Dict[str, Any], text: str, html: str) -> None:
+        self.data, self.text, self.html = data, text, html
+        self.passed: bool = bool(data["pass"])
+        self.counts: Dict[str, int] = data["counts"]
+        self.cases: List[Dict[str, Any]] = data["cases"]
+        failing = [case for case in self.cases if case["verdict"] == "fail"]
+        self.first: Optional[str] = next(((case.get("first") or {}).get("stage") for case in failing), None)
+        self.diagnoses: Dict[str, int] = {
+            case["id"]: case["diagnosis"]["mistake"] for case in failing if case.get("diagnosis")
+        }
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<KitReport: {self.counts}>"
+
+
+@contextmanager
+def _shown(what: str) -> Iterator[Optional[Callable[[int], None]]]:
+    """A progress bar where tqdm is installed; nothing otherwise."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield None
+        return
+    with tqdm(desc=what, unit=" cases", leave=False) as bar:
+        yield lambda done: bar.update(done - bar.n)
+
+
+def _source() -> str:
+    """What a kit is made of: recorded cases, schemas, shims; they travel inside the package."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
+
+
+def export(folder: PathLike) -> Exported:
+    """Writes the kit, cases and references of all families, into a new or empty folder.
+
+    It appears as a whole or not at all.  Ctrl+C ends it.  Raises UsageError where the folder holds something.
+    """
+    with _shown("kit") as progress:
+        cases, files, size = _core.export_kit(os.fspath(folder), _source(), progress)
+    return Exported(os.fspath(folder), cases, files, size)
+
+
+def check(kit: PathLike, dumps: PathLike, *, family: str = "", dialect: str = "") -> KitReport:
+    """Judges the dumps of a port, case by case: what fails first, and which mistake it is.
+
+    kit: what export wrote.  dumps: a folder with <case>.safetensors, <case>/dump.safetensors or <case>/<stage>.npy.
+    family: deberta, roformer, transfo-xl or xlnet alone.  dialect: what the port follows: hf, official, ...
+    """
+    with _shown("check") as progress:
+        text_json, text, html = _core.check_kit(os.fspath(kit), os.fspath(dumps), family, dialect, progress)
+    return KitReport(json.loads(text_json), text, html)
+
+
+def catalogue() -> List[Dict[str, Any]]:
+    """All mistakes that a check can name: number, name, what one sees, where it has happened."""
+    listed = json.loads(_core.catalogue())
+    return listed["mistakes"] if isinstance(listed, dict) else listed
+
+
+def from_model(model: Any, folder: PathLike, *, at: Optional[str] = None) -> Exported:
+    """Makes a small kit from a live model: its real sizes, its first two layers, T = 17, 300 and 600, a padded batch.
+
+    The folder must be new or empty.  Per case: inputs.safetensors, reference.safetensors (computed by Locus in double)
+    and, once, model/ with config.json and weights.  Judge a port's dump of a case by
+    locus.check(folder/case/reference.safetensors, dump, model=folder/model, inputs=folder/case/inputs.safetensors).
+    """
+    from .kit_of_model import write_kit
+
+    return Exported(*write_kit(model, os.fspath(folder), at))

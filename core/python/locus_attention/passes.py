@@ -1,0 +1,137 @@
+"""Forward passes of models in folders: every stage, the words for [MASK], and token ids."""
+
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from .errors import UsageError
+from .files import PathLike, save_tensors
+from .tracing import StageInfo, Trace
+
+Texts = Union[str, Sequence[str]]
+Inputs = Union[PathLike, Mapping[str, object]]
+
+
+@contextmanager
+def input_file_of(inputs: Optional[Inputs]) -> Iterator[str]:
+    """The name of a file with these inputs: the one that was given, or one that lives as long as the context."""
+    if inputs is None:
+        yield ""
+    elif isinstance(inputs, Mapping):
+        with tempfile.TemporaryDirectory(prefix="locus-") as folder:
+            path = os.path.join(folder, "inputs.safetensors")
+            arrays = {name: np.asarray(values) for name, values in inputs.items() if values is not None}
+            for name, array in arrays.items():
+                if array.dtype.kind in "bui":
+                    arrays[name] = array.astype(np.int64)
+            save_tensors(path, arrays)
+            yield path
+    else:
+        yield os.fspath(inputs)
+
+
+def trace(
+    model: PathLike = "tiny-v3",
+    text: Optional[Texts] = None,
+    *,
+    tokens: Optional[Sequence[Sequence[int]]] = None,
+    inputs: Optional[Inputs] = None,
+    stages: str = "",
+    precision: str = "f32",
+    dialect: str = "reference",
+    segment: int = 0,
+    reference: bool = False,
+) -> Trace:
+    """Runs a model of a folder and keeps every stage under its name.
+
+    model: a Hugging Face folder, or a built-in model: tiny-v3, tiny-roformer, tiny-txl, tiny-xlnet.
+    Exactly one of text (one or several), tokens ([B][T] ids) and inputs (a safetensors file, or arrays by the names
+    of such a file: tokens, mask, token_types, perm_mask, target_mapping, ...).
+    stages: globs separated by commas ("layer.2.c2?,mlm.*"); empty: all.  What lies behind the last is not computed.
+    precision: f32 or f64.  dialect: reference, official, hf or paper.
+    segment: tokens per segment, memory handed on (Transformer-XL, XLNet).
+    reference: use the readable formulas even where no stage inside a layer is wanted.
+    Ctrl+C ends it within a layer.  Raises UsageError, UnreadableError, UnsupportedError.
+    """
+    texts = [] if text is None else [text] if isinstance(text, str) else list(text)
+    if (text is not None) + (tokens is not None) + (inputs is not None) != 1:
+        raise UsageError("expected exactly one of text, tokens and inputs")
+    if tokens is not None:
+        ids = np.atleast_2d(np.asarray(tokens, dtype=np.int64))
+        inputs = {"tokens": ids}
+    with input_file_of(inputs) as input_file:
+        done = _core.run(
+            os.fspath(model), texts, input_file, int(segment), stages, precision, dialect, bool(reference)
+        )
+    return _trace_of_pass(done, os.fspath(model), dialect)
+
+
+def _trace_of_pass(done: "_core.Pass", model: str, dialect: str) -> Trace:
+    held = done.trace
+    result = Trace(family=done.family, dialect=dialect, model=model, made_by="Locus")
+    for name in held.names():
+        axes, formula, source = held.describe(name)
+        result.add(name, held.array(name), "computed by Locus", info=StageInfo(tuple(axes), formula, source))
+    result.tokens = [list(sample) for sample in done.pieces]
+    result.ids = np.array(done.tokens, dtype=np.int64)
+    result.mask_positions = [tuple(place) for place in done.mask_positions]
+    result.warnings = list(done.warnings)
+    return result
+
+
+class Guess(NamedTuple):
+    """One word for a place: probability is over the whole vocabulary."""
+
+    piece: str
+    id: int
+    logit: float
+    probability: float
+
+
+class Filled(NamedTuple):
+    """The best words for one place of the text."""
+
+    position: int
+    guesses: List[Guess]
+
+
+def fill(text: str, model: PathLike = "tiny-v3", *, top: int = 5, dialect: str = "reference") -> List[Filled]:
+    """The likeliest words for every [MASK]; with Transformer-XL, the next word.
+
+    Returns one Filled per [MASK] in the order of the text, each with `top` guesses, best first.
+    Raises UsageError where the text holds no [MASK], UnsupportedError for a model without a head.
+    """
+    if top < 1:
+        raise UsageError(f"top is {top}, expected at least 1")
+    folder = os.fspath(model)
+    family = _core.family_of(folder)
+    stage = "mlm.logits_at_positions" if family in ("deberta", "roformer") else "lm.logits"
+    if family != "transfo-xl" and "[MASK]" not in text:
+        raise UsageError("the text has no [MASK], expected at least one")
+    done = trace(folder, text, stages=stage, dialect=dialect)
+    logits = np.asarray(done[stage], dtype=np.float32).reshape(-1, done[stage].shape[-1])
+    places = [place[1] for place in done.mask_positions]
+    if family == "transfo-xl":
+        logits, places = logits[-1:], [len(done.tokens[0])]
+    filled = []
+    for place, row in zip(places, logits):
+        guesses = _core.best_words(folder, np.ascontiguousarray(row), int(top))
+        filled.append(Filled(place, [Guess(*guess) for guess in guesses]))
+    return filled
+
+
+class Tokens(NamedTuple):
+    """What a model reads: ids with the special tokens around the text, their pieces, and which are special."""
+
+    ids: List[int]
+    pieces: List[str]
+    special: List[bool]
+
+
+def tokens(text: str, model: PathLike = "tiny-v3") -> Tokens:
+    """Token ids and pieces of a text, by the tokenizer of a model's folder.  Raises UnsupportedError without one."""
+    return Tokens(*_core.tokens(os.fspath(model), text))

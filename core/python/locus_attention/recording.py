@@ -1,0 +1,424 @@
+"""Recording a live model of transformers: hooks at the few places that every implementation must call.
+
+What is hooked (the anchors): the embeddings, `attention.output(context, x)`, `intermediate` and `output` of each layer,
+and the head.  Fused kernels, torch.compile and coming versions may replace everything between them, so queries, keys and
+terms are not taken from there: the model's own projections are applied to the measured x, the terms follow from these in
+double, and a closing test says whether these terms give the context that the model measured.
+"""
+
+import warnings
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type
+
+import numpy as np
+
+from .errors import RecordingError, UsageError
+from .tracing import Trace, keeps
+
+# A trace above this size is announced before it is kept.
+_ANNOUNCED_BYTES = 1 << 30
+# Stages with a number for every head and pair of tokens.
+_OF_PAIRS = {
+    "c2c", "c2p", "p2c", "ac", "bd_raw", "bd", "ef", "scores", "scores_mixed", "probs", "probs_mixed",
+}
+
+
+def _adapters() -> Dict[str, Type["Adapter"]]:
+    from .recording_deberta import DebertaAdapter, DebertaV2Adapter
+    from .recording_roformer import RoFormerAdapter
+    from .recording_xlnet import XLNetAdapter
+
+    return {
+        "DebertaModel": DebertaAdapter,
+        "DebertaV2Model": DebertaV2Adapter,
+        "RoFormerModel": RoFormerAdapter,
+        "XLNetModel": XLNetAdapter,
+    }
+
+
+class Encoder:
+    """One encoder inside a model: where it stands, and the models around it, innermost first."""
+
+    def __init__(self, path: str, module: Any, around: List[Any], adapter: Type["Adapter"]) -> None:
+        self.path, self.module, self.around, self.adapter = path, module, around, adapter
+
+
+def find_encoders(model: Any) -> List[Encoder]:
+    """All encoders that can be recorded inside a module or an object that holds one as an attribute."""
+    import torch
+
+    roots: List[Tuple[str, Any]] = []
+    if isinstance(model, torch.nn.Module):
+        roots.append(("", model))
+    else:  # CrossEncoder of old versions, pipelines: no module, but one inside
+        roots += [(name, part) for name, part in vars(model).items() if isinstance(part, torch.nn.Module)]
+    known = _adapters()
+    found: List[Encoder] = []
+    seen = set()
+    for prefix, root in roots:
+        by_path = dict(root.named_modules())
+        for path, module in by_path.items():
+            names = [kind.__name__ for kind in type(module).__mro__]
+            adapter = next((known[name] for name in names if name in known), None)
+            if adapter is None or id(module) in seen:
+                continue
+            seen.add(id(module))
+            around, parent = [], path
+            while parent:
+                parent = parent.rpartition(".")[0]
+                around.append(by_path[parent])
+            found.append(Encoder(".".join(filter(None, (prefix, path))), module, around, adapter))
+    return found
+
+
+def choose_encoder(model: Any, at: Optional[str]) -> Encoder:
+    """The encoder to record: the only one, or the one at a path.  Raises UsageError that lists what there is."""
+    import torch
+
+    if isinstance(model, torch.jit.ScriptModule):
+        raise UsageError("the model is a script of torch.jit, which calls no hooks; record the model it was made from")
+    found = find_encoders(model)
+    paths = ", ".join(repr(one.path) for one in found)
+    if not found:
+        raise UsageError(
+            f"{type(model).__name__} holds no DebertaModel, DebertaV2Model, RoFormerModel or XLNetModel of transformers"
+        )
+    if at is not None:
+        chosen = [one for one in found if one.path == at or one.path.startswith(at + ".")]
+        if len(chosen) != 1:
+            raise UsageError(f'at is "{at}", expected the path of one of the encoders of this model: {paths}')
+        return chosen[0]
+    if len(found) > 1:
+        raise UsageError(f"the model holds {len(found)} encoders; say at= one of {paths}")
+    return found[0]
+
+
+class Adapter:
+    """What one family knows of its modules.  Its hooks write stages through `put`."""
+
+    family = ""
+
+    def __init__(self, encoder: Encoder, recorder: "Recorder") -> None:
+        self.core, self.around, self.recorder = encoder.module, encoder.around, recorder
+        self.config = encoder.module.config
+
+    def layers(self) -> Sequence[Any]:
+        """The modules of the layers, first first."""
+        raise NotImplementedError
+
+    def install(self) -> None:
+        """Puts the hooks in."""
+        raise NotImplementedError
+
+    def expected(self) -> List[str]:
+        """Every stage that a whole pass gives, the wanted filter aside."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """After the pass: what follows from the whole of it."""
+
+    def announce(self, count: int, length: int, heads: int, width: int) -> None:
+        """Says how large the recording will be, by the stages that are wanted and the sizes of the pass."""
+        kept = count if self.recorder.batch is None else min(count, self.recorder.batch)
+        pairs, row = heads * length, 3 * width
+        values = sum(
+            kept * length * (pairs if name.rpartition(".")[2] in _OF_PAIRS else row)
+            for name in self.expected() if self.recorder.wants(name)
+        )
+        self.recorder.announce(4 * values)
+
+    def inputs(self) -> Dict[str, Any]:
+        """What the pass was given, by the names of input files."""
+        raise NotImplementedError
+
+    def dialect(self) -> str:
+        return "hf"
+
+
+class Recorder:
+    """One recording: the hooks of an adapter, the stages they gave, and what they still have to give."""
+
+    def __init__(
+        self, model: Any, encoder: Encoder, trace: Trace, stages: str, layers: Optional[Iterable[int]],
+        batch: Optional[int], tokenizer: Any,
+    ) -> None:
+        self.model, self.encoder, self.trace, self.stages, self.tokenizer = model, encoder, trace, stages, tokenizer
+        self.batch = batch
+        self.layers = None if layers is None else sorted(set(layers))
+        self.stack = ExitStack()
+        self.started = self.done = False
+        self.passes = 0
+        self.announced = False
+        self.trouble: Optional[BaseException] = None
+        self.adapter = encoder.adapter(encoder, self)
+        count = len(self.adapter.layers())
+        for layer in self.layers or []:
+            if not 0 <= layer < count:
+                raise UsageError(f"layers holds {layer}, expected numbers from 0 to {count - 1}")
+        wanted = [name for name in self.adapter.expected() if self.wants(name)]
+        if not wanted:
+            raise UsageError(f'stages: "{stages}" matches no stage of this model')
+
+    # What is wanted
+
+    def wants(self, name: str) -> bool:
+        if self.layers is not None and name.startswith("layer.") and int(name.split(".")[1]) not in self.layers:
+            return False
+        return keeps(self.stages, name)
+
+    def wants_any(self, names: Iterable[str]) -> bool:
+        return any(self.wants(name) for name in names)
+
+    @property
+    def active(self) -> bool:
+        """True while the pass that is recorded runs."""
+        return self.started and not self.done and self.trouble is None
+
+    # What hooks do
+
+    def guarded(self, action: Callable[..., None]) -> Callable[..., None]:
+        """A hook that never changes what the model computes: it returns nothing, and what goes wrong is told later."""
+        import torch
+
+        def hook(*arguments: Any) -> None:
+            if not self.active:
+                return
+            try:
+                with torch.no_grad(), self.same_randomness():
+                    action(*arguments)
+            except Exception as error:  # told when the recording ends
+                self.trouble = error
+
+        return hook
+
+    def same_randomness(self) -> Any:
+        """Live projections of a model in training draw random numbers; the model's own must stay the same."""
+        import torch
+
+        if not self.encoder.module.training:
+            return ExitStack()
+        return torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_available() else [])
+
+    def before(self, module: Any, action: Callable[..., None]) -> None:
+        """action(module, args, kwargs) before the module runs."""
+        self.stack.callback(module.register_forward_pre_hook(self.guarded(action), with_kwargs=True).remove)
+
+    def after(self, module: Any, action: Callable[..., None]) -> None:
+        """action(module, args, kwargs, output) after the module ran."""
+        self.stack.callback(module.register_forward_hook(self.guarded(action), with_kwargs=True).remove)
+
+    def begins_at(self, module: Any) -> None:
+        """A pass begins where this module is called: the first is recorded, the others are counted."""
+
+        def hook(*arguments: Any) -> None:
+            self.passes += 1
+            if self.started:
+                self.done = True
+            self.started = True
+
+        self.stack.callback(module.register_forward_pre_hook(hook).remove)
+
+    def first_samples(self, tensor: Any) -> Any:
+        """The samples that are kept, detached from the graph."""
+        tensor = tensor.detach()
+        return tensor if self.batch is None else tensor[: self.batch]
+
+    def put(self, name: str, tensor: Any, how: str, like: Any = None, batched: bool = True) -> None:
+        """Keeps a stage, once, as a NumPy array; in bfloat16 and float16 as float32 and a note.
+
+        like: a tensor of the type in which the model works, for what was recomputed in double.
+        """
+        import torch
+
+        if name in self.trace or not self.wants(name):
+            return
+        tensor = self.first_samples(tensor) if batched else tensor.detach()
+        kind = (tensor if like is None else like).dtype
+        stored = {torch.float16: "F16", torch.bfloat16: "BF16"}.get(kind)
+        if like is not None:
+            tensor = tensor.to(kind)
+        if tensor.is_floating_point() and tensor.dtype != torch.float64:
+            tensor = tensor.float()
+        self.trace.add(name, tensor.cpu().contiguous().clone().numpy(), how, stored)
+
+    def announce(self, bytes_needed: int) -> None:
+        """Says beforehand that a recording will be large."""
+        if bytes_needed > _ANNOUNCED_BYTES and not self.announced:
+            self.announced = True
+            warnings.warn(
+                f"locus.recording: this pass fills about {bytes_needed / 2**30:.1f} GB; stages=, layers= and batch= "
+                "keep less",
+                stacklevel=2,
+            )
+
+    # The frame
+
+    def open(self) -> None:
+        self.run_eagerly()
+        self.adapter.install()
+
+    def run_eagerly(self) -> None:
+        """A compiled model calls no hooks inside: for the time of the recording it runs as it was written."""
+        import torch
+
+        whole = [self.model] if isinstance(self.model, torch.nn.Module) else []
+        modules = [part for root in whole + self.encoder.around + [self.encoder.module] for part in root.modules()]
+        compiled = [one for one in modules if getattr(one, "_compiled_call_impl", None) is not None]
+        wrapped = any(hasattr(one, "_orig_mod") for one in modules)
+        for one in {id(one): one for one in compiled}.values():
+            kept = one._compiled_call_impl
+            one._compiled_call_impl = None
+            self.stack.callback(setattr, one, "_compiled_call_impl", kept)
+        if wrapped or compiled:
+            stance = getattr(torch.compiler, "set_stance", None)
+            if stance is not None:
+                self.stack.enter_context(stance("force_eager"))
+            elif wrapped:
+                raise UsageError("the model is compiled and this torch cannot run it eagerly; record model._orig_mod")
+
+    def close(self) -> None:
+        self.stack.close()
+
+    def complete(self) -> None:
+        """After the `with`: what is missing is an error, never a silent part."""
+        if self.trouble is not None:
+            raise RecordingError(
+                f"the recording stopped: {type(self.trouble).__name__}: {self.trouble}"
+            ) from self.trouble
+        if not self.started:
+            raise RecordingError(
+                f"the encoder {self.encoder.path or type(self.encoder.module).__name__} was not called inside the with"
+            )
+        self.adapter.finish()
+        if self.trouble is not None:
+            raise RecordingError(f"the recording stopped: {self.trouble}") from self.trouble
+        missing = [name for name in self.adapter.expected() if self.wants(name) and name not in self.trace]
+        if missing:
+            shown = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
+            raise RecordingError(f"the pass gave no {shown}; expected every stage of the model")
+        self.describe()
+
+    def describe(self) -> None:
+        trace, given = self.trace, self.adapter.inputs()
+        trace.passes = self.passes
+        trace.dialect = self.adapter.dialect()
+        ids = given.get("tokens")
+        if ids is not None:
+            trace.ids = ids
+            trace.tokens = [self.pieces(sample) for sample in ids.tolist()]
+        if self.passes > 1:
+            trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
+        trace.recorded = LiveModel(self.encoder, given)
+
+    def pieces(self, ids: List[int]) -> List[str]:
+        if self.tokenizer is None:
+            return [str(token) for token in ids]
+        return [str(piece) for piece in self.tokenizer.convert_ids_to_tokens(ids)]
+
+
+def _tokenizer_of(model: Any) -> Any:
+    """A tokenizer that travels with an outer model, as with sentence-transformers and pipelines."""
+    found = getattr(model, "tokenizer", None)
+    return found if hasattr(found, "convert_ids_to_tokens") else None
+
+
+@contextmanager
+def recording(
+    model: Any,
+    *,
+    stages: str = "",
+    layers: Optional[Iterable[int]] = None,
+    batch: Optional[int] = None,
+    at: Optional[str] = None,
+    tokenizer: Any = None,
+) -> Iterator[Trace]:
+    """Records the first pass of a live model that runs inside the `with`; the trace is filled when it ends.
+
+    model: any module that holds a DeBERTa (v1, v2, v3), RoFormer or XLNet of transformers, as it is: in float16 or
+    bfloat16, under autocast, with LoRA, compiled, checkpointed, wrapped, or inside CrossEncoder, SentenceTransformer,
+    GLiNER, ...  Call it as always; its results are the same bits, and no hook stays, also after an exception.
+    stages: globs separated by commas;  layers: numbers of layers;  batch: only the first so many samples.
+    at: path of the encoder, where the model holds several.
+    tokenizer: for pieces instead of numbers in trace.tokens.
+    Raises RecordingError where the pass did not give every stage that was asked for, naming what is missing.
+    """
+    encoder = choose_encoder(model, at)
+    trace = Trace(family=encoder.adapter.family, dialect="hf", made_by=type(encoder.module).__name__)
+    recorder = Recorder(model, encoder, trace, stages, layers, batch, tokenizer or _tokenizer_of(model))
+    try:
+        recorder.open()
+        yield trace
+    finally:
+        recorder.close()
+    recorder.complete()
+
+
+class LiveModel:
+    """The model behind a recorded trace: its weights as a folder, for comparisons with Locus."""
+
+    def __init__(self, encoder: Encoder, given: Dict[str, Any]) -> None:
+        self.encoder, self.given = encoder, given
+
+    def check(self, trace: Trace, **options: Any) -> Any:
+        from .checking import check, temporary_folder
+        from .passes import trace as trace_of_folder
+        from .weights import export_model
+
+        with temporary_folder() as folder:
+            export_model(self.encoder, folder)
+            reference = trace_of_folder(
+                folder, inputs=self.given, precision="f64", dialect=trace.dialect, stages=",".join(trace.stages)
+            )
+            doubted = doubtful_stages(trace)
+            judged = without(trace, doubted)
+            if trace.family != "roformer":
+                # transformers computes the divisor (DeBERTa), norms (v1) and sinusoids (XLNet) in float32 at best.
+                judged = in_single(judged)
+            report = check(reference, judged, model=folder, inputs=self.given, **options)
+        if doubted:
+            layers = ", ".join(sorted({name.split(".")[1] for name in doubted}, key=int))
+            report.notes.append(
+                f"layers {layers}: the recomputed terms do not give the measured context, so they were left out"
+            )
+        return report
+
+
+# What closing may be of a right model: a hundred times what rounding left of right ones, a tenth of what mistakes left.
+CLOSING_LIMITS = {"F64": 1e-5, "F32": 1e-4, "F16": 1e-2, "BF16": 5e-2}
+
+
+def closes(trace: Trace, layer: int) -> bool:
+    """True if the terms of this layer are those that the model used."""
+    names = [name for name in trace if name.startswith(f"layer.{layer}.") and name.endswith(".context")]
+    kind = trace.stored[names[0]] if names else "F32"
+    value = trace.closing.get(layer)
+    return value is None or value <= CLOSING_LIMITS.get(kind, 1e-4)
+
+
+def doubtful_stages(trace: Trace) -> List[str]:
+    """Recomputed stages of layers whose closing test fails: they are not what the model computed."""
+    failing = {layer for layer in trace.closing if not closes(trace, layer)}
+    return [
+        name for name in trace
+        if name.startswith("layer.") and int(name.split(".")[1]) in failing and trace.how[name] == "recomputed"
+    ]
+
+
+def in_single(trace: Trace) -> Trace:
+    """The same trace with float64 rounded to float32, so that it is judged by the rounding of float32."""
+    single = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
+    for name in trace:
+        array, kind = trace[name], trace.stored[name]
+        if array.dtype == np.float64:
+            array, kind = array.astype(np.float32), "F32"
+        single.add(name, array, trace.how[name], kind, trace.info[name])
+    return single
+
+
+def without(trace: Trace, names: Sequence[str]) -> Trace:
+    """The same trace without some stages."""
+    kept = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
+    for name in trace:
+        if name not in names:
+            kept.add(name, trace[name], trace.how[name], trace.stored[name], trace.info[name])
+    return kept

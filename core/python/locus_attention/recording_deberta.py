@@ -1,0 +1,329 @@
+"""The stages of a live DeBERTa of transformers, versions 1, 2 and 3."""
+
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from . import _core
+from .recording import Adapter
+from .recording_common import (
+    Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, softmax_visible, split_heads,
+    visible_pairs,
+)
+
+_AROUND = ("context", "attention", "ffn_act", "ffn", "output")
+_INSIDE = ("q", "k", "v", "q_r", "k_r", "c2c", "c2p", "p2c", "scores", "scores_mixed", "probs", "probs_mixed")
+
+
+class DebertaV2Adapter(Adapter):
+    """Versions 2 and 3: separate projections, log buckets, a norm on the table, a convolution."""
+
+    family = "deberta"
+
+    def __init__(self, encoder: Any, recorder: Any) -> None:
+        super().__init__(encoder, recorder)
+        self.length = self.count = 0
+        self.uniform = True
+        self.visible: Optional[Any] = None
+        self.given: Dict[str, Any] = {}
+        self.head_ran = False
+        self.index: Optional[Any] = None
+        self.input_mask: Optional[Any] = None
+        self.conv_in: Optional[Any] = None
+        self.head, self.transform = self.find_head()
+
+    # What there is
+
+    def layers(self) -> Sequence[Any]:
+        return self.core.encoder.layer
+
+    @property
+    def conv(self) -> Optional[Any]:
+        return getattr(self.core.encoder, "conv", None)
+
+    def attention(self, layer: int) -> Any:
+        return self.layers()[layer].attention.self
+
+    def find_head(self) -> Tuple[Optional[Any], Optional[Any]]:
+        """The module that gives logits and the one that gives mlm.transform, where the model around has them."""
+        for owner in self.around[:1]:
+            if hasattr(owner, "cls") and hasattr(owner.cls, "predictions"):
+                return owner.cls.predictions, owner.cls.predictions.transform
+            if hasattr(owner, "lm_predictions"):
+                return owner.lm_predictions.lm_head, owner.lm_predictions.lm_head.LayerNorm
+        return None, None
+
+    def terms(self, attention: Any) -> Tuple[bool, bool]:
+        """Whether c2p and p2c are active."""
+        active = bool(getattr(attention, "relative_attention", False))
+        kinds = list(attention.pos_att_type or [])
+        return active and "c2p" in kinds, active and "p2c" in kinds
+
+    def relative(self) -> bool:
+        return bool(getattr(self.core.encoder, "relative_attention", False))
+
+    def talking(self, attention: Any) -> bool:
+        return getattr(attention, "head_logits_proj", None) is not None
+
+    def expected(self) -> List[str]:
+        names = ["embeddings.word", "embeddings.output"]
+        if self.relative():
+            names += ["relative.index", "relative.table"]
+        for layer in range(len(self.layers())):
+            attention = self.attention(layer)
+            c2p, p2c = self.terms(attention)
+            absent = {"q_r", "p2c"} if not p2c else set()
+            absent |= {"k_r", "c2p"} if not c2p else set()
+            absent |= {"scores_mixed", "probs_mixed"} if not self.talking(attention) else set()
+            names += [f"layer.{layer}.{stem}" for stem in _INSIDE + _AROUND if stem not in absent]
+        if self.conv is not None:
+            names += ["layer.0.conv", "layer.0.conv_act", "layer.0.output_before_conv"]
+        if self.head is not None and (self.head_ran or not self.recorder.started):
+            names += ["mlm.transform", "mlm.logits"]
+        return names
+
+    # Hooks
+
+    def install(self) -> None:
+        recorder, core = self.recorder, self.core
+        recorder.begins_at(core.embeddings)
+        recorder.before(core.embeddings, self.before_embeddings)
+        recorder.after(core.embeddings.word_embeddings, lambda m, a, k, out: self.measured("embeddings.word", out))
+        recorder.after(core.embeddings, lambda m, a, k, out: self.measured("embeddings.output", out))
+        recorder.before(core.encoder, self.before_encoder)
+        for number, layer in enumerate(self.layers()):
+            self.install_layer(number, layer)
+        if self.conv is not None:
+            recorder.before(self.conv, self.before_conv)
+            recorder.after(self.conv.conv, self.after_conv)
+            recorder.after(self.conv, lambda m, a, k, out: self.measured("layer.0.output", out))
+        if self.head is not None:
+            recorder.after(self.transform, lambda m, a, k, out: self.measured("mlm.transform", out))
+            recorder.after(self.head, self.after_head)
+
+    def install_layer(self, number: int, layer: Any) -> None:
+        recorder, at = self.recorder, f"layer.{number}."
+        if not recorder.wants_any(name for name in self.expected() if name.startswith(at)):
+            return
+        last = "output_before_conv" if number == 0 and self.conv is not None else "output"
+
+        def joined(stem: str) -> Pieces:
+            return Pieces(1, lambda: self.length, lambda count, whole: self.measured(at + stem, whole))
+
+        pieces = {stem: joined(stem) for stem in ("ffn_act", "ffn", last)}
+        recorder.before(layer.attention.output, lambda m, a, k: self.attend(number, *self.anchor(m, a, k)))
+        recorder.after(layer.attention.output, lambda m, a, k, out: self.measured(at + "attention", first_of(out)))
+        recorder.after(layer.intermediate, lambda m, a, k, out: pieces["ffn_act"].add(first_of(out)))
+        recorder.after(layer.output.dense, lambda m, a, k, out: pieces["ffn"].add(out))
+        recorder.after(layer.output, lambda m, a, k, out: pieces[last].add(first_of(out)))
+
+    @staticmethod
+    def anchor(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Tuple[Any, Any]:
+        given = arguments_of(module, args, kwargs)
+        return given["hidden_states"].detach().clone(), given["input_tensor"].detach().clone()
+
+    def measured(self, name: str, tensor: Any) -> None:
+        self.recorder.put(name, tensor, "measured")
+
+    def before_embeddings(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        given = arguments_of(module, args, kwargs)
+        ids, embeds = given.get("input_ids"), given.get("inputs_embeds")
+        shape = (ids if ids is not None else given["inputs_embeds"]).shape
+        self.count, self.length = int(shape[0]), int(shape[1])
+        if ids is not None:
+            self.given["tokens"] = self.recorder.first_samples(ids).cpu().long().numpy()
+        elif embeds is not None:
+            self.measured("embeddings.word", embeds)
+        types = given.get("token_type_ids")
+        if types is not None and bool(types.any()):
+            self.given["token_types"] = self.recorder.first_samples(types).cpu().long().numpy()
+        self.announce(self.count, self.length, self.config.num_attention_heads, self.config.hidden_size)
+
+    def before_encoder(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        given = arguments_of(module, args, kwargs)
+        mask = given.get("attention_mask")
+        self.visible = visible_pairs(mask, self.count, self.length, outer=True)
+        self.put_position_rows(given["hidden_states"])
+
+    def put_position_rows(self, hidden: Any) -> None:
+        if not self.relative():
+            return
+        import torch
+
+        index = self.relative_index()
+        self.index = torch.from_numpy(index.copy())
+        self.recorder.put("relative.index", self.index, "recomputed", batched=False)
+        self.recorder.put("relative.table", self.table(), "live projection", batched=False)
+
+    # Positions
+
+    def span(self) -> int:
+        encoder = self.core.encoder
+        buckets = getattr(encoder, "position_buckets", -1)
+        return int(buckets if buckets > 0 else encoder.max_relative_positions)
+
+    def relative_index(self) -> Any:
+        encoder = self.core.encoder
+        buckets = int(getattr(encoder, "position_buckets", -1))
+        return _core.relative_index(
+            self.length, self.length, self.span(), max(buckets, 0), int(encoder.max_relative_positions), False
+        )
+
+    def table(self) -> Any:
+        """relative.table [2k,D] as the layers see it, by the live modules and no other hook."""
+        encoder = self.core.encoder
+        rows = encoder.rel_embeddings.weight.detach()
+        norms = getattr(encoder, "norm_rel_ebd", [])
+        if "layer_norm" in norms:
+            rows = encoder.LayerNorm.forward(rows)
+        return rows[: 2 * self.span()]
+
+    # One attention
+
+    def project(self, attention: Any, x: Any) -> Tuple[Any, Any, Any]:
+        heads = attention.num_attention_heads
+        return tuple(
+            split_heads(linear.forward(x), heads)
+            for linear in (attention.query_proj, attention.key_proj, attention.value_proj)
+        )  # type: ignore[return-value]
+
+    def project_positions(self, attention: Any, table: Any) -> Tuple[Optional[Any], Optional[Any]]:
+        """q_r and k_r [H,2k,d]; None where the term is off."""
+        c2p, p2c = self.terms(attention)
+        shared = attention.share_att_key
+        q_r = k_r = None
+        if p2c:
+            q_r = (attention.query_proj if shared else attention.pos_query_proj).forward(table)
+        if c2p:
+            k_r = (attention.key_proj if shared else attention.pos_key_proj).forward(table)
+        heads = attention.num_attention_heads
+        return tuple(None if x is None else split_heads(x, heads) for x in (q_r, k_r))  # type: ignore[return-value]
+
+    def divisor(self, attention: Any, head_width: int) -> float:
+        return math.sqrt((1 + sum(self.terms(attention))) * head_width)
+
+    def attend(self, number: int, context: Any, x: Any) -> None:
+        """Everything inside one attention, from its measured input and context."""
+        at, attention = f"layer.{number}.", self.attention(number)
+        self.measured(at + "context", context)
+        if not self.recorder.wants_any(at + stem for stem in _INSIDE):
+            return
+        x, context = self.recorder.first_samples(x), self.recorder.first_samples(context)
+        q, k, v = self.project(attention, x)
+        for stem, tensor in zip("qkv", (q, k, v)):
+            self.recorder.put(at + stem, tensor, "live projection")
+        q_r = k_r = None
+        if self.relative():
+            q_r, k_r = self.project_positions(attention, self.table())
+        for stem, tensor in (("q_r", q_r), ("k_r", k_r)):
+            if tensor is not None:
+                self.recorder.put(at + stem, tensor, "live projection", batched=False)
+        self.recompute(at, attention, q, k, v, q_r, k_r, context)
+
+    def recompute(
+        self, at: str, attention: Any, q: Any, k: Any, v: Any, q_r: Optional[Any], k_r: Optional[Any], context: Any
+    ) -> None:
+        """The terms in double, and whether they give the context that the model measured."""
+        like = context
+        q, k, v = q.double(), k.double(), v.double()
+        heads = q.shape[1]
+        context = split_heads(context.double(), heads)
+        visible = None if self.visible is None else self.visible[: q.shape[0]]
+        scores = q @ k.transpose(-1, -2)
+        self.keep(at + "c2c", scores, like)
+        if k_r is not None:
+            rows = self.rows_of(q)
+            c2p = (q @ k_r.double().transpose(-1, -2)).gather(-1, rows)
+            self.keep(at + "c2p", c2p, like)
+            scores = scores + c2p
+        if q_r is not None:
+            # k_j . q_r[delta(i,j)]: gathered along the row of each key, so transposed twice
+            rows = self.rows_of(k).transpose(-1, -2)
+            p2c = (k @ q_r.double().transpose(-1, -2)).gather(-1, rows).transpose(-1, -2)
+            self.keep(at + "p2c", p2c, like)
+            scores = scores + p2c
+        scores = scores / self.divisor(attention, q.shape[-1])
+        self.keep(at + "scores", scores, like)
+        if self.talking(attention):
+            scores = self.mixed(attention.head_logits_proj, scores)
+            self.keep(at + "scores_mixed", scores, like)
+        uniform = blind_rows_are_uniform(context, visible)
+        self.uniform = self.uniform and uniform
+        probs = softmax_visible(scores, visible, uniform)
+        self.keep(at + "probs", probs, like)
+        if self.talking(attention):
+            probs = self.mixed(attention.head_weights_proj, probs)
+            self.keep(at + "probs_mixed", probs, like)
+        self.recorder.trace.closing[int(at.split(".")[1])] = closing_of(probs, v, context, visible)
+
+    def rows_of(self, like: Any) -> Any:
+        assert self.index is not None
+        return self.index.to(like.device).expand(like.shape[0], like.shape[1], self.length, self.length)
+
+    @staticmethod
+    def mixed(linear: Any, scores: Any) -> Any:
+        return (scores.permute(0, 2, 3, 1) @ linear.weight.double().T).permute(0, 3, 1, 2)
+
+    def keep(self, name: str, tensor: Any, like: Any) -> None:
+        self.recorder.put(name, tensor, "recomputed", like=like)
+
+    # Convolution and head
+
+    def before_conv(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        self.input_mask = arguments_of(module, args, kwargs).get("input_mask")
+
+    def after_conv(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+        out = out.permute(0, 2, 1).detach().clone()
+        self.measured("layer.0.conv", out)
+        if self.recorder.wants("layer.0.conv_act"):
+            from transformers.activations import ACT2FN
+
+            if self.input_mask is not None:
+                hidden = ~self.input_mask.bool().reshape(out.shape[0], -1)[:, : out.shape[1], None]
+                out = out.masked_fill(hidden, 0)
+            active = ACT2FN[self.conv.conv_act].forward(out)  # type: ignore[union-attr]
+            self.recorder.put("layer.0.conv_act", active, "recomputed")
+
+    def after_head(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+        self.head_ran = True
+        self.measured("mlm.logits", first_of(out))
+
+    # What Locus needs to compute the same
+
+    def inputs(self) -> Dict[str, Any]:
+        given = dict(self.given)
+        mask = given_mask(self.visible, outer=True)
+        if mask is not None:
+            given["mask"] = mask if self.recorder.batch is None else mask[: self.recorder.batch]
+        return given
+
+    def dialect(self) -> str:
+        return "hf" if self.uniform else "official"
+
+
+class DebertaAdapter(DebertaV2Adapter):
+    """Version 1: one projection packed per head, no bias on keys, clamped offsets."""
+
+    def span(self) -> int:
+        return int(self.core.encoder.max_relative_positions)
+
+    def relative_index(self) -> Any:
+        return _core.relative_index(self.length, self.length, self.span(), 0, 0, False)
+
+    def project(self, attention: Any, x: Any) -> Tuple[Any, Any, Any]:
+        heads = attention.num_attention_heads
+        q, k, v = split_heads(attention.in_proj.forward(x), heads).chunk(3, dim=-1)
+        biases = [
+            split_heads(bias.detach()[None, None, :], heads) for bias in (attention.q_bias, attention.v_bias)
+        ]
+        return q + biases[0], k, v + biases[1]
+
+    def project_positions(self, attention: Any, table: Any) -> Tuple[Optional[Any], Optional[Any]]:
+        c2p, p2c = self.terms(attention)
+        heads = attention.num_attention_heads
+        # A copy: the model divides what this projection returns in place.
+        q_r = split_heads(attention.pos_q_proj.forward(table).clone(), heads) if p2c else None
+        k_r = split_heads(attention.pos_proj.forward(table), heads) if c2p else None
+        return q_r, k_r
+
+    def divisor(self, attention: Any, head_width: int) -> float:
+        return math.sqrt((1 + len(attention.pos_att_type or [])) * head_width)

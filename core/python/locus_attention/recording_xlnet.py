@@ -1,0 +1,226 @@
+"""The stages of a live XLNet of transformers: the content stream, and the query stream where there is one."""
+
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from .recording import Adapter
+from .recording_common import Pieces, arguments_of, closing_of, first_of, softmax_visible
+
+_KEYS = ("k", "v", "r_k")
+_STREAM = ("q", "ac", "bd_raw", "bd", "ef", "scores", "probs", "context", "attention", "ffn_act", "ffn", "output")
+
+
+class XLNetAdapter(Adapter):
+    """Weights are bare parameters, so the instance's rel_attn_core is wrapped for the time of the recording."""
+
+    family = "xlnet"
+
+    def __init__(self, encoder: Any, recorder: Any) -> None:
+        super().__init__(encoder, recorder)
+        self.length = self.count = 0
+        self.given: Dict[str, Any] = {}
+        self.mapping: Optional[Any] = None  # [B,P,T] in double
+        self.segments = False
+        self.head_ran = False
+        self.streams: Dict[int, int] = {}  # layer -> how many streams its attention has computed
+
+    def layers(self) -> Sequence[Any]:
+        return self.core.layer
+
+    @property
+    def head(self) -> Optional[Any]:
+        return getattr(self.around[0], "lm_loss", None) if self.around else None
+
+    def expected(self) -> List[str]:
+        begun = self.recorder.started
+        stems = [stem for stem in _STREAM if self.segments or not begun or stem != "ef"]
+        names = ["embeddings.word", "embeddings.output", "positions.r"]
+        if getattr(self.core, "bi_data", False):
+            names.append("positions.r_backward")
+        for layer in range(len(self.layers())):
+            at = f"layer.{layer}."
+            names += [at + stem for stem in (*_KEYS, *stems)]
+            if getattr(self.core, "bi_data", False):
+                names.append(at + "r_k_backward")
+            if self.mapping is not None or not begun:
+                names += [at + "g." + stem for stem in stems]
+        if self.head is not None and (self.head_ran or not begun):
+            names.append("lm.logits")
+        return names
+
+    # Hooks
+
+    def install(self) -> None:
+        recorder, core = self.recorder, self.core
+        recorder.begins_at(core)
+        recorder.before(core, self.before_core)
+        recorder.after(core.word_embedding, self.after_words)
+        for number, layer in enumerate(self.layers()):
+            if recorder.wants_any(name for name in self.expected() if name.startswith(f"layer.{number}.")):
+                self.install_layer(number, layer)
+        if self.head is not None:
+            recorder.after(self.head, self.after_head)
+
+    def install_layer(self, number: int, layer: Any) -> None:
+        recorder, attention = self.recorder, layer.rel_attn
+        at = f"layer.{number}."
+
+        def put(stem: str, query_first: bool) -> Callable[[int, Any], None]:
+            """Stages that come once per stream: attention content first, feed-forward query first."""
+
+            def emit(count: int, whole: Any) -> None:
+                two = self.mapping is not None
+                is_query = two and (count == 0) == query_first
+                recorder.put(at + ("g." if is_query else "") + stem, whole.transpose(0, 1), "measured")
+
+            return emit
+
+        attended = Pieces(1, lambda: self.count, put("attention", False))
+        parts = {stem: Pieces(1, lambda: self.count, put(stem, True)) for stem in ("ffn_act", "ffn", "output")}
+        recorder.before(layer, self.before_layer)
+        recorder.after(attention.layer_norm, lambda m, a, k, out: attended.add(out))
+        recorder.before(layer.ff.layer_2, lambda m, a, k: parts["ffn_act"].add(a[0]))
+        recorder.after(layer.ff.layer_2, lambda m, a, k, out: parts["ffn"].add(out))
+        recorder.after(layer.ff, lambda m, a, k, out: parts["output"].add(first_of(out)))
+        self.wrap(attention, number)
+
+    def wrap(self, attention: Any, number: int) -> None:
+        """Looks at every call of rel_attn_core, which stays what it was."""
+        original = attention.rel_attn_core
+        had_own = "rel_attn_core" in vars(attention)
+        seen = self.recorder.guarded(lambda *parts: self.attend(number, attention, *parts))
+
+        def looked_at(*args: Any, **kwargs: Any) -> Any:
+            out = original(*args, **kwargs)
+            seen(args, kwargs, first_of(out))
+            return out
+
+        attention.rel_attn_core = looked_at
+
+        def restore() -> None:
+            if had_own:
+                attention.rel_attn_core = original
+            else:
+                del attention.rel_attn_core
+
+        self.recorder.stack.callback(restore)
+
+    def before_core(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        given = arguments_of(module, args, kwargs)
+        ids = given.get("input_ids")
+        shape = ids.shape if ids is not None else given["inputs_embeds"].shape[:2]
+        self.count, self.length = int(shape[0]), int(shape[1])
+        kept = self.recorder.first_samples
+        if ids is not None:
+            self.given["tokens"] = kept(ids).cpu().long().numpy()
+        for name, key in (
+            ("token_type_ids", "token_types"), ("perm_mask", "perm_mask"), ("target_mapping", "target_mapping"),
+            ("input_mask", "input_mask"),
+        ):
+            if given.get(name) is not None:
+                self.given[key] = kept(given[name]).cpu().long().numpy()
+        if given.get("attention_mask") is not None:
+            self.given["input_mask"] = 1 - kept(given["attention_mask"]).cpu().long().numpy()
+        self.segments = given.get("token_type_ids") is not None
+        mapping = given.get("target_mapping")
+        self.mapping = None if mapping is None else mapping.detach().double()
+        self.announce(self.count, self.length, self.config.n_head, self.config.d_model)
+        memories = given.get("mems")
+        for number, memory in enumerate(memories or []):
+            if memory is not None:
+                self.given[f"memory.{number}"] = kept(memory.transpose(0, 1)).cpu().double().numpy()
+
+    def after_words(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+        self.recorder.put("embeddings.word", out.transpose(0, 1), "measured")
+
+    def before_layer(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        given = arguments_of(module, args, kwargs)
+        self.recorder.put("embeddings.output", given["output_h"].transpose(0, 1), "measured")
+        rows = given["r"]
+        self.recorder.put("positions.r", rows[:, 0], "measured", batched=False)
+        if getattr(self.core, "bi_data", False):
+            self.recorder.put("positions.r_backward", rows[:, -1], "measured", batched=False)
+
+    # One attention
+
+    def attend(self, number: int, attention: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+        """One stream of one layer, from the projections that rel_attn_core was given and the context it returned."""
+        import inspect
+
+        names = list(inspect.signature(type(attention).rel_attn_core).parameters)[1:]
+        given = dict(zip(names, args), **kwargs)
+        is_query = self.streams.get(number, 0) == 1
+        if self.streams.get(number, 0) > (1 if self.mapping is not None else 0):
+            return  # again, for a checkpointed backward pass
+        self.streams[number] = self.streams.get(number, 0) + 1
+        at, kept = f"layer.{number}.", self.recorder.first_samples
+        q, k, v, r_k = (
+            kept(given[name].permute(1, 2, 0, 3)) for name in ("q_head", "k_head_h", "v_head_h", "k_head_r")
+        )
+        if not is_query:
+            self.recorder.put(at + "k", k, "live projection")
+            self.recorder.put(at + "v", v, "live projection")
+            self.recorder.put(at + "r_k", r_k[0], "live projection", batched=False)
+            if getattr(self.core, "bi_data", False):
+                self.recorder.put(at + "r_k_backward", given["k_head_r"][:, -1].transpose(0, 1), "live projection",
+                                  batched=False)
+        self.recompute(at + ("g." if is_query else ""), attention, q, k, v, r_k, given, kept(out.permute(1, 2, 0, 3)))
+
+    def recompute(
+        self, at: str, attention: Any, q: Any, k: Any, v: Any, r_k: Any, given: Dict[str, Any], context: Any
+    ) -> None:
+        import torch
+
+        like, count = context, q.shape[0]
+        is_query = at.endswith(".g.")
+        q, k, v, r_k, context = (tensor.double() for tensor in (q, k, v, r_k, context))
+        bias = {
+            name: getattr(attention, name).detach().double()[:, None] for name in ("r_w_bias", "r_r_bias", "r_s_bias")
+        }
+        hidden = given.get("attn_mask")
+        if hidden is not None:
+            hidden = (hidden.detach().permute(2, 3, 0, 1)[:count] > 0).expand(count, 1, q.shape[2], k.shape[2])
+        ac = (q + bias["r_w_bias"]) @ k.transpose(-1, -2)
+        raw = (q + bias["r_r_bias"]) @ r_k.transpose(-1, -2)
+        bd = shifted(raw, k.shape[2])
+        scores = ac + bd
+        stages = {"q": q, "ac": ac, "bd_raw": raw}
+        stages["bd"] = bd if hidden is None else bd.masked_fill(hidden, 0)
+        segments = given.get("seg_mat")
+        if segments is not None:
+            each = (q + bias["r_s_bias"]) @ attention.seg_embed.detach().double().permute(1, 2, 0)
+            same = segments.detach().double().permute(2, 0, 1, 3)[:count]
+            stages["ef"] = torch.einsum("bijs,bhis->bhij", same, each)
+            scores = scores + stages["ef"]
+        # Where the mask hides a pair, the score is that of the terms as they are named here.
+        stages["scores"] = (ac + stages["bd"] + stages.get("ef", 0)) * attention.scale
+        visible = None if hidden is None else ~hidden
+        stages["probs"] = softmax_visible(scores * attention.scale, visible, True)
+        closing = closing_of(stages["probs"], v, context, visible)
+        layer, trace = int(at.split(".")[1]), self.recorder.trace
+        trace.closing[layer] = max(closing, trace.closing.get(layer, 0.0))
+        for stem, tensor in stages.items():
+            how = "live projection" if stem == "q" else "recomputed"
+            self.recorder.put(at + stem, self.picked(tensor) if is_query else tensor, how, like=like)
+        joined = (self.picked(context) if is_query else context).transpose(1, 2).flatten(2)
+        self.recorder.put(at + "context", joined, "measured", like=like)
+
+    def picked(self, tensor: Any) -> Any:
+        """The rows of the targets: [B,H,T,...] -> [B,H,P,...]"""
+        import torch
+
+        assert self.mapping is not None
+        return torch.einsum("bpt,bht...->bhp...", self.mapping[: tensor.shape[0]], tensor)
+
+    def after_head(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
+        self.head_ran = True
+        self.recorder.put("lm.logits", out, "measured")
+
+    def inputs(self) -> Dict[str, Any]:
+        return dict(self.given)
+
+
+def shifted(raw: Any, keys: int) -> Any:
+    """bd[i,j] = bd_raw[i, T - i + j] for every pair that can be seen: [B,H,T,R] -> [B,H,T,keys]"""
+    batch, heads, queries, rows = raw.shape
+    flat = raw.reshape(batch, heads, rows, queries)[:, :, 1:]
+    return flat.reshape(batch, heads, queries, rows - 1)[..., :keys]

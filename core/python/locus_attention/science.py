@@ -1,0 +1,175 @@
+"""Numbers for studies: long tables, shares of the terms, and terms left out of a live model."""
+
+from contextlib import ExitStack, contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from .errors import UnsupportedError, UsageError
+
+_AXES = {"B": "sample", "H": "head", "Tq": "query", "Tk": "key", "T": "token", "d": "channel", "D": "channel",
+         "E": "channel", "F": "channel", "2k": "row", "R": "row", "V": "word", "P": "target"}
+
+
+def long_frame(trace: Any, stages: str) -> Any:
+    """One row per number of the stages that match: stage, layer, an index per axis, token, query_token, key_token, value.
+
+    A pandas DataFrame where pandas is installed, else a polars one, else a dict of arrays.
+    All stages must have the same axes.  Raises UsageError where they differ.
+    """
+    names = trace.matching(stages)
+    axes = {trace.info[name].axes for name in names}
+    if len(axes) != 1:
+        raise UsageError(f"the stages {', '.join(names[:4])} have different axes, expected stages of one kind")
+    (letters,) = axes
+    columns: Dict[str, List[np.ndarray]] = {"stage": [], "layer": []}
+    labels = [_AXES.get(letter, letter) for letter in letters]
+    for name in names:
+        array = trace[name]
+        grid = np.indices(array.shape).reshape(array.ndim, -1)
+        count = array.size
+        columns["stage"].append(np.full(count, name, dtype=object))
+        layer = int(name.split(".")[1]) if name.startswith("layer.") else -1
+        columns["layer"].append(np.full(count, layer))
+        for label, index in zip(labels, grid):
+            columns.setdefault(label, []).append(index)
+        samples = grid[labels.index("sample")] if "sample" in labels else np.zeros(count, int)
+        for label in ("token", "query", "key"):
+            if label in labels and trace.tokens:
+                pieces = np.array(trace.tokens, dtype=object)
+                at = grid[labels.index(label)]
+                words = np.full(count, "", dtype=object)
+                fits = at < pieces.shape[1]
+                words[fits] = pieces[samples[fits], at[fits]]
+                columns.setdefault("piece" if label == "token" else label + "_piece", []).append(words)
+        columns.setdefault("value", []).append(np.asarray(array).reshape(-1))
+    joined = {label: np.concatenate(parts) for label, parts in columns.items()}
+    for library in ("pandas", "polars"):
+        try:
+            return __import__(library).DataFrame(joined)
+        except ImportError:
+            continue
+    return joined
+
+
+class Decomposition(NamedTuple):
+    """What the terms of one head contribute.
+
+    share         term -> its part of the variance of the scores along the keys; the parts of a head add up to 1
+    by_distance   term -> {i - j: mean of the scaled term}
+    by_pair       term -> {(query piece, key piece): mean of the scaled term}, strongest first
+    """
+
+    layer: int
+    head: int
+    share: Dict[str, float]
+    by_distance: Dict[str, Dict[int, float]]
+    by_pair: Dict[str, Dict[Tuple[str, str], float]]
+
+
+def scaled_terms(trace: Any, layer: int, head: int) -> Dict[str, np.ndarray]:
+    """The terms of one head as they enter the score: [B,T,T] each, in double; their sum is layer.{l}.scores."""
+    at = f"layer.{layer}."
+    stems = [stem for stem in ("c2c", "c2p", "p2c", "ac", "bd", "ef") if at + stem in trace]
+    if not stems or at + "scores" not in trace:
+        raise UsageError(f"the trace holds no terms of layer {layer}, expected c2c, c2p, p2c (or ac, bd, ef) and scores")
+    heads = trace[at + "scores"].shape[1]
+    if not 0 <= head < heads:
+        raise UsageError(f"the head is {head}, expected 0 to {heads - 1}")
+    terms = {stem: np.asarray(trace[at + stem][:, head], np.float64) for stem in stems}
+    scores, total = np.asarray(trace[at + "scores"][:, head], np.float64), np.sum(list(terms.values()), axis=0)
+    scale = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
+    return {stem: term * scale for stem, term in terms.items()}
+
+
+def decompose(trace: Any, layer: int, head: int) -> Decomposition:
+    """Shares of the terms of one head, by distance and by pair of tokens.
+
+    A share is the covariance of a term with the scores along each row of visible keys, over the variance of the scores:
+    what is the same for every key of a query moves no probability, and counts nothing.
+    Raises UsageError where the trace lacks the terms of that layer.
+    """
+    terms = scaled_terms(trace, layer, head)
+    probs = trace.get(f"layer.{layer}.probs")
+    shape = next(iter(terms.values())).shape
+    seen = np.ones(shape, bool) if probs is None else np.asarray(probs[:, head]) > 0
+    weight = seen / np.maximum(seen.sum(-1, keepdims=True), 1)
+
+    def centred(array: np.ndarray) -> np.ndarray:
+        return (array - (array * weight).sum(-1, keepdims=True)) * seen
+
+    scores = centred(np.sum(list(terms.values()), axis=0))
+    variance = float((scores * scores).sum())
+    share = {stem: float((centred(term) * scores).sum()) / variance if variance else 0.0 for stem, term in terms.items()}
+    sample, i, j = np.nonzero(seen)
+    by_distance: Dict[str, Dict[int, float]] = {}
+    by_pair: Dict[str, Dict[Tuple[str, str], float]] = {}
+    for stem, term in terms.items():
+        values = term[sample, i, j]
+        by_distance[stem] = {int(at): float(values[i - j == at].mean()) for at in np.unique(i - j)}
+        by_pair[stem] = _mean_by_pair(trace, sample, i, j, values)
+    return Decomposition(layer, head, share, by_distance, by_pair)
+
+
+def _mean_by_pair(
+    trace: Any, sample: np.ndarray, i: np.ndarray, j: np.ndarray, values: np.ndarray
+) -> Dict[Tuple[str, str], float]:
+    sums: Dict[Tuple[str, str], List[float]] = {}
+    for b, query, key, value in zip(sample, i, j, values):
+        pieces = trace.tokens[b] if b < len(trace.tokens) else []
+        if key < len(pieces) and query < len(pieces):
+            sums.setdefault((pieces[query], pieces[key]), []).append(float(value))
+    means = {pair: sum(found) / len(found) for pair, found in sums.items()}
+    return dict(sorted(means.items(), key=lambda entry: -abs(entry[1])))
+
+
+class Ablation:
+    """What leaving a term out did, filled when the `with` ends: layers, and how many attentions ran without it.
+
+    closing   layer -> max |context of all terms - measured context| / max |context|: that the terms which were left out
+              and kept are those of the model
+    change    layer -> max |context without the term - with it| / max |context|
+    """
+
+    def __init__(self, drop: Tuple[str, ...]) -> None:
+        self.drop = drop
+        self.layers: List[int] = []
+        self.calls = 0
+        self.closing: Dict[int, float] = {}
+        self.change: Dict[int, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Ablation of {', '.join(self.drop)}: layers {self.layers}, {self.calls} attentions>"
+
+
+@contextmanager
+def ablate(
+    model: Any,
+    drop: Union[str, Iterable[str]] = "c2p",
+    *,
+    heads: Optional[Iterable[int]] = None,
+    layers: Optional[Iterable[int]] = None,
+    at: Optional[str] = None,
+) -> Iterator[Ablation]:
+    """Leaves terms out of a live DeBERTa for the time of the `with`: every attention is computed by what remains.
+
+    drop: "c2c", "c2p", "p2c" or several.  heads, layers: numbers; all where not given.
+    The context of each attention is replaced by that of the remaining terms, in the model's own type; the divisor stays
+    what it was.  Nothing stays behind, also after an exception.  Raises UnsupportedError for other families.
+    """
+    from .ablating import AblationHooks
+    from .recording import choose_encoder
+
+    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    for term in dropped:
+        if term not in ("c2c", "c2p", "p2c"):
+            raise UsageError(f'drop is "{term}", expected c2c, c2p or p2c')
+    encoder = choose_encoder(model, at)
+    if encoder.adapter.family != "deberta":
+        raise UnsupportedError(f"terms can be left out of a deberta, found {encoder.adapter.family}")
+    done = Ablation(dropped)
+    hooks = AblationHooks(model, encoder, done, heads, layers)
+    with ExitStack() as stack:
+        stack.callback(hooks.close)
+        hooks.open()
+        yield done

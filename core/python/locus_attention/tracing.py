@@ -1,0 +1,232 @@
+"""A trace: the named stages of one forward pass, as NumPy arrays, with what is known of each."""
+
+import fnmatch
+import json
+import os
+from collections.abc import Mapping as MappingBase
+from functools import cmp_to_key
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _core
+from .errors import UsageError
+from .files import PathLike, safetensors_bytes, write_file
+
+
+class StageInfo(NamedTuple):
+    """What is known of a stage beside its values."""
+
+    axes: Tuple[str, ...] = ()
+    formula: str = ""
+    source: str = ""
+    meaning: str = ""
+
+
+def keeps(stages: str, name: str) -> bool:
+    """True if a name matches one of the globs, which are separated by commas; no glob keeps everything."""
+    return not stages or any(fnmatch.fnmatchcase(name, glob) for glob in stages.split(","))
+
+
+def known_stage(name: str, family: str) -> StageInfo:
+    """Axes, formula, source and meaning by the table of stages; empty where no stage has that name."""
+    found = _core.describe(name, family)
+    if found is None:
+        return StageInfo()
+    axes, formula, source, meaning = found
+    return StageInfo(tuple(axes), formula, source, meaning)
+
+
+def in_model_order(names: Sequence[str]) -> List[str]:
+    """Names of stages in the order in which a model computes them."""
+
+    def order(a: str, b: str) -> int:
+        return -1 if _core.comes_before(a, b) else int(_core.comes_before(b, a))
+
+    return sorted(names, key=cmp_to_key(order))
+
+
+class Trace(MappingBase):
+    """Stages of one pass by name: trace["layer.0.c2p"] is a read-only array [B, H, T, T].
+
+    stages     names in the order of the model
+    how        where each stage comes from: "measured" (the model's own tensor), "live projection" (the model's own
+               modules on a measured input), "recomputed" (by Locus, in double) or "computed by Locus"
+    info       axes, formula, source and meaning of each stage
+    tokens     [B][T] pieces of the text, or numbers where there is no tokenizer;  ids: the same as an array [B, T]
+    closing    of a recorded trace: layer -> max |probs v - context| / max |context| over visible rows
+    stored     dtype of the model that each stage comes from ("F32", "F16", "BF16", "F64", "I64")
+    warnings   one sentence each
+    """
+
+    def __init__(self, family: str = "", dialect: str = "", model: str = "", made_by: str = "") -> None:
+        self.family, self.dialect, self.model, self.made_by = family, dialect, model, made_by
+        self.how: Dict[str, str] = {}
+        self.info: Dict[str, StageInfo] = {}
+        self.stored: Dict[str, str] = {}
+        self.tokens: List[List[str]] = []
+        self.ids: Optional[np.ndarray] = None
+        self.mask_positions: List[Tuple[int, ...]] = []
+        self.closing: Dict[int, float] = {}
+        self.warnings: List[str] = []
+        self.passes = 1
+        self.report: Any = None  # what check() found last
+        self.recorded: Any = None  # the live model behind a recorded trace, for check()
+        self._arrays: Dict[str, np.ndarray] = {}
+
+    def add(
+        self, name: str, array: np.ndarray, how: str, dtype: Optional[str] = None, info: Optional[StageInfo] = None
+    ) -> None:
+        """Appends a stage; `dtype` says as what a model held it, where that is not the array's own type."""
+        array = np.asarray(array)
+        array.setflags(write=False)
+        known = known_stage(name, self.family)
+        self._arrays[name] = array
+        self.how[name] = how
+        self.info[name] = known if info is None else info._replace(meaning=known.meaning)
+        own = {"float64": "F64", "float32": "F32", "float16": "F16"}.get(array.dtype.name, "I64")
+        self.stored[name] = dtype or own
+
+    def discard(self, name: str) -> None:
+        """Takes a stage out of the trace."""
+        for held in (self._arrays, self.how, self.info, self.stored):
+            held.pop(name, None)
+
+    @property
+    def stages(self) -> List[str]:
+        return in_model_order(list(self._arrays))
+
+    def matching(self, stages: str) -> List[str]:
+        """Names that match globs separated by commas.  Raises UsageError where a glob matches none."""
+        for glob in stages.split(","):
+            if not any(fnmatch.fnmatchcase(name, glob) for name in self._arrays):
+                raise UsageError(f'stages: "{glob}" matches no stage of this trace')
+        return [name for name in self.stages if keeps(stages, name)]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        try:
+            return self._arrays[name]
+        except KeyError:
+            there = ", ".join(self.stages[:8])
+            raise KeyError(f'there is no stage "{name}" in this trace; it holds {there}, ...') from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stages)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
+    @property
+    def layers(self) -> List[int]:
+        """Numbers of the layers of which this trace holds anything."""
+        numbers = {int(name.split(".")[1]) for name in self._arrays if name.startswith("layer.")}
+        return sorted(numbers)
+
+    def in_memory(self) -> Any:
+        """The same as an object of the extension, for comparisons."""
+        ready = []
+        for name in self.stages:
+            array = self._arrays[name]
+            kept = (np.float32, np.float64, np.int64)
+            if array.dtype not in kept:
+                array = array.astype(np.int64 if array.dtype.kind in "bui" else np.float32)
+            ready.append((name, np.ascontiguousarray(array)))
+        return _core.trace_of(ready)
+
+    def to_bytes(self, stages: str = "") -> List[bytes]:
+        """The parts of a safetensors file with these stages and, in its metadata, the list of stages."""
+        names = [name for name in self.stages if keeps(stages, name)]
+        listed = [
+            {
+                "name": name, "axes": list(self.info[name].axes), "formula": self.info[name].formula,
+                "source": self.info[name].source, "how": self.how[name],
+            }
+            for name in names
+        ]
+        metadata = {"stages": json.dumps(listed, ensure_ascii=False), "family": self.family, "dialect": self.dialect}
+        if self.tokens:
+            metadata["pieces"] = json.dumps(self.tokens, ensure_ascii=False)
+        if self.ids is not None:
+            metadata["tokens"] = json.dumps(np.asarray(self.ids).tolist())
+        if self.closing:
+            metadata["closing"] = json.dumps(self.closing)
+        tensors = []
+        for name in names:
+            dtype = self.stored[name]
+            tensors.append((name, self._arrays[name], dtype if dtype in ("F16", "BF16") else None))
+        return safetensors_bytes(tensors, metadata)
+
+    def save(self, path: PathLike, stages: str = "") -> None:
+        """Writes a safetensors file that `locus check`, the viewer and locus.load read.
+
+        A model in bfloat16 or float16 leaves its own type in the file: comparisons follow it.
+        Raises UnreadableError that names the file where it cannot be written; nothing half-written stays.
+        """
+        write_file(path, self.to_bytes(stages))
+
+    def cell(self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "") -> "Any":
+        """The cell of query i and key j, for locus.explain."""
+        from .explaining import Cell
+
+        return Cell(self, sample, layer, head, i, j, stream)
+
+    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Any":
+        """Compares this trace with Locus on the same weights and inputs; returns a Report.
+
+        A recorded trace brings its live model along; for another one, name the folder of its model.
+        """
+        from .checking import check_trace
+
+        self.report = check_trace(self, model, **options)
+        return self.report
+
+    def html(self, path: Optional[PathLike] = None, **options: Any) -> str:
+        """One self-contained page of this trace; returns its text and, with a path, writes it there."""
+        from .page import page_of
+
+        text = page_of(self, **options)
+        if path is not None:
+            write_file(path, [text.encode()])
+        return text
+
+    def frame(self, stages: str) -> "Any":
+        """Values as a long table, one row per number: pandas or polars where installed, else a dict of arrays."""
+        from .science import long_frame
+
+        return long_frame(self, stages)
+
+    def _repr_html_(self) -> str:
+        from .page import notebook_of
+
+        return notebook_of(self)
+
+    def __repr__(self) -> str:
+        layers = f", layers {self.layers[0]} to {self.layers[-1]}" if self.layers else ""
+        worst = f", closing {max(self.closing.values()):.1e}" if self.closing else ""
+        return f"<Trace of {self.family or 'a model'}: {len(self)} stages{layers}{worst}, by {self.made_by}>"
+
+
+def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
+    """Reads a trace file: of Locus, or any safetensors file of stages.  Raises UnreadableError that names the file."""
+    held, stored, metadata = _core.read_trace(os.fspath(path))
+    trace = Trace(family=metadata.get("family", ""), dialect=metadata.get("dialect", ""), made_by=os.fspath(path))
+    how = {}
+    try:
+        how = {entry["name"]: entry.get("how", "") for entry in json.loads(metadata.get("stages", "[]"))}
+        trace.tokens = json.loads(metadata.get("pieces", "[]"))
+        trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
+        if metadata.get("tokens"):
+            trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # somebody else's metadata
+    for name in held.names():
+        axes, formula, source = held.describe(name)
+        dtype = stored.get(name)
+        trace.add(name, held.array(name), how.get(name) or "read from a file", dtype,
+                  StageInfo(tuple(axes), formula, source))
+    if trace.ids is not None and not trace.tokens:
+        trace.tokens = [[str(token) for token in sample] for sample in trace.ids]
+    return trace

@@ -1,0 +1,238 @@
+"""What the package does with NumPy alone: passes of folders, comparisons, kits, refusals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import locus_attention as locus
+
+ROOT = Path(__file__).resolve().parents[2]
+CASE = ROOT / "tests/oracle/ms_deberta_v3_emd"
+
+
+def test_a_pass_of_a_built_in_model():
+    trace = locus.trace("tiny-v3", text="a new [MASK] opened", stages="layer.2.*", precision="f64", dialect="official")
+    assert trace["layer.2.c2p"].shape == (1, 6, 6, 6) and trace["layer.2.c2p"].dtype == np.float64
+    assert trace.tokens == [["[CLS]", "▁a", "▁new", "[MASK]", "▁opened", "[SEP]"]]
+    assert trace.layers == [2] and trace.stages[0] == "layer.2.q"
+    total = trace["layer.2.c2c"] + trace["layer.2.c2p"] + trace["layer.2.p2c"]
+    assert np.allclose(total / np.sqrt(3 * 32), trace["layer.2.scores"])
+
+
+@pytest.mark.parametrize("model", ["tiny-v3", "tiny-roformer", "tiny-txl", "tiny-xlnet"])
+def test_every_built_in_model_travels_with_the_package(model):
+    trace = locus.trace(model, text="tom went to the bakery", precision="f32")
+    assert len(trace) > 20 and all(np.isfinite(trace[name]).all() for name in trace)
+
+
+def test_arrays_outlive_their_trace_and_cannot_be_written():
+    array = locus.trace("tiny-v3", text="a new store", stages="layer.0.q")["layer.0.q"]
+    assert np.isfinite(array).all() and not array.flags.writeable
+    assert not array.flags.owndata
+
+
+def test_the_recorded_tensors_of_other_peoples_code():
+    found = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", precision="f64", dialect="official")
+    report = locus.check(CASE / "trace_exact.safetensors", found, model=CASE / "model", inputs=CASE / "inputs.safetensors")
+    assert report.passed and report.first is None and report.diagnoses == [] and bool(report)
+
+
+def test_a_port_with_a_mistake_is_named(tmp_path):
+    wrong = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", dialect="paper")
+    wrong.save(tmp_path / "port.safetensors")
+    report = locus.check(CASE / "trace_exact.safetensors", tmp_path / "port.safetensors", model=CASE / "model")
+    assert not report.passed and report.first == "layer.0.p2c" and report.mistake == 1
+    assert report.diagnoses[0].lesson and "delta(j,i)" in str(report)
+
+
+def test_inputs_may_be_arrays():
+    ids = np.array([[1, 6, 56, 4, 2], [1, 6, 2, 0, 0]])
+    mask = (np.arange(5) < np.array([[5], [3]])).astype(int)
+    trace = locus.trace("tiny-v3", inputs={"tokens": ids, "mask": mask}, stages="layer.0.probs")
+    assert not trace["layer.0.probs"][1, :, :3, 3:].any()
+    same = locus.trace("tiny-v3", tokens=ids[:1], stages="layer.0.probs")
+    assert np.allclose(same["layer.0.probs"], trace["layer.0.probs"][:1], atol=1e-6)
+
+
+def test_save_and_load(tmp_path):
+    trace = locus.trace("tiny-v3", text="a new [MASK] opened", stages="layer.1.*")
+    trace.save(tmp_path / "t.safetensors")
+    back = locus.load(tmp_path / "t.safetensors")
+    assert back.stages == trace.stages and back.tokens == trace.tokens and back.how == trace.how
+    assert all(np.array_equal(back[name], trace[name]) for name in trace)
+
+
+def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
+    from locus_attention.files import safetensors_bytes, write_file
+
+    values = np.array([1.0, 1.00390625, 1.01171875, -3.4e38, np.nan, 2.0**-130], np.float32)
+    write_file(tmp_path / "b.safetensors", safetensors_bytes([("layer.0.q", values, "BF16")], {}))
+    back = locus.load(tmp_path / "b.safetensors")
+    assert back.stored["layer.0.q"] == "BF16"
+    # 1 + 2^-8 lies between two numbers of bfloat16 and goes to the even one, as 1 + 3 * 2^-8 does.
+    assert np.array_equal(back["layer.0.q"][:3], np.array([1.0, 1.0, 1.015625], np.float32))
+    assert np.isinf(back["layer.0.q"][3]) or back["layer.0.q"][3] < -3e38
+    assert np.isnan(back["layer.0.q"][4])
+
+
+def test_one_version_everywhere():
+    import re
+
+    project = (ROOT / "pyproject.toml").read_text()
+    assert f'version = "{locus.__version__}"' in project
+    assert f"## {locus.__version__}" in (ROOT / "core/python/CHANGELOG.md").read_text()
+    assert re.search(r"project\(locus VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1) == locus.__version__
+
+
+def test_fill_and_tokens():
+    (filled,) = locus.fill("the capital of france is [MASK].", top=3)
+    assert filled.position == 6 and filled.guesses[0].piece == "paris"
+    assert filled.guesses[0].probability == pytest.approx(0.6471, abs=1e-3)
+    assert locus.fill("tom went to the", model="tiny-txl")[0].position == 5
+    assert len(locus.fill("a [MASK] and a [MASK].", model="tiny-xlnet")) == 2
+    assert locus.tokens("a new store opened.").ids == [1, 6, 56, 115, 86, 4, 2]
+
+
+def test_a_cell_is_replayed_to_the_last_bit():
+    trace = locus.trace("tiny-v3", text="a new [MASK] opened beside the new [MASK].", precision="f32")
+    for i, j in ((3, 5), (0, 11), (7, 7)):
+        found = locus.explain(trace.cell(2, 3, i, j))
+        for term in found.terms:
+            assert term.value == float(trace[f"layer.2.{term.name}"][0, 3, i, j])
+            assert float(term.running[-1]) == term.value
+        assert found.probability == pytest.approx(float(trace["layer.2.probs"][0, 3, i, j]), rel=1e-6)
+    assert "row 30" in str(locus.explain(trace.cell(2, 3, 3, 5)))
+    with pytest.raises(locus.UsageError, match="the key is 12"):
+        locus.explain(trace.cell(2, 3, 3, 12))
+
+
+def test_kit_of_a_port_that_reports_its_reference(tmp_path):
+    done = locus.kit.export(tmp_path / "kit")
+    assert done.cases > 100 and (tmp_path / "kit/README.md").is_file()
+    with pytest.raises(locus.UsageError, match="is there already"):
+        locus.kit.export(tmp_path / "kit")
+    case = "L1/p2c_t9_k3"
+    reference = tmp_path / "kit/cases" / case / "reference.safetensors"
+    (tmp_path / "dumps/L1").mkdir(parents=True)
+    (tmp_path / "dumps" / f"{case}.safetensors").write_bytes(reference.read_bytes())
+    report = locus.kit.check(tmp_path / "kit", tmp_path / "dumps")
+    assert report.passed and report.counts["passed"] == 1
+    wrong = {name: array + (array == array.max()) for name, array in locus.load(reference).items()}
+    from locus_attention.files import save_tensors
+
+    save_tensors(tmp_path / "dumps" / f"{case}.safetensors", wrong)
+    assert not locus.kit.check(tmp_path / "kit", tmp_path / "dumps")
+
+
+def test_refusals_are_exceptions_with_one_sentence(tmp_path):
+    with pytest.raises(locus.UnreadableError, match="no such folder, expected a model folder or a built-in model"):
+        locus.trace("nowhere", text="x")
+    with pytest.raises(OSError):
+        locus.load(tmp_path / "absent.safetensors")
+    with pytest.raises(locus.UsageError, match='"layer.9.q" matches no stage'):
+        locus.trace("tiny-v3", text="a", stages="layer.9.q")
+    with pytest.raises(ValueError, match="precision is"):
+        locus.trace("tiny-v3", text="a", precision="f16")
+    with pytest.raises(locus.UsageError, match="exactly one of"):
+        locus.trace("tiny-v3")
+    with pytest.raises(locus.UsageError, match="no stage in common"):
+        locus.check(*(locus.trace("tiny-v3", text="a", stages=f"layer.{layer}.q") for layer in (0, 1)))
+    with pytest.raises(locus.UsageError, match="has no"):
+        locus.fill("no mask here")
+    with pytest.raises(locus.UnreadableError, match="cannot be written"):
+        locus.trace("tiny-v3", text="a", stages="layer.0.q").save(tmp_path / "no/such/file.safetensors")
+    with pytest.raises(KeyError, match='no stage "layer.0.z"'):
+        locus.trace("tiny-v3", text="a", stages="layer.0.q")["layer.0.z"]
+
+
+LONG = """
+import time
+import locus_attention as locus
+
+def whole_pass(length):
+    started = time.perf_counter()
+    locus.trace("tiny-v3", tokens=[[7] * length], precision="f64", stages="layer.5.output")
+    return time.perf_counter() - started
+
+print(whole_pass(1000), flush=True)
+try:
+    whole_pass(2000)
+    print("came to its end", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_pass_within_a_layer():
+    child = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+    short = float(child.stdout.readline())  # a quarter of the pass that follows, which has six layers
+    time.sleep(short / 5)
+    child.send_signal(signal.SIGINT)
+    sent = time.perf_counter()
+    out, _ = child.communicate(timeout=120)
+    assert (out, child.returncode) == ("interrupted\n", 0)
+    assert time.perf_counter() - sent < 2 * short
+
+
+def test_other_threads_run_meanwhile():
+    counted = 0
+    done = threading.Event()
+
+    def count():
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        started = time.perf_counter()
+        locus.trace("tiny-v3", tokens=[[7] * 400], precision="f64", stages="layer.2.output")
+        took = time.perf_counter() - started
+    finally:
+        done.set()
+        thread.join()
+    assert counted > 20 * min(took, 1)
+
+
+# The console scripts
+
+
+def script(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "locus_attention", *arguments], capture_output=True, text=True, **options)
+
+
+def test_programs_are_listed_and_run():
+    listed = script().stdout
+    for verb in ("check", "kit", "trace", "fill", "tokens"):
+        assert f"locus-{verb}" in listed
+    done = script("fill", "the capital of france is [MASK].", "--top", "1", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["masks"][0]["top"][0]["piece"] == "paris"
+    table = script("trace", "--model", "tiny-v3", "--text", "a new store", "--stages", "layer.2.c2?")
+    assert "layer.2.c2p" in table.stdout
+
+
+def test_programs_refuse_with_their_status(tmp_path):
+    assert script("nothing").returncode == 2
+    assert script("trace", "--model", "nowhere", "--text", "a").returncode == 3
+    assert script("check", str(tmp_path / "a"), str(tmp_path / "b")).returncode == 3
+    exported = script("kit", "export", str(tmp_path / "kit"))
+    assert exported.returncode == 0 and "cases" in exported.stdout
+    assert script("kit", "export", str(tmp_path / "kit")).returncode == 2
+
+
+def test_console_scripts_are_installed():
+    folder = Path(sys.executable).parent
+    scripts = [folder / f"locus-{verb}" for verb in ("check", "kit", "trace", "fill", "tokens")]
+    if not scripts[0].exists():
+        pytest.skip("the package is installed elsewhere than this interpreter's scripts")
+    assert all(os.access(script, os.X_OK) for script in scripts)
