@@ -33,7 +33,7 @@ bool can_mount() {
 }
 
 /// Refused in one sentence that ends in `why`, in a folder that `mount` puts in the place of $PLACE, with a copy of
-/// what was prepared in $OLD; all is then as it was.
+/// what was prepared in $OLD and a "filler" where it is to be full; all is then as it was.
 void check_refused_mounted(const Writer& writer, const std::string& mount, const std::string& why) {
     const TemporaryFolder place, old, said;
     writer.prepare(old / "out");
@@ -45,7 +45,7 @@ void check_refused_mounted(const Writer& writer, const std::string& mount, const
     const Outcome made =
         in_own_mounts("PLACE=" + quoted(place.path().string()) + "\nOLD=" + quoted(old.path().string()) + "\n" + mount +
                       "\n" + line + " >/dev/null 2>" + to("err") + " && status=0 || status=$?\necho $status >" +
-                      to("status") + "\ncp -a $PLACE/. " + to("after"));
+                      to("status") + "\nrm -f $PLACE/filler\ncp -a $PLACE/. " + to("after"));
     REQUIRE(made.err.empty());
     const std::string err = read_file(said / "err");
     INFO(err);
@@ -97,12 +97,17 @@ TEST_CASE("writers: on a full disk the old output stays, and nothing else", "[fu
         if (writer.program != "locus-train") {  // its scratch folder meets this limit first
             const TemporaryFolder folder;
             writer.prepare(folder / "out");
-            check_refused(writer, folder / "out", "cannot be written", "ulimit -f 1; ");
+            // What is no longer than the limit does not meet it.
+            const TemporaryFolder free;
+            REQUIRE(run(writer.program, writer.arguments(free / "out")).status <= 1);
+            if (!fs::is_regular_file(free / "out") || fs::file_size(free / "out") > 1024)
+                check_refused(writer, folder / "out", "cannot be written", "ulimit -f 1; exec >/dev/null; ");
         }
         if (mounts)
             check_refused_mounted(writer,
                                   "mount -t tmpfs -o size=$(($(du -s $OLD | cut -f1) + 24))k none $PLACE\n"
-                                  "cp -a $OLD/. $PLACE",
+                                  "cp -a $OLD/. $PLACE\n"
+                                  "cat /dev/zero > $PLACE/filler 2>/dev/null || true",
                                   "No space left on device");
     }
 }
