@@ -45,9 +45,9 @@ TEST_CASE("launcher: alone it prints the verbs, one line each", "[cli]") {
         const Outcome outcome = launch(arguments, "cd /; ");
         CHECK(outcome.status == 0);
         CHECK(outcome.err.empty());
-        CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 12);
-        for (const char* verb :
-             {"view", "trace", "check", "kit", "fill", "train", "tokens", "rope", "text", "lesson", "bench", "test"})
+        CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 13);
+        for (const char* verb : {"view", "trace", "check", "kit", "fill", "train", "tokens", "rope", "text", "lesson",
+                                 "bench", "test", "fuzz"})
             CHECK(outcome.out.find(std::string("locus ") + verb) != std::string::npos);
     }
 }

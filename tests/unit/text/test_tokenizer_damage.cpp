@@ -141,7 +141,7 @@ TEST_CASE("tokenizer: damaged fields of tokenizer.json are named", "[tokenizer]"
         return unigram([&](Json& json) { json["normalizer"]["normalizers"][2]["precompiled_charsmap"] = value; });
     };
     CHECK_THAT(charsmap("A*=="), Contains("precompiled_charsmap: is not base64"));
-    CHECK_THAT(charsmap("AAAA"), Contains("the trie has 0 bytes") || Contains("trie has 0 bytes"));
+    CHECK_THAT(charsmap("AAAA"), Contains("the table has 3 bytes, expected 4"));
     CHECK_THAT(charsmap("/////wAA"), Contains("4294967295"));
     const auto pattern = [&](const Json& value) {
         return unigram([&](Json& json) { json["normalizer"]["normalizers"][3]["pattern"] = value; });
