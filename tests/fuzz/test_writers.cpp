@@ -57,18 +57,21 @@ void check_refused_mounted(const Writer& writer, const std::string& mount, const
 
 /// Those of `names`; a report is one of two that are written alike, and a fresh training writes twice
 /// (test_killed_training.cpp).
-void kill_writers(const std::vector<std::string>& names) {
+void kill_writers(const std::vector<std::string>& names, int kills = 50) {
     const WriterInputs inputs;
     std::size_t killed = 0;
     for (const Writer& writer : writers(inputs)) {
         if (std::find(names.begin(), names.end(), writer.name) == names.end()) continue;
         INFO(writer.name);
         check_killed_writes(
-            {[&](const fs::path& out) { become(writer.program, writer.arguments(out)); }, writer.prepare});
+            {[&](const fs::path& out) { become(writer.program, writer.arguments(out)); }, writer.prepare}, kills);
         ++killed;
     }
     CHECK(killed == names.size());
 }
+
+/// A folder of hundreds of files takes a second: 50 of them are left to the longer run.
+constexpr int kKillsOfFolders = 12;
 
 }  // namespace
 
@@ -77,15 +80,19 @@ TEST_CASE("writers: killed at any moment, the old file is whole or the new one i
 }
 
 TEST_CASE("writers: an export that is killed leaves no part of a kit", "[fuzz][writers]") {
-    kill_writers({"kit export"});
+    kill_writers({"kit export"}, kKillsOfFolders);
 }
 
 TEST_CASE("writers: a rehearsal that is killed leaves no part of its dumps", "[fuzz][writers]") {
-    kill_writers({"kit rehearse"});
+    kill_writers({"kit rehearse"}, kKillsOfFolders);
 }
 
 TEST_CASE("writers: a training that is killed leaves the old model or the new one", "[fuzz][writers]") {
-    kill_writers({"train --resume"});
+    kill_writers({"train --resume"}, kKillsOfFolders);
+}
+
+TEST_CASE("writers: folders whose writing is killed at 50 moments", "[.][long]") {
+    kill_writers({"kit export", "kit rehearse", "train --resume"});
 }
 
 TEST_CASE("writers: on a full disk the old output stays, and nothing else", "[fuzz][writers]") {

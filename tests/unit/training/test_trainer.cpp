@@ -57,7 +57,7 @@ std::string refusal(const std::function<void()>& act) {
 
 TEST_CASE("trainer: the loss falls under every objective", "[training]") {
     TrainingPlan plan = small_plan();
-    plan.steps = 400;
+    plan.steps = 250;
     const int kind = GENERATE(0, 1, 2);
     if (kind == 1) plan.sift = SiftSettings{};
     if (kind == 2) plan.objective = Objective::replaced_tokens;
@@ -69,8 +69,8 @@ TEST_CASE("trainer: the loss falls under every objective", "[training]") {
     const double before = trainer.evaluate(easy_batch(1000));
     CHECK(std::abs(before - std::log(37.0)) < 0.5);
     double detection = 0;
-    for (std::uint64_t step = 0; step < 400; ++step) detection = trainer.step(easy_batch(step)).detection;
-    CHECK(trainer.steps() == 400);
+    for (std::uint64_t step = 0; step < 250; ++step) detection = trainer.step(easy_batch(step)).detection;
+    CHECK(trainer.steps() == 250);
     CHECK(trainer.evaluate(easy_batch(1000)) < 0.6 * before);
     CHECK((detection > 0) == (kind == 2));
 }
