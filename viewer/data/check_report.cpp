@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
-#include "core/conformance/report/report.h"
 #include "core/io/input_file.h"
 #include "core/stages.h"
 #include "viewer/plots/stage_slice.h"
@@ -119,17 +118,6 @@ ReportedMistake read_mistake(const Node& node) {
     return mistake;
 }
 
-/// The stages that were not reported, and all in the order of a model.
-void add_silent_stages(ReportedCase& one, const std::vector<std::string>& missing) {
-    for (const std::string& name : missing) {
-        ReportedStage silent;
-        silent.name = name;
-        one.stages.push_back(silent);
-    }
-    std::stable_sort(one.stages.begin(), one.stages.end(),
-                     [](const ReportedStage& a, const ReportedStage& b) { return stage_comes_before(a.name, b.name); });
-}
-
 ReportedCase read_case(const Node& node) {
     ReportedCase one;
     one.id = node.text_or_nothing("id");
@@ -147,7 +135,7 @@ ReportedCase read_case(const Node& node) {
     one.reference = dump("reference_file");
     one.candidate = dump("candidate_file");
     for (const Node& stage : node.nodes("stages")) one.stages.push_back(read_stage(stage));
-    add_silent_stages(one, node.texts("missing"));
+    one.add_silent(node.texts("missing"));
     if (const auto first = node.node("first")) {
         one.first = first->text("stage");
         if (!one.find(one.first))
@@ -157,68 +145,21 @@ ReportedCase read_case(const Node& node) {
     return one;
 }
 
-// A report in memory.
-
-ReportedStage stage_of(const StageVerdict& verdict) {
-    ReportedStage stage;
-    stage.name = verdict.name;
-    stage.state = verdict.pass ? StageState::pass : StageState::fail;
-    stage.reason = verdict.reason;
-    stage.expected = stage.found = std::numeric_limits<double>::quiet_NaN();
-    if (verdict.worst >= 0) {  // else nothing was compared: another shape or dtype
-        stage.index = verdict.worst_index;
-        stage.expected = verdict.expected;
-        stage.found = verdict.found;
-    }
-    stage.allowed = verdict.allowed;
-    stage.wrong = verdict.wrong;
-    stage.size = verdict.size;
-    return stage;
-}
-
-std::optional<ReportedMistake> mistake_named_by(const std::optional<conformance::Diagnosis>& diagnosis) {
-    if (!diagnosis || !diagnosis->named) return std::nullopt;
-    const conformance::Mistake& entry = conformance::mistake_of(diagnosis->named->mistake);
-    ReportedMistake mistake;
-    mistake.number = entry.number;
-    mistake.name = entry.name;
-    mistake.how = diagnosis->named->how;
-    mistake.betrays = entry.betrays;
-    mistake.lesson = entry.lesson;
-    mistake.residual = diagnosis->named->residual;
-    mistake.runner_up_residual = std::numeric_limits<double>::quiet_NaN();
-    if (diagnosis->runner_up) {
-        mistake.runner_up = diagnosis->runner_up->mistake;
-        mistake.runner_up_residual = diagnosis->runner_up->residual;
-        mistake.runner_up_is_bound = diagnosis->runner_up->is_bound;
-    }
-    return mistake;
-}
-
-ReportedCase case_of_report(const conformance::CaseReport& report) {
-    ReportedCase one;
-    one.id = report.id;
-    one.family = report.family;
-    one.verdict = conformance::verdict_name(report.verdict);
-    one.refusal = report.refusal;
-    one.waiver = report.waiver;
-    one.reference = std::filesystem::path(report.reference_file);
-    one.candidate = std::filesystem::path(report.candidate_file);
-    for (const StageVerdict& verdict : report.comparison.stages) one.stages.push_back(stage_of(verdict));
-    add_silent_stages(one, report.comparison.missing);
-    if (const StageVerdict* first = report.wrong()) one.first = first->name;
-    one.mistake = mistake_named_by(report.diagnosis);
-    if (report.diagnosis) one.pattern = report.diagnosis->pattern;
-    one.would_narrow = report.would_narrow;
-    if (report.first) one.tokens = report.first->tokens;
-    return one;
-}
-
 }  // namespace
 
 const ReportedStage* ReportedCase::find(const std::string& stage) const {
     const auto at = std::find_if(stages.begin(), stages.end(), [&](const auto& one) { return one.name == stage; });
     return at == stages.end() ? nullptr : &*at;
+}
+
+void ReportedCase::add_silent(const std::vector<std::string>& missing) {
+    for (const std::string& name : missing) {
+        ReportedStage silent;
+        silent.name = name;
+        stages.push_back(silent);
+    }
+    std::stable_sort(stages.begin(), stages.end(),
+                     [](const ReportedStage& a, const ReportedStage& b) { return stage_comes_before(a.name, b.name); });
 }
 
 Index ReportedCase::count(StageState state) const {
@@ -251,15 +192,6 @@ CheckReport read_check_report(const std::filesystem::path& file) {
         report.cases.push_back(read_case(root));
     if (report.cases.empty()) root.throw_unreadable("cases", "at least one case");
     return report;
-}
-
-CheckReport check_report_of(const conformance::Report& report, const std::filesystem::path& file) {
-    CheckReport shown;
-    shown.file = file;
-    shown.pass = report.pass();
-    shown.errors = report.errors;
-    for (const conformance::CaseReport& one : report.cases) shown.cases.push_back(case_of_report(one));
-    return shown;
 }
 
 bool is_judged_by(const ReportedStage& reported, const Stage& reference, const Stage& candidate) {

@@ -52,6 +52,8 @@ struct ReportedCase {
     const ReportedStage* find(const std::string& stage) const;
     bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
     Index count(StageState state) const;
+    /// Adds stages that were not reported; all are in the order of a model then.
+    void add_silent(const std::vector<std::string>& missing);
 };
 
 struct CheckReport {
