@@ -1,9 +1,11 @@
 // locus fill: the words a model puts in place of [MASK], or behind the text.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/cli/many_lines.h"
 #include "core/cli/program.h"
 #include "core/cli/words.h"
 #include "core/io/model_request.h"
@@ -14,7 +16,7 @@ using namespace locus;
 using Json = nlohmann::ordered_json;
 
 struct Options {
-    std::string model = "tiny-v3", text;
+    std::string model = "tiny-v3", text, text_file;
     std::vector<std::string> order;
     Index top = 5, segment = 0;
     bool no_emd = false, reference = false, json = false;
@@ -49,18 +51,32 @@ void need_masks(const ModelInput& input) {
     LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
 }
 
-Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
-                  const Tokenizer& tokenizer) {
-    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
-    need_masks(input);
+/// Every text with what is behind its masks, handed on as soon as it is known.  Texts pass the encoder together.
+void fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+                  const std::vector<ModelInput>& inputs, const std::function<void(std::size_t, const Rows&)>& found) {
     const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
     DebertaOptions switches = DebertaOptions::of(Dialect::reference);
     if (options.no_emd) switches.decoder = MaskDecoder::none;
-    const Trace trace = model.forward(input, switches, StageFilter("mlm.logits_at_positions"));
-    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
-    return rows_at_masks(trace, input);
+    const std::vector<std::size_t> packs = cli::packs_of(inputs);
+    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
+        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
+                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
+        const std::vector<Trace> traces = model.forward_texts(some, switches, StageFilter("mlm.logits_at_positions"));
+        if (pack == 0)
+            for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+        for (std::size_t n = 0; n < some.size(); ++n) found(packs[pack] + n, rows_at_masks(traces[n], some[n]));
+    }
+}
+
+Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+                  const Tokenizer& tokenizer) {
+    const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
+    need_masks(input);
+    Rows rows;
+    fill_deberta(app, options, checkpoint, {input}, [&](std::size_t, const Rows& found) { rows = found; });
+    return rows;
 }
 
 /// Runs any family for one stage; refuses where the model has no such head.
@@ -138,20 +154,58 @@ Rows predict(const CLI::App& app, const Options& options, const Checkpoint& chec
     return fill_deberta(app, options, checkpoint, tokenizer);
 }
 
-int print(const Options& options, const Rows& rows, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
-          Family family) {
+void need_numbers(const Rows& rows, const Checkpoint& checkpoint) {
     for (const Row& row : rows)
         if (row.logits.hasNaN())
             throw Error(Fault::unreadable, checkpoint.folder.string() +
                                                ": the logits at [MASK] hold NaN, expected numbers to rank words by");
+}
+
+/// [{"position", "top"}, ...]; as a table it is printed at once.
+Json print(const Options& options, const Rows& rows, const Tokenizer& tokenizer) {
     Json all = Json::array();
     for (const Row& row : rows) {
         const std::vector<Guess> guesses = best_words(row.logits, &tokenizer, options.top);
         all.push_back({{"position", row.position}, {"top", cli::as_json(guesses)}});
         if (!options.json) std::cout << row.title << '\n' << cli::as_table(guesses);
     }
+    return all;
+}
+
+std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
+
+int fill_text(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
+              Family family) {
+    const Rows rows = predict(app, options, checkpoint, tokenizer, family);
+    need_numbers(rows, checkpoint);
+    const Json all = print(options, rows, tokenizer);
     const Json object = family == Family::transformer_xl ? Json{{"next", all.front()}} : Json{{"masks", all}};
-    if (options.json) std::cout << object.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    if (options.json) std::cout << dumped(object) << '\n';
+    return 0;
+}
+
+/// Every line of a file.  All lines are read before the first is computed, so that a bad one costs nothing.
+int fill_lines(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
+               Family family) {
+    LOCUS_CHECK(family == Family::deberta, std::string("--text-file goes with deberta, found ") + to_string(family));
+    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(app, options.text_file);
+    std::vector<ModelInput> inputs;
+    for (const cli::NumberedLine& line : lines) {
+        inputs.push_back(input_of_texts({line.text}, tokenizer, family));
+        if (inputs.back().mask_positions.empty())
+            throw Error(Fault::unreadable, options.text_file + ": line " + std::to_string(line.number) +
+                                               " has no [MASK], expected at least one");
+    }
+    cli::LineProgress progress(app, lines.size());
+    fill_deberta(app, options, checkpoint, inputs, [&](std::size_t n, const Rows& rows) {
+        need_numbers(rows, checkpoint);
+        if (!options.json) std::cout << "line " << lines[n].number << ": " << lines[n].text << '\n';
+        const Json all = print(options, rows, tokenizer);
+        const Json object = {{"line", lines[n].number}, {"masks", all}};
+        if (options.json) std::cout << (n == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
+        progress.done(n + 1);
+    });
+    if (options.json) std::cout << "\n]}\n";
     return 0;
 }
 
@@ -161,6 +215,7 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Predicts the words behind [MASK]; with Transformer-XL, the next word.\n"
         "  locus fill \"the capital of france is [MASK].\"\n"
+        "  locus fill --text-file questions.txt --json\n"
         "  locus fill --model tiny-roformer \"i love studying [MASK] learning so much.\"\n"
         "  locus fill --model tiny-xlnet \"the capital of france is paris.\" --order paris,france\n"
         "  locus fill --model tiny-txl --segment 12 \"tom went to the bakery with a letter. lucy was at the museum. "
@@ -173,8 +228,11 @@ int main(int argc, char** argv) {
     app.add_option("--model", options.model, "model folder, or the name of a built-in one")
         ->check(cli::not_empty())
         ->capture_default_str();
-    app.add_option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning")
-        ->required();
+    app.add_option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning");
+    app.add_option("--text-file", options.text_file,
+                   "deberta: a text on each line of this file instead; they pass the model together, not padded")
+        ->check(cli::not_empty())
+        ->excludes("text");
     app.add_option("--top", options.top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
     app.add_option("--order", options.order,
                    "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
@@ -187,10 +245,13 @@ int main(int argc, char** argv) {
     app.add_flag("--no-emd", options.no_emd, "deberta: read the last layer instead, as Hugging Face does");
     app.add_flag("--json", options.json, "print JSON");
     return cli::run_program(app, argc, argv, [&] {
+        LOCUS_CHECK(app.count("text") + app.count("--text-file") == 1,
+                    "neither a text nor --text-file, expected one of them");
         const Checkpoint checkpoint = open_checkpoint(resolve_model(options.model));
         const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
         const auto tokenizer = open_tokenizer(checkpoint.folder);
+        if (!options.text_file.empty()) return fill_lines(app, options, checkpoint, *tokenizer, family);
         options.text = cli::readable_text(app, options.text);
-        return print(options, predict(app, options, checkpoint, *tokenizer, family), checkpoint, *tokenizer, family);
+        return fill_text(app, options, checkpoint, *tokenizer, family);
     });
 }

@@ -1,9 +1,11 @@
 // locus trace: runs a model and keeps every stage that was asked for.
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/cli/many_lines.h"
 #include "core/cli/program.h"
 #include "core/cli/words.h"
 #include "core/io/model_request.h"
@@ -21,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     ModelRequest request;
-    std::string stages, precision = "f32", dialect = "reference", device = "cpu", out;
+    std::string stages, precision = "f32", dialect = "reference", device = "cpu", out, text_file;
     std::vector<std::string> answers;
     bool json = false, gradients = false, reference = false;
 };
@@ -87,6 +89,13 @@ struct Result {
     Trace trace;
     std::string tokens;
 };
+
+void create_folder(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error || !std::filesystem::is_directory(folder))
+        throw Error(Fault::unreadable, folder + ": cannot be made, expected a folder for a file for each line");
+}
 
 /// "[[1,6,2],[1,5,2]]", one list per sample; several segments are joined.
 std::string tokens_as_json(const std::vector<ModelInput>& segments) {
@@ -168,7 +177,7 @@ Result forward(const CLI::App& app, const Options& options) {
     }
 }
 
-Result run(const CLI::App& app, const Options& options) {
+void check_options(const Options& options) {
     parse_dialect(options.dialect);
     LOCUS_CHECK(options.precision == "f32" || options.precision == "f64",
                 "--precision is \"" + options.precision + "\", expected f32 or f64");
@@ -176,6 +185,64 @@ Result run(const CLI::App& app, const Options& options) {
                 "--device is \"" + options.device + "\", expected cpu or cuda");
     LOCUS_CHECK(options.answers.empty() || options.gradients, "--answer goes with --gradients");
     LOCUS_CHECK(!options.reference || !options.gradients, "--reference goes with a forward pass, found --gradients");
+    if (options.text_file.empty()) return;
+    LOCUS_CHECK(!options.gradients && options.device == "cpu" && options.precision == "f32",
+                "--text-file goes with a forward pass in f32 on the processor, found another");
+    LOCUS_CHECK(options.request.texts.empty() && options.request.tokens.empty() && options.request.input_file.empty() &&
+                    options.request.segment == 0,
+                "--text-file is the input, found --text, --tokens, --input or --segment beside it");
+}
+
+void write_out(const std::string& file, const Options& options, const Result& result) {
+    write_trace(file, result.trace,
+                {{"model", options.request.model},
+                 {"dialect", options.dialect},
+                 {"precision", options.precision},
+                 {"tokens", result.tokens}});
+}
+
+/// Every line of a file is a text of its own; they pass the model together where it can.  Table and JSON are printed
+/// line by line, files go into the folder --out.
+int trace_lines(const CLI::App& app, const Options& options) {
+    const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
+    const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
+    if (family != Family::deberta)
+        throw Error(Fault::unsupported,
+                    checkpoint.folder.string() + ": --text-file goes with deberta, found " + to_string(family));
+    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(app, options.text_file);
+    const auto tokenizer = open_tokenizer(checkpoint.folder);
+    std::vector<ModelInput> inputs;
+    for (const cli::NumberedLine& line : lines) inputs.push_back(input_of_texts({line.text}, *tokenizer, family));
+    const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
+                                                     options.reference ? ForwardPath::reference : ForwardPath::fast);
+    const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
+    if (!options.out.empty()) create_folder(options.out);
+    cli::LineProgress progress(app, lines.size());
+    const std::vector<std::size_t> packs = cli::packs_of(inputs);
+    for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
+        const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
+                                           inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
+        std::vector<Trace> traces =
+            model.forward_texts(some, DebertaOptions::of(parse_dialect(options.dialect)), wanted);
+        for (std::size_t n = 0; n < some.size(); ++n) {
+            const std::string number = std::to_string(lines[packs[pack] + n].number);
+            const Result result{std::move(traces[n]), tokens_as_json({some[n]})};
+            if (!options.out.empty()) write_out(options.out + "/line-" + number + ".safetensors", options, result);
+            if (options.json) {
+                Json object = as_json(result.trace, options);
+                object["line"] = lines[packs[pack] + n].number;
+                std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+            } else if (options.out.empty()) {
+                std::cout << "line " << number << ": " << lines[packs[pack] + n].text << '\n' << as_table(result.trace);
+            }
+            progress.done(packs[pack] + n + 1);
+        }
+    }
+    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+    return 0;
+}
+
+Result run(const CLI::App& app, const Options& options) {
     if (options.gradients) return options.precision == "f64" ? backward<double>(options) : backward<float>(options);
     return options.precision == "f64" ? forward<double>(app, options) : forward<float>(app, options);
 }
@@ -200,6 +267,9 @@ int main(int argc, char** argv) {
         ->check(cli::not_empty())
         ->required();
     app.add_option("--text", options.request.texts, "one or several texts")->allow_extra_args(false);
+    app.add_option("--text-file", options.text_file,
+                   "deberta: a text on each line of this file; --out is then a folder, --json a line for each")
+        ->check(cli::not_empty());
     app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
     app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
     app.add_option("--labels", options.request.labels,
@@ -228,18 +298,15 @@ int main(int argc, char** argv) {
     app.add_option("--out", options.out, "write the stages to this safetensors file")->check(cli::not_empty());
     app.add_flag("--json", options.json, "print JSON instead of a table");
     return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+        check_options(options);
+        if (!options.text_file.empty()) return trace_lines(app, options);
         for (std::string& text : options.request.texts) text = cli::readable_text(app, text);
-        const auto [trace, tokens] = run(app, options);
-        if (!options.out.empty())
-            write_trace(options.out, trace,
-                        {{"model", options.request.model},
-                         {"dialect", options.dialect},
-                         {"precision", options.precision},
-                         {"tokens", tokens}});
+        const Result result = run(app, options);
+        if (!options.out.empty()) write_out(options.out, options, result);
         if (options.json)
-            std::cout << as_json(trace, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+            std::cout << as_json(result.trace, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
         else if (options.out.empty())
-            std::cout << as_table(trace);
+            std::cout << as_table(result.trace);
         return 0;
     });
 }

@@ -120,102 +120,177 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
 
 namespace {
 
+/// One sample of a call: its sizes and where it lies in operands and buffers.
+struct Sample {
+    Index first_row = 0, queries = 0, keys = 0;
+    Index columns = 0, k_stride = 0;        // keys, padded
+    Index k_at = 0, ends_at = 0, v_at = 0;  // of its first head
+    Index v_size = 0;                       // of one head
+};
+
 /// One call of disentangled_blocks, cut into pieces.
 template <class Scalar>
 class Blocks {
 public:
     Blocks(const DisentangledBlocks<Scalar>& task, BlockBuffers<Scalar>& buffers, const SimdKernels<Scalar>& kernels,
            int members)
-        : task_(task), tables_(task.tables), buffers_(buffers), kernels_(kernels), columns_(padded(tables_.keys)) {
-        const auto heads = static_cast<std::size_t>(task.batch * tables_.heads);
-        k_stride_ = odd_lines<Scalar>(columns_);
-        buffers.k.resize(heads * static_cast<std::size_t>(tables_.width * k_stride_));
-        buffers.p2c_ends.resize(heads * static_cast<std::size_t>(2 * columns_));
+        : task_(task), tables_(task.tables), buffers_(buffers), kernels_(kernels) {
+        const Index panels = (tables_.width + kernels.columns - 1) / kernels.columns * kernels.columns;
+        Sample next;
+        Index widest = 0;
+        for (Index b = 0; b < task.batch; ++b) {
+            next.queries = task.lengths ? (*task.lengths)[static_cast<std::size_t>(b)] : tables_.queries;
+            next.keys = task.lengths ? next.queries : tables_.keys;
+            next.columns = padded(next.keys);
+            next.k_stride = odd_lines<Scalar>(next.columns);
+            next.v_size = panels * next.keys;
+            samples_.push_back(next);
+            for (Index h = 0; h < tables_.heads; ++h)
+                for (Index i0 = 0; i0 < next.queries; i0 += kBlock) pieces_.push_back({b * tables_.heads + h, i0});
+            next.first_row += next.queries;
+            next.k_at += tables_.heads * tables_.width * next.k_stride;
+            next.ends_at += tables_.heads * 2 * next.columns;
+            next.v_at += tables_.heads * next.v_size;
+            widest = std::max(widest, next.k_stride);
+        }
+        buffers.k.resize(static_cast<std::size_t>(next.k_at));
+        buffers.p2c_ends.resize(static_cast<std::size_t>(next.ends_at));
+        buffers.v.resize(static_cast<std::size_t>(next.v_at));
         buffers.members.resize(static_cast<std::size_t>(members));
         for (std::vector<Scalar>& own : buffers.members)
-            own.resize(static_cast<std::size_t>(kBlock * (tables_.width + k_stride_ + 2)));
-        which_.resize(static_cast<std::size_t>(columns_));
-        for (Index j = 0; j < columns_; ++j) which_[static_cast<std::size_t>(j)] = std::min(j, tables_.keys - 1);
+            own.resize(static_cast<std::size_t>(kBlock * (tables_.width + widest + 2)));
     }
 
     Index heads() const { return task_.batch * tables_.heads; }
-    Index row_blocks() const { return padded(tables_.queries) / kBlock; }
+    Index pieces() const { return static_cast<Index>(pieces_.size()); }
 
-    /// The keys of one head by channel, and what the far ends of the query table make of them.
+    /// The keys of one head by channel, what the far ends of the query table make of them, and its values in panels.
     void lay_out_keys(Index head) {
-        const Index b = head / tables_.heads, h = head % tables_.heads, width = tables_.width;
-        kernels_.transpose_rows(task_.k.at(b, h), task_.k.row, which_.data(), columns_, width, keys_of(head),
-                                k_stride_);
-        kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys_of(head), k_stride_, 2, columns_, width,
-                          buffers_.p2c_ends.data() + 2 * head * columns_, columns_, false);
+        const Sample& sample = sample_of(head);
+        const Index h = head % tables_.heads, width = tables_.width, panel = kernels_.columns;
+        Scalar* keys = keys_of(head);
+        transpose_padded<Scalar>(rows_of(task_.k, head), task_.k.row, sample.keys, width, keys, sample.k_stride,
+                                 kernels_);
+        kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys, sample.k_stride, 2, sample.columns,
+                          width, p2c_ends_of(head), sample.columns, false);
+        const Scalar* values = rows_of(task_.v, head);
+        for (Index c = 0; c < width; c += panel)
+            for (Index j = 0; j < sample.keys; ++j)
+                std::copy_n(values + j * task_.v.row + c, std::min(panel, width - c), values_of(head, c) + j * panel);
     }
 
     /// 64 queries of one head from their vectors to their context.
-    void attend(Index head, Index block, int member, Scalar* context, const HeadsAt<Scalar>& context_at,
-                Tensor<Scalar>* probs) {
-        const Index b = head / tables_.heads, h = head % tables_.heads, width = tables_.width;
-        const Index i0 = block * kBlock, rows = std::min(kBlock, tables_.queries - i0);
+    void attend(Index piece, int member, Scalar* context, const HeadsAt<Scalar>& context_at, Tensor<Scalar>* probs) {
+        const auto [head, i0] = pieces_[static_cast<std::size_t>(piece)];
+        const Sample& sample = sample_of(head);
+        const Index h = head % tables_.heads, width = tables_.width, k_stride = sample.k_stride;
+        const Index rows = std::min(kBlock, sample.queries - i0);
         Scalar* q = buffers_.members[static_cast<std::size_t>(member)].data();
         Scalar *c2p_ends = q + kBlock * width, *scores = c2p_ends + 2 * kBlock;
-        const Scalar* source = task_.q.at(b, h) + i0 * task_.q.row;
+        const Scalar* source = rows_of(task_.q, head) + i0 * task_.q.row;
         for (Index i = 0; i < kBlock; ++i)  // padded with the last query, whose values are there anyway
             std::copy_n(source + std::min(i, rows - 1) * task_.q.row, width, q + i * width);
-        kernels_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2, false);
-        for (Index j0 = 0; j0 < columns_; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
+        if (i0 >= tables_.high || i0 - sample.columns < tables_.low)  // some keys may lie beyond an end
+            kernels_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2,
+                              false);
+        for (Index j0 = 0; j0 < sample.columns; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
 
         Scalar inverse[kBlock];
-        for (Index i = 0; i < rows; ++i) inverse[i] = unscaled_probabilities(b, i0 + i, scores + i * k_stride_);
-        Scalar* out = context + (context_at.at(b, h) - context_at.data) + i0 * context_at.row;
-        kernels_.multiply(scores, k_stride_, task_.v.at(b, h), task_.v.row, rows, width, tables_.keys, out,
-                          context_at.row, false);
+        for (Index i = 0; i < rows; ++i) inverse[i] = unscaled_probabilities(head, i0 + i, scores + i * k_stride);
+        Scalar* out = context + (rows_of(context_at, head) - context_at.data) + i0 * context_at.row;
+        add_values(head, scores, rows, out, context_at.row);
         for (Index i = 0; i < rows; ++i) {
             for (Index c = 0; c < width; ++c) out[i * context_at.row + c] *= inverse[i];
             if (!probs) continue;
             Scalar* probs_i = probs->matrix(head).row(i0 + i).data();
-            for (Index j = 0; j < tables_.keys; ++j) probs_i[j] = scores[i * k_stride_ + j] * inverse[i];
+            for (Index j = 0; j < sample.keys; ++j) probs_i[j] = scores[i * k_stride + j] * inverse[i];
         }
     }
 
 private:
-    Scalar* keys_of(Index head) { return buffers_.k.data() + head * tables_.width * k_stride_; }
+    const Sample& sample_of(Index head) const { return samples_[static_cast<std::size_t>(head / tables_.heads)]; }
+    /// The first row of one sample and head of an operand.
+    const Scalar* rows_of(const HeadsAt<Scalar>& operand, Index head) const {
+        const Index b = head / tables_.heads, h = head % tables_.heads;
+        if (!task_.lengths) return operand.at(b, h);
+        return operand.data + sample_of(head).first_row * operand.row + h * operand.head;
+    }
+    Scalar* keys_of(Index head) {
+        const Sample& sample = sample_of(head);
+        return buffers_.k.data() + sample.k_at + head % tables_.heads * tables_.width * sample.k_stride;
+    }
+    Scalar* p2c_ends_of(Index head) {
+        const Sample& sample = sample_of(head);
+        return buffers_.p2c_ends.data() + sample.ends_at + head % tables_.heads * 2 * sample.columns;
+    }
+    Scalar* values_of(Index head, Index channel) {
+        const Sample& sample = sample_of(head);
+        return buffers_.v.data() + sample.v_at + head % tables_.heads * sample.v_size + channel * sample.keys;
+    }
+
+    /// out [rows,d] = the exponentials [rows,Tk] times the values of a head.
+    void add_values(Index head, const Scalar* exponentials, Index rows, Scalar* out, Index out_stride) {
+        constexpr Index kDepth = 512;  // so many keys of 64 queries stay in the second cache for all channels
+        const Sample& sample = sample_of(head);
+        const Index panel = kernels_.columns;
+        for (Index j = 0; j < sample.keys; j += kDepth)
+            for (Index c = 0; c < tables_.width; c += panel)
+                kernels_.multiply(exponentials + j, sample.k_stride, values_of(head, c) + j * panel, panel, rows,
+                                  std::min(panel, tables_.width - c), std::min(kDepth, sample.keys - j), out + c,
+                                  out_stride, j > 0);
+    }
 
     /// Raw scores of 64 queries and 64 keys.  Where all their offsets lie beyond one end of the line, both position
     /// terms are one number per query and one per key.
     void score_tile(Index head, Index i0, Index j0, const Scalar* q, const Scalar* c2p_ends, Scalar* scores) {
-        const Index h = head % tables_.heads, width = tables_.width;
+        const Sample& sample = sample_of(head);
+        const Index h = head % tables_.heads, width = tables_.width, k_stride = sample.k_stride;
         const Scalar* keys = keys_of(head) + j0;
         const bool low = i0 + kBlock - 1 - j0 <= tables_.low, high = i0 - (j0 + kBlock - 1) >= tables_.high;
         if (!low && !high) {
             const Index origin = tables_.origin(h) + j0 - i0;
-            kernels_.banded_scores(q, width, keys, k_stride_, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
-                                   tables_.stride, width, scores, k_stride_);
+            kernels_.banded_scores(q, width, keys, k_stride, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
+                                   tables_.stride, width, scores, k_stride);
             return;
         }
-        kernels_.multiply(q, width, keys, k_stride_, kBlock, kBlock, width, scores, k_stride_, false);
-        const Scalar* p2c_end = buffers_.p2c_ends.data() + (2 * head + (high ? 1 : 0)) * columns_ + j0;
+        kernels_.multiply(q, width, keys, k_stride, kBlock, kBlock, width, scores, k_stride, false);
+        const Scalar* p2c_end = p2c_ends_of(head) + (high ? sample.columns : 0) + j0;
         for (Index i = 0; i < kBlock; ++i)
             for (Index j = 0; j < kBlock; ++j)
-                scores[i * k_stride_ + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
+                scores[i * k_stride + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
     }
 
     /// Scores of one query to probabilities times a number, whose inverse is returned.
-    Scalar unscaled_probabilities(Index b, Index i, Scalar* scores) {
-        const Mask* mask = task_.masks ? &(*task_.masks)[static_cast<std::size_t>(b)] : nullptr;
+    Scalar unscaled_probabilities(Index head, Index i, Scalar* scores) {
+        const Index keys = sample_of(head).keys;
+        const Mask* mask = task_.masks ? &(*task_.masks)[static_cast<std::size_t>(head / tables_.heads)] : nullptr;
         const std::uint8_t* shown = mask && mask->size() > 0 ? mask->row(i).data() : nullptr;
-        const Scalar sum = exponentials(scores, tables_.keys, shown, task_.divisor, kernels_);
+        const Scalar sum = exponentials(scores, keys, shown, task_.divisor, kernels_);
         if (sum != 0) return Scalar(1) / sum;
         if (task_.masked_row == MaskedRow::zero) return 0;
-        std::fill_n(scores, tables_.keys, Scalar(1));
-        return Scalar(1) / Scalar(tables_.keys);
+        std::fill_n(scores, keys, Scalar(1));
+        return Scalar(1) / Scalar(keys);
     }
 
     const DisentangledBlocks<Scalar>& task_;
     const OffsetTables<Scalar>& tables_;
     BlockBuffers<Scalar>& buffers_;
     const SimdKernels<Scalar>& kernels_;
-    Index columns_, k_stride_ = 0;
-    std::vector<std::ptrdiff_t> which_;
+    std::vector<Sample> samples_;
+    std::vector<std::pair<Index, Index>> pieces_;  // head, first query
 };
+
+template <class Scalar>
+void check_lengths(const DisentangledBlocks<Scalar>& task, const Tensor<Scalar>* probs) {
+    const OffsetTables<Scalar>& tables = task.tables;
+    LOCUS_CHECK(!probs, "disentangled_blocks: probabilities of samples of unequal lengths, expected none");
+    LOCUS_CHECK(static_cast<Index>(task.lengths->size()) == task.batch && tables.queries == tables.keys,
+                "disentangled_blocks: one length for each of " + std::to_string(task.batch) +
+                    " samples expected, and tables of as many queries as keys");
+    for (const Index length : *task.lengths)
+        LOCUS_CHECK(length >= 1 && length <= tables.keys, "disentangled_blocks: a length of " + std::to_string(length) +
+                                                              ", expected 1 to " + std::to_string(tables.keys));
+}
 
 }  // namespace
 
@@ -229,18 +304,20 @@ void disentangled_blocks(const DisentangledBlocks<Scalar>& task, Scalar* context
         "disentangled_blocks: probs is " + to_string(probs ? probs->shape() : all) + ", expected " + to_string(all));
     LOCUS_CHECK(!task.masks || static_cast<Index>(task.masks->size()) == task.batch,
                 "disentangled_blocks: one mask for each of " + std::to_string(task.batch) + " samples expected");
+    if (task.lengths) check_lengths(task, probs);
     if (task.masks)
-        for (const Mask& mask : *task.masks)
-            LOCUS_CHECK(mask.size() == 0 || (mask.rows() == all[2] && mask.cols() == all[3]),
+        for (std::size_t b = 0; b < task.masks->size(); ++b) {
+            const Mask& mask = (*task.masks)[b];
+            const Index queries = task.lengths ? (*task.lengths)[b] : all[2], keys = task.lengths ? queries : all[3];
+            LOCUS_CHECK(mask.size() == 0 || (mask.rows() == queries && mask.cols() == keys),
                         "disentangled_blocks: a mask of [" + std::to_string(mask.rows()) + ", " +
-                            std::to_string(mask.cols()) + "], expected [" + std::to_string(all[2]) + ", " +
-                            std::to_string(all[3]) + "]");
+                            std::to_string(mask.cols()) + "], expected [" + std::to_string(queries) + ", " +
+                            std::to_string(keys) + "]");
+        }
     Blocks<Scalar> blocks(task, buffers, kernels, pool.threads());
     pool.parallel_for(blocks.heads(), [&](Index head, int) { blocks.lay_out_keys(head); });
-    const Index per_head = blocks.row_blocks();
-    pool.parallel_for(blocks.heads() * per_head, [&](Index piece, int member) {
-        blocks.attend(piece / per_head, piece % per_head, member, context, context_at, probs);
-    });
+    pool.parallel_for(blocks.pieces(),
+                      [&](Index piece, int member) { blocks.attend(piece, member, context, context_at, probs); });
 }
 
 template OffsetTables<float> offset_tables<float>(const Tensor<float>&, const Tensor<float>&, const RelativeBuckets&,

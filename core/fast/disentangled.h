@@ -74,18 +74,23 @@ struct DisentangledBlocks {
     Scalar divisor;                  // sqrt(n d)
     const std::vector<Mask>* masks;  // per sample [Tq,Tk] or empty; null: everything is visible
     MaskedRow masked_row = MaskedRow::zero;
+    /// Queries and keys of each sample, where they differ: at most the tables'.  Rows of all samples then lie one after
+    /// the other, without padding, and HeadsAt::sample is not read.  Null: every sample has the tables' numbers.
+    const std::vector<Index>* lengths = nullptr;
 };
 
 /// Memory a caller may keep from call to call; sizes itself.
 template <class Scalar>
 struct BlockBuffers {
-    std::vector<Scalar> k, p2c_ends;           // [B,H,d,Tk], [B,H,2,Tk], padded
+    std::vector<Scalar> k, p2c_ends;           // per sample [H,d,Tk], [H,2,Tk], padded
+    std::vector<Scalar> v;                     // per sample [H,d / columns,Tk,columns]: panels of the kernels' columns
     std::vector<std::vector<Scalar>> members;  // per thread: one block of queries and of scores
 };
 
 /// context (b,h,i) = sum over j of probs(b,h,i,j) v(b,h,j), written at context.at(b,h) + i * context.row; also
-/// probs [B,H,Tq,Tk] unless null.  The same bits for every number of threads.
-/// Throws Error(usage) for masks that do not fit.
+/// probs [B,H,Tq,Tk] unless null, which it must be with lengths.  The same bits for every number of threads, and with
+/// lengths those of every sample alone.
+/// Throws Error(usage) for masks or lengths that do not fit.
 template <class Scalar>
 void disentangled_blocks(const DisentangledBlocks<Scalar>& task, Scalar* context, const HeadsAt<Scalar>& context_at,
                          Tensor<Scalar>* probs, BlockBuffers<Scalar>& buffers, ThreadPool& pool,

@@ -19,27 +19,44 @@ void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels
              const SimdKernels<Scalar>& kernels) {
     panels.depth = transposed ? b.cols() : b.rows();
     panels.cols = transposed ? b.rows() : b.cols();
-    panels.values.resize(static_cast<std::size_t>(panels.count() * kSimdBlock * panels.depth));
-    pool.parallel_for(panels.count(), [&](Index panel, int) {
-        const Index col = panel * kSimdBlock, some = std::min(kSimdBlock, panels.cols - col);
+    panels.width = kernels.columns;
+    panels.values.resize(static_cast<std::size_t>(panels.groups() * kSimdBlock * panels.depth));
+    const Index count = (panels.cols + panels.width - 1) / panels.width;
+    pool.parallel_for(count, [&](Index panel, int) {
+        const Index col = panel * panels.width, some = std::min(panels.width, panels.cols - col);
         Scalar* out = panels.values.data() + col * panels.depth;
-        if (transposed)
-            transpose_padded<Scalar>(b.data() + col * b.outerStride(), b.outerStride(), some, panels.depth, out,
-                                     kSimdBlock, kernels);
-        else
+        if (!transposed) {
             for (Index k = 0; k < panels.depth; ++k)
-                std::copy_n(b.data() + k * b.outerStride() + col, some, out + k * kSimdBlock);
+                std::copy_n(b.data() + k * b.outerStride() + col, some, out + k * panels.width);
+            return;
+        }
+        Index which[kSimdBlock];
+        for (Index n = 0; n < panels.width; ++n) which[n] = std::min(n, some - 1);
+        kernels.transpose_rows(b.data() + col * b.outerStride(), b.outerStride(), which, panels.width, panels.depth,
+                               out, panels.width);
     });
 }
 
-/// Calls work(row, rows, panel) for every block of a product of `rows` rows.  One panel after the other: it comes from
-/// memory once, and all rows pass while it is near.
+/// c [rows,cols] = or (add) += a b for the columns of b from `first` on, kSimdBlock at most.
+template <class Scalar>
+void multiply_group(const Scalar* a, Index a_stride, const Panels<Scalar>& b, Index first, Index rows, Scalar* c,
+                    Index c_stride, bool add, const SimdKernels<Scalar>& kernels) {
+    constexpr Index kDepth = 512;  // so much of kBlockRows rows of a stays in the second cache for all panels
+    const Index end = std::min(first + kSimdBlock, b.cols);
+    for (Index k = 0; k < b.depth; k += kDepth)
+        for (Index col = first; col < end; col += b.width)
+            kernels.multiply(a + k, a_stride, b.at(col) + k * b.width, b.width, rows, std::min(b.width, end - col),
+                             std::min(kDepth, b.depth - k), c + col - first, c_stride, add || k > 0);
+}
+
+/// Calls work(row, rows, column) for every block of a product of `rows` rows.  One group of columns after the other: it
+/// comes from memory once, and all rows pass while it is near.
 template <class Work>
-void for_each_block(Index rows, Index panels, ThreadPool& pool, Work work) {
-    const Index groups = (rows + kBlockRows - 1) / kBlockRows;
-    pool.parallel_for(panels * groups, [&](Index piece, int) {
-        const Index row = piece % groups * kBlockRows;
-        work(row, std::min(kBlockRows, rows - row), piece / groups);
+void for_each_block(Index rows, Index groups, ThreadPool& pool, Work work) {
+    const Index blocks = (rows + kBlockRows - 1) / kBlockRows;
+    pool.parallel_for(groups * blocks, [&](Index piece, int) {
+        const Index row = piece % blocks * kBlockRows;
+        work(row, std::min(kBlockRows, rows - row), piece / blocks * kSimdBlock);
     });
 }
 
@@ -80,11 +97,9 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
         transpose_left<Scalar>(a, x_stride, buffers.transposed, pool, kernels);
         x = buffers.transposed.data();
     }
-    for_each_block(rows, buffers.panels.count(), pool, [&](Index row, Index some, Index panel) {
-        const Index col = panel * kSimdBlock;
-        kernels.multiply(x + row * x_stride, x_stride, buffers.panels.at(panel), kSimdBlock, some,
-                         std::min(kSimdBlock, cols - col), depth, c.data() + row * c.outerStride() + col,
-                         c.outerStride(), add);
+    for_each_block(rows, buffers.panels.groups(), pool, [&](Index row, Index some, Index col) {
+        multiply_group(x + row * x_stride, x_stride, buffers.panels, col, some, c.data() + row * c.outerStride() + col,
+                       c.outerStride(), add, kernels);
     });
 }
 
@@ -119,12 +134,12 @@ void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, 
     LOCUS_CHECK(x.cols() == weight.depth && y.rows() == x.rows() && y.cols() == weight.cols,
                 "dense_blocks: " + sides("input", x.rows(), x.cols()) + sides(" and output", y.rows(), y.cols()) +
                     " do not fit a layer from " + std::to_string(weight.depth) + " to " + std::to_string(weight.cols));
-    for_each_block(x.rows(), weight.count(), pool, [&](Index row, Index rows, Index panel) {
-        const Index col = panel * kSimdBlock, cols = std::min(kSimdBlock, weight.cols - col);
+    for_each_block(x.rows(), weight.groups(), pool, [&](Index row, Index rows, Index col) {
+        const Index cols = std::min(kSimdBlock, weight.cols - col);
         auto block = y.block(row, col, rows, cols);
         block.rowwise() = Eigen::Map<const RowVector<Scalar>>(layer.bias.data() + col, cols);
-        kernels.multiply(x.data() + row * x.outerStride(), x.outerStride(), weight.at(panel), kSimdBlock, rows, cols,
-                         weight.depth, &block(0, 0), y.outerStride(), true);
+        multiply_group(x.data() + row * x.outerStride(), x.outerStride(), weight, col, rows, &block(0, 0),
+                       y.outerStride(), true, kernels);
         if (following == Following::gelu)
             for (Index r = 0; r < rows; ++r) kernels.gelu(&block(r, 0), cols);
     });

@@ -10,15 +10,17 @@
 
 namespace locus {
 
-/// The right operand b [depth,cols] of a product as panels of kSimdBlock columns: [cols / block, depth, block].  What
-/// stands after the last column is never looked at.
+/// The right operand b [depth,cols] of a product as panels of as many columns as the registers take at once:
+/// [cols / width, depth, width].  What stands after the last column is never looked at.
 template <class Scalar>
 struct Panels {
-    Index depth = 0, cols = 0;
+    Index depth = 0, cols = 0, width = kSimdBlock;  // width divides kSimdBlock
     std::vector<Scalar> values;
 
-    Index count() const { return (cols + kSimdBlock - 1) / kSimdBlock; }
-    const Scalar* at(Index panel) const { return values.data() + panel * kSimdBlock * depth; }
+    /// Groups of kSimdBlock columns: what one piece of work takes.
+    Index groups() const { return (cols + kSimdBlock - 1) / kSimdBlock; }
+    /// The panel that begins with this column, a multiple of `width`.
+    const Scalar* at(Index column) const { return values.data() + column * depth; }
 };
 
 /// Memory for the products of one caller, kept from call to call.

@@ -15,6 +15,7 @@ template <class Scalar>
 struct SimdKernels {
     using Index = std::ptrdiff_t;
     const char* name;  // "avx512" or "portable"
+    Index columns;     // of b that `multiply` takes at once; divides kSimdBlock
 
     /// c [rows,cols] = or (add) += a [rows,depth] b [depth,cols], with row strides.
     void (*multiply)(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols,

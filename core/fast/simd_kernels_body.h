@@ -69,17 +69,20 @@ struct RegisterKernels {
     template <int C>
     static void product_columns(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows,
                                 Index depth, Scalar* c, Index c_stride, bool add) {
-        constexpr int kTall = bytes == 64 ? 6 : 4;
+        constexpr int kTall = 6;  // sums in 24 of 32 registers of 64 bytes, or in 12 of 16 of 32 bytes
         Index r = 0;
         for (; r + kTall <= rows; r += kTall)
             product_tile<kTall, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
+        for (; r + 3 <= rows; r += 3)
+            product_tile<3, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
         for (; r < rows; ++r)
             product_tile<1, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
     }
 
     static void multiply(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols,
                          Index depth, Scalar* c, Index c_stride, bool add) {
-        constexpr Index kDepth = 128;  // 64 columns of b this deep stay in the first cache while the rows go by
+        // So many rows of b stay in the first cache while the rows of a go by.
+        constexpr Index kDepth = bytes == 64 ? 128 : 256;
         Index col = 0;
         for (const Index wide = kColumns * L; col < cols;) {
             const Index step = col + wide <= cols ? wide : col + L <= cols ? L : 1;
@@ -353,7 +356,7 @@ struct RegisterKernels {
     }
 
     static constexpr SimdKernels<Scalar> kernels(const char* name) {
-        return {name, multiply, banded_scores, exponentials, transpose_rows, gelu, gelu_backward, drop};
+        return {name, kColumns * L, multiply, banded_scores, exponentials, transpose_rows, gelu, gelu_backward, drop};
     }
 };
 

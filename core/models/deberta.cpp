@@ -13,19 +13,14 @@ namespace locus {
 
 // --- the pass ---
 
-namespace {
-
-/// Stages about positions, which need no text: delta(i,j) and the relative table P.
 template <class Scalar>
-void keep_positions(const ForwardContext<Scalar>& pass) {
+void deberta_positions(const ForwardContext<Scalar>& pass) {
     if (!pass.buckets) return;
     if (pass.trace.wants("relative.index")) pass.trace.add("relative.index", pass.buckets->matrix());
     if (!pass.trace.wants("relative.table")) return;
     const Matrix<Scalar>& table = pass.weights.relative_table();
     pass.trace.add("relative.table", as_tensor<Scalar>({table.rows(), table.cols()}, table));
 }
-
-}  // namespace
 
 template <class Scalar>
 Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
@@ -47,7 +42,7 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
 
     // Words become vectors.  They know nothing of absolute positions unless position_biased_input says so.
     const Tensor<Scalar> embeddings = deberta_embeddings(pass);
-    keep_positions(pass);
+    deberta_positions(pass);
 
     // Encoder: each layer attends to content and to relative positions.  It knows how far apart two tokens are, and
     // never where they stand: shifting a whole text changes nothing here.
@@ -369,6 +364,8 @@ RelativeBuckets Deberta<Scalar>::relative_buckets(Index length, const DebertaOpt
 
 template class Deberta<float>;
 template class Deberta<double>;
+template void deberta_positions<float>(const ForwardContext<float>&);
+template void deberta_positions<double>(const ForwardContext<double>&);
 template Tensor<float> deberta_embeddings<float>(const ForwardContext<float>&);
 template Tensor<float> deberta_layer<float>(const ForwardContext<float>&, const std::string&, Index,
                                             const Tensor<float>&, const Tensor<float>&);

@@ -67,6 +67,11 @@ public:
     Trace forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {},
                   const CancelToken& stop = {}) const;
 
+    /// `forward` of several texts, each an input of its own -> a trace for each.  Where all of them take the fast path
+    /// they pass the layers together, nothing padded, with the same numbers as one by one.  Throws like forward.
+    std::vector<Trace> forward_texts(const std::vector<ModelInput>& texts, const DebertaOptions& options,
+                                     const StageFilter& wanted = {}, const CancelToken& stop = {}) const;
+
     /// True if `forward` runs whole layers by the fast path: this was opened with ForwardPath::fast and computes on the
     /// processor, the model has a fast path (core/models/fast_encoder.h), and no wanted stage lies inside a layer, so
     /// that every stage inside is the reference's, and so is what it was made from.
@@ -107,6 +112,10 @@ RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, Offse
 
 /// n of the scale sqrt(n d): 1 + the number of position terms, or what an implementation counts in its place.
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options);
+
+/// Stages about positions, which need no text: delta(i,j) and the relative table P.
+template <class Scalar>
+void deberta_positions(const ForwardContext<Scalar>& pass);
 
 /// Word, type and position rows, projection, norm, mask -> [B,T,D].
 /// Source: spec 3.1; microsoft/DeBERTa bert.py BertEmbeddings.

@@ -1,6 +1,7 @@
 #include "core/models/fast_encoder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 namespace locus {
@@ -70,16 +71,18 @@ template <class Scalar>
 const OffsetTables<Scalar>& FastEncoder<Scalar>::tables(Index layer, Index length, const DebertaOptions& options,
                                                         ThreadPool& pool) {
     const TableKey key{length, options.offset_clamp, options.p2c_index};
-    if (!(key == key_))
+    const bool serves = key_.length >= length && key_.clamp == key.clamp && key_.index == key.index;
+    if (!serves) {
         for (const std::unique_ptr<Layer>& one : layers_)
             if (one) one->tables.reset();
-    key_ = key;
+        key_ = key;
+    }
     std::optional<OffsetTables<Scalar>>& kept = packed(layer, pool).tables;
     if (!kept) {
         const Terms terms = config().terms;
-        kept = offset_tables<Scalar>(terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(),
-                                     terms.p2c ? weights_.q_r(layer) : Tensor<Scalar>(),
-                                     deberta_buckets(config(), length, options.offset_clamp), options.p2c_index, pool);
+        kept = offset_tables<Scalar>(
+            terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(), terms.p2c ? weights_.q_r(layer) : Tensor<Scalar>(),
+            deberta_buckets(config(), key_.length, options.offset_clamp), options.p2c_index, pool);
     }
     return *kept;
 }
@@ -106,33 +109,48 @@ void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& residual, const 
 }
 
 template <class Scalar>
-void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query, Index length,
-                                 const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool) {
+void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query,
+                                 const std::vector<Index>& lengths, const std::vector<Mask>* masks,
+                                 const DebertaOptions& options, ThreadPool& pool) {
     const Index width = config().hidden_size, head = config().attention_head_size;
+    const Index rows = std::accumulate(lengths.begin(), lengths.end(), Index{0});
+    LOCUS_CHECK(!lengths.empty() && rows == kv.rows() && rows == query.rows(),
+                "fast encoder: texts of " + std::to_string(rows) + " tokens together, expected " +
+                    std::to_string(kv.rows()) + " as there are rows");
     const Layer& parts = packed(layer, pool);
-    projections_.resize(query.rows(), 3 * width);
+    projections_.resize(rows, 3 * width);
     dense_blocks<Scalar>(query, parts.q, Following::nothing, projections_.leftCols(width), pool);
     dense_blocks<Scalar>(kv, parts.kv, Following::nothing, projections_.rightCols(2 * width), pool);
-    context_.resize(query.rows(), width);
+    context_.resize(rows, width);
     const auto part = [&](Index which) {
-        return HeadsAt<Scalar>{projections_.data() + which * width, length * 3 * width, head, 3 * width};
+        return HeadsAt<Scalar>{projections_.data() + which * width, 0, head, 3 * width};
     };
-    const DisentangledBlocks<Scalar> task{part(0),
-                                          part(1),
-                                          part(2),
-                                          query.rows() / length,
-                                          tables(layer, length, options, pool),
-                                          score_divisor<Scalar>(deberta_divisor_terms(config(), options), head),
-                                          masks,
-                                          options.masked_row};
-    disentangled_blocks<Scalar>(task, context_.data(), {context_.data(), length * width, head, width}, nullptr,
-                                buffers_, pool);
+    const DisentangledBlocks<Scalar> task{
+        part(0),
+        part(1),
+        part(2),
+        static_cast<Index>(lengths.size()),
+        tables(layer, *std::max_element(lengths.begin(), lengths.end()), options, pool),
+        score_divisor<Scalar>(deberta_divisor_terms(config(), options), head),
+        masks,
+        options.masked_row,
+        &lengths};
+    disentangled_blocks<Scalar>(task, context_.data(), {context_.data(), 0, head, width}, nullptr, buffers_, pool);
 }
+
+namespace {
+
+/// One length for each sample of an input.
+std::vector<Index> equal_lengths(Index batch, Index length) {
+    return std::vector<Index>(static_cast<std::size_t>(batch), length);
+}
+
+}  // namespace
 
 template <class Scalar>
 Tensor<Scalar> FastEncoder<Scalar>::layer_context(Index layer, const Tensor<Scalar>& x, const std::vector<Mask>* masks,
                                                   const DebertaOptions& options, ThreadPool& pool) {
-    attend(layer, x.rows(), x.rows(), x.extent(1), masks, options, pool);
+    attend(layer, x.rows(), x.rows(), equal_lengths(x.extent(0), x.extent(1)), masks, options, pool);
     Tensor<Scalar> context(x.shape());
     context.rows() = context_;
     return context;
@@ -142,42 +160,92 @@ template <class Scalar>
 Tensor<Scalar> FastEncoder<Scalar>::layer_output(Index layer, const Tensor<Scalar>& kv, const Tensor<Scalar>& query,
                                                  const std::vector<Mask>* masks, const DebertaOptions& options,
                                                  ThreadPool& pool) {
-    const Layer& parts = packed(layer, pool);
-    attend(layer, kv.rows(), query.rows(), query.extent(1), masks, options, pool);
-    attention_.resize(context_.rows(), context_.cols());
-    dense_blocks<Scalar>(context_, parts.out, Following::nothing, attention_, pool);
-    add_and_norm(query.rows(), parts.attention_norm, attention_, pool);
-    dense(attention_, parts.up, config().hidden_act, act_, pool);
-    output_.resize(context_.rows(), context_.cols());
-    dense_blocks<Scalar>(act_, parts.down, Following::nothing, output_, pool);
-    add_and_norm(attention_, parts.output_norm, output_, pool);
     Tensor<Scalar> output(query.shape());
-    output.rows() = output_;
+    output.rows() = packed_output(layer, kv.rows(), query.rows(), equal_lengths(query.extent(0), query.extent(1)),
+                                  masks, options, pool);
     return output;
 }
 
 template <class Scalar>
-template <class After>
-Tensor<Scalar> FastEncoder<Scalar>::run(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool,
-                                        After after) {
-    check_input(input, config().vocab_size, config().type_vocab_size);
-    Trace nothing(StageFilter::none());
-    const ForwardContext<Scalar> pass{weights_, input, options, nothing, {}, std::nullopt};
-    const std::vector<Mask> masks = pair_masks(input);
-    const Tensor<Scalar> embeddings = deberta_embeddings(pass);
-    Tensor<Scalar> hidden = embeddings;
-    for (Index layer = 0; layer < config().num_hidden_layers; ++layer) {
-        hidden = layer_output(layer, hidden, &masks, options, pool);
-        after(layer, masks);
-        if (layer == 0 && config().conv_kernel_size > 0) hidden = deberta_convolution(pass, embeddings, hidden);
-    }
-    return hidden;
+Matrix<Scalar> FastEncoder<Scalar>::packed_output(Index layer, const ConstView<Scalar>& kv,
+                                                  const ConstView<Scalar>& query, const std::vector<Index>& lengths,
+                                                  const std::vector<Mask>* masks, const DebertaOptions& options,
+                                                  ThreadPool& pool) {
+    const Layer& parts = packed(layer, pool);
+    attend(layer, kv, query, lengths, masks, options, pool);
+    attention_.resize(context_.rows(), context_.cols());
+    dense_blocks<Scalar>(context_, parts.out, Following::nothing, attention_, pool);
+    add_and_norm(query, parts.attention_norm, attention_, pool);
+    dense(attention_, parts.up, config().hidden_act, act_, pool);
+    Matrix<Scalar> output(context_.rows(), context_.cols());
+    dense_blocks<Scalar>(act_, parts.down, Following::nothing, output, pool);
+    add_and_norm(attention_, parts.output_norm, output, pool);
+    return output;
 }
 
 template <class Scalar>
-Tensor<Scalar> FastEncoder<Scalar>::last_output(const ModelInput& input, const DebertaOptions& options,
-                                                ThreadPool& pool) {
-    return run(input, options, pool, [](Index, const std::vector<Mask>&) {});
+Matrix<Scalar> FastEncoder<Scalar>::run(const std::vector<ForwardContext<Scalar>>& passes, ThreadPool& pool,
+                                        const std::function<bool(Index, const Matrix<Scalar>&)>& after) {
+    std::vector<Index> lengths;
+    std::vector<Mask> masks;
+    std::vector<Tensor<Scalar>> embeddings;
+    Index count = 0;
+    for (const ForwardContext<Scalar>& pass : passes) {
+        const std::vector<Index> own = equal_lengths(pass.input.batch(), pass.input.length());
+        lengths.insert(lengths.end(), own.begin(), own.end());
+        masks.insert(masks.end(), pass.masks.begin(), pass.masks.end());
+        embeddings.push_back(deberta_embeddings(pass));
+        deberta_positions(pass);
+        count += embeddings.back().rows().rows();
+    }
+    Matrix<Scalar> rows(count, config().hidden_size);
+    const auto for_each_input = [&](const auto& work) {
+        Index first = 0;
+        for (std::size_t n = 0; n < passes.size(); ++n) {
+            const Index some = passes[n].input.batch() * passes[n].input.length();
+            work(passes[n], embeddings[n], rows.middleRows(first, some));
+            first += some;
+        }
+    };
+    for_each_input([](const auto&, const Tensor<Scalar>& own, auto here) { here = own.rows(); });
+    for (Index layer = 0; layer < config().num_hidden_layers; ++layer) {
+        rows = packed_output(layer, rows, rows, lengths, &masks, passes.front().options, pool);
+        if (layer == 0 && config().conv_kernel_size > 0)
+            for_each_input([](const ForwardContext<Scalar>& pass, const Tensor<Scalar>& own, auto here) {
+                here = deberta_convolution(pass, own, as_tensor<Scalar>(own.shape(), here)).rows();
+            });
+        if (!after(layer, rows)) break;
+    }
+    return rows;
+}
+
+namespace {
+
+/// The rows of every input, which lie one after the other -> [B,T,D] each.
+template <class Scalar>
+std::vector<Tensor<Scalar>> cut_rows(const Matrix<Scalar>& rows, const std::vector<ModelInput>& inputs) {
+    std::vector<Tensor<Scalar>> parts;
+    Index first = 0;
+    for (const ModelInput& input : inputs) {
+        const Index some = input.batch() * input.length();
+        parts.push_back(as_tensor<Scalar>({input.batch(), input.length(), rows.cols()}, rows.middleRows(first, some)));
+        first += some;
+    }
+    return parts;
+}
+
+}  // namespace
+
+template <class Scalar>
+std::vector<Tensor<Scalar>> FastEncoder<Scalar>::last_outputs(const std::vector<ModelInput>& inputs,
+                                                              const DebertaOptions& options, ThreadPool& pool) {
+    Trace nothing(StageFilter::none());
+    std::vector<ForwardContext<Scalar>> passes;
+    for (const ModelInput& input : inputs) {
+        check_input(input, config().vocab_size, config().type_vocab_size);
+        passes.push_back({weights_, input, options, nothing, pair_masks(input), std::nullopt});
+    }
+    return cut_rows(run(passes, pool, [](Index, const Matrix<Scalar>&) { return true; }), inputs);
 }
 
 template <class Scalar>
@@ -188,7 +256,10 @@ void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOpti
     const RelativeBuckets buckets = deberta_buckets(config(), length, options.offset_clamp);
     const Scalar divisor = score_divisor<Scalar>(deberta_divisor_terms(config(), options), d);
     throw_if_cancelled(stop);
-    run(input, options, pool, [&](Index layer, const std::vector<Mask>& masks) {
+    check_input(input, config().vocab_size, config().type_vocab_size);
+    Trace nothing(StageFilter::none());
+    const std::vector<Mask> masks = pair_masks(input);
+    run({{weights_, input, options, nothing, masks, std::nullopt}}, pool, [&](Index layer, const Matrix<Scalar>&) {
         const Tensor<Scalar> none, &k_r = config().terms.c2p ? weights_.k_r(layer) : none,
                                    &q_r = config().terms.p2c ? weights_.q_r(layer) : none;
         pool.parallel_for(input.batch() * heads, [&](Index at, int) {
@@ -211,6 +282,7 @@ void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOpti
             visit(seen);
         });
         throw_if_cancelled(stop);
+        return true;
     });
 }
 
@@ -268,12 +340,60 @@ void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions&
     }
 }
 
+template <class Scalar>
+std::vector<Trace> Deberta<Scalar>::forward_texts(const std::vector<ModelInput>& texts, const DebertaOptions& options,
+                                                  const StageFilter& wanted, const CancelToken& stop) const {
+    std::vector<Trace> traces;
+    const bool packs = std::all_of(texts.begin(), texts.end(),
+                                   [&](const ModelInput& text) { return takes_fast_path(text, options, wanted); });
+    if (!packs || texts.size() < 2) {
+        for (const ModelInput& text : texts) traces.push_back(forward(text, options, wanted, stop));
+        return traces;
+    }
+    const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
+    for (const ModelInput& text : texts) {
+        check_input(text, config().vocab_size, config().type_vocab_size);
+        traces.emplace_back(wanted).expect(stage_names(text, options));
+        if (decodes && (traces.back().awaits("emd.") || traces.back().awaits("mlm."))) absolute_rows(text.length());
+    }
+    const std::lock_guard alone(fast_->guard);
+    std::vector<ForwardContext<Scalar>> passes;
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+        passes.push_back({*weights_, texts[n], options, traces[n], pair_masks(texts[n]), std::nullopt, fast_.get()});
+        passes.back().buckets = relative_buckets(texts[n].length(), options);
+    }
+    const Index last = config().num_hidden_layers - 1;
+    const std::string plain_last = "layer." + std::to_string(last) + ".";
+    const auto any = [&](const auto& asks) { return std::any_of(traces.begin(), traces.end(), asks); };
+    std::vector<Tensor<Scalar>> hidden, decoder_input;
+    throw_if_cancelled(stop);
+    fast_->encoder.run(passes, fast_->pool, [&](Index layer, const Matrix<Scalar>& rows) {
+        hidden = cut_rows(rows, texts);
+        for (std::size_t n = 0; n < texts.size(); ++n)
+            traces[n].add("layer." + std::to_string(layer) + ".output", hidden[n]);
+        if (layer == last - 1) decoder_input = hidden;
+        throw_if_cancelled(stop);
+        const bool plain =
+            !decodes || layer != last - 1 || any([&](const Trace& one) { return one.awaits(plain_last); });
+        return plain && any([](const Trace& one) { return !one.complete(); });
+    });
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+        if (decodes && !traces[n].complete()) hidden[n] = deberta_decoder(passes[n], decoder_input[n]);
+        if (has_head() && !traces[n].complete()) deberta_head(passes[n], hidden[n]);
+    }
+    return traces;
+}
+
 template class FastEncoder<float>;
 template class FastEncoder<double>;
 template struct FastPath<float>;
 template struct FastPath<double>;
 template bool Deberta<float>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
 template bool Deberta<double>::takes_fast_path(const ModelInput&, const DebertaOptions&, const StageFilter&) const;
+template std::vector<Trace> Deberta<float>::forward_texts(const std::vector<ModelInput>&, const DebertaOptions&,
+                                                          const StageFilter&, const CancelToken&) const;
+template std::vector<Trace> Deberta<double>::forward_texts(const std::vector<ModelInput>&, const DebertaOptions&,
+                                                           const StageFilter&, const CancelToken&) const;
 template void Deberta<float>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<float>&,
                                           const CancelToken&) const;
 template void Deberta<double>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<double>&,

@@ -2,6 +2,7 @@
 // The one place where core/models meets core/fast: the layers of DeBERTa for everybody who looks at their outputs and
 // not inside them.  The formulas are those of core/models/deberta.h, and the tests hold the two together: on every
 // recorded case within the tolerance of that case or the rounding that core/compare.h derives.
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,7 +18,7 @@ namespace locus {
 /// True where the fast path computes this model: it has c2p or p2c and no talking heads.
 bool has_fast_path(const DebertaConfig& config);
 
-/// Keeps packed weights, position tables of the last length and its buffers; one call at a time.
+/// Keeps packed weights, position tables of the longest text so far and its buffers; one call at a time.
 template <class Scalar>
 class FastEncoder {
 public:
@@ -38,13 +39,27 @@ public:
                                 const DebertaOptions& options, ThreadPool& pool) {
         return layer_output(layer, x, x, masks, options, pool);
     }
+    /// The same for samples of any lengths, whose rows lie one after the other without padding: kv, query [N,D] ->
+    /// [N,D], each sample as if it were alone.   Throws Error(usage) if the lengths are not N together.
+    Matrix<Scalar> packed_output(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query,
+                                 const std::vector<Index>& lengths, const std::vector<Mask>* masks,
+                                 const DebertaOptions& options, ThreadPool& pool);
     /// The attention of one layer up to the joined heads: x [B,T,D] -> context [B,T,D].
     Tensor<Scalar> layer_context(Index layer, const Tensor<Scalar>& x, const std::vector<Mask>* masks,
                                  const DebertaOptions& options, ThreadPool& pool);
 
     /// The output of the last encoder layer [B,T,D]: Deberta's stage layer.{L-1}.output without a trace.
     /// Throws Error(usage) for bad input like Deberta::forward.
-    Tensor<Scalar> last_output(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool);
+    Tensor<Scalar> last_output(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool) {
+        return last_outputs({input}, options, pool).front();
+    }
+    /// The same of several inputs, which need not be equally long: nothing is padded.
+    std::vector<Tensor<Scalar>> last_outputs(const std::vector<ModelInput>& inputs, const DebertaOptions& options,
+                                             ThreadPool& pool);
+    /// The encoder over the inputs of these passes, whose traces get the embeddings: calls after(layer, rows [N,D]) for
+    /// every layer and ends where that answers false.  -> the rows it came to.
+    Matrix<Scalar> run(const std::vector<ForwardContext<Scalar>>& passes, ThreadPool& pool,
+                       const std::function<bool(Index layer, const Matrix<Scalar>& rows)>& after);
     /// Runs the encoder and calls visit(head) for every head of every layer and sample: layer by layer, the heads of
     /// a layer in any order and on all threads of the pool at once.  `stop` is asked before every layer and ends this
     /// by throwing Cancelled.
@@ -72,11 +87,9 @@ private:
     /// y += residual, then the norm, row by row.
     void add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, Matrix<Scalar>& y, ThreadPool& pool);
     /// Fills projections_ and context_.
-    void attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query, Index length,
-                const std::vector<Mask>* masks, const DebertaOptions& options, ThreadPool& pool);
-    /// All layers in order; after(layer) follows each of them, while projections_ are its own.
-    template <class After>
-    Tensor<Scalar> run(const ModelInput& input, const DebertaOptions& options, ThreadPool& pool, After after);
+    void attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query,
+                const std::vector<Index>& lengths, const std::vector<Mask>* masks, const DebertaOptions& options,
+                ThreadPool& pool);
 
     std::unique_ptr<const DebertaWeights<Scalar>> own_;
     const DebertaWeights<Scalar>& weights_;

@@ -138,8 +138,8 @@ std::vector<Way> peer_ways(Peer& peer, const Operands& operands, const Matrix<do
 }
 
 /// All ways of one shape, and the two ratios that have goals.
-void measure_core(const Operands& operands, int threads, Peer* peer, const fs::path& folder,
-                  std::vector<Measure>& measures, std::vector<std::string>& notes) {
+void measure_core(const Operands& operands, int threads, Peer* peer, const fs::path& folder, Measures& measures,
+                  std::vector<std::string>& notes) {
     const std::string shape =
         operands.name() + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
     const Matrix<double> expected = in_double(operands);
@@ -172,10 +172,9 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
 
 }  // namespace
 
-std::vector<Measure> bench_attention(const Options& options) {
+void bench_attention(const Options& options, Measures& measures) {
     const test::TemporaryFolder folder;
-    const std::unique_ptr<Peer> peer = open_peer(options);
-    std::vector<Measure> measures;
+    const std::unique_ptr<Peer> peer = open_peer(options, "torch");
     std::vector<std::string> notes;
     const std::vector<Index> lengths =
         options.tokens ? std::vector<Index>{options.tokens} : std::vector<Index>{128, 256, 512, 1024, 2048};
@@ -185,19 +184,10 @@ std::vector<Measure> bench_attention(const Options& options) {
             for (const int threads : {1, 2})
                 measure_core(operands, threads, peer.get(), folder.path(), measures, notes);
         }
-    if (options.tokens == 0) measure_encoder(peer.get(), folder.path(), measures);
+    if (options.tokens == 0) measure_layers(peer.get(), folder.path(), measures);
     std::sort(notes.begin(), notes.end());
     notes.erase(std::unique(notes.begin(), notes.end()), notes.end());
     for (const std::string& note : notes) std::cerr << "locus bench: " << note << '\n';
-    return measures;
-}
-
-std::vector<Measure> bench_encoder(const Options& options) {
-    const test::TemporaryFolder folder;
-    const std::unique_ptr<Peer> peer = open_peer(options);
-    std::vector<Measure> measures;
-    measure_encoder(peer.get(), folder.path(), measures);
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -3,7 +3,7 @@
 
 namespace locus::bench {
 
-std::vector<Measure> bench_forward() {
+void bench_forward(Measures& measures) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
     const Deberta<float> model = open_deberta<float>(checkpoint);
     const ModelInput input = input_of_texts({"a new [MASK] opened beside the new [MASK]."},
@@ -27,10 +27,10 @@ std::vector<Measure> bench_forward() {
         if (round > 0) quick.push_back((now() - start) * 1e3);
         if (stages < 100 || kept != 1) throw Error(Fault::usage, "bench forward: stages are missing");
     }
-    return {{"all stages", median(all), "ms", 0, true},
-            {"layer.0.c2p alone", median(one), "ms", 0, true},
-            {"words alone, by the reference", median(readable), "ms", 0, true},
-            {"words alone, by the fast path", median(quick), "ms", 0, true}};
+    measures.add({{"all stages", median(all), "ms", 0, true},
+                  {"layer.0.c2p alone", median(one), "ms", 0, true},
+                  {"words alone, by the reference", median(readable), "ms", 0, true},
+                  {"words alone, by the fast path", median(quick), "ms", 0, true}});
 }
 
 }  // namespace locus::bench

@@ -51,7 +51,7 @@ std::pair<double, double> compare_ways(A a, B b) {
 
 using Times = std::pair<double, double>;
 
-void report(std::vector<Measure>& measures, const std::string& name, Times slices_gather, double target) {
+void report(Measures& measures, const std::string& name, Times slices_gather, double target) {
     measures.push_back({name + ", slices", slices_gather.first, "ms", 0, true});
     measures.push_back({name + ", index gather", slices_gather.second, "ms", 0, true});
     measures.push_back({name + ", gather / slices", slices_gather.second / slices_gather.first, "x", target, true});
@@ -79,7 +79,7 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
 
 }  // namespace
 
-std::vector<Measure> bench_gather() {
+void bench_gather(Measures& measures) {
     const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
     const IndexTensor index = line.matrix(), transposed = line.mirrored().matrix();
     const Matrix<float> relative = Matrix<float>::Random(2 * kSpan, kWidth);
@@ -89,7 +89,6 @@ std::vector<Measure> bench_gather() {
         tables.push_back(products_of_rows<float>(Matrix<float>::Random(kTokens, kWidth), relative));
         reversed.push_back(tables.back().rowwise().reverse());
     }
-    std::vector<Measure> measures;
     const auto at = [](Index h) { return static_cast<std::size_t>(h); };
     const auto c2p = compare_ways([&](Index h) { add_slices_by_query<float>(reversed[at(h)], line, sliced[at(h)]); },
                                   [&](Index h) { gather_c2p(tables[at(h)], index, gathered[at(h)]); });
@@ -101,7 +100,6 @@ std::vector<Measure> bench_gather() {
     report(measures, "p2c", p2c, 0);
     report(measures, "c2p + p2c", {c2p.first + p2c.first, c2p.second + p2c.second}, 3);
     report(measures, "whole terms with their products", whole_terms(line, index, transposed), 0);
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -121,14 +121,13 @@ std::string complete_dump(const fs::path& folder) {
 }
 
 /// Seconds until each of these is named, stage by stage.
-std::vector<Measure> diagnosis_times(const std::string& model_folder) {
+void diagnosis_times(const std::string& model_folder, Measures& measures) {
     ModelInput input;
     input.tokens = IndexTensor({1, kTokens});
     input.mask = IndexTensor({1, kTokens});
     for (Index n = 0; n < kTokens; ++n) input.mask[n] = n < kTokens - kPadding;
     const Trace reference = attention_layer(input);
     const auto model = ModelFolder::open(model_folder);
-    std::vector<Measure> measures;
     for (const auto& [mistake, stage] : {std::pair{16, "relative.index"},
                                          {4, "layer.0.c2p"},
                                          {1, "layer.0.p2c"},
@@ -140,24 +139,20 @@ std::vector<Measure> diagnosis_times(const std::string& model_folder) {
         measures.push_back({"mistake " + std::to_string(mistake) + " named at " + stage,
                             seconds_to_name(right, mistake, stage), "s", 1, false});
     }
-    return measures;
 }
 
 }  // namespace
 
-std::vector<Measure> bench_kit() {
+void bench_kit(Measures& measures) {
     const test::TemporaryFolder kept;
     const fs::path& folder = kept.path();
-    std::vector<Measure> measures;
     const std::string kit = (folder / "kit").string(), program = program_beside("locus-kit").string();
     measures.push_back({"export", run_child({program, "export", kit}).seconds, "s", 3, false});
     const ChildCost check = run_child({program, "check", kit, complete_dump(folder)});
     measures.push_back({"check of the whole kit against a complete dump", check.seconds, "s", 2, false});
     measures.push_back({"its peak resident memory", check.megabytes, "MB", 300, false});
     write_v3_base_checkpoint(folder / "model", 1);
-    const std::vector<Measure> times = diagnosis_times((folder / "model").string());
-    measures.insert(measures.end(), times.begin(), times.end());
-    return measures;
+    diagnosis_times((folder / "model").string(), measures);
 }
 
 }  // namespace locus::bench

@@ -58,21 +58,21 @@ double quadratic_form(const Texts& texts) {
 
 }  // namespace
 
-std::vector<Measure> bench_linear() {
+void bench_linear(Measures& measures) {
     const Texts half(4096), whole(8192);
     fast_forms(half);  // the allocator has seen every size
     const Times t4096 = fast_forms(half), t8192 = fast_forms(whole);
+    measures.add({{"bidirectional, T 4096", t4096.both_ways, "ms", 0, true},
+                  {"bidirectional, T 8192", t8192.both_ways, "ms", 0, true},
+                  {"bidirectional, T 8192 / T 4096", t8192.both_ways / t4096.both_ways, "x", 2.3, false},
+                  {"causal, T 4096", t4096.causal, "ms", 0, true},
+                  {"causal, T 8192", t8192.causal, "ms", 0, true},
+                  {"causal, T 8192 / T 4096", t8192.causal / t4096.causal, "x", 2.3, false}});
     const double q2048 = quadratic_form(Texts(2048)), q4096 = quadratic_form(half);
-    return {{"bidirectional, T 4096", t4096.both_ways, "ms", 0, true},
-            {"bidirectional, T 8192", t8192.both_ways, "ms", 0, true},
-            {"bidirectional, T 8192 / T 4096", t8192.both_ways / t4096.both_ways, "x", 2.3, false},
-            {"causal, T 4096", t4096.causal, "ms", 0, true},
-            {"causal, T 8192", t8192.causal, "ms", 0, true},
-            {"causal, T 8192 / T 4096", t8192.causal / t4096.causal, "x", 2.3, false},
-            {"quadratic form, T 2048", q2048, "ms", 0, true},
-            {"quadratic form, T 4096", q4096, "ms", 0, true},
-            {"quadratic form, T 4096 / T 2048", q4096 / q2048, "x", 0, true},
-            {"quadratic / linear, T 4096", q4096 / t4096.both_ways, "x", 0, true}};
+    measures.add({{"quadratic form, T 2048", q2048, "ms", 0, true},
+                  {"quadratic form, T 4096", q4096, "ms", 0, true},
+                  {"quadratic form, T 4096 / T 2048", q4096 / q2048, "x", 0, true},
+                  {"quadratic / linear, T 4096", q4096 / t4096.both_ways, "x", 0, true}});
 }
 
 }  // namespace locus::bench

@@ -27,7 +27,7 @@ double needed_megabytes() {
 
 }  // namespace
 
-std::vector<Measure> bench_open() {
+void bench_open(Measures& measures) {
     const test::TemporaryFolder kept;
     const fs::path& folder = kept.path();
     write_v3_base_checkpoint(folder, 1);
@@ -48,10 +48,11 @@ std::vector<Measure> bench_open() {
         seconds.push_back(cost.seconds);
         megabytes.push_back(cost.megabytes);
     }
-    return {{"size of the file", static_cast<double>(fs::file_size(folder / "pytorch_model.bin")) / 1e6, "MB", 0, true},
-            {"open, compute and write", median(seconds), "s", 1.5, false},
-            {"tensors that layer 0 needs, float32", needed_megabytes(), "MB", 0, true},
-            {"peak resident memory", median(megabytes), "MB", 1.2 * needed_megabytes() + 200, false}};
+    measures.add(
+        {{"size of the file", static_cast<double>(fs::file_size(folder / "pytorch_model.bin")) / 1e6, "MB", 0, true},
+         {"open, compute and write", median(seconds), "s", 1.5, false},
+         {"tensors that layer 0 needs, float32", needed_megabytes(), "MB", 0, true},
+         {"peak resident memory", median(megabytes), "MB", 1.2 * needed_megabytes() + 200, false}});
 }
 
 namespace {
@@ -71,7 +72,7 @@ double number(const nlohmann::json& object, const char* first, const char* secon
 
 }  // namespace
 
-std::vector<Measure> bench_view() {
+void bench_view(Measures& measures) {
     const test::TemporaryFolder folder;
     const nlohmann::json tiny = measured_by_viewer(folder.path(), {});
     std::filesystem::remove(folder / "view.json");
@@ -81,17 +82,18 @@ std::vector<Measure> bench_view() {
     const nlohmann::json base =
         measured_by_viewer(folder.path(), {(folder / "model").string(), "--layer", "11", "--tokens", tokens});
     const double matrix = number(tiny, "large_matrix", "matrix_mb");
-    return {{"first frame after start, tiny-v3", tiny.at("first_frame_ms"), "ms", 500, false},
-            {"another head, median", number(tiny, "head_change", "median_ms"), "ms", 8, false},
-            {"a letter more in the sentence, tiny-v3, median", number(tiny, "keystroke", "median_ms"), "ms", 60, false},
-            {"a token more, deberta-v3-base's shape, 32 tokens, last layer, median",
-             number(base, "keystroke", "median_ms"), "ms", 400, false},
-            {"4096 x 4096, slowest of panning and zooming", number(tiny, "large_matrix", "fps_slowest"), "frames/s", 60,
-             true},
-            {"the matrix itself", matrix, "MB", 0, true},
-            {"memory for its pictures, all levels visited", number(tiny, "large_matrix", "memory_beside_it_mb"), "MB",
-             0, true},
-            {"idle, of one core", tiny.at("idle_percent_of_a_core"), "%", 0.5, false}};
+    measures.add(
+        {{"first frame after start, tiny-v3", tiny.at("first_frame_ms"), "ms", 500, false},
+         {"another head, median", number(tiny, "head_change", "median_ms"), "ms", 8, false},
+         {"a letter more in the sentence, tiny-v3, median", number(tiny, "keystroke", "median_ms"), "ms", 60, false},
+         {"a token more, deberta-v3-base's shape, 32 tokens, last layer, median",
+          number(base, "keystroke", "median_ms"), "ms", 400, false},
+         {"4096 x 4096, slowest of panning and zooming", number(tiny, "large_matrix", "fps_slowest"), "frames/s", 60,
+          true},
+         {"the matrix itself", matrix, "MB", 0, true},
+         {"memory for its pictures, all levels visited", number(tiny, "large_matrix", "memory_beside_it_mb"), "MB", 0,
+          true},
+         {"idle, of one core", tiny.at("idle_percent_of_a_core"), "%", 0.5, false}});
 }
 
 }  // namespace locus::bench

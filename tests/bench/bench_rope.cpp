@@ -25,7 +25,7 @@ double milliseconds(Way way) {
 
 }  // namespace
 
-std::vector<Measure> bench_rope() {
+void bench_rope(Measures& measures) {
     const RotaryTable<float> table = rotary_table<float>(inverse_frequencies(kWidth), 0, kTokens);
     std::vector<Matrix<float>> x, y(kHeads, Matrix<float>(kTokens, kWidth)), by_matrix = y, by_complex = y;
     for (Index h = 0; h < kHeads; ++h) x.push_back(Matrix<float>::Random(kTokens, kWidth));
@@ -46,13 +46,13 @@ std::vector<Measure> bench_rope() {
             test::max_abs(y[at(h)] - by_matrix[at(h)]) <= 1e-5F && test::max_abs(y[at(h)] - by_complex[at(h)]) <= 1e-5F,
             "bench rope: the three forms differ");
     const double matrix_bytes = 4.0 * kTokens * kWidth * kWidth, table_bytes = 4.0 * kTokens * kWidth;
-    return {{"elementwise", elementwise, "ms", 0, true},
-            {"complex", complex, "ms", 0, true},
-            {"matrix, all R_m made before", matrix, "ms", 0, true},
-            {"matrix / elementwise", matrix / elementwise, "x", 15, true},
-            {"sine and cosine table", table_bytes / 1e6, "MB", 0, true},
-            {"all R_m", matrix_bytes / 1e6, "MB", 0, true},
-            {"memory, matrices / table", matrix_bytes / table_bytes, "x", 64, true}};
+    measures.add({{"elementwise", elementwise, "ms", 0, true},
+                  {"complex", complex, "ms", 0, true},
+                  {"matrix, all R_m made before", matrix, "ms", 0, true},
+                  {"matrix / elementwise", matrix / elementwise, "x", 15, true},
+                  {"sine and cosine table", table_bytes / 1e6, "MB", 0, true},
+                  {"all R_m", matrix_bytes / 1e6, "MB", 0, true},
+                  {"memory, matrices / table", matrix_bytes / table_bytes, "x", 64, true}});
 }
 
 }  // namespace locus::bench

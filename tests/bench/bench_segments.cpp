@@ -36,7 +36,7 @@ void copy_with_memory(const fs::path& from, const fs::path& to) {
     fs::copy_file(from / "pytorch_model.bin", to / "pytorch_model.bin");
 }
 
-void report(std::vector<Measure>& measures, const std::string& name, const fs::path& model, const fs::path& folder) {
+void report(Measures& measures, const std::string& name, const fs::path& model, const fs::path& folder) {
     const double few = peak_megabytes(model, kFew, folder), many = peak_megabytes(model, kMany, folder);
     measures.push_back({name + ", 4 segments", few, "MB", 0, true});
     measures.push_back({name + ", 64 segments", many, "MB", 0, true});
@@ -45,13 +45,11 @@ void report(std::vector<Measure>& measures, const std::string& name, const fs::p
 
 }  // namespace
 
-std::vector<Measure> bench_segments() {
+void bench_segments(Measures& measures) {
     const test::TemporaryFolder folder;
-    std::vector<Measure> measures;
     copy_with_memory(resolve_model("tiny-xlnet"), folder.path());
     report(measures, "Transformer-XL", resolve_model("tiny-txl"), folder.path());
     report(measures, "XLNet", folder.path(), folder.path());
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -58,7 +58,7 @@ std::string learnt_bpe(const std::vector<std::string>& lines) {
 
 /// Both on the same lines in turn; ids must be equal.
 void measure_model(const std::string& name, const std::string& bytes, const std::vector<std::string>& lines,
-                   std::vector<Measure>& measures) {
+                   Measures& measures) {
     sentencepiece::SentencePieceProcessor library;
     LOCUS_CHECK(library.LoadFromSerializedProto(bytes).ok(), "bench tokens: the library does not open " + name);
     const SentencePieceEncoder encoder(parse_sentencepiece_model(bytes, name), name);
@@ -91,13 +91,11 @@ void measure_model(const std::string& name, const std::string& bytes, const std:
 
 }  // namespace
 
-std::vector<Measure> bench_tokens() {
+void bench_tokens(Measures& measures) {
     const std::vector<std::string> lines = corpus_lines();
-    std::vector<Measure> measures;
     measure_model("unigram, 6000 pieces", bytes_of_file(kRepository / "assets/models/tiny-v3/spm.model"), lines,
                   measures);
     measure_model("BPE, 1000 pieces", learnt_bpe(lines), lines, measures);
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -70,8 +70,7 @@ nlohmann::json request_of(const Checkpoint& checkpoint, const Parameters<float>&
             {"threads", threads}};
 }
 
-void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::path& folder,
-             std::vector<Measure>& measures) {
+void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::path& folder, Measures& measures) {
     const std::string shape = std::to_string(threads) + (threads == 1 ? " thread" : " threads");
     std::cerr << "locus bench: train, " << shape << std::endl;
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
@@ -104,12 +103,11 @@ void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::pa
 
 }  // namespace
 
-std::vector<Measure> bench_train(const Options& options) {
+void bench_train(const Options& options, Measures& measures) {
     keep_freed_memory();
     const test::TemporaryFolder folder;
-    const std::unique_ptr<Peer> peer = open_peer(options);
+    const std::unique_ptr<Peer> peer = open_peer(options, "torch");
     const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
-    std::vector<Measure> measures;
     for (const int threads : {2, 1}) measure(threads, peer.get(), checkpoint, folder.path(), measures);
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
     const double ours = peak_megabytes();
@@ -124,7 +122,6 @@ std::vector<Measure> bench_train(const Options& options) {
         measures.push_back({"peak resident memory: Hugging Face, one model", theirs, "MB"});
         measures.push_back({"peak resident memory: ours / Hugging Face", ours / theirs, "x", 0.7, false});
     }
-    return measures;
 }
 
 }  // namespace locus::bench

@@ -17,7 +17,7 @@ PlacedWords random_document() {
 
 }  // namespace
 
-std::vector<Measure> bench_wmd() {
+void bench_wmd(Measures& measures) {
     std::vector<double> exact, relaxed;
     for (int round = 0; round < 51; ++round) {
         const PlacedWords a = random_document(), b = random_document();
@@ -29,8 +29,8 @@ std::vector<Measure> bench_wmd() {
         relaxed.push_back((now() - start) * 1e3);
         LOCUS_CHECK(bound <= distance * (1 + 1e-12), "bench wmd: the relaxed distance is above the exact one");
     }
-    return {{"exact, by minimum-cost flow", median(exact), "ms", 20, false},
-            {"relaxed, both ways", median(relaxed), "ms", 0, true}};
+    measures.add({{"exact, by minimum-cost flow", median(exact), "ms", 20, false},
+                  {"relaxed, both ways", median(relaxed), "ms", 0, true}});
 }
 
 }  // namespace locus::bench

@@ -1,6 +1,7 @@
 // locus bench: numbers with their targets, each measured in one run.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -13,34 +14,38 @@ namespace {
 using namespace locus;
 using namespace locus::bench;
 
-std::function<std::vector<Measure>(const Options&)> plain(std::vector<Measure> (*run)()) {
-    return [run](const Options&) { return run(); };
+std::function<void(const Options&, Measures&)> plain(void (*run)(Measures&)) {
+    return [run](const Options&, Measures& measures) { run(measures); };
 }
 
 const std::vector<Benchmark>& benchmarks() {
     static const std::vector<Benchmark> all = {
-        {"attention", "the core of disentangled attention by blocks, then encoder; H 12, d 64, float32",
-         bench_attention},
-        {"encoder", "attention, layer and encoder of deberta-v3-base's shape by blocks; T 512, float32", bench_encoder},
+        {"attention",
+         "the core of disentangled attention by blocks, then layers of deberta-v3-base; H 12, d 64, float32",
+         "2 minutes, 25 against torch", bench_attention},
+        {"encoder",
+         "the whole encoder of deberta-v3-base's shape, T 128 to 2048, and 64 sentences of unequal lengths; float32",
+         "3 minutes, 20 against two peers", bench_encoder},
         {"train", "one step of masked language modelling; tiny-v3's shape, 32 sentences of 64 tokens, float32",
-         bench_train},
-        {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32",
+         "1 minute", bench_train},
+        {"gather", "c2p and p2c by slices against an index gather; T 512, H 12, d 64, k 256, float32", "10 s",
          plain(bench_gather)},
-        {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens",
+        {"open", "a deberta-v3-base-shaped fp16 pytorch_model.bin of 371 MB: layer 0's terms for 32 tokens", "5 s",
          plain(bench_open)},
-        {"rope", "one rotation as matrix, elementwise and complex; T 512, d 64, H 12, float32", plain(bench_rope)},
-        {"linear", "linear attention with rotary positions beside its quadratic form; d 64, float32",
+        {"rope", "one rotation as matrix, elementwise and complex; T 512, d 64, H 12, float32", "2 s",
+         plain(bench_rope)},
+        {"linear", "linear attention with rotary positions beside its quadratic form; d 64, float32", "5 s",
          plain(bench_linear)},
-        {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens",
+        {"segments", "peak memory of tiny-txl and tiny-xlnet (memory 48) over 4 and 64 segments of 48 tokens", "5 s",
          plain(bench_segments)},
-        {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", plain(bench_forward)},
-        {"kit", "the conformance kit, and the diagnosis of one wrong stage; T 512, H 12, d 64, k 256, float32",
+        {"forward", "all stages of tiny-v3 for a sentence of 12 tokens, float32", "2 s", plain(bench_forward)},
+        {"kit", "the conformance kit, and the diagnosis of one wrong stage; T 512, H 12, d 64, k 256, float32", "20 s",
          plain(bench_kit)},
         {"tokens", "SentencePiece models on the corpus of 0.9 MB, line by line, beside libsentencepiece; one thread",
-         plain(bench_tokens)},
+         "20 s", plain(bench_tokens)},
         {"view", "the viewer at 1280 x 800, drawn by the processor; tiny-v3, and deberta-v3-base's shape at 32 tokens",
-         plain(bench_view)},
-        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers",
+         "40 s", plain(bench_view)},
+        {"wmd", "word mover's distance of two documents of 60 distinct words, vectors of 300 numbers", "2 s",
          plain(bench_wmd)},
     };
     return all;
@@ -58,6 +63,19 @@ nlohmann::ordered_json as_json(const Measure& measure) {
     return json;
 }
 
+/// One row as soon as it is known, so its columns cannot follow those that come later.
+void print(const Measure& measure) {
+    const std::string value = format_number(measure.value);
+    std::cout << "  " << std::left << std::setw(64) << measure.name << ' ' << std::right << std::setw(9) << value << ' '
+              << std::left << std::setw(8) << measure.unit << std::right;
+    if (measure.target != 0)
+        std::cout << (measure.at_least ? "  target at least " : "  target at most ") << format_number(measure.target)
+                  << (measure.met() ? "  met" : "  MISSED");
+    if (measure.processor >= 0) std::cout << "  processor time " << format_number(measure.processor);
+    if (measure.error >= 0) std::cout << "  error " << format_number(measure.error);
+    std::cout << std::endl;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -72,38 +90,37 @@ int main(int argc, char** argv) {
     app.add_option("name", name, "one benchmark; all if absent");
     app.add_flag("--json", json, "print JSON");
     Options options;
-    app.add_option("--against", options.against, "torch: time it in the same run (attention, encoder, train)")
-        ->check(CLI::IsMember({"torch"}));
-    app.add_option("--python", options.python, "a Python with torch and transformers (tests/bench/peers.py makes one)")
+    app.add_option("--against", options.against,
+                   "time these in the same run: torch (attention, encoder, train), onnxruntime, openvino (encoder)")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"torch", "onnxruntime", "openvino"}));
+    app.add_option("--python", options.python, "a Python with these packages (tests/bench/peers.py makes one)")
         ->check(cli::not_empty());
-    app.add_option("--tokens", options.tokens, "one length of the attention core alone")->check(CLI::Range(1, 8192));
+    app.add_option("--tokens", options.tokens, "attention, encoder: one length alone")->check(CLI::Range(1, 8192));
+    app.add_option("--threads", options.threads, "encoder: one number of threads alone")->check(CLI::Range(1, 1024));
     return cli::run_program(app, argc, argv, [&] {
-        const bool peers = name == "attention" || name == "encoder" || name == "train";
+        const bool encoder = name == "encoder", peers = name == "attention" || encoder || name == "train";
         LOCUS_CHECK(
             options.against.empty() || peers,
             "--against belongs to three benchmarks: locus bench attention, locus bench encoder, locus bench train");
-        LOCUS_CHECK(options.tokens == 0 || name == "attention", "--tokens belongs to one benchmark: attention");
+        for (const std::string& one : options.against)
+            LOCUS_CHECK(one == "torch" || encoder, "--against " + one + " belongs to one benchmark: encoder");
+        LOCUS_CHECK(options.tokens == 0 || name == "attention" || encoder,
+                    "--tokens belongs to two benchmarks: attention and encoder");
+        LOCUS_CHECK(options.threads == 0 || encoder, "--threads belongs to one benchmark: encoder");
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
         bool known = name.empty();
         for (const Benchmark& benchmark : benchmarks()) {
             if (!name.empty() && name != benchmark.name) continue;
             known = true;
-            if (!json) std::cout << benchmark.name << ": " << benchmark.what << std::endl;
-            std::vector<std::vector<std::string>> rows;
-            for (const Measure& measure : benchmark.run(options)) {
+            if (!json)
+                std::cout << benchmark.name << ": " << benchmark.what << " (about " << benchmark.takes << ")"
+                          << std::endl;
+            Measures measures([&](const Measure& measure) {
                 all[benchmark.name].push_back(as_json(measure));
-                const std::string target =
-                    measure.target == 0 ? ""
-                                        : std::string(measure.at_least ? "target at least " : "target at most ") +
-                                              format_number(measure.target);
-                rows.push_back({"  " + measure.name, format_number(measure.value), measure.unit, target,
-                                measure.target == 0 ? ""
-                                : measure.met()     ? "met"
-                                                    : "MISSED",
-                                measure.processor < 0 ? "" : "processor time " + format_number(measure.processor),
-                                measure.error < 0 ? "" : "error " + format_number(measure.error)});
-            }
-            if (!json) std::cout << text_table(rows, {false, true, false, false, false, false, false});
+                if (!json) print(measure);
+            });
+            benchmark.run(options, measures);
         }
         LOCUS_CHECK(known, "there is no benchmark \"" + name + "\"; locus bench --help lists them");
         if (json) std::cout << all.dump(2) << '\n';

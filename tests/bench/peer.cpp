@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 
@@ -40,7 +41,7 @@ std::string default_python() {
     return std::filesystem::exists(own) ? own.string() : "python3";
 }
 
-Peer::Peer(const std::string& python) {
+Peer::Peer(const std::string& python, const std::string& package) {
     std::signal(SIGPIPE, SIG_IGN);  // a peer that ended is an answer, not the end of this program
     int to_peer[2], from_peer[2];
     if (pipe2(to_peer, O_CLOEXEC) != 0 || pipe2(from_peer, O_CLOEXEC) != 0)
@@ -49,8 +50,8 @@ Peer::Peer(const std::string& python) {
     posix_spawn_file_actions_init(&ends);
     posix_spawn_file_actions_adddup2(&ends, to_peer[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&ends, from_peer[1], STDOUT_FILENO);
-    std::string program = python, file = script().string(), verb = "serve";
-    char* arguments[] = {program.data(), file.data(), verb.data(), nullptr};
+    std::string program = python, file = script().string(), verb = "serve", option = "--package", name = package;
+    char* arguments[] = {program.data(), file.data(), verb.data(), option.data(), name.data(), nullptr};
     const int spawned = posix_spawnp(&process_, arguments[0], &ends, nullptr, arguments, environ);
     posix_spawn_file_actions_destroy(&ends);
     close(to_peer[0]);
@@ -67,9 +68,9 @@ Peer::Peer(const std::string& python) {
     const nlohmann::json answer = nlohmann::json::parse(read_line(answers_), nullptr, false);
     if (answer.is_discarded())
         missing_ = python + " did not run " + file;
-    else if (answer.contains("torch"))
-        versions_ = "torch " + answer["torch"].get<std::string>() + ", transformers " +
-                    answer["transformers"].get<std::string>();
+    else if (answer.contains(package))
+        for (const auto& [one, version] : answer.items())
+            versions_ += (versions_.empty() ? "" : ", ") + one + " " + version.get<std::string>();
     else
         missing_ = answer.value("missing", answer.value("error", std::string("no answer")));
 }
@@ -107,17 +108,17 @@ Way peer_way(Peer& peer, const std::string& name) {
             }};
 }
 
-std::unique_ptr<Peer> open_peer(const Options& options) {
-    if (options.against != "torch") return nullptr;
-    auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python);
+std::unique_ptr<Peer> open_peer(const Options& options, const std::string& package) {
+    if (std::find(options.against.begin(), options.against.end(), package) == options.against.end()) return nullptr;
+    auto peer = std::make_unique<Peer>(options.python.empty() ? default_python() : options.python, package);
     if (peer->missing().empty()) {
         std::cerr << "locus bench: " << peer->versions() << "; our kernels: " << best_simd_kernels<float>().name
                   << std::endl;
         return peer;
     }
-    std::cerr << "locus bench: " << peer->missing()
-              << "; only ours is measured. python3 tests/bench/peers.py setup build/peers brings torch and "
-                 "transformers, or name a Python that has them with --python.\n";
+    std::cerr << "locus bench: " << peer->missing() << "; " << package
+              << " is not measured. python3 tests/bench/peers.py setup build/peers --for " << package
+              << " brings it, or name a Python that has it with --python.\n";
     return nullptr;
 }
 

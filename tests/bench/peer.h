@@ -13,8 +13,10 @@ namespace locus::bench {
 /// tests/bench/peers.py under some Python.  One request at a time.
 class Peer {
 public:
-    /// Throws Error(unreadable) if there is no pipe; missing() says what keeps the interpreter or torch from starting.
-    explicit Peer(const std::string& python);
+    /// Throws Error(unreadable) if there is no pipe; missing() says what keeps the interpreter or the package from
+    /// starting.
+    /// `package`: what it computes with, "torch", "onnxruntime" or "openvino".
+    explicit Peer(const std::string& python, const std::string& package = "torch");
     ~Peer();
     Peer(const Peer&) = delete;
     Peer& operator=(const Peer&) = delete;
@@ -36,8 +38,8 @@ private:
     std::string missing_, versions_;
 };
 
-/// The peer that was asked for; none where nothing was asked or torch is missing, which is said on stderr.
-std::unique_ptr<Peer> open_peer(const Options& options);
+/// The peer that was asked for; none where it was not, or where its package is missing, which is said on stderr.
+std::unique_ptr<Peer> open_peer(const Options& options, const std::string& package);
 
 /// A call of the peer, timed there.
 Way peer_way(Peer& peer, const std::string& name);

@@ -3,18 +3,21 @@
 
   python3 tests/bench/peers.py setup FOLDER    makes a venv there with torch and transformers from PyPI
                                                (about 6 GB; nothing else in the project installs anything)
+      --for onnxruntime,openvino               and instead what ONNX Runtime and OpenVINO need (about 0.4 GB)
       --cuda                                   and the attention packages of `locus bench cuda --against torch`
       --wheels DIR                             asks nobody: the venv sees this Python's packages and the wheels in DIR
   FOLDER/bin/python tests/bench/peers.py serve answers `locus bench attention --against torch`: one JSON request
                                                per line on stdin, one JSON answer per line on stdout
+      --package onnxruntime                    with another package than torch: whole encoders alone
 
-Requests: {"do": "versions"}, {"do": "core", ...}, {"do": "encoder", ...}, {"do": "train", ...} load tensors and name
-the peers; {"do": "memory"} tells the peak resident memory;
+Requests: {"do": "versions"}, {"do": "core", ...}, {"do": "encoder", ...}, {"do": "train", ...}, {"do": "whole", ...}
+load tensors and name the peers; {"do": "memory"} tells the peak resident memory;
 {"do": "run", "peer": NAME} times one call; {"do": "save", "peer": NAME, "file": F} writes its output as raw float32.
-Those of the GPU stand in peers_cuda.py.
+Those of the GPU stand in peers_cuda.py, whole encoders on the processor in peers_encoder.py.
 """
 import argparse
 import glob
+import importlib
 import json
 import os
 import subprocess
@@ -22,18 +25,23 @@ import sys
 import time
 import zipfile
 
-PACKAGES = ["torch", "transformers", "numpy"]
+PACKAGES = {"torch": ["torch", "transformers", "numpy"], "onnxruntime": ["onnxruntime", "onnx", "numpy"],
+            "openvino": ["openvino", "onnx", "numpy"]}
 CUDA_PACKAGES = ["einops", "flashdeberta==0.0.8", "disentangled-flash==1.1.1"]
 
 
-def setup(folder, cuda, wheels):
+def setup(folder, names, cuda, wheels):
     import venv
 
     if wheels:
         return setup_from_wheels(folder, wheels)
-    packages = PACKAGES + (CUDA_PACKAGES if cuda else [])
+    for name in names:
+        if name not in PACKAGES:
+            sys.exit(f"peers.py: --for names \"{name}\", expected some of {', '.join(PACKAGES)}")
+    packages = sorted({one for name in names for one in PACKAGES[name]}) + (CUDA_PACKAGES if cuda else [])
     print(f"making {folder} with {', '.join(packages)} from PyPI", flush=True)
-    venv.create(folder, with_pip=True)
+    if not os.path.exists(os.path.join(folder, "bin", "python")):
+        venv.create(folder, with_pip=True)
     subprocess.check_call([os.path.join(folder, "bin", "python"), "-m", "pip", "install", *packages])
 
 
@@ -270,7 +278,33 @@ class Train:
         return self.resource.getrusage(self.resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def spent_by(call):
+    start, processor = time.perf_counter(), time.process_time()
+    call()
+    return {"ms": (time.perf_counter() - start) * 1e3, "processor_ms": (time.process_time() - processor) * 1e3}
+
+
+def answer_whole(request, state):
+    """A whole encoder by one package, which need not be torch."""
+    do = request["do"]
+    if do == "versions":
+        return {name: importlib.import_module(name).__version__ for name in PACKAGES[state["package"]][:2]}
+    if do == "whole":
+        from peers_encoder import WholeEncoder
+
+        state["case"] = WholeEncoder({**request, "package": state["package"]})
+        return {"peers": list(state["case"].peers)}
+    if do == "run":
+        return spent_by(state["case"].peers[request["peer"]])
+    if do == "save":
+        state["case"].rows().tofile(request["file"])
+        return {}
+    raise ValueError(f"unknown request {do}")
+
+
 def answer(request, state):
+    if request["do"] == "whole" or hasattr(state.get("case"), "rows") or state["package"] != "torch":
+        return answer_whole(request, state)
     import torch
 
     do = request["do"]
@@ -302,33 +336,36 @@ def answer(request, state):
         return {"megabytes": state["case"].peak_megabytes()}
     call = state["case"].peers[request["peer"]]
     if do == "run":
-        start, processor = time.perf_counter(), time.process_time()
-        call()
-        return {"ms": (time.perf_counter() - start) * 1e3, "processor_ms": (time.process_time() - processor) * 1e3}
+        return spent_by(call)
     if do == "save":
         call().contiguous().float().numpy().tofile(request["file"])
         return {}
     raise ValueError(f"unknown request {do}")
 
 
-def serve():
+def serve(package):
     # Answers alone go to the real stdout; what libraries print must not get between them.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    state = {}
+    state = {"package": package}
     try:
-        import torch
-        import transformers  # noqa: F401
+        for name in PACKAGES[package]:
+            importlib.import_module(name)
     except ImportError as problem:
         print(json.dumps({"missing": str(problem)}), file=answers, flush=True)
         return
-    with torch.inference_mode():
-        for line in sys.stdin:
-            try:
+    for line in sys.stdin:
+        try:
+            if package == "torch":
+                import torch
+
+                with torch.inference_mode():
+                    reply = answer(json.loads(line), state)
+            else:
                 reply = answer(json.loads(line), state)
-            except Exception as problem:
-                reply = {"error": f"{type(problem).__name__}: {problem}".split("\n")[0]}
-            print(json.dumps(reply), file=answers, flush=True)
+        except Exception as problem:
+            reply = {"error": f"{type(problem).__name__}: {problem}".split("\n")[0]}
+        print(json.dumps(reply), file=answers, flush=True)
 
 
 if __name__ == "__main__":
@@ -336,8 +373,13 @@ if __name__ == "__main__":
     verbs = parser.add_subparsers(dest="verb", required=True)
     making = verbs.add_parser("setup")
     making.add_argument("folder")
+    making.add_argument("--for", dest="names", default="torch", type=lambda text: text.split(","))
     making.add_argument("--cuda", action="store_true")
     making.add_argument("--wheels", metavar="DIR")
-    verbs.add_parser("serve")
+    serving = verbs.add_parser("serve")
+    serving.add_argument("--package", choices=PACKAGES, default="torch")
     given = parser.parse_args()
-    serve() if given.verb == "serve" else setup(given.folder, given.cuda, given.wheels)
+    if given.verb == "serve":
+        serve(given.package)
+    else:
+        setup(given.folder, given.names, given.cuda, given.wheels)

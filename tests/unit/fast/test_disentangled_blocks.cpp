@@ -248,6 +248,49 @@ TEMPLATE_TEST_CASE("disentangled blocks: NaN shows where the reference shows it,
     }
 }
 
+TEMPLATE_TEST_CASE(
+    "disentangled blocks: samples of unequal lengths have the bits of each alone, at any length of table",
+    "[disentangled][blocks][law]", float, double) {
+    const std::vector<Index> lengths = {5, 130, 1, 64, 200};
+    constexpr Index kHeads = 2, kWidth = 12, kRows = 400;
+    ThreadPool pool(2);
+    // Rows of all samples one after the other, queries, keys and values beside each other, as a dense layer leaves
+    // them.
+    const Matrix<TestType> all = random_rows<TestType>(kRows, 3 * kHeads * kWidth, 7);
+    const auto operand = [&](Index first, Index which) {
+        return HeadsAt<TestType>{&all(first, which * kHeads * kWidth), 0, kWidth, 3 * kHeads * kWidth};
+    };
+    const auto context_of = [&](const std::vector<Index>& some, Index first, Index table) {
+        const RelativeBuckets line = RelativeBuckets::logarithmic(table, table, 16, 40, OffsetClamp::official);
+        const Case<TestType> one(table, line, kWidth);
+        const auto tables = offset_tables<TestType>(one.k_r, one.q_r, line, P2cIndex::official_ij, pool);
+        Matrix<TestType> context(kRows - first, kHeads * kWidth);
+        BlockBuffers<TestType> buffers;
+        const DisentangledBlocks<TestType> task{operand(first, 0),
+                                                operand(first, 1),
+                                                operand(first, 2),
+                                                static_cast<Index>(some.size()),
+                                                tables,
+                                                one.divisor(),
+                                                nullptr,
+                                                MaskedRow::zero,
+                                                &some};
+        disentangled_blocks<TestType>(task, context.data(), {context.data(), 0, kWidth, kHeads * kWidth}, nullptr,
+                                      buffers, pool);
+        return context;
+    };
+    const Matrix<TestType> together = context_of(lengths, 0, 300);
+    Index first = 0;
+    for (const Index length : lengths) {
+        INFO("length " << length);
+        CHECK(together.middleRows(first, length) == context_of({length}, first, length).topRows(length));
+        first += length;
+    }
+    CHECK(first == kRows);
+    CHECK_THROWS_AS(context_of({5, 301}, 0, 300), Error);
+    CHECK_THROWS_AS(context_of({5, 0}, 0, 300), Error);
+}
+
 TEST_CASE("disentangled blocks: what does not fit is refused", "[disentangled][blocks]") {
     Case<float> one(5, RelativeBuckets::clamped(5, 5, 3), 4);
     one.masks = {Mask::Ones(5, 4)};

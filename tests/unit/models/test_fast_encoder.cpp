@@ -270,6 +270,58 @@ TEMPLATE_TEST_CASE("fast encoder: the last rows are the reference pass's", "[deb
         }
 }
 
+TEMPLATE_TEST_CASE("fast encoder: texts of unequal lengths pass together with the bits of each alone",
+                   "[deberta][fast][law]", float, double) {
+    for (const Variant& one : variants()) {
+        const auto weights = random_weights(one.config, 3);
+        const Deberta<TestType> together(one.config, weights, cpu_operations<TestType>(), ForwardPath::fast),
+            alone(one.config, weights, cpu_operations<TestType>(), ForwardPath::fast);
+        std::vector<ModelInput> texts;
+        for (const Index tokens : {70, 1, 13, 64, 90}) {
+            texts.push_back(sample_input(tokens, one.masked && tokens > 10));
+            texts.back().mask_positions = IndexTensor({1, 2}, {0, tokens - 1});
+        }
+        const StageFilter wanted("layer.*.output,mlm.logits_at_positions");
+        const std::vector<Trace> traces = together.forward_texts(texts, one.options, wanted);
+        INFO(one.name);
+        REQUIRE(traces.size() == texts.size());
+        for (std::size_t n = 0; n < texts.size(); ++n) {
+            REQUIRE(together.takes_fast_path(texts[n], one.options, wanted));
+            const Trace expected = alone.forward(texts[n], one.options, wanted);
+            REQUIRE(traces[n].names() == expected.names());
+            for (const Stage& stage : expected.stages())
+                CHECK(traces[n].at(stage.name).template as<TestType>().values() ==
+                      stage.template as<TestType>().values());
+        }
+    }
+}
+
+TEST_CASE("fast encoder: the mask decoder of several texts is that of each", "[deberta][fast][law]") {
+    const auto weights = random_weights(small_config(), 3);
+    const Deberta<float> model = open_fast<float>(small_config(), weights);
+    std::vector<ModelInput> texts;
+    for (const Index tokens : {16, 5, 9}) {
+        texts.push_back(sample_input(tokens, false));
+        texts.back().mask_positions = IndexTensor({1, 2}, {0, tokens / 2});
+    }
+    REQUIRE(model.has_decoder());
+    for (const char* wanted :
+         {"mlm.logits_at_positions", "emd.1.output", "layer.1.output,mlm.logits", "layer.0.output"}) {
+        const std::vector<Trace> traces = model.forward_texts(texts, {}, StageFilter(wanted));
+        for (std::size_t n = 0; n < texts.size(); ++n)
+            for (const Stage& stage : model.forward(texts[n], {}, StageFilter(wanted)).stages())
+                CHECK(traces[n].at(stage.name).as<float>().values() == stage.as<float>().values());
+    }
+    // Stages inside layers are the reference's, for several texts as for one.
+    const std::vector<Trace> inside = model.forward_texts(texts, {}, StageFilter("layer.0.c2p"));
+    CHECK(inside[1].at("layer.0.c2p").shape() == Shape{2, 3, 5, 5});
+    texts.push_back(tokens_input({1, 99}));
+    CHECK_THROWS_AS(model.forward_texts(texts, {}, StageFilter("layer.1.output")), Error);
+    CHECK(model.forward_texts({}, {}, StageFilter("layer.1.output")).empty());
+    CHECK_THROWS_AS(model.forward_texts({texts[0], texts[1]}, {}, StageFilter("layer.1.output"), [] { return true; }),
+                    Cancelled);
+}
+
 TEST_CASE("fast encoder: another length and another dialect make new tables", "[deberta][fast]") {
     const DebertaConfig config = small_config();
     const auto weights = random_weights(config, 5);

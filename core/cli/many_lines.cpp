@@ -1,0 +1,64 @@
+#include "core/cli/many_lines.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "core/cli/program.h"
+#include "core/cli/words.h"
+#include "core/text/corpus/text_file.h"
+
+namespace locus::cli {
+
+std::vector<NumberedLine> read_numbered_lines(const CLI::App& app, const std::string& file) {
+    std::vector<NumberedLine> lines;
+    Index number = 0;
+    for (const std::string& line : read_lines(file)) {
+        ++number;
+        if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, readable_text(app, line)});
+    }
+    if (lines.empty()) throw Error(Fault::unreadable, file + ": no line with a word, expected a text on each line");
+    return lines;
+}
+
+std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs) {
+    constexpr Index kTokens = 2048;  // enough rows for the products, few enough for a line now and then
+    std::vector<std::size_t> firsts = {0};
+    Index tokens = 0;
+    for (std::size_t n = 0; n < inputs.size(); ++n) {
+        if (n > firsts.back() && tokens + inputs[n].tokens.size() > kTokens) {
+            firsts.push_back(n);
+            tokens = 0;
+        }
+        tokens += inputs[n].tokens.size();
+    }
+    firsts.push_back(inputs.size());
+    return firsts;
+}
+
+LineProgress::LineProgress(const CLI::App& app, std::size_t lines)
+    : app_(app), lines_(lines), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void LineProgress::done(std::size_t lines) {
+    const auto now = std::chrono::steady_clock::now();
+    if (std::chrono::duration<double>(now - said_).count() < (terminal_ ? 0.2 : 10) && lines < lines_) return;
+    if (lines == lines_) {
+        if (terminal_ && said_ != begin_) std::cerr << "\r\033[K" << std::flush;
+        return;
+    }
+    said_ = now;
+    const double spent = std::chrono::duration<double>(now - begin_).count();
+    const auto left = static_cast<long>(spent / static_cast<double>(lines) * static_cast<double>(lines_ - lines));
+    const std::string seconds = std::to_string(left % 60);
+    const std::string sentence = std::to_string(lines) + " of " + std::to_string(lines_) + " lines, " +
+                                 std::to_string(left / 60) + ":" + std::string(2 - seconds.size(), '0') + seconds +
+                                 " to go";
+    if (terminal_)
+        std::cerr << "\r" << app_.get_name() << ": " << sentence << "   " << std::flush;
+    else
+        say(app_, sentence);
+}
+
+}  // namespace locus::cli
