@@ -33,6 +33,17 @@ public:
     /// True once after Ctrl+Q.
     bool wants_to_close() const { return close_; }
 
+    /// What Ctrl+Shift+C copies instead of the command that draws the screen, made of its words, and what is said of
+    /// it.
+    void copy_as(std::string notice, std::function<std::string(const std::vector<std::string>&)> made) {
+        copied_notice_ = std::move(notice);
+        copied_ = std::move(made);
+    }
+    /// The command that draws what is on screen.
+    std::vector<std::string> words_of_command() const;
+    /// Looks for fonts again that were not there before.
+    void reload_fonts() { fonts_.find_files(); }
+
     /// Every later frame is written into `log` as well; nullptr: nowhere.
     void record(DrawRecorder* log) { log_ = log; }
 
@@ -86,13 +97,13 @@ private:
         Rect top, rail, sentence, formula, side, area;
     };
     void draw_rooms(Scene& scene, Page& shown);
+    void draw_bars(Scene& scene, Page& shown, const Places& at, bool opens, bool edits);
     /// What the page and the bars around it draw; true if the page had something to show.
     bool draw_page(Scene& scene, Page& shown, const Places& at);
     void draw_overlays(Scene& scene, const Rect& screen);
     void draw_message(const Ui& ui, const Rect& area, const std::string& title, const std::string& sentence) const;
     Page& page() const;
     void serve_exports();
-    std::vector<std::string> words_of_command() const;
     Aside draw_aside(const PictureSetup& setup, float scale, const std::function<void(Ui&)>& draw);
     void export_screen(const ExportRequest& request, const std::string& command);
     void export_matrix(const ExportRequest& request, const std::string& command);
@@ -126,6 +137,8 @@ private:
     std::optional<SettingsKeeper> keeper_;
     std::optional<WindowPlace> place_;  // of the window, as it was last
     DrawRecorder* log_ = nullptr;
+    std::string copied_notice_ = "copied: the command that draws this screen";
+    std::function<std::string(const std::vector<std::string>&)> copied_;
     bool close_ = false;
     bool save_ = false;
     float styled_scale_ = 0;

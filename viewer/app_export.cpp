@@ -46,8 +46,9 @@ std::vector<std::string> App::words_of_command() const {
 void App::serve_exports() {
     ExportChoice& choice = state_.exports;
     if (std::exchange(choice.copies, false)) {
-        ImGui::SetClipboardText(shell_line(words_of_command()).c_str());
-        state_.notice = "copied: the command that draws this screen";
+        const std::vector<std::string> words = words_of_command();
+        ImGui::SetClipboardText((copied_ ? copied_(words) : shell_line(words)).c_str());
+        state_.notice = copied_notice_;
     }
     if (!choice.wanted || !settled()) return;
     const ExportRequest request = *std::exchange(choice.wanted, std::nullopt);

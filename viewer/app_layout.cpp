@@ -36,10 +36,7 @@ private:
 
 }  // namespace
 
-bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
-    const Ui& ui = scene.ui;
-    const bool opens = shown.ready();
-    const bool edits = opens && !shown.shows_tokens() && !shown.edits_itself() && state_.editing;
+void App::draw_bars(Scene& scene, Page& shown, const Places& at, bool opens, bool edits) {
     draw_top_bar(scene, opens ? shown.card(scene) : ModelCard{}, opens && shown.has_dialects(), at.top);
     draw_rail(scene, at.rail, pages_);
     // The box that edits a sentence takes the place of a page's own controls.
@@ -48,6 +45,16 @@ bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
         sentence_bar_.draw(scene, at.sentence, free);
     else
         sentence_bar_.skip();
+}
+
+bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
+    const Ui& ui = scene.ui;
+    const bool opens = shown.ready();
+    const bool edits = opens && !shown.shows_tokens() && !shown.edits_itself() && state_.editing;
+    if (state_.embedded)
+        sentence_bar_.skip();
+    else
+        draw_bars(scene, shown, at, opens, edits);
     const bool readable = opens && (scene.answer || !shown.needs_answer());
     if (readable) {
         shown.draw(scene, at.area);
@@ -71,9 +78,10 @@ void App::draw_rooms(Scene& scene, Page& shown) {
                      ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoNav);
     ImGui::PopStyleVar();
     const Rect screen{0, 0, size.x, size.y};
-    const Rect top{0, 0, size.x, ui.px(44)};
-    const Rect rail{0, top.y1, ui.px(148), size.y};
-    const Rect sentence{rail.x1, top.y1, size.x, top.y1 + ui.px(52)};
+    const float shown_bars = state_.embedded ? 0.0f : 1.0f;
+    const Rect top{0, 0, size.x, ui.px(44) * shown_bars};
+    const Rect rail{0, top.y1, ui.px(148) * shown_bars, size.y};
+    const Rect sentence{rail.x1, top.y1, size.x, top.y1 + ui.px(52) * shown_bars};
     const Rect formula{rail.x1, size.y - ui.px(48), size.x, size.y};
     const Rect side{size.x - ui.px(296), sentence.y1, size.x, formula.y0};
     const Rect area{rail.x1, sentence.y1, side.x0, formula.y0};

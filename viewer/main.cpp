@@ -1,7 +1,6 @@
 // locus view: a window that draws every term, or one picture of it.
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -14,19 +13,6 @@
 namespace {
 
 using namespace locus;
-
-/// What the settings say where the command line says nothing.
-void recall(const Settings& known, const Options& options, State& state) {
-    const auto theme = std::find(std::begin(kThemeNames), std::end(kThemeNames), known.theme);
-    const auto set = [&](const std::string& name) {
-        return std::any_of(options.set.begin(), options.set.end(),
-                           [&](const std::string& one) { return one.starts_with(name + "="); });
-    };
-    if (!options.theme && !set("theme") && theme != std::end(kThemeNames))
-        state.theme = static_cast<ThemeName>(theme - std::begin(kThemeNames));
-    if (options.scale == 1 && !set("zoom")) state.zoom = static_cast<float>(known.zoom);
-    if (!set("reduce_motion")) state.reduce_motion = known.reduce_motion;
-}
 
 /// The display is gone: what is remembered is written, and the program ends here, inside the platform's code.
 [[noreturn]] void leave_without_display(App* app) {

@@ -284,6 +284,18 @@ void check_kept(const Options& options, const State& shown) {
     }
 }
 
+void recall(const Settings& known, const Options& options, State& state) {
+    const auto theme = std::find(std::begin(kThemeNames), std::end(kThemeNames), known.theme);
+    const auto set = [&](const std::string& name) {
+        return std::any_of(options.set.begin(), options.set.end(),
+                           [&](const std::string& one) { return one.starts_with(name + "="); });
+    };
+    if (!options.theme && !set("theme") && theme != std::end(kThemeNames))
+        state.theme = static_cast<ThemeName>(theme - std::begin(kThemeNames));
+    if (options.scale == 1 && !set("zoom")) state.zoom = static_cast<float>(known.zoom);
+    if (!set("reduce_motion")) state.reduce_motion = known.reduce_motion;
+}
+
 // From --export, --region, --pixels and --transparent to what is written.
 
 std::vector<ExportRequest> export_requests(const Options& options) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "viewer/data/deberta_session.h"
+#include "viewer/state/settings.h"
 #include "viewer/state/state.h"
 
 namespace CLI {
@@ -50,6 +51,9 @@ void open_sources(const Options& options, State& state);
 /// Checks layer, head and cell against the model and the number of tokens; defaults shrink to fit, values that the user
 /// wrote do not.
 void fit_to_model(const Options& options, const DebertaSession& session, State& state);
+
+/// Theme, zoom and motion as the settings say, where the command line says nothing.
+void recall(const Settings& known, const Options& options, State& state);
 
 /// What --export asks for.  Throws Error(usage) that names the value and what was expected.
 std::vector<ExportRequest> export_requests(const Options& options);

@@ -16,6 +16,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Two folders change places, where the system can do that in one step; as renameat2() otherwise, with errno ENOSYS.
+int exchange(const fs::path& one, const fs::path& other) {
+#ifdef RENAME_EXCHANGE
+    return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+#else
+    static_cast<void>(one);
+    static_cast<void>(other);
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 constexpr const char* kFolderMark = ".part-";  // beside a folder that changes places with its draft
 constexpr const char* kAside = ".old-";        // such a folder while it steps aside
 constexpr const char* kNewMark = ".new-";      // beside a folder that is made for the first time
@@ -146,7 +158,7 @@ public:
         std::error_code error;
         if (!fs::exists(target_, error)) {
             if (::rename(path_.c_str(), target_.c_str()) != 0) throw_not_writable(wanted_, errno);
-        } else if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
+        } else if (exchange(path_, target_) != 0) {
             if (errno != EINVAL && errno != ENOSYS) throw_not_writable(wanted_, errno);
             replace_in_two_steps();
         }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -40,6 +41,10 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(descriptor);
         throw Error(Fault::unreadable, file.string() + ": not a regular file");
+    }
+    if (status.st_size > std::numeric_limits<std::ptrdiff_t>::max()) {  // where addresses have 32 bits
+        ::close(descriptor);
+        throw NoRoom(file);
     }
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ > 0) {
@@ -74,7 +79,15 @@ nlohmann::json read_json_file(const std::filesystem::path& file) {
 
 std::filesystem::path asset_path(const std::filesystem::path& name) {
 #ifdef LOCUS_ASSETS
-    return std::filesystem::path(LOCUS_ASSETS) / name;
+    // An installed program has them in a place relative to itself, a built one in its source tree.
+    static const std::filesystem::path folder = [] {
+        std::error_code error;
+        const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+        const std::filesystem::path installed = program.parent_path() / "../../share/locus/assets";
+        return !error && std::filesystem::is_directory(installed, error) ? installed.lexically_normal()
+                                                                         : std::filesystem::path(LOCUS_ASSETS);
+    }();
+    return folder / name;
 #else  // inside the Python package: beside the library that this function was linked into
     Dl_info module = {};
     ::dladdr(reinterpret_cast<void*>(&asset_path), &module);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <regex>
 
 #include "core/io/input_file.h"
@@ -153,7 +154,8 @@ float of_float16(std::uint16_t bits) { return static_cast<float>(std::bit_cast<E
 std::uint64_t byte_count(const std::string& location, const Shape& shape, std::size_t each) {
     std::uint64_t bytes = each;
     for (const Index extent : shape)
-        if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes))
+        if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) ||
+            bytes > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
             throw_unreadable(location, "has the shape " + to_string(shape) + ", larger than any file");
     return bytes;
 }

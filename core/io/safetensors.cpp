@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -31,7 +32,8 @@ Dtype parse_dtype(const std::string& name, const std::string& tensor, const std:
 
 constexpr std::uint64_t kLargestExtent = std::uint64_t{1} << 48;
 
-/// The shape, refused where its byte count, or that of a part of it, would not fit 63 bits.
+/// The shape, refused where its byte count, or that of a part of it, would not fit an Index: 63 bits, or 31 of them
+/// where addresses have 32.
 Shape parse_shape(const Json& json, const std::string& tensor, std::size_t element_bytes,
                   const std::filesystem::path& file) {
     Shape shape;
@@ -41,10 +43,12 @@ Shape parse_shape(const Json& json, const std::string& tensor, std::size_t eleme
         if (!extent.is_number_unsigned() || extent.get<std::uint64_t>() > kLargestExtent)
             throw_unreadable(file, "tensor " + tensor + " has the size " + excerpt(extent) +
                                        ", expected a whole number from 0 to " + std::to_string(kLargestExtent));
-        shape.push_back(extent.get<Index>());
         // An extent of 0 counts as 1, because strides are products of the others.
-        if (__builtin_mul_overflow(bytes, std::max<Index>(shape.back(), 1), &bytes))
+        const auto size = extent.get<std::int64_t>();
+        if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(size, 1), &bytes) ||
+            bytes > std::numeric_limits<Index>::max())
             throw_unreadable(file, "tensor " + tensor + " has the shape " + excerpt(json) + ", larger than any file");
+        shape.push_back(static_cast<Index>(size));
     }
     return shape;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "core/io/pickle_reader.h"
@@ -231,14 +232,16 @@ void PickleReader::reduce(const PickleValue& callable, const PickleValue& argume
 }
 
 std::vector<Index> PickleReader::whole_numbers(const std::string& name, const PickleValue& sequence) const {
+    // No more than an Index holds, where that has 32 bits.
+    constexpr std::int64_t kMost = std::min<std::int64_t>(std::int64_t{1} << 40, std::numeric_limits<Index>::max());
     std::vector<Index> numbers;
     if (sequence.kind != Kind::sequence || sequence.items->values.size() > 8)
         throw_unreadable("tensor " + name + " has no list of at most 8 sizes or strides");
     for (const PickleValue& value : sequence.items->values) {
-        if (value.kind != Kind::integer || value.integer < 0 || value.integer > std::int64_t{1} << 40)
-            throw_unreadable("tensor " + name +
-                             " has sizes or strides that are not whole numbers from 0 to 1099511627776");
-        numbers.push_back(value.integer);
+        if (value.kind != Kind::integer || value.integer < 0 || value.integer > kMost)
+            throw_unreadable("tensor " + name + " has sizes or strides that are not whole numbers from 0 to " +
+                             std::to_string(kMost));
+        numbers.push_back(static_cast<Index>(value.integer));
     }
     return numbers;
 }
@@ -270,6 +273,7 @@ void PickleReader::check_reach(const std::string& name, const PickledTensor& ten
         std::int64_t span = 0;
         empty = empty || tensor.shape[axis] == 0;
         overflow = overflow || __builtin_mul_overflow(count, extent, &count) ||
+                   count > std::numeric_limits<Index>::max() ||
                    __builtin_mul_overflow(extent - 1, tensor.strides[axis], &span) ||
                    __builtin_add_overflow(last, span, &last);
     }

@@ -39,7 +39,7 @@ public:
     }
     std::string text(std::uint64_t at, std::uint64_t count) const {
         need(at, count);
-        return {reinterpret_cast<const char*>(file_.data()) + at, count};
+        return {reinterpret_cast<const char*>(file_.data()) + at, static_cast<std::size_t>(count)};
     }
     std::uint64_t size() const { return file_.size(); }
 
@@ -129,8 +129,8 @@ ZipMember locate(const Bytes& bytes, const CentralRecord& record) {
     if (local_name != record.name)
         bytes.throw_unreadable("member " + record.name + " is " + local_name + " in its own header, expected one name");
     const std::uint64_t offset = record.local + kLocalSize + name + bytes.number<std::uint16_t>(record.local + 28);
-    bytes.need(offset, record.size);
-    return {offset, record.size};
+    bytes.need(offset, record.size);  // so both fit into a size_t, as the file does
+    return {static_cast<std::size_t>(offset), static_cast<std::size_t>(record.size)};
 }
 
 /// Bytes of a file that belong to one member.

@@ -176,7 +176,7 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
     const auto biased = answer.request.at_input && decoder.unavailable.empty() ? words_with_biased_input(input, options)
                                                                                : std::vector<std::vector<Word>>();
     for (std::size_t n = 0; n < alone.size(); ++n)
-        decoder.masks.push_back({input.mask_positions[static_cast<Index>(2 * n + 1)],
+        decoder.masks.push_back({static_cast<Index>(input.mask_positions[static_cast<Index>(2 * n + 1)]),
                                  with.empty() ? std::vector<Word>() : with[n], alone[n],
                                  biased.empty() ? std::vector<Word>() : biased[n]});
 }

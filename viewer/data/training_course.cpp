@@ -24,8 +24,6 @@ bool SnapshotSchedule::due(Index step, double share) {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kBetweenNews = 0.1;  // seconds
 constexpr Index kFirstGuess = 1000;   // steps in a run by time, until its pace is known
 constexpr Index kPaceKnown = 10;      // steps
@@ -103,11 +101,46 @@ std::shared_ptr<const Course> Courses::run(const CourseQuery& query, CourseBoard
             board.publish(*known);
             return known;
         }
-    Course course;
-    course.query = query;
+    Running running;
+    const auto stopped = [&] { return stop && stop(); };
+    if (start(query, running, board))
+        refused(running.course, [&] {
+            while (step(running, board, stopped())) {
+            }
+        });
+    return finish(running, board, !stopped());
+}
+
+void Courses::begin(const CourseQuery& query, std::shared_ptr<CourseBoard> board) {
+    board_ = std::move(board);
+    running_.reset();
+    for (const auto& known : remembered_)
+        if (known->query == query) return board_->publish(*known);
+    running_.emplace();
+    if (!start(query, *running_, *board_)) {
+        finish(*running_, *board_, false);
+        running_.reset();
+    }
+}
+
+std::shared_ptr<const Course> Courses::advance(double seconds) {
+    if (!running_) return nullptr;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    bool more = true;
+    const bool fine = refused(running_->course, [&] {
+        do more = step(*running_, *board_, false);
+        while (more && Clock::now() < end);
+    });
+    if (fine && more) return nullptr;
+    const auto finished = finish(*running_, *board_, true);
+    running_.reset();
+    return finished;
+}
+
+bool Courses::refused(Course& course, const std::function<void()>& work) {
     try {
-        prepare(query, course);
-        if (query.train) train(course, board, stop);
+        work();
+        return true;
     } catch (const Error& error) {
         course.error = error.what();
         course.fault = error.fault();
@@ -115,10 +148,25 @@ std::shared_ptr<const Course> Courses::run(const CourseQuery& query, CourseBoard
         course.error = "this training needs more memory than there is, expected a smaller corpus";
         course.fault = Fault::unsupported;
     }
+    return false;
+}
+
+bool Courses::start(const CourseQuery& query, Running& running, CourseBoard& board) {
+    running.course.query = query;
+    if (!refused(running.course, [&] { prepare(query, running.course); }) || !query.train) return false;
+    keep_freed_memory();
+    running.schedule.due(0, 0);  // prepare() took it
+    board.publish(running.course);
+    running.start = running.told = Clock::now();
+    return true;
+}
+
+std::shared_ptr<const Course> Courses::finish(Running& running, CourseBoard& board, bool remembers) {
+    Course& course = running.course;
     course.done = true;
     board.publish(course);
     auto finished = std::make_shared<const Course>(std::move(course));
-    if (query.train && finished->subject && !(stop && stop())) {
+    if (finished->query.train && finished->subject && remembers) {
         remembered_.push_front(finished);
         if (remembered_.size() > kRemembered) remembered_.pop_back();
     }
@@ -149,41 +197,37 @@ void Courses::take_snapshot(Course& course) {
     course.snapshots.push_back(std::move(snapshot));
 }
 
-void Courses::train(Course& course, CourseBoard& board, const CancelToken& stop) {
+bool Courses::step(Running& running, CourseBoard& board, bool stop) {
+    Course& course = running.course;
     const CourseQuery& query = course.query;
-    keep_freed_memory();
-    SnapshotSchedule schedule;
-    schedule.due(0, 0);  // prepare() took it
-    board.publish(course);
-    const auto start = Clock::now();
-    auto told = start;
     const auto since = [](Clock::time_point from) {
         return std::chrono::duration<double>(Clock::now() - from).count();
     };
-    Index tokens = 0;
-    while (course.share < 1) {
-        if (board.stop_asked() || (stop && stop())) {
-            course.stopped = true;
-            break;
-        }
-        const StepReport report = run_->step();
-        tokens += report.tokens;
-        course.steps.push_back({report.step, since(start), report.loss});
-        course.tokens_per_second = static_cast<double>(tokens) / std::max(1e-9, course.seconds());
-        course.share =
-            std::min(1.0, query.steps > 0 ? static_cast<double>(report.step) / static_cast<double>(query.steps)
-                                          : course.seconds() / query.seconds);
-        // The learning rate falls to 0 where the time is likely to end.
-        if (query.steps == 0 && report.step >= kPaceKnown && course.share < 1)
-            run_->trainer().set_steps(std::max(
-                report.step + 1, static_cast<Index>(std::llround(static_cast<double>(report.step) / course.share))));
-        const bool due = schedule.due(report.step, course.share);
-        if (due) take_snapshot(course);
-        if (!due && since(told) < kBetweenNews) continue;
-        told = Clock::now();
+    const auto end = [&] {
+        if (course.snapshots.back().step != run_->trainer().steps()) take_snapshot(course);
+        return false;
+    };
+    if (board.stop_asked() || stop) {
+        course.stopped = true;
+        return end();
+    }
+    const StepReport report = run_->step();
+    running.tokens += report.tokens;
+    course.steps.push_back({report.step, since(running.start), report.loss});
+    course.tokens_per_second = static_cast<double>(running.tokens) / std::max(1e-9, course.seconds());
+    course.share = std::min(1.0, query.steps > 0 ? static_cast<double>(report.step) / static_cast<double>(query.steps)
+                                                 : course.seconds() / query.seconds);
+    // The learning rate falls to 0 where the time is likely to end.
+    if (query.steps == 0 && report.step >= kPaceKnown && course.share < 1)
+        run_->trainer().set_steps(std::max(
+            report.step + 1, static_cast<Index>(std::llround(static_cast<double>(report.step) / course.share))));
+    const bool due = running.schedule.due(report.step, course.share);
+    if (due) take_snapshot(course);
+    if (due || since(running.told) >= kBetweenNews) {
+        running.told = Clock::now();
         board.publish(course);
     }
-    if (course.snapshots.back().step != run_->trainer().steps()) take_snapshot(course);
+    return course.share < 1 || end();
 }
 
 }  // namespace locus

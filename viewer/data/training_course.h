@@ -1,11 +1,13 @@
 #pragma once
 // A training that is watched: when snapshots are taken, how it runs beside the window and publishes its progress.
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -120,9 +122,29 @@ public:
     /// `stop` says yes it ends like one that was stopped.
     std::shared_ptr<const Course> run(const CourseQuery& query, CourseBoard& board, const CancelToken& stop = {});
 
+    /// The same in slices, where there is no thread for it: begin() prepares, and every advance() works on for so many
+    /// seconds, one step at least, until it returns the course that is done.  nullptr: there is more to do.
+    void begin(const CourseQuery& query, std::shared_ptr<CourseBoard> board);
+    std::shared_ptr<const Course> advance(double seconds);
+
 private:
+    using Clock = std::chrono::steady_clock;
+    /// A course that runs.
+    struct Running {
+        Course course;
+        SnapshotSchedule schedule;
+        Clock::time_point start, told;
+        Index tokens = 0;
+    };
+
+    /// Prepares; true: there is something to train.
+    bool start(const CourseQuery& query, Running& running, CourseBoard& board);
     void prepare(const CourseQuery& query, Course& course);
-    void train(Course& course, CourseBoard& board, const CancelToken& stop);
+    /// One step of the training, published where it is time for that.  False: the course is at its end.
+    bool step(Running& running, CourseBoard& board, bool stop);
+    std::shared_ptr<const Course> finish(Running& running, CourseBoard& board, bool remembers);
+    /// Calls work(); what it throws becomes the error of the course, and false.
+    static bool refused(Course& course, const std::function<void()>& work);
     void take_snapshot(Course& course);
 
     ThreadPool pool_;
@@ -130,6 +152,8 @@ private:
     std::unique_ptr<TrainingRun> run_;
     std::shared_ptr<const CourseSubject> subject_;
     std::list<std::shared_ptr<const Course>> remembered_;  // the newest first
+    std::optional<Running> running_;                       // of begin()
+    std::shared_ptr<CourseBoard> board_;
 };
 
 /// assets/corpus/positions.txt of this source tree.

@@ -1,5 +1,6 @@
 #pragma once
-// Work away from the window: the latest request wins, the window never waits.
+// Work away from the window: the latest request wins, the window never waits.  Where there are no threads, in a
+// browser, take() works: the window waits for one answer, and a frame before that says so where answers take long.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,11 +16,13 @@
 
 #include "core/cancel.h"
 #include "core/check.h"
+#include "core/threads.h"
 
 namespace locus {
 
-/// One thread that turns requests into answers.  `make` runs on the thread; it should say in its answer what went
-/// wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes on.
+/// One thread, if there are threads, that turns requests into answers.  `make` runs on the thread; it should say in its
+/// answer what went wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes
+/// on.
 template <class Request, class Answer>
 class Worker {
 public:
@@ -34,7 +37,7 @@ public:
             make_ = std::move(make);
         else
             make_ = [make = std::move(make)](const Request& request, const CancelToken&) { return make(request); };
-        thread_ = std::thread([this] { work(); });
+        if constexpr (kHasThreads) thread_ = std::thread([this] { work(); });
     }
     ~Worker() {
         {
@@ -42,7 +45,7 @@ public:
             stop_ = dropped_ = true;
         }
         changed_.notify_one();
-        thread_.join();
+        if (thread_.joinable()) thread_.join();
     }
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
@@ -53,6 +56,7 @@ public:
             const std::lock_guard lock(mutex_);
             next_ = std::move(request);
             superseded_ = working_;
+            shown_waiting_ = false;
         }
         changed_.notify_one();
     }
@@ -65,7 +69,8 @@ public:
     }
     /// The newest answer, once.  Throws, once, what the work threw.
     std::shared_ptr<const Answer> take() {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
+        if (!kHasThreads && next_ && (std::exchange(shown_waiting_, true) || last_seconds_ < kUnnoticed)) answer(lock);
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         return std::exchange(answer_, nullptr);
     }
@@ -74,9 +79,11 @@ public:
         const std::lock_guard lock(mutex_);
         return next_ || (working_ && !dropped_) || answer_;
     }
-    /// How long what is worked on has taken so far; 0 where that is nothing, or was given up.
+    /// How long what is worked on has taken so far; 0 where that is nothing, or was given up.  Without threads: how
+    /// long the last one took, while a request waits.
     double seconds() const {
         const std::lock_guard lock(mutex_);
+        if (!kHasThreads) return next_ ? last_seconds_ : 0;
         return working_ && !dropped_ ? since_start() : 0;
     }
 
@@ -91,26 +98,34 @@ private:
         while (true) {
             changed_.wait(lock, [this] { return stop_ || next_; });
             if (stop_) return;
-            const Request request = std::move(*next_);
-            next_.reset();
-            working_ = true;
-            superseded_ = dropped_ = false;
-            start_ = Clock::now();
-            lock.unlock();
-            std::shared_ptr<const Answer> answer;
-            std::exception_ptr failure;
-            try {
-                answer = make_(request, [this] { return asked_to_stop(); });
-            } catch (...) {
-                failure = std::current_exception();
-            }
-            lock.lock();
-            if (!dropped_) failure_ = failure;
-            working_ = false;
-            if (!dropped_ && answer) answer_ = std::move(answer);
-            answered_();
+            answer(lock);
         }
     }
+
+    /// Turns the request that waits into an answer; unlocked while it works.
+    void answer(std::unique_lock<std::mutex>& lock) {
+        const Request request = std::move(*next_);
+        next_.reset();
+        working_ = true;
+        superseded_ = dropped_ = false;
+        start_ = Clock::now();
+        lock.unlock();
+        std::shared_ptr<const Answer> answer;
+        std::exception_ptr failure;
+        try {
+            answer = make_(request, [this] { return asked_to_stop(); });
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        lock.lock();
+        if (!dropped_) failure_ = failure;
+        working_ = false;
+        last_seconds_ = since_start();
+        if (!dropped_ && answer) answer_ = std::move(answer);
+        answered_();
+    }
+
+    static constexpr double kUnnoticed = 0.1;  // seconds for which a window may stand still without a word
 
     std::function<std::shared_ptr<const Answer>(const Request&, const CancelToken&)> make_;
     std::function<void()> answered_;
@@ -119,8 +134,9 @@ private:
     std::optional<Request> next_;
     std::shared_ptr<const Answer> answer_;
     std::exception_ptr failure_;
-    Clock::time_point start_;  // of what is worked on
-    bool working_ = false, stop_ = false;
+    Clock::time_point start_;           // of what is worked on
+    double last_seconds_ = kUnnoticed;  // of the last answer; the first may take long
+    bool working_ = false, stop_ = false, shown_waiting_ = false;
     std::atomic<bool> superseded_ = false, dropped_ = false;  // read while it works
     std::thread thread_;                                      // last: it starts with everything above in place
 };

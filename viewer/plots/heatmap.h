@@ -19,7 +19,6 @@ struct Painting {
     MapKind map = MapKind::diverging;
     ThemeName theme = ThemeName::dark;
     ValueRange range;
-    bool operator==(const Painting&) const = default;
 };
 
 /// A matrix of any size as pictures on the graphics card: only what is on screen, as fine as the screen shows it.

@@ -195,6 +195,7 @@ struct State {
     Pooling pooling = Pooling::largest;  // what a pixel shows of the cells it covers
     float zoom = 1;                      // of the whole screen
     bool reduce_motion = false;          // nothing moves by itself: animations only step
+    bool embedded = false;               // the page alone, in an article: no rail and no bars
 
     Index layer = 2, head = 3;
     Cell cell{3, 5};

@@ -11,47 +11,72 @@ namespace locus {
 
 namespace {
 
-std::unique_ptr<MappedFile> first_of(std::initializer_list<const char*> paths) {
-    for (const char* path : paths) {
-        std::error_code error;
-        if (!std::filesystem::is_regular_file(path, error)) continue;
-        try {
-            return std::make_unique<MappedFile>(path);
-        } catch (const Error&) {  // not readable: the next one
-        }
+/// A font file, and which face of it.
+struct Candidate {
+    const char* path;
+    int number = 0;
+};
+
+/// nullptr where there is none that can be read.
+std::unique_ptr<MappedFile> opened(const char* path) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return nullptr;
+    try {
+        return std::make_unique<MappedFile>(path);
+    } catch (const Error&) {
+        return nullptr;
     }
-    return nullptr;
 }
 
 }  // namespace
 
 Fonts::Fonts() {
-    inter_.bytes = first_of({"/usr/share/fonts/opentype/inter/Inter-Regular.otf",
-                             "/usr/share/fonts/truetype/inter/Inter-Regular.ttf",
-                             "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"});
-    semibold_.bytes = first_of({"/usr/share/fonts/opentype/inter/Inter-SemiBold.otf",
-                                "/usr/share/fonts/truetype/inter/Inter-SemiBold.ttf",
-                                "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"});
-    mono_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf",
-                            "/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"});
-    mono_strong_.bytes = first_of({"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf",
-                                   "/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"});
-    cjk_.bytes = first_of({"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
-                           "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc"});
-    // Hebrew, Arabic, Georgian, Armenian and many signs; Arabic letters are drawn in their separate forms.
-    others_.bytes = first_of({"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
-                              "/usr/share/fonts/dejavu/DejaVuSans.ttf", "/usr/share/fonts/TTF/DejaVuSans.ttf"});
+    find_files();
     others_.ascent = 0.93f;
     others_.line = 1.164f;
     mono_.ascent = mono_strong_.ascent = 1.02f;
     mono_.line = mono_strong_.line = 1.32f;
     cjk_.ascent = 1.16f;
     cjk_.line = 1.448f;
-    cjk_.number = 1;  // the collection starts with the Japanese face, the Korean one is second
     for (ImWchar c = 0x20; c < 0x7f; ++c) characters_.insert(c);
     for (ImWchar c = 0xa0; c < 0x100; ++c) characters_.insert(c);
     characters_.insert(0xfffd);
     fonts_.resize(static_cast<std::size_t>(Face::count));
+}
+
+void Fonts::find_files() {
+    // The first that is there, unless it is in use already: a better one may have arrived since.
+    const auto find = [this](File& file, std::initializer_list<Candidate> candidates) {
+        for (const Candidate& one : candidates) {
+            if (file.bytes && file.bytes->path() == one.path) return;
+            std::unique_ptr<MappedFile> bytes = opened(one.path);
+            if (!bytes) continue;
+            file.bytes = std::move(bytes);
+            file.number = one.number;
+            stale_ = true;
+            return;
+        }
+    };
+    find(inter_, {{"/usr/share/fonts/opentype/inter/Inter-Regular.otf"},
+                  {"/usr/share/fonts/truetype/inter/Inter-Regular.ttf"},
+                  {"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"}});
+    find(semibold_, {{"/usr/share/fonts/opentype/inter/Inter-SemiBold.otf"},
+                     {"/usr/share/fonts/truetype/inter/Inter-SemiBold.ttf"},
+                     {"/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"}});
+    find(mono_, {{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf"},
+                 {"/usr/share/fonts/truetype/dejavu/DejaVuSansMono.ttf"}});
+    find(mono_strong_, {{"/usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf"},
+                        {"/usr/share/fonts/truetype/dejavu/DejaVuSansMono-Bold.ttf"}});
+    // The collection starts with the Japanese face, the Korean one is second; the last two are of a browser, where
+    // signs come before letters.
+    find(cjk_, {{"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 1},
+                {"/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc", 1},
+                {"/usr/share/fonts/opentype/noto/NotoSansCJKkr-Regular.otf"},
+                {"/usr/share/fonts/opentype/noto/NotoSansCJKkr-Signs.otf"}});
+    // Hebrew, Arabic, Georgian, Armenian and many signs; Arabic letters are drawn in their separate forms.
+    find(others_, {{"/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"},
+                   {"/usr/share/fonts/dejavu/DejaVuSans.ttf"},
+                   {"/usr/share/fonts/TTF/DejaVuSans.ttf"}});
 }
 
 void Fonts::require(std::string_view text) {

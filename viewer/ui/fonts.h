@@ -52,6 +52,8 @@ public:
     /// of them, in the end by the font inside Dear ImGui.
     Fonts();
 
+    /// Looks once more for what was missing; a font that is there now is used after the next update().
+    void find_files();
     /// Makes sure that every character of a UTF-8 text is there after the next update().
     void require(std::string_view text);
     /// Rebuilds the atlas if characters are missing or the scale changed; true if it did.  Not during a frame.

@@ -1,13 +1,9 @@
-// The window and its input by GLFW, the drawing by OpenGL 3.3: first the window itself, then what comes in (keys,
-// pointer, dropped files, the input of a script), then what is drawn and into what.
-#define GL_GLEXT_PROTOTYPES
-#define GLFW_INCLUDE_GLCOREARB
+// The window and its input by GLFW, the drawing by OpenGL 3.3 or WebGL 2: first the window itself, then what comes in
+// (keys, pointer, dropped files, the input of a script), then what is drawn and into what.
 #include "viewer/ui/window.h"
 
-#include <GLFW/glfw3.h>
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +13,7 @@
 
 #include "core/check.h"
 #include "viewer/export/picture_file.h"
+#include "viewer/ui/window_platform.h"
 
 namespace locus {
 
@@ -59,55 +56,17 @@ struct Window::Parts {
     void keys_were_seen();
 };
 
-namespace {
-
-/// Xlib takes a plain function, so what it calls is a variable of this file; there is one display per program.
-std::function<void()> display_lost;
-
-/// Xlib ends the program with a message of its own unless a handler ends it first.  GLFW opens the library by
-/// itself; where it has not (Wayland, other systems) there is nothing to hook.
-void watch_display(const std::function<void()>& lost) {
-    if (!lost) return;
-    void* library = dlopen("libX11.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (!library) return;
-    using Handler = int (*)(void* display);
-    const auto set = reinterpret_cast<Handler (*)(Handler)>(dlsym(library, "XSetIOErrorHandler"));
-    display_lost = lost;
-    if (set)
-        set([](void*) {
-            display_lost();
-            return 0;
-        });
-}
-
-/// At least a corner to drag it by is on a monitor.
-bool on_a_monitor(const WindowPlace& place) {
-    int count = 0;
-    GLFWmonitor** monitors = glfwGetMonitors(&count);
-    for (int n = 0; n < count; ++n) {
-        int x = 0, y = 0, width = 0, height = 0;
-        glfwGetMonitorWorkarea(monitors[n], &x, &y, &width, &height);
-        if (place.x + 100 > x && place.x < x + width - 100 && place.y >= y && place.y < y + height - 100) return true;
-    }
-    return false;
-}
-
-}  // namespace
-
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     parts_->setup = setup;
     if (!glfwInit())
         throw Error(Fault::unreadable,
                     "there is no display to open a window on, expected DISPLAY to name one; "
                     "xvfb-run -a locus-view --screenshot FILE.png draws a page without");
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
-    glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
-    glfwWindowHint(GLFW_OPENGL_FORWARD_COMPAT, GLFW_TRUE);
+    platform::hint_context();
     glfwWindowHint(GLFW_VISIBLE, setup.headless ? GLFW_FALSE : GLFW_TRUE);
-    const bool placed = !setup.headless && setup.place && on_a_monitor(*setup.place);
+    const bool placed = !setup.headless && setup.place && platform::on_a_monitor(*setup.place);
     // A remembered size is in pixels of its monitor already.
-    glfwWindowHint(GLFW_SCALE_TO_MONITOR, setup.headless || placed ? GLFW_FALSE : GLFW_TRUE);
+    platform::hint_scaled(!setup.headless && !placed);
     parts_->window = glfwCreateWindow(setup.headless ? 64 : setup.width, setup.headless ? 64 : setup.height,
                                       setup.title.c_str(), nullptr, nullptr);
     if (!parts_->window) {
@@ -118,7 +77,7 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
         glfwSetWindowSize(parts_->window, setup.place->width, setup.place->height);
         glfwSetWindowPos(parts_->window, setup.place->x, setup.place->y);
     }
-    watch_display(setup.lost);
+    platform::watch_display(setup.lost);
     glfwMakeContextCurrent(parts_->window);
     glfwSwapInterval(setup.headless ? 0 : 1);
     if (!setup.headless) glfwSetWindowSizeLimits(parts_->window, 800, 600, GLFW_DONT_CARE, GLFW_DONT_CARE);
@@ -128,7 +87,8 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     ImGui::GetIO().IniFilename = nullptr;
     ImGui_ImplGlfw_InitForOpenGL(parts_->window, true);
     parts_->queue_keys();
-    ImGui_ImplOpenGL3_Init("#version 330 core");
+    ImGui_ImplOpenGL3_Init(platform::shader_version());
+    platform::attach(parts_->window, [parts = parts_.get()] { parts->activity = true; });
 }
 
 Window::~Window() {
@@ -141,21 +101,10 @@ Window::~Window() {
 
 bool Window::should_close() const { return glfwWindowShouldClose(parts_->window); }
 
-void Window::wait(double seconds) {
-    if (seconds > 0)
-        glfwWaitEventsTimeout(seconds);
-    else
-        glfwPollEvents();
-}
+void Window::wait(double seconds) { platform::wait(seconds); }
 
 std::optional<WindowPlace> Window::place() const {
-    if (parts_->setup.headless || glfwGetWindowAttrib(parts_->window, GLFW_MAXIMIZED) ||
-        glfwGetWindowAttrib(parts_->window, GLFW_ICONIFIED))
-        return std::nullopt;
-    WindowPlace place;
-    glfwGetWindowPos(parts_->window, &place.x, &place.y);
-    glfwGetWindowSize(parts_->window, &place.width, &place.height);
-    return place;
+    return parts_->setup.headless ? std::nullopt : platform::place(parts_->window);
 }
 
 std::string Window::renderer() const { return reinterpret_cast<const char*>(glGetString(GL_RENDERER)); }
@@ -163,13 +112,7 @@ std::string Window::renderer() const { return reinterpret_cast<const char*>(glGe
 float Window::content_scale() const {
     if (parts_->picture) return parts_->picture->density;
     if (parts_->setup.headless) return 1;
-    float x = 1, y = 1;
-    glfwGetWindowContentScale(parts_->window, &x, &y);
-    int width = 0, height = 0, pixels_wide = 0, pixels_high = 0;
-    glfwGetWindowSize(parts_->window, &width, &height);
-    glfwGetFramebufferSize(parts_->window, &pixels_wide, &pixels_high);
-    // Where window units are not pixels, Dear ImGui already draws at the density of the framebuffer.
-    return width > 0 && pixels_wide > width ? x * static_cast<float>(width) / static_cast<float>(pixels_wide) : x;
+    return platform::content_scale(parts_->window);
 }
 
 ImVec2 Window::size() const {
@@ -190,6 +133,7 @@ void Window::begin_frame() {
         for (int button = 0; button < 2; ++button) io.MouseDown[button] = parts_->held[button];
     }
     if (parts_->frame_time > 0) io.DeltaTime = static_cast<float>(parts_->frame_time);
+    io.DeltaTime = std::max(io.DeltaTime, 1e-5f);  // a browser's clock may stand still between two frames
     if (parts_->off_screen()) {
         io.DisplaySize = size();
         io.DisplayFramebufferScale = {1, 1};
@@ -214,7 +158,7 @@ void Window::reload_fonts() {
 #endif
 }
 
-void Window::wake() { glfwPostEmptyEvent(); }
+void Window::wake() { platform::wake(); }
 
 void Window::set_frame_time(double seconds) { parts_->frame_time = seconds; }
 
@@ -250,10 +194,8 @@ bool translate(int key, int scancode, int mods, KeyPress& press) {
             press.key = meaning;
             return true;
         }
-    const char* name = press.ctrl ? glfwGetKeyName(key, scancode) : nullptr;
-    if (!name || name[0] == 0 || name[1] != 0) return false;
-    press.character = static_cast<unsigned char>(name[0]);
-    return true;
+    press.character = press.ctrl ? static_cast<unsigned char>(platform::key_name(key, scancode)) : 0;
+    return press.character != 0;
 }
 
 bool is_modifier(int key) { return key >= GLFW_KEY_LEFT_SHIFT && key <= GLFW_KEY_RIGHT_SUPER; }
@@ -290,7 +232,6 @@ void Window::Parts::listen() {
         parts_of(w)->activity = true;
         parts_of(w)->drops.insert(parts_of(w)->drops.end(), paths, paths + count);
     });
-    glfwSetWindowContentScaleCallback(window, [](GLFWwindow* w, float, float) { parts_of(w)->activity = true; });
 }
 
 // Before 1.87 Dear ImGui looked at keys once a frame: of those that went down and up between two frames, as in a slow
@@ -469,7 +410,7 @@ Pixels Window::Parts::pixels(int width, int height) const {
     Pixels read{width, height, {}};
     const std::size_t stride = static_cast<std::size_t>(width) * 4;
     std::vector<std::uint8_t> upside_down(stride * static_cast<std::size_t>(height));
-    if (!off_screen()) glReadBuffer(GL_FRONT);
+    if (!off_screen()) platform::read_shown_buffer();
     glPixelStorei(GL_PACK_ALIGNMENT, 4);
     glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, upside_down.data());
     for (int y = height - 1; y >= 0; --y) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "core/io/input_file.h"
 #include "core/io/npy.h"
@@ -118,12 +119,13 @@ std::string take_word(std::string_view& bytes, const std::string& location, cons
 Shape parse_sizes(const std::string& text, const std::string& location) {
     Shape shape;
     for (const char* at = text.data(); at < text.data() + text.size();) {
-        Index extent = 0;
+        std::int64_t extent = 0;
+        constexpr std::int64_t kMost = std::min<std::int64_t>(std::int64_t{1} << 40, std::numeric_limits<Index>::max());
         const auto [end, error] = std::from_chars(at, text.data() + text.size(), extent);
         const bool whole = end == text.data() + text.size();
-        if (error != std::errc{} || extent < 0 || extent > (Index{1} << 40) || (!whole && *end != ','))
+        if (error != std::errc{} || extent < 0 || extent > kMost || (!whole && *end != ','))
             throw_unreadable(location, "has the shape \"" + text + "\", expected sizes like 2,3,9,9");
-        shape.push_back(extent);
+        shape.push_back(static_cast<Index>(extent));
         at = whole ? end : end + 1;
     }
     return shape;

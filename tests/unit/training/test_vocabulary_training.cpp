@@ -39,6 +39,14 @@ std::string noise_of(const fs::path& file, Call call) {
 
 }  // namespace
 
+TEST_CASE("vocabulary: a browser, which learns none, has the one of the corpus that comes along", "[vocabulary]") {
+    const fs::path folder = fs::path(LOCUS_SOURCE_DIR) / "assets/corpus/positions";
+    for (const auto& [name, bytes] : of_corpus().files) {
+        INFO(name);
+        CHECK(read_bytes(folder / name) == bytes);
+    }
+}
+
 TEST_CASE("vocabulary: our tokenizer opens what was learnt, with DeBERTa's special pieces", "[vocabulary]") {
     const TemporaryFolder folder;
     const TrainedVocabulary& vocabulary = of_corpus();

@@ -9,7 +9,7 @@
 
 namespace locus {
 
-bool ComparePage::ready(const Scene& scene) const {
+bool ComparePage::has_sides(const Scene& scene) const {
     return scene.answer && scene.answer->compare.error.empty() && !scene.answer->compare.stage.empty();
 }
 
@@ -204,7 +204,7 @@ void ComparePage::draw(Scene& scene, const Rect& whole) {
     const Rect area{whole.x0, whole.y0 + draw_sides(scene, whole), whole.x1, whole.y1};
     const Rect inside = area.inset(ui.px(16), ui.px(10));
     draw_headline(scene, area);
-    if (!ready(scene)) {
+    if (!has_sides(scene)) {
         if (state.compare.report) draw_stage_list(scene, {inside.x0, inside.middle_y(), inside.x1, inside.y1});
         return;
     }
@@ -255,7 +255,7 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
             return true;
         }
     }
-    if (!ready(scene) || a_.size() == 0) return false;
+    if (!has_sides(scene) || a_.size() == 0) return false;
     if (press.character == ',' || press.character == '.') {
         state.head = std::clamp<Index>(state.head + (press.character == ',' ? -1 : 1), 0, matrices_.heads - 1);
         return true;
@@ -269,7 +269,7 @@ bool ComparePage::press(Scene& scene, const KeyPress& press) {
 
 std::vector<NamedMatrix> ComparePage::numbers(const Scene& scene) {
     std::vector<NamedMatrix> matrices;
-    if (!ready(scene) || a_.size() == 0) return matrices;
+    if (!has_sides(scene) || a_.size() == 0) return matrices;
     const CompareState& state = scene.state.compare;
     const CompareAnswer& answer = scene.answer->compare;
     const auto inside = [&](Index head) { return std::clamp<Index>(head, 0, matrices_.heads - 1); };

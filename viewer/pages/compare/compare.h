@@ -62,7 +62,7 @@ private:
     void choose_place(Scene& scene);
     void jump(Scene& scene);
     void name_axes(const Scene& scene);
-    bool ready(const Scene& scene) const;
+    bool has_sides(const Scene& scene) const;
     bool shares_cursor(const State& state) const;
     Cell& cursor(State& state) const;
     void share_row(Scene& scene);

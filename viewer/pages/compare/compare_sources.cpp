@@ -32,7 +32,7 @@ float ComparePage::draw_bar(Scene& scene, const Rect& bar) {
     const float y = bar.middle_y();
     shows_tokens_ = !state.report && (state.a.file.empty() || state.b.file.empty());
     float x = bar.x1 - ui.px(16);
-    const bool sheets = ready(scene);
+    const bool sheets = has_sides(scene);
     if (sheets && matrices_.heads > 1 && !state.from_model()) {
         x = ui.stepper("head", x, y, std::to_string(state.head), state.head, 0, matrices_.heads - 1) - ui.px(6);
         x -= ui.text(x, y, "head", ui.theme->muted, Face::ui, Align::right) + ui.px(12);
@@ -104,7 +104,7 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
     const CompareState& state = scene.state.compare;
     const float x = area.x0 + ui.px(16), y = area.y0 + ui.px(20), wide = area.width() - ui.px(32);
     const Index passed = state.report ? state.reported()->count(StageState::pass) : 0;
-    const bool passes = state.report && state.report->pass && passed > 0 && !(ready(scene) && outdated_);
+    const bool passes = state.report && state.report->pass && passed > 0 && !(has_sides(scene) && outdated_);
     if (passes) {
         ui.text_within(x, y, wide,
                        "Everything passes: " + std::to_string(passed) +
@@ -112,7 +112,7 @@ void ComparePage::draw_headline(const Scene& scene, const Rect& area) const {
                            "rounding explains.",
                        ui.theme->text, Face::title);
     }
-    if (!ready(scene)) {
+    if (!has_sides(scene)) {
         const ReportedCase* one = state.reported();
         const std::string why =
             !scene.answer->compare.error.empty() ? scene.answer->compare.error
@@ -247,7 +247,7 @@ void ComparePage::draw_side(Scene& scene, const Rect& whole) {
     if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     SideColumn column(ui, area, side_scroll_);
     if (scene.state.compare.report) draw_report_words(scene, column);
-    if (ready(scene) && a_.size() > 0) {
+    if (has_sides(scene) && a_.size() > 0) {
         draw_cell_words(scene, column);
         draw_statistics(scene, column);
         if (!scene.state.compare.report) draw_what_to_see(scene, column, area);
@@ -316,7 +316,7 @@ void ComparePage::draw_statistics(Scene& scene, SideColumn& column) const {
 }
 
 void ComparePage::draw_formula(Scene& scene, const Rect& bar) {
-    if (!ready(scene) || a_.size() == 0) return;
+    if (!has_sides(scene) || a_.size() == 0) return;
     const Ui& ui = scene.ui;
     const Cell cell = cursor(scene.state);
     const double a = a_(cell.i, cell.j), b = b_(cell.i, cell.j);

@@ -76,7 +76,8 @@ void RopePage::refresh(RopeState& state) {
     RopeOptions options{kRopeBases[state.base], static_cast<RopeScaling>(state.scaling),
                         static_cast<double>(state.factor), kTrainedLength};
     now.frequencies = rope_frequencies(now.q.size(), options, last_position() + 1);
-    const auto& [theta, factor] = now.frequencies;
+    const std::vector<double>& theta = now.frequencies.theta;
+    const double factor = now.frequencies.attention_factor;
     const RotaryLayout layout = layout_of(state);
     const auto m = static_cast<double>(state.m), n = static_cast<double>(state.n);
     const auto steps_at = [&](const RowVector<double>& q, const RowVector<double>& k, RotaryLayout as, double at_m,

@@ -180,7 +180,7 @@ void TextPage::draw(Scene& scene, const Rect& area) {
     draw_moves(scene, layout.costs, false);
 }
 
-void TextPage::update(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const {
+void TextPage::move_cursor(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const {
     if (!pointed) return;
     if (clicked) {
         state.locked = !(state.locked && cursor == *pointed);

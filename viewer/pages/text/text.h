@@ -52,7 +52,7 @@ private:
     void draw_travel(Scene& scene, const Rect& box);
     void draw_moves(Scene& scene, const Rect& cells, bool flow);
     /// A click or, where nothing is locked, the pointer itself moves a cursor.
-    void update(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const;
+    void move_cursor(TextPageState& state, Cell& cursor, const std::optional<Cell>& pointed, bool clicked) const;
     void describe_weight(const Scene& scene, Cell cell) const;
     void describe_alike(const Scene& scene, Cell cell) const;
     void describe_move(const Scene& scene, Cell cell) const;

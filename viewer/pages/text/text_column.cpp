@@ -229,7 +229,7 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
         for (const Band& band : bands)
             if (std::abs(height_at(band, x) - mouse.at.y) <= band.width / 2 + ui.px(2)) pointed = band.travel.move;
     }
-    update(state, state.move, pointed, mouse.clicked);
+    move_cursor(state, state.move, pointed, mouse.clicked);
     std::vector<float> written;
     for (const bool chosen : {false, true})  // the chosen one on top
         for (const Band& band : bands) {

@@ -67,7 +67,7 @@ void TextPage::draw_weights(Scene& scene, const Rect& cells) {
     bool clicked = false;
     const auto cell = explore(ui, "documents and words", cells, values.rows(), values.cols(), state.view, clicked);
     state.view.clamp(std::max(values.rows(), values.cols()));
-    update(state, state.weight, cell, clicked);
+    move_cursor(state, state.weight, cell, clicked);
     weights_.draw(ui, cells, state.view);
     const Cell shape{values.rows(), values.cols()};
     // The two documents that are compared below.
@@ -97,7 +97,7 @@ void TextPage::draw_alike(Scene& scene, const Rect& cells, std::size_t which) {
     bool clicked = false;
     MatrixView whole;
     const auto cell = explore(ui, kLikenesses[which], cells, n, whole, clicked);
-    update(state, state.pair, cell, clicked);
+    move_cursor(state, state.pair, cell, clicked);
     alike_[which].draw(ui, cells);
     alike_[which].draw_crosshair(ui, cells, {}, state.pair);
     if (which % 2 == 0)
@@ -119,7 +119,7 @@ void TextPage::draw_moves(Scene& scene, const Rect& cells, bool flow) {
     bool clicked = false;
     MatrixView whole;
     const auto cell = explore(ui, flow ? "flow" : "distances", cells, shape.i, shape.j, whole, clicked);
-    update(state, state.move, cell, clicked);
+    move_cursor(state, state.move, cell, clicked);
     heatmap.draw(ui, cells);
     heatmap.draw_crosshair(ui, cells, {}, state.move);
     const auto word = [](const PlacedWords& words) {

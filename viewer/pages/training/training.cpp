@@ -12,6 +12,7 @@ namespace locus {
 namespace {
 
 constexpr double kSnapshotsPerSecond = 3;
+constexpr double kSlice = 0.012;  // seconds of training between two frames, where there is no thread for it
 
 CourseQuery query_of(const TrainingPageState& state) {
     return {state.corpus, state.steps, state.seconds, static_cast<std::uint64_t>(state.seed), state.run};
@@ -24,19 +25,29 @@ std::string per_second(double tokens) {
 }  // namespace
 
 void TrainingPage::update(const State& state) {
-    if (!trainer_) {
+    if (!observer_) {
         observer_ = std::make_unique<Worker<LookQuery, TrainingLook>>(
             [this](const LookQuery& query, const CancelToken& stop) { return looks_.answer(query, stop); },
             Window::wake);
-        trainer_ = std::make_unique<Worker<CourseJob, Course>>(
-            [this](const CourseJob& job, const CancelToken& stop) { return courses_.run(job.query, *job.board, stop); },
-            Window::wake);
+        if constexpr (kHasThreads)
+            trainer_ = std::make_unique<Worker<CourseJob, Course>>(
+                [this](const CourseJob& job, const CancelToken& stop) {
+                    return courses_.run(job.query, *job.board, stop);
+                },
+                Window::wake);
     }
     const CourseQuery query = query_of(state.training);
     if (asked_ != query) {
         asked_ = query;
         board_ = std::make_shared<CourseBoard>(Window::wake);
-        trainer_->submit({query, board_});
+        if (trainer_)
+            trainer_->submit({query, board_});
+        else
+            courses_.begin(query, board_);
+    }
+    if (!trainer_) {
+        courses_.advance(kSlice);
+        if (!board_->newest() || !board_->newest()->done) Window::wake();  // the next slice, with the next frame
     }
     if (const auto newest = board_->newest()) {
         course_error_ = newest->subject ? std::string() : newest->error;

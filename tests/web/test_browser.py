@@ -1,0 +1,109 @@
+"""What a browser adds: links, settings, files that are dropped and downloaded, sizes, memory."""
+import shutil
+
+from conftest import ROOT, SITE
+
+LINK = "page=attention&text=the+capital+of+france+is+%5BMASK%5D.&layer=4&head=1&cell=6,3"
+
+
+def test_a_link_leads_there_and_back(visit):
+    tab = visit().open(LINK)
+    assert sorted(tab.link().split("&")) == sorted(LINK.removeprefix("page=attention&").split("&"))  # attention is the first page
+    tab.page.keyboard.press("Control+Shift+C")
+    tab.page.wait_for_function("locus.services.copied !== ''")
+    copied = tab.page.evaluate("locus.services.copied")
+    assert copied == tab.address + "#" + tab.link()
+    other = visit()
+    other.page.goto(copied)
+    other.settle()
+    assert other.link() == tab.link()
+
+
+def test_a_link_with_a_cell_that_is_not_there_says_so_and_opens(visit):
+    tab = visit().open("page=attention&cell=99,99")
+    assert "--cell is \"99,99\", expected I,J with both from 0 to 11" in tab.note_text()
+    assert tab.link() == ""
+
+
+def test_settings_stay_in_the_browser(visit):
+    tab = visit().open()
+    tab.page.keyboard.press("t")
+    tab.page.wait_for_function("(localStorage.getItem('locus.settings') || '').includes('light')")
+    tab.open()
+    assert "theme=light" in tab.link()
+
+
+def test_a_dropped_folder_of_a_model_is_opened_and_stays_here(visit, tmp_path):
+    folder = tmp_path / "mine"
+    shutil.copytree(ROOT / "assets/models/tiny-v3", folder)
+    tab = visit().open()
+    requests = []
+    tab.page.on("request", lambda request: requests.append(request.url))
+    tab.page.set_input_files("#folder", str(folder))
+    tab.page.wait_for_function("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/mine')")
+    assert tab.note_text() == "mine stays in this browser: nothing is sent anywhere."
+    assert requests == []
+
+
+def test_a_file_that_is_no_model_is_refused_in_one_sentence(visit, tmp_path):
+    (tmp_path / "broken.safetensors").write_bytes(b"\xff" * 40)
+    tab = visit().open()
+    tab.page.set_input_files("#file", str(tmp_path / "broken.safetensors"))
+    tab.page.wait_for_timeout(1000)
+    assert tab.link() == ""
+
+
+def test_an_export_is_downloaded(visit):
+    tab = visit().open()
+    with tab.page.expect_download() as download:
+        tab.page.keyboard.press("F12")
+    assert download.value.suggested_filename == "locus-attention.png"
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_canvas_follows_the_window(visit):
+    tab = visit().open()
+    tab.page.set_viewport_size({"width": 1500, "height": 900})
+    tab.page.wait_for_function("document.getElementById('canvas').width === 1500")
+    assert tab.page.evaluate("document.getElementById('canvas').height") == 900
+
+
+def test_pages_change_two_hundred_times_in_the_same_memory(visit):
+    tab = visit().open()
+    keys = "2131243214"  # pages of the built-in DeBERTa
+    size = "locus.program.HEAPU8.length"
+
+    def turn(times):
+        for n in range(times):
+            tab.page.keyboard.press(keys[n % len(keys)])
+            tab.page.wait_for_timeout(30)
+        tab.settle()
+
+    turn(20)
+    before = tab.page.evaluate(size)
+    turn(200)
+    assert tab.page.evaluate(size) == before
+
+
+def test_training_runs_between_frames(visit):
+    tab = visit().open("page=training&training.run=yes&training.steps=30")
+    assert tab.page.evaluate("locus.services.first") > 0
+
+
+def test_embedded_is_the_page_alone(visit):
+    tab = visit().open("page=attention", "?embed")
+    tab.page.mouse.click(60, 300)  # where the rail would be
+    tab.page.wait_for_timeout(300)
+    assert "page=" not in tab.link()
+
+
+def test_little_is_transferred_before_the_first_picture(visit):
+    tab = visit().open()
+    manifest = tab.page.evaluate("locus.manifest")
+    first = [file for file in SITE.iterdir() if file.suffix != ".pack" and file.is_file()]
+    first += [SITE / manifest["program"], SITE / manifest["packs"]["first"]["file"]]
+    size = sum(file.stat().st_size for file in first)
+    everything = sum(file.stat().st_size for file in SITE.rglob("*") if file.is_file())
+    print(f"{size / 1e6:.2f} MB before the first picture, {everything / 1e6:.2f} MB in all; "
+          f"first picture after {tab.page.evaluate('locus.services.first'):.0f} ms")
+    assert everything <= 25e6

@@ -1,0 +1,46 @@
+"""Every page in a browser looks as it does on the desktop."""
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from conftest import ROOT
+from likeness import alike, likeness, read
+
+PAGES = ["start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare",
+         "conformance", "training"]
+# Where a page prints eight digits of a float32, whose last ones depend on the order of a sum.
+NUMBERS = {"rope": [(616, 338, 634, 376)]}
+
+
+def check(visit, name, factor, page):
+    screen = np.asarray(Image.open(io.BytesIO(visit.page.screenshot())).convert("RGB"))
+    golden = read(ROOT / "tests/viewer/golden" / name)
+    assert screen.shape[:2] == (golden.shape[0] * factor, golden.shape[1] * factor)
+    colour, shape = likeness(screen, golden, factor, NUMBERS.get(page, ()) if factor == 2 else ())
+    assert alike((colour, shape)), f"{name}: mean colour differs by {colour:.1f}, least likeness {shape:.2f}"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_drawn_as_on_the_desktop(visit, page, theme):
+    check(visit(forgetful=True).open(f"page={page}&theme={theme}"), f"{page}_{theme}_1280.png", 2, page)
+
+
+def test_a_screen_of_twice_the_density_is_drawn_in_its_own_pixels(visit):
+    tab = visit(forgetful=True, viewport={"width": 960, "height": 600}, device_scale_factor=2)
+    check(tab.open("page=attention&theme=dark"), "attention_dark_1920.png", 3, "attention")
+
+
+def test_the_comparison_sees_another_page_a_moved_one_and_a_missing_line():
+    golden = read(ROOT / "tests/viewer/golden/positions_dark_1280.png")
+    screen = golden.repeat(2, axis=0).repeat(2, axis=1)
+    assert alike(likeness(screen, golden, 2))
+    assert not alike(likeness(screen, read(ROOT / "tests/viewer/golden/rope_dark_1280.png"), 2))
+    moved = screen.copy()
+    moved[546:562, 292:550] = np.roll(screen[546:562, 292:550], 4, axis=1)  # the legend
+    assert not alike(likeness(moved, golden, 2))
+    erased = screen.copy()
+    erased[548:562, 880:968] = screen[548, 880]  # what the axes mean
+    assert not alike(likeness(erased, golden, 2))

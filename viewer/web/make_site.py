@@ -1,0 +1,181 @@
+"""Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT OUT
+
+BUILD holds locus-web.js and locus-web.wasm, ROOT the libraries (for ICU's tables), SOURCE this source tree, KIT a kit that
+was exported.  OUT is written anew.  Files are packed by what a page needs of them, and compressed here, so that any
+server of static files will do.
+"""
+import gzip
+import hashlib
+import html
+import json
+import re
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+build, root, source, kit, out = (Path(argument) for argument in sys.argv[1:6])
+FONTS = Path("/usr/share/fonts")
+HOME = "/locus/assets"
+PLANES = 2  # bytes of a weight in the built-in models, F16
+
+
+def planes(data):
+    """Every second byte together, as locus.js joins them: the exponents of weights compress, their last bits do not."""
+    each = len(data) // PLANES
+    return b"".join(data[k:each * PLANES:PLANES] for k in range(PLANES)) + data[each * PLANES:]
+
+
+def write_packed(name, data):
+    """OUT/NAME-HASH.pack; the hash lets a browser keep it for ever."""
+    small = gzip.compress(data, 9, mtime=0)
+    file = f"{name}-{hashlib.sha256(small).hexdigest()[:10]}.pack"
+    (out / file).write_bytes(small)
+    return {"file": file, "bytes": len(small)}
+
+
+def write_pack(name, files):
+    """files: path in the program's file system -> bytes."""
+    table, body = [], b""
+    for path, data in sorted(files.items()):
+        weights = path.endswith("pytorch_model.bin")
+        table.append({"path": path, "size": len(data), **({"planes": True} if weights else {})})
+        body += planes(data) if weights else data
+    head = json.dumps(table, separators=(",", ":")).encode()
+    return write_packed(name, struct.pack("<I", len(head)) + head + body)
+
+
+def folder(real, place):
+    return {f"{place}/{file.relative_to(real)}": file.read_bytes() for file in real.rglob("*") if file.is_file()}
+
+
+def model(name):
+    files = folder(source / "assets/models" / name, f"{HOME}/models/{name}")
+    return {path: data for path, data in files.items() if not path.endswith(("README.md", "NOTICE"))}
+
+
+def subset(path, name, *options):
+    """A font without tables that Locus does not use; OPTIONS say which characters are kept."""
+    made = build / name
+    subprocess.run([sys.executable, "-m", "fontTools.subset", str(FONTS / path), *options, "--layout-features=",
+                    "--drop-tables+=GSUB,GPOS,GDEF", f"--output-file={made}"], check=True)
+    return made.read_bytes()
+
+
+def font(path):
+    return {f"{FONTS}/{path}": subset(path, Path(path).name, "--unicodes=*")}
+
+
+def noto(name, characters):
+    listed = build / f"{name}.txt"
+    listed.write_text("".join(sorted(characters)), encoding="utf-8")
+    data = subset("opentype/noto/NotoSansCJK-Regular.ttc", f"{name}.otf", "--font-number=1", f"--text-file={listed}",
+                  "--desubroutinize")
+    return {f"{FONTS}/opentype/noto/NotoSansCJKkr-{name}.otf": data}
+
+
+def signs():
+    """What the first picture is drawn with of Noto Sans CJK: arrows, blocks, mathematics."""
+    return {chr(code) for code in range(0x2000, 0x2e80)}
+
+
+def letters():
+    """The characters that the encodings of everyday Chinese, Japanese and Korean text have."""
+    characters = set()
+    for codec in ("gb2312", "shift_jis", "euc_kr"):
+        for first in range(0x81, 0xff):
+            for second in range(0x40, 0xff):
+                try:
+                    characters.update(bytes([first, second]).decode(codec))
+                except UnicodeDecodeError:
+                    continue
+    return {c for c in characters if 0x2e7f < ord(c) < 0x10000}
+
+
+shutil.rmtree(out, ignore_errors=True)
+out.mkdir(parents=True)
+latin = {}
+for path in ("opentype/inter/Inter-Regular.otf", "opentype/inter/Inter-SemiBold.otf",
+             "truetype/jetbrains-mono/JetBrainsMono-Regular.ttf", "truetype/jetbrains-mono/JetBrainsMono-SemiBold.ttf"):
+    latin.update(font(path))
+corpus = {f"{HOME}/corpus/positions.txt": (source / "assets/corpus/positions.txt").read_bytes(),
+          **folder(source / "assets/corpus/positions", f"{HOME}/corpus/positions")}
+packs = {
+    "first": write_pack("first", {**model("tiny-v3"), **latin, **noto("Signs", signs()),
+                                  "/icu/icudt72l.dat": (root / "share/icu/icudt72l.dat").read_bytes(),
+                                  f"{HOME}/mistakes.json": (source / "assets/mistakes.json").read_bytes()}),
+    "signs": write_pack("signs", font("truetype/dejavu/DejaVuSans.ttf")),
+    "cjk": write_pack("cjk", noto("Regular", signs() | letters())),
+    "corpus": write_pack("corpus", corpus),
+    "kit": write_pack("kit", folder(kit, f"{HOME}/kit")),
+    **{name: write_pack(name, model(name)) for name in ("tiny-roformer", "tiny-txl", "tiny-xlnet")},
+}
+others = ["tiny-roformer", "tiny-txl", "tiny-xlnet"]
+manifest = {
+    "program": write_packed("locus-web", (build / "locus-web.wasm").read_bytes())["file"],
+    "packs": packs,
+    # What a page of the viewer needs besides the first pack.
+    "pages": {"start": others, "rope": ["tiny-roformer"], "transformer-xl": ["tiny-txl"], "permutation": ["tiny-xlnet"],
+              "conformance": ["kit"], "training": ["corpus"]},
+    # What is fetched once there is a picture, and what where a text has Chinese, Japanese or Korean letters.
+    "later": ["signs"],
+    "letters": "cjk",
+    "pagesWithLetters": ["start"],
+}
+(out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+for file in sorted((source / "viewer/web/page").iterdir()):
+    shutil.copyfile(file, out / file.name)
+shutil.copyfile(build / "locus-web.js", out / "locus-web.js")
+
+
+
+def lesson_page(number, title, question, page, printed):
+    """What the lesson prints, and a link to the page of the viewer that shows it."""
+    shown = "" if page == "none" else f'<p><a href="../#page={page}">Show me: the page {page}</a></p>\n'
+    lines = []
+    for line in html.escape(printed).split("\n")[2:]:
+        kind = "claim" if line.startswith("✓") else ""
+        lines.append(f'<b class="{kind}">{line}</b>' if kind else line)
+    return TEMPLATE.format(title=f"{number} {html.escape(title)}", body=(
+        f'<p class="path"><a href="index.html">Lessons</a></p>\n<h1>{number} {html.escape(title)}</h1>\n'
+        f"<p>{html.escape(question)}</p>\n{shown}<pre>" + "\n".join(lines) + f"</pre>\n{shown}"))
+
+
+def write_lessons(target):
+    target.mkdir()
+    items = []
+    for file in sorted((source / "lessons").glob("[0-9]*.cpp")):
+        head = file.read_text(encoding="utf-8")
+        number, title = re.match(r"// Lesson (\d+): (.*)", head).groups()
+        question = re.search(r"^// Question: (.*(?:\n//  .*)*)", head, re.M).group(1).replace("\n//", " ")
+        page = re.search(r"^// Before: .*Page: ([a-z-]+)", head, re.M).group(1)
+        printed = (source / f"tests/lessons/golden/{number}.txt").read_text(encoding="utf-8")
+        (target / f"{number}.html").write_text(lesson_page(number, title, question, page, printed), encoding="utf-8")
+        items.append(f'<li value="{int(number)}"><a href="{number}.html">{html.escape(title)}</a><br>{html.escape(question)}</li>')
+    (target / "index.html").write_text(TEMPLATE.format(title="Lessons", body=(
+        '<p class="path"><a href="../">The viewer</a></p>\n<h1>Lessons</h1>\n<p>Each is a short program that proves the '
+        "numbers it prints; ./locus lesson N runs it on a desktop, with --quiz it asks you.</p>\n<ol>\n" + "\n".join(items) + "\n</ol>")),
+        encoding="utf-8")
+
+
+TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title} · Locus</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="lessons.css">
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+write_lessons(out / "lessons")
+(out / "lessons.css").rename(out / "lessons/lessons.css")
+
+sizes = {file.name: file.stat().st_size for file in out.rglob("*") if file.is_file()}
+first = packs["first"]["bytes"] + sum(file.stat().st_size for file in out.iterdir() if file.is_file() and file.suffix != ".pack") + sizes[manifest["program"]]
+print(f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB; {first / 1e6:.1f} MB before the first picture")

@@ -1,0 +1,283 @@
+"use strict";
+// The page around the viewer: fetches what it is made of, keeps its settings, takes what is dropped on it, hands out what
+// it exports.  Nothing goes anywhere but here: every request is for a file beside this one.
+
+const kMostDropped = 700e6;  // bytes: a model lies in memory twice while it is opened
+const kPlanes = 2;           // bytes of a weight, each of which is stored by itself in a pack
+
+const canvas = document.getElementById("canvas");
+const cover = document.getElementById("cover");
+const word = document.getElementById("word");
+const note = document.getElementById("note");
+
+let program = null;   // the viewer, once it runs
+let manifest = null;  // which files there are: { program, packs: { name: { file, bytes } }, pages, models }
+const arrived = new Set(), asked = new Map();
+
+function tell(sentence, seconds = 8) {
+  note.textContent = sentence;
+  note.hidden = false;
+  clearTimeout(tell.timer);
+  tell.timer = setTimeout(() => { note.hidden = true; }, 1000 * seconds);
+}
+
+function coverWith(sentence) {
+  word.textContent = sentence;
+  cover.hidden = false;
+}
+
+// Files of the site are compressed by gzip whatever the server does, and unpacked here.
+async function unpacked(file) {
+  const response = await fetch(file);
+  if (!response.ok) throw new Error(`${file} cannot be had: ${response.status} ${response.statusText}`);
+  const stream = response.body.pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// The bytes of a file whose every second byte was stored together: weights compress better so.
+function joined(bytes) {
+  const each = Math.floor(bytes.length / kPlanes);
+  const whole = new Uint8Array(bytes.length);
+  for (let plane = 0; plane < kPlanes; ++plane)
+    for (let n = 0, from = plane * each, to = plane; n < each; ++n, to += kPlanes) whole[to] = bytes[from + n];
+  whole.set(bytes.subarray(each * kPlanes), each * kPlanes);
+  return whole;
+}
+
+function foldersOf(path) {
+  const parts = path.split("/").slice(0, -1);
+  return parts.join("/") || "/";
+}
+
+// A pack: the length of its table in 4 bytes, the table as JSON, the files one after another.
+function placePack(FS, bytes) {
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const table = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  let at = 4 + length;
+  for (const { path, size, planes } of table) {
+    const stored = bytes.subarray(at, at + size);
+    FS.mkdirTree(foldersOf(path));
+    FS.writeFile(path, planes ? joined(stored) : stored);
+    at += size;
+  }
+}
+
+// One fetch for each pack, however often it is asked for.
+function bytesOf(name) {
+  if (!asked.has(name)) asked.set(name, unpacked(manifest.packs[name].file));
+  return asked.get(name);
+}
+
+async function bring(names) {
+  const size = names.reduce((sum, name) => sum + manifest.packs[name].bytes, 0);
+  coverWith(`${names.join(", ")}: ${(size / 1e6).toFixed(1)} MB …`);
+  try {
+    for (const name of names) {
+      placePack(program.FS, await bytesOf(name));
+      arrived.add(name);
+      asked.delete(name);
+    }
+    cover.hidden = true;
+    program.ccall("locus_files_changed", null, [], []);
+  } catch (error) {
+    names.forEach(name => asked.delete(name));
+    coverWith(`${error.message}. A click tries again.`);
+    addEventListener("pointerdown", () => bring(names), { once: true });
+  }
+}
+
+function missing(page, model) {
+  const wanted = [...(manifest.pages[page] || []), ...(manifest.packs[model] ? [model] : [])];
+  return wanted.filter(name => !arrived.has(name));
+}
+
+// What the program calls.
+const services = {
+  coming: false,
+  settingsTime: 0,
+  copied: "",
+
+  ready(page, model) {
+    if (services.coming) return false;
+    const names = missing(page, model);
+    if (names.length === 0) return true;
+    services.coming = true;
+    bring(names).finally(() => { services.coming = cover.hidden === false; });
+    return false;
+  },
+
+  drawn(page, settled) {
+    if (!services.first) {
+      services.first = performance.now();
+      cover.hidden = true;
+      fetchRest();
+    }
+    canvas.dataset.page = page;
+    canvas.dataset.settled = Boolean(settled);
+    keepSettings();
+    handOut();
+    if (settled) bringLetters(page);
+  },
+
+  // Nothing is on its way any more.
+  idle: () => services.first !== undefined && asked.size === 0,
+
+  copy(text) {
+    if (text.startsWith("#")) text = location.origin + location.pathname + location.search + text;
+    services.copied = text;
+    const refused = () => tell(`The browser does not let a page copy; this is the text: ${text}`, 30);
+    if (navigator.clipboard) navigator.clipboard.writeText(text).catch(refused);
+    else refused();
+  },
+};
+
+async function bringQuietly(name) {
+  if (arrived.has(name) || asked.has(name)) return;
+  try {
+    placePack(program.FS, await bytesOf(name));
+    arrived.add(name);
+    program.ccall("locus_files_changed", null, [], []);
+  } catch (error) {
+    tell(error.message);
+  }
+  asked.delete(name);
+}
+
+const kLetters = /[\u2e80-\uffdc]/;
+
+function bringLetters(page) {
+  const link = () => decodeURIComponent(program.ccall("locus_link", "string", [], []));
+  if (!arrived.has(manifest.letters) && (manifest.pagesWithLetters.includes(page) || kLetters.test(link())))
+    bringQuietly(manifest.letters);
+}
+
+// Signs and letters beyond the Latin ones are not in the first picture.
+async function fetchRest() {
+  for (const name of manifest.later) await bringQuietly(name);
+}
+
+// undefined: this browser keeps nothing.
+function stored(key) {
+  try { return localStorage.getItem(key); } catch { return undefined; }
+}
+
+function keepSettings() {
+  const file = "/settings/settings.json";
+  if (!program.FS.analyzePath(file).exists) return;
+  const time = program.FS.stat(file).mtime.getTime();
+  if (time === services.settingsTime) return;
+  services.settingsTime = time;
+  try { localStorage.setItem("locus.settings", program.FS.readFile(file, { encoding: "utf8" })); } catch { /* not kept */ }
+}
+
+// What was exported is downloaded and leaves the program's file system.
+function handOut() {
+  for (const name of program.FS.readdir("/exports")) {
+    if (name.startsWith(".")) continue;
+    const file = "/exports/" + name;
+    const url = URL.createObjectURL(new Blob([program.FS.readFile(file)]));
+    program.FS.unlink(file);
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 60000);
+  }
+}
+
+// Files that are dropped or chosen: into the program's file system, and not further.
+
+async function filesOf(entry, path) {
+  if (entry.isFile) return [{ path, file: await new Promise((yes, no) => entry.file(yes, no)) }];
+  const reader = entry.createReader(), found = [];
+  for (;;) {
+    const some = await new Promise((yes, no) => reader.readEntries(yes, no));
+    if (some.length === 0) return found;
+    for (const one of some) found.push(...await filesOf(one, path + "/" + one.name));
+  }
+}
+
+let drops = 0;
+
+async function takeIn(names, files) {
+  if (!program) return tell("One moment: the viewer is still on its way.");
+  const size = files.reduce((sum, { file }) => sum + file.size, 0);
+  if (size > kMostDropped)
+    return tell(`${names.join(", ")} has ${(size / 1e6).toFixed(0)} MB, and a browser has room for ${kMostDropped / 1e6}: ` +
+                "./locus view opens it on a desktop.", 20);
+  const folder = `/dropped/${++drops}`;
+  for (const { path, file } of files) {
+    const target = `${folder}/${path}`;
+    program.FS.mkdirTree(foldersOf(target));
+    program.FS.writeFile(target, new Uint8Array(await file.arrayBuffer()));
+  }
+  for (const name of names) program.ccall("locus_drop", null, ["string"], [`${folder}/${name}`]);
+  tell(`${names.join(", ")} stays in this browser: nothing is sent anywhere.`);
+}
+
+addEventListener("dragover", event => event.preventDefault(), true);
+addEventListener("drop", async event => {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  const entries = [...event.dataTransfer.items].map(item => item.webkitGetAsEntry && item.webkitGetAsEntry()).filter(Boolean);
+  const files = [];
+  try {
+    for (const entry of entries) files.push(...await filesOf(entry, entry.name));
+    await takeIn(entries.map(entry => entry.name), files);
+  } catch (error) {
+    tell(`What was dropped cannot be read: ${error.message}`);
+  }
+}, true);
+
+for (const id of ["folder", "file"])
+  document.getElementById(id).addEventListener("change", event => {
+    const files = [...event.target.files].map(file => ({ path: file.webkitRelativePath || file.name, file }));
+    takeIn([...new Set(files.map(({ path }) => path.split("/")[0]))], files);
+    event.target.value = "";
+  });
+
+// Keys that a browser would take for itself; Ctrl+O chooses a folder, with Shift files.
+addEventListener("keydown", event => {
+  if (!event.ctrlKey || event.altKey) return;
+  const key = event.key.toLowerCase();
+  if ("plezyfasg".includes(key) || (event.shiftKey && key === "c") || key === "o") event.preventDefault();
+  if (key === "o") document.getElementById(event.shiftKey ? "file" : "folder").click();
+}, true);
+
+addEventListener("paste", event => {
+  const text = event.clipboardData.getData("text/plain");
+  if (program && text) program.ccall("locus_paste", null, ["string"], [text]);
+});
+
+addEventListener("hashchange", () => location.reload());
+
+async function start() {
+  manifest = await (await fetch("manifest.json")).json();
+  const link = location.hash.slice(1), names = new URLSearchParams(link);
+  const first = ["first", ...missing(names.get("page") || "attention", names.get("model"))];
+  const packs = Promise.all(first.map(bytesOf));
+  const code = await unpacked(manifest.program);
+  const all = await packs;
+  program = await openLocus({
+    canvas,
+    wasmBinary: code,
+    arguments: [link, new URLSearchParams(location.search).has("embed") ? "embed" : ""],
+    locus: services,
+    print: () => {},
+    printErr: sentence => tell(sentence, 20),
+    preRun: [module => {
+      all.forEach((bytes, n) => { placePack(module.FS, bytes); arrived.add(first[n]); asked.delete(first[n]); });
+      const settings = stored("locus.settings");
+      if (settings !== undefined) module.FS.mkdirTree("/settings");
+      if (settings) module.FS.writeFile("/settings/settings.json", settings);
+      program = module;
+    }],
+  });
+  window.locus = { program, services, manifest };  // for the browser's console
+}
+
+const script = document.createElement("script");
+script.src = "locus-web.js";
+script.onload = () => start().catch(error => coverWith(`Locus cannot start here: ${error.message}`));
+script.onerror = () => coverWith("locus-web.js cannot be had.");
+document.body.append(script);
