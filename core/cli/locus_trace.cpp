@@ -7,6 +7,7 @@
 #include "core/cli/program.h"
 #include "core/cli/words.h"
 #include "core/io/model_request.h"
+#include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
 #include "core/text/text_table.h"
@@ -85,7 +86,7 @@ std::string as_table(const Trace& trace) {
 
 struct Result {
     Trace trace;
-    std::string tokens;
+    std::string tokens, inputs;  // for the metadata: the ids, and everything that the pass was given
 };
 
 /// "[[1,6,2],[1,5,2]]", one list per sample; several segments are joined.
@@ -138,7 +139,7 @@ Result backward(const Options& options) {
     return {gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
                                    checkpoint.weights, input, parse_dialect(options.dialect) != Dialect::hf,
                                    options.stages.empty() ? StageFilter() : StageFilter(options.stages)),
-            tokens_as_json(prepared.segments)};
+            tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
 }
 
 template <class Scalar>
@@ -158,7 +159,7 @@ Result forward(const CLI::App& app, const Options& options) {
     try {
         Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
         for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
-        return {std::move(trace), tokens_as_json(prepared.segments)};
+        return {std::move(trace), tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
     } catch (const Error& error) {
         // The same wrong value is the user's on the command line and the file's in a file.
         const std::string sentence = error.what();
@@ -229,13 +230,15 @@ int main(int argc, char** argv) {
     app.add_flag("--json", options.json, "print JSON instead of a table");
     return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
         for (std::string& text : options.request.texts) text = cli::readable_text(app, text);
-        const auto [trace, tokens] = run(app, options);
-        if (!options.out.empty())
-            write_trace(options.out, trace,
-                        {{"model", options.request.model},
-                         {"dialect", options.dialect},
-                         {"precision", options.precision},
-                         {"tokens", tokens}});
+        const auto [trace, tokens, inputs] = run(app, options);
+        if (!options.out.empty()) {
+            std::map<std::string, std::string> metadata = {{"model", options.request.model},
+                                                           {"dialect", options.dialect},
+                                                           {"precision", options.precision},
+                                                           {"tokens", tokens}};
+            if (!inputs.empty()) metadata["inputs"] = inputs;
+            write_trace(options.out, trace, metadata);
+        }
         if (options.json)
             std::cout << as_json(trace, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
         else if (options.out.empty())

@@ -119,6 +119,11 @@ ReportedMistake read_mistake(const Node& node) {
     return mistake;
 }
 
+/// "layer.0.ffn_act: mistake 39", or what is known of a stage that has no name.
+std::string behind_line(const std::string& stage, const std::optional<int>& mistake) {
+    return stage + ": " + (mistake ? "mistake " + std::to_string(*mistake) : "no mistake of the catalogue");
+}
+
 /// The stages that were not reported, and all in the order of a model.
 void add_silent_stages(ReportedCase& one, const std::vector<std::string>& missing) {
     for (const std::string& name : missing) {
@@ -154,6 +159,13 @@ ReportedCase read_case(const Node& node) {
             first->throw_unreadable("stage", "one of the case's stages, found " + printable(one.first));
     }
     if (const auto diagnosis = node.node("diagnosis")) one.mistake = read_mistake(*diagnosis);
+    one.right_once_repaired = node.text_or_nothing("right_once_repaired");
+    for (const Node& found : node.find("diagnoses") ? node.nodes("diagnoses") : std::vector<Node>()) {
+        const std::string stage = found.text("stage");
+        if (stage == one.first || found.find("first_at")) continue;
+        one.behind.push_back(behind_line(
+            stage, found.find("mistake") ? std::optional(static_cast<int>(found.whole("mistake"))) : std::nullopt));
+    }
     return one;
 }
 
@@ -211,6 +223,16 @@ ReportedCase case_of_report(const conformance::CaseReport& report) {
     if (report.diagnosis) one.pattern = report.diagnosis->pattern;
     one.would_narrow = report.would_narrow;
     if (report.first) one.tokens = report.first->tokens;
+    if (!report.all) return one;
+    one.right_once_repaired = conformance::repaired_word(report.all->repaired);
+    for (const conformance::WrongStage& stage : report.all->stages) {
+        if (stage.stage == one.first || !stage.first_at.empty()) continue;
+        for (const conformance::Explanation& each : stage.pair)
+            one.behind.push_back(behind_line(stage.stage, each.mistake));
+        if (stage.pair.empty())
+            one.behind.push_back(behind_line(
+                stage.stage, stage.diagnosis.named ? std::optional(stage.diagnosis.named->mistake) : std::nullopt));
+    }
     return one;
 }
 
