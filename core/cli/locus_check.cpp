@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/cli/program.h"
+#include "core/conformance/kit/found_inputs.h"
 #include "core/conformance/kit/pair.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/report/report.h"
@@ -30,11 +31,16 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
     pair.reference_name = options.reference_file;
     pair.candidate_name = options.candidate_file;
     pair.fixed = fixed;
+    FoundInputs found;
     if (!options.model.empty()) {
         pair.model = ModelFolder::open(resolve_model(options.model).string());
-        pair.segments = segments_of(options.input, *pair.model);
+        if (options.input.empty())
+            found = find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model);
+        pair.segments = options.input.empty() ? found.segments : segments_of(options.input, *pair.model);
     }
     CaseReport one = judge_pair(pair);
+    one.inputs = options.input.empty() ? found.where : options.input;
+    one.other_inputs = found.not_used;
     one.reference_file = std::filesystem::absolute(options.reference_file).lexically_normal().string();
     one.candidate_file = std::filesystem::absolute(options.candidate_file).lexically_normal().string();
     Report report;
@@ -110,7 +116,10 @@ int main(int argc, char** argv) {
     app.add_option("candidate", options.candidate_file, "what is to be judged");
     app.add_option("--model", options.model, "the model folder: its weights explain more stages")
         ->check(cli::not_empty());
-    app.add_option("--input", options.input, "what the model was given: tokens and masks, as in locus trace --input")
+    app.add_option(
+           "--input", options.input,
+           "what the model was given: tokens and masks, as in locus trace --input; without it what the traces say\n"
+           "themselves (metadata \"inputs\"), or inputs.safetensors beside the reference")
         ->check(cli::not_empty());
     app.add_option("--rtol", options.rtol, "relative to the largest value of the stage")->check(CLI::NonNegativeNumber);
     app.add_option("--atol", options.atol, "absolute")->check(CLI::NonNegativeNumber);

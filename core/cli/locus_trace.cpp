@@ -9,6 +9,7 @@
 #include "core/cli/program.h"
 #include "core/cli/words.h"
 #include "core/io/model_request.h"
+#include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
 #include "core/json_text.h"
 #include "core/text/text_table.h"
@@ -87,7 +88,7 @@ std::string as_table(const Trace& trace) {
 
 struct Result {
     Trace trace;
-    std::string tokens;
+    std::string tokens, inputs;  // for the metadata: the ids, and everything that the pass was given
 };
 
 void create_folder(const std::string& folder) {
@@ -147,7 +148,7 @@ Result backward(const Options& options) {
     return {gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
                                    checkpoint.weights, input, parse_dialect(options.dialect) != Dialect::hf,
                                    options.stages.empty() ? StageFilter() : StageFilter(options.stages)),
-            tokens_as_json(prepared.segments)};
+            tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
 }
 
 template <class Scalar>
@@ -167,7 +168,7 @@ Result forward(const CLI::App& app, const Options& options) {
     try {
         Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
         for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
-        return {std::move(trace), tokens_as_json(prepared.segments)};
+        return {std::move(trace), tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
     } catch (const Error& error) {
         // The same wrong value is the user's on the command line and the file's in a file.
         const std::string sentence = error.what();
@@ -194,11 +195,12 @@ void check_options(const Options& options) {
 }
 
 void write_out(const std::string& file, const Options& options, const Result& result) {
-    write_trace(file, result.trace,
-                {{"model", options.request.model},
-                 {"dialect", options.dialect},
-                 {"precision", options.precision},
-                 {"tokens", result.tokens}});
+    std::map<std::string, std::string> metadata = {{"model", options.request.model},
+                                                   {"dialect", options.dialect},
+                                                   {"precision", options.precision},
+                                                   {"tokens", result.tokens}};
+    if (!result.inputs.empty()) metadata["inputs"] = result.inputs;
+    write_trace(file, result.trace, metadata);
 }
 
 /// Every line of a file is a text of its own; they pass the model together where it can.  Table and JSON are printed
@@ -226,7 +228,7 @@ int trace_lines(const CLI::App& app, const Options& options) {
             model.forward_texts(some, DebertaOptions::of(parse_dialect(options.dialect)), wanted);
         for (std::size_t n = 0; n < some.size(); ++n) {
             const std::string number = std::to_string(lines[packs[pack] + n].number);
-            const Result result{std::move(traces[n]), tokens_as_json({some[n]})};
+            const Result result{std::move(traces[n]), tokens_as_json({some[n]}), inputs_as_json({some[n]})};
             if (!options.out.empty()) write_out(options.out + "/line-" + number + ".safetensors", options, result);
             if (options.json) {
                 Json object = as_json(result.trace, options);

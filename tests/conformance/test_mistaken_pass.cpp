@@ -123,8 +123,8 @@ TEST_CASE("mistaken pass: whatever mistake is made in a whole pass, its dump is 
 
 TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to the last stage", "[kit][mistakes]") {
     // What a toy makes in another way than the catalogue: weights of its own (24), one of both sorts of padding rows
-    // (33), the norms of the head left right (40), a list that is only read wrong (51).
-    const std::set<int> otherwise = {24, 33, 40, 51};
+    // (33), the norms of the head left right (40, 98), a list that is only read wrong (51).
+    const std::set<int> otherwise = {24, 33, 40, 51, 98};
     const auto [name, fewest] = GENERATE(table<std::string, int>({{"ms_deberta_v3_emd", 58},
                                                                   {"hf_deberta_v2_conv", 45},
                                                                   {"hf_roformer", 23},
@@ -141,6 +141,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         const std::string folder = (kOracle / name / "model").string();
         const Trace port = toy::run_toy<double>(folder, right.segments, {hugging_face, known.injected});
         if (compare(right.trace, port).pass() || otherwise.contains(mistake.number)) continue;
+        // A random mask is read off the candidate; a whole pass made of formulas has none.
+        if (mistake.number == 37 && known.injected.variant >= 2) continue;
         const bool found = std::any_of(mistake.variants.begin(), mistake.variants.end(), [&](const Variant& way) {
             const auto pass = pass_with(right, way);
             if (!pass) return false;

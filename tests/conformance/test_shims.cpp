@@ -240,4 +240,112 @@ for wrong in ([[1, 2], [3]], b"bytes"):
     CHECK(listing(one.root / "dumps/L1") == std::vector<std::string>{"p2c.safetensors"});
 }
 
+// locus_dump.h: a trace from a running program, and from ggml's evaluation of a graph.
+
+namespace {
+
+/// As much of ggml.h and ggml-backend.h as the callback uses, with the same names, fields and signatures.
+constexpr const char* kStubOfGgml = R"c(
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+enum ggml_type { GGML_TYPE_F32 = 0, GGML_TYPE_F16 = 1, GGML_TYPE_I32 = 26 };
+struct ggml_tensor { enum ggml_type type; int64_t ne[4]; size_t nb[4]; void *data; char name[64]; };
+typedef bool (*ggml_backend_sched_eval_callback)(struct ggml_tensor *t, bool ask, void *user_data);
+static inline size_t ggml_nbytes(const struct ggml_tensor *t) {
+    size_t bytes = 4;
+    for (int a = 0; a < 4; ++a) bytes += (size_t)(t->ne[a] - 1) * t->nb[a];
+    return bytes;
+}
+static inline void ggml_backend_tensor_get(const struct ggml_tensor *t, void *data, size_t offset, size_t size) {
+    memcpy(data, (const char *)t->data + offset, size);
+}
+)c";
+
+/// A port whose p2c stands in memory with its last two axes exchanged, as a view of ggml does; --slip: mistake 1.
+constexpr const char* kPortOfGgml = R"c(
+#include "locus_kit.h"
+#include "ggml.h"
+#define LOCUS_DUMP_GGML
+#include "locus_dump.h"
+int main(int count, char **arguments) {
+    const int slip = count > 3;
+    const lk_case c = lk_open(arguments[1]);
+    const lk_tensor k = lk_get(&c, "layer.0.k"), q_r = lk_get(&c, "layer.0.q_r"), index = lk_get(&c, "relative.index");
+    const int64_t batch = k.shape[0], heads = k.shape[1], tokens = k.shape[2], width = k.shape[3], rows = q_r.shape[1];
+    float *values = (float *)calloc((size_t)(batch * heads * tokens * tokens), sizeof(float));
+    for (int64_t n = 0; n < batch * heads; ++n)
+        for (int64_t i = 0; i < tokens; ++i)
+            for (int64_t j = 0; j < tokens; ++j) {
+                const int64_t row = (int64_t)lk_at(&index, slip ? j * tokens + i : i * tokens + j);
+                double sum = 0;
+                for (int64_t x = 0; x < width; ++x)
+                    sum += lk_at(&k, (n * tokens + j) * width + x) * lk_at(&q_r, (n % heads * rows + row) * width + x);
+                values[(n * tokens + j) * tokens + i] = (float)sum;
+            }
+    const size_t line = sizeof(float) * (size_t)tokens, head = line * (size_t)tokens;
+    struct ggml_tensor p2c = {GGML_TYPE_F32, {tokens, tokens, heads, batch}, {line, sizeof(float), head, head * (size_t)heads},
+                              values, "layer.0.p2c"};
+    struct ggml_tensor other = p2c;
+    memcpy(other.name, "node_17", 8);
+    locus_dump *dump = locus_dump_begin(arguments[2]);
+    const ggml_backend_sched_eval_callback callback = locus_dump_ggml;
+    struct ggml_tensor *graph[2];
+    graph[0] = &other, graph[1] = &p2c;
+    for (int n = 0; n < 2; ++n)
+        if (callback(graph[n], true, dump)) callback(graph[n], false, dump);
+    locus_dump_end(dump);
+    return 0;
+}
+)c";
+
+}  // namespace
+
+TEST_CASE("shims: the callback for ggml dumps named tensors, views too, and a wrong port is mistake 1",
+          "[kit][shims]") {
+    if (!installed("cc")) return void(std::cout << "skipped: locus_dump.h, there is no cc on PATH" << std::endl);
+    const TermCase one;
+    const fs::path toy = one.root / "toy";
+    write_file(one.root / "ggml.h", std::string("#pragma once\n") + kStubOfGgml);
+    write_file(one.root / "port.c", kPortOfGgml);
+    const std::string folders = " -I" + quoted((kShims / "c").string()) + " -I" + quoted(one.root.path().string());
+    const std::string source = quoted((one.root / "port.c").string());
+    built("cc -std=c99 -pedantic -Wall -Wextra -Werror" + folders + " -o " + quoted(toy.string()) + " " + source, toy);
+    const auto dumped = [&](const std::string& option) {
+        const fs::path file = one.root / ("port" + option + ".safetensors");
+        const Outcome outcome = shell(quoted(toy.string()) + " " + quoted(one.folder.string()) + " " +
+                                      quoted(file.string()) + " " + option);
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return read_trace(file);
+    };
+    const Trace right = dumped("");
+    CHECK(right.names() == std::vector<std::string>{"layer.0.p2c"});
+    CHECK(compare(one.reference, right).pass());
+    const Trace wrong = dumped("--slip");
+    const Comparison comparison = compare(one.reference, wrong);
+    REQUIRE(comparison.first());
+    const Diagnosis diagnosis = diagnose({one.reference, wrong, nullptr, {}}, comparison, *comparison.first());
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 1);
+    CHECK(listing(one.root.path()) ==
+          std::vector<std::string>{"ggml.h", "kit", "port--slip.safetensors", "port.c", "port.safetensors", "toy"});
+    const fs::path nowhere = one.root / "no/such/folder.safetensors";
+    check_refusal(shell(quoted(toy.string()) + " " + quoted(one.folder.string()) + " " + quoted(nowhere.string())),
+                  nowhere, "cannot be written");
+}
+
+TEST_CASE("shims: the Rust crate tests itself without a network", "[kit][shims]") {
+    if (!installed("cargo"))
+        return void(std::cout << "skipped: the Rust crate, there is no cargo on PATH" << std::endl);
+    const TemporaryFolder folder;
+    fs::copy(kShims / "rust", folder / "crate");
+    const Outcome outcome =
+        shell("cd " + quoted((folder / "crate").string()) + " && cargo test --offline --test round_trip 2>&1");
+    INFO(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.out.find("2 passed") != std::string::npos);
+}
+
 }  // namespace locus::test::test_shims

@@ -142,6 +142,13 @@ ReportedCase read_case(const Node& node) {
             first->throw_unreadable("stage", "one of the case's stages, found " + printable(one.first));
     }
     if (const auto diagnosis = node.node("diagnosis")) one.mistake = read_mistake(*diagnosis);
+    one.right_once_repaired = node.text_or_nothing("right_once_repaired");
+    for (const Node& found : node.find("diagnoses") ? node.nodes("diagnoses") : std::vector<Node>()) {
+        const std::string stage = found.text("stage");
+        if (stage == one.first || found.find("first_at")) continue;
+        one.add_behind(stage,
+                       found.find("mistake") ? std::optional(static_cast<int>(found.whole("mistake"))) : std::nullopt);
+    }
     return one;
 }
 
@@ -150,6 +157,10 @@ ReportedCase read_case(const Node& node) {
 const ReportedStage* ReportedCase::find(const std::string& stage) const {
     const auto at = std::find_if(stages.begin(), stages.end(), [&](const auto& one) { return one.name == stage; });
     return at == stages.end() ? nullptr : &*at;
+}
+
+void ReportedCase::add_behind(const std::string& stage, const std::optional<int>& mistake) {
+    behind.push_back(stage + ": " + (mistake ? "mistake " + std::to_string(*mistake) : "no mistake of the catalogue"));
 }
 
 void ReportedCase::add_silent(const std::vector<std::string>& missing) {

@@ -44,6 +44,8 @@ struct ReportedCase {
     std::vector<ReportedStage> stages;           // in the order of a model, also those that were not reported
     std::string first;                           // the first wrong stage; empty if there is none
     std::optional<ReportedMistake> mistake;
+    std::vector<std::string> behind;  // further stages that are wrong by themselves: "layer.0.ffn_act: mistake 39"
+    std::string right_once_repaired;  // "yes", "no", "unknown"; empty where an older report does not say
     std::string pattern;
     std::vector<std::string> would_narrow;
     std::vector<std::string> tokens;  // of the sample with the worst cell; may be empty
@@ -52,6 +54,8 @@ struct ReportedCase {
     const ReportedStage* find(const std::string& stage) const;
     bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
     Index count(StageState state) const;
+    /// Adds a further stage that is wrong by itself, with the mistake behind it where it has a name.
+    void add_behind(const std::string& stage, const std::optional<int>& mistake);
     /// Adds stages that were not reported; all are in the order of a model then.
     void add_silent(const std::vector<std::string>& missing);
 };

@@ -61,6 +61,15 @@ ReportedCase case_of_report(const conformance::CaseReport& report) {
     if (report.diagnosis) one.pattern = report.diagnosis->pattern;
     one.would_narrow = report.would_narrow;
     if (report.first) one.tokens = report.first->tokens;
+    if (!report.all) return one;
+    one.right_once_repaired = conformance::repaired_word(report.all->repaired);
+    for (const conformance::WrongStage& stage : report.all->stages) {
+        if (stage.stage == one.first || !stage.first_at.empty()) continue;
+        for (const conformance::Explanation& each : stage.pair) one.add_behind(stage.stage, each.mistake);
+        if (stage.pair.empty())
+            one.add_behind(stage.stage,
+                           stage.diagnosis.named ? std::optional(stage.diagnosis.named->mistake) : std::nullopt);
+    }
     return one;
 }
 

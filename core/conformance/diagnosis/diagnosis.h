@@ -13,9 +13,10 @@ namespace locus::conformance {
 struct Explanation {
     int mistake = 0;  // 0: the right formula
     std::string how;
-    double residual = 0;    // max |candidate - hypothesis| over max |hypothesis|
-    double allowed = 0;     // what rounding explains of it
-    bool is_bound = false;  // it was given up early: it leaves at least that much
+    double residual = 0;           // max |candidate - hypothesis| over max |hypothesis|
+    double allowed = 0;            // what rounding explains of it
+    bool is_bound = false;         // it was given up early: it leaves at least that much
+    const Variant* way = nullptr;  // of the catalogue; nullptr for the right formula
     bool fits() const { return residual <= allowed; }
 };
 
@@ -31,7 +32,9 @@ struct Diagnosis {
 /// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
 /// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and
 /// 10 times what rounding allows.  Throws Cancelled as soon as evidence.stop says yes.
-Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict);
+/// `assumed`: formulas that are known to be the candidate's in stages that it does not report.
+Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+                   const std::vector<Formula>& assumed = {});
 
 /// The shape of a difference: constant factor, constant per row, transposed, reversed, other heads, only far pairs,
 /// only padded rows, only single cells; "no pattern found" if none of them holds.

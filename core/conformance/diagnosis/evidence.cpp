@@ -213,8 +213,9 @@ std::string Replay::canonical(const std::string& stem) const {
 
 const Tensor<double>* Replay::reported(const std::string& name) const {
     return evidence_.shared->get(name, [&]() -> std::optional<Tensor<double>> {
-        for (const Trace* trace : {&evidence_.candidate, &evidence_.reference})
-            if (const Stage* stage = trace->find(name)) return widened(*stage);
+        if (const Stage* stage = evidence_.candidate.find(name)) return widened(*stage);
+        if (evidence_.not_its_own.contains(name)) return std::nullopt;
+        if (const Stage* stage = evidence_.reference.find(name)) return widened(*stage);
         return std::nullopt;
     });
 }
@@ -249,15 +250,45 @@ const Formula* Replay::right_formula_of(const std::string& stem) const {
     return found == right.end() ? nullptr : &*found;
 }
 
-const Formula* Replay::formula_of(const std::string& stem) const {
-    for (const std::string& name : {stem, canonical(stem)})
+const Formula* Replay::replacement_of(const std::string& stem, std::size_t at) const {
+    const std::string other = canonical(stem);
+    std::size_t met = 0;
+    for (const std::string& name : {stem, other}) {
         for (const Formula& formula : replaced_)
-            if (formula.stem == name) return &formula;
-    return right_formula_of(canonical(stem));
+            if (formula.stem == name && met++ == at) return &formula;
+        if (stem == other) break;
+    }
+    return nullptr;
 }
 
+const Formula* Replay::formula_of(const std::string& stem) const {
+    const Formula* formula = replacement_of(stem, 0);
+    return formula ? formula : right_formula_of(canonical(stem));
+}
+
+namespace {
+
+/// Counts up for as long as it lives.
+class Within {
+public:
+    explicit Within(std::size_t& count) : count_(count) { ++count_; }
+    ~Within() { --count_; }
+    Within(const Within&) = delete;
+
+private:
+    std::size_t& count_;
+};
+
+}  // namespace
+
 Tensor<double> Replay::right(const std::string& stem) const {
-    const Formula* formula = right_formula_of(canonical(stem));
+    const std::string name = canonical(stem);
+    std::size_t& busy = busy_[name];
+    if (const Formula* next = busy > 0 ? replacement_of(stem, busy) : nullptr) {
+        const Within here(busy);
+        return next->compute(*this);
+    }
+    const Formula* formula = right_formula_of(name);
     if (!formula) throw NotEnough{"a formula of " + full_name(stem)};
     return formula->compute(*this);
 }
@@ -279,6 +310,8 @@ bool Replay::touches(const std::string& stem, const std::set<std::string>& settl
 Tensor<double> Replay::computed(const std::string& stem) const {
     const Formula* formula = formula_of(stem);
     if (!formula) throw NotEnough{"a formula of " + full_name(stem)};
+    if (formula != replacement_of(stem, 0)) return formula->compute(*this);
+    const Within here(busy_[canonical(stem)]);
     return formula->compute(*this);
 }
 

@@ -61,6 +61,9 @@ struct Evidence {
     std::optional<Family> family = std::nullopt;     // of a case without a model; "mask" may stand in its reference
     const std::vector<Formula>* formulas = nullptr;  // its right ones, where no family has them
     CancelToken stop = {};                           // asked before every hypothesis of a diagnosis
+    /// Stages that follow from one the candidate has wrong and that it does not report: the reference's values are not
+    /// its own there, so they are computed from what it does report.
+    std::set<std::string> not_its_own = {};
 };
 
 /// The model's, or the case's; empty where neither is known.
@@ -104,7 +107,8 @@ public:
     const Tensor<double>& operator()(const std::string& stem) const;
     /// The stage by its formula, although it was reported.  Throws NotEnough.
     Tensor<double> computed(const std::string& stem) const;
-    /// The stage by its right formula, whatever replaces it.  Throws NotEnough.
+    /// The stage by its right formula, whatever replaces it; called by a formula that stands in place of it, by the
+    /// next one that does, so that two mistakes in one stage meet.  Throws NotEnough.
     Tensor<double> right(const std::string& stem) const;
     /// What the reference says of a stage; nothing where it is silent.  Shows which convention the recorded code has.
     std::optional<Tensor<double>> expected(const std::string& stem) const;
@@ -162,6 +166,8 @@ private:
     /// "x" by the name of the formula it follows from, where that stands in no layer: "/embeddings.output".
     std::string canonical(const std::string& stem) const;
     const Formula* formula_of(const std::string& stem) const;
+    /// What stands in place of the right formula, number `at` of them; nullptr where there are no more.
+    const Formula* replacement_of(const std::string& stem, std::size_t at) const;
     const Formula* right_formula_of(const std::string& stem) const;
     /// nullptr if it is not reported.
     const Tensor<double>* reported(const std::string& name) const;
@@ -177,6 +183,7 @@ private:
     Watch watch_;
     mutable std::map<std::string, Tensor<double>> kept_;
     mutable std::map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
+    mutable std::map<std::string, std::size_t> busy_;              // how many replacements of a stem are being computed
 };
 
 /// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";

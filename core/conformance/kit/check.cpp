@@ -59,7 +59,8 @@ void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace
     evidence.family = family_named(one.family);
     evidence.formulas = formulas_of_kind(one.config);
     evidence.stop = stop;
-    report.diagnosis = diagnose(evidence, report.comparison, verdict);
+    report.all = diagnose_all(evidence, report.comparison, verdict, one.depends);
+    report.diagnosis = report.all->stages.front().diagnosis;
     const Stage& expected = reference.at(verdict.name);
     ShownStage shown;
     shown.name = verdict.name;

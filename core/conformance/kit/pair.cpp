@@ -57,7 +57,8 @@ CaseReport judge_pair(const TracePair& pair) {
     const StageVerdict* first = &first_of(stages, one.comparison);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stop = pair.stop;
-    one.diagnosis = diagnose(evidence, one.comparison, *first);
+    one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
+    one.diagnosis = one.all->stages.front().diagnosis;
     one.would_narrow = would_narrow(stages, one.comparison, first->name);
     one.would_learn = would_learn(evidence, *first, *one.diagnosis);
     one.first = ShownStage{first->name,

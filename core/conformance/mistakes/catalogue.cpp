@@ -15,11 +15,27 @@ using Json = nlohmann::ordered_json;
 
 std::vector<Mistake> all_groups() {
     std::vector<Mistake> all;
-    for (const auto group :
-         {term_gather_mistakes, relative_index_mistakes, log_bucket_mistakes, projection_and_scale_mistakes,
-          mask_mistakes, softmax_mistakes, norm_and_activation_mistakes, layer_and_decoder_mistakes,
-          head_and_objective_mistakes, rotation_mistakes, linear_attention_mistakes, transformer_xl_mistakes,
-          xlnet_mistakes, gradient_mistakes, tile_and_memory_mistakes}) {
+    for (const auto group : {term_gather_mistakes,
+                             relative_index_mistakes,
+                             log_bucket_mistakes,
+                             projection_and_scale_mistakes,
+                             mask_mistakes,
+                             softmax_mistakes,
+                             norm_and_activation_mistakes,
+                             layer_and_decoder_mistakes,
+                             head_and_objective_mistakes,
+                             rotation_mistakes,
+                             linear_attention_mistakes,
+                             transformer_xl_mistakes,
+                             xlnet_mistakes,
+                             gradient_mistakes,
+                             tile_and_memory_mistakes,
+                             more_term_mistakes,
+                             rotary_angle_mistakes,
+                             encoder_part_mistakes,
+                             later_norm_and_activation_mistakes,
+                             left_out_mistakes,
+                             later_relative_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

@@ -10,12 +10,13 @@ namespace locus::conformance {
 
 /// One way to make the mistake, e.g. "centre at k - 1" and "centre at k + 1".
 struct Variant {
-    std::string how;                // one clause; empty if there is only one way
-    std::vector<Formula> formulas;  // what it puts in place of the right ones
+    std::string how;                      // one clause; empty if there is only one way
+    std::vector<Formula> formulas;        // what it puts in place of the right ones
+    std::vector<std::string> stems = {};  // stages that this way makes wrong first; empty: those of the mistake
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 83
+    int number = 0;        // of the catalogue, 1 ... 107
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
     std::string betrays;   // how to recognise it: the number that tells it from others
@@ -38,20 +39,26 @@ std::string catalogue_json();
 std::string catalogue_text();
 
 // The groups, one file each.
-std::vector<Mistake> term_gather_mistakes();           // 1 to 6
-std::vector<Mistake> relative_index_mistakes();        // 7 to 15
-std::vector<Mistake> log_bucket_mistakes();            // 16 to 21
-std::vector<Mistake> projection_and_scale_mistakes();  // 22 to 30
-std::vector<Mistake> mask_mistakes();                  // 31 to 35
-std::vector<Mistake> softmax_mistakes();               // 36 to 38
-std::vector<Mistake> norm_and_activation_mistakes();   // 39 to 42
-std::vector<Mistake> layer_and_decoder_mistakes();     // 43 to 50
-std::vector<Mistake> head_and_objective_mistakes();    // 51 to 55
-std::vector<Mistake> rotation_mistakes();              // 56 to 63
-std::vector<Mistake> linear_attention_mistakes();      // 64
-std::vector<Mistake> transformer_xl_mistakes();        // 65 to 71
-std::vector<Mistake> xlnet_mistakes();                 // 72 to 77
-std::vector<Mistake> gradient_mistakes();              // 78 and 79
-std::vector<Mistake> tile_and_memory_mistakes();       // 80 to 83
+std::vector<Mistake> term_gather_mistakes();                // 1 to 6
+std::vector<Mistake> relative_index_mistakes();             // 7 to 15
+std::vector<Mistake> log_bucket_mistakes();                 // 16 to 21
+std::vector<Mistake> projection_and_scale_mistakes();       // 22 to 30
+std::vector<Mistake> mask_mistakes();                       // 31 to 35
+std::vector<Mistake> softmax_mistakes();                    // 36 to 38
+std::vector<Mistake> norm_and_activation_mistakes();        // 39 to 42
+std::vector<Mistake> layer_and_decoder_mistakes();          // 43 to 50
+std::vector<Mistake> head_and_objective_mistakes();         // 51 to 55
+std::vector<Mistake> rotation_mistakes();                   // 56 to 63
+std::vector<Mistake> linear_attention_mistakes();           // 64
+std::vector<Mistake> transformer_xl_mistakes();             // 65 to 71
+std::vector<Mistake> xlnet_mistakes();                      // 72 to 77
+std::vector<Mistake> gradient_mistakes();                   // 78 and 79
+std::vector<Mistake> tile_and_memory_mistakes();            // 80 to 83
+std::vector<Mistake> more_term_mistakes();                  // 84 to 87
+std::vector<Mistake> rotary_angle_mistakes();               // 88 to 94
+std::vector<Mistake> encoder_part_mistakes();               // 95 to 97
+std::vector<Mistake> later_norm_and_activation_mistakes();  // 98 and 99
+std::vector<Mistake> left_out_mistakes();                   // 100 to 104
+std::vector<Mistake> later_relative_mistakes();             // 105 to 107
 
 }  // namespace locus::conformance

@@ -1,4 +1,8 @@
-// Mistakes 39 to 42.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the embeddings.
+// Mistakes 39 to 42, 98 and 99.  Gelu, layer norm and its epsilon, the norm of the table, the mask after the
+// embeddings.
+#include <algorithm>
+#include <cmath>
+
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -55,13 +59,80 @@ Mistake mistake() {
 
 }  // namespace gelu_by_tanh
 
+namespace another_activation {  // mistake 99
+
+using Function = double (*)(double);
+
+Matrix<double> by(Function function, const Matrix<double>& inner) { return inner.unaryExpr(function); }
+
+Formula in_layers(Function function) {
+    return {"ffn_act", {"attention"}, [function](const Replay& at) {
+                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                return shaped(at("attention"), by(function, dense<double>(at("attention").rows(), ffn_dense_of(at))));
+            }};
+}
+
+Formula in_the_head(Function function) {
+    return {"/mlm.transform", {"/head_input"}, [function](const Replay& at) {
+                const HeadParts head = head_parts(at);
+                const Tensor<double>& x = head_input(at);
+                return shaped(
+                    x, layer_norm<double>(by(function, dense<double>(x.rows(), head.dense)), head.norm, head.eps));
+            }};
+}
+
+Formula in_the_convolution(Function function) {
+    return {"conv_act", {"conv"}, [function](const Replay& at) {
+                need_convolution(at);
+                if (at.deberta().config().conv_act != Activation::gelu) return at.right("conv_act");
+                Tensor<double> values = at("conv");
+                hide_tokens(at, values);
+                return shaped(values, by(function, values.rows()));
+            }};
+}
+
+Mistake mistake() {
+    const auto everywhere = [](const char* how, Function function) {
+        return Variant{how, {in_layers(function), in_the_convolution(function), in_the_head(function)}};
+    };
+    const auto logistic = [](double x) { return 1 / (1 + std::exp(-x)); };
+    static const auto kLogistic = +logistic;
+    return {.number = 99,
+            .name = "another activation than the configuration says",
+            .symptom = "ffn_act is wrong everywhere, by a few percent or altogether",
+            .betrays = "ffn_act is another function of dense(attention): 0 below 0, x sigmoid(1.702 x), x sigmoid(x)",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::xlnet},
+            .stems = {"ffn_act", "conv_act", "/mlm.transform"},
+            .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
+                         everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
+                         everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),
+                         everywhere("none", [](double x) { return x; })}};
+}
+
+}  // namespace another_activation
+
 namespace norm_epsilon {  // mistake 40
 
 /// What a row minus its mean is divided by: variance, eps of the configuration, width.
-using Divisor = std::function<double(double variance, double eps, double width)>;
+struct Divisor {
+    std::function<double(double variance, double eps, double width)> of;
+    bool keeps_mean = false;  // mistake 98: the mean stays, and the variance is that of the row as it is
+    double operator()(double variance, double eps, double width) const { return of(variance, eps, width); }
+};
 
 Matrix<double> normed(const Matrix<double>& x, const Norm<double>& norm, double eps, const Divisor& divisor) {
     const auto width = static_cast<double>(x.cols());
+    if (divisor.keeps_mean) {
+        if (norm.weight.size() > 0 && norm.weight.size() != x.cols()) throw NotEnough{"a norm of this width"};
+        Matrix<double> y(x.rows(), x.cols());
+        for (Index n = 0; n < x.rows(); ++n) {
+            y.row(n) = x.row(n) / divisor(x.row(n).squaredNorm() / width, eps, width);
+            if (norm.weight.size() > 0) y.row(n) = y.row(n).cwiseProduct(norm.weight) + norm.bias;
+        }
+        return y;
+    }
     return normed_by(x, norm, [&](double variance) { return divisor(variance, eps, width); });
 }
 
@@ -141,31 +212,76 @@ Variant variant(std::string how, const Divisor& divisor) {
           }}}};
 }
 
+/// The same in one place alone: some norms of a port may take another eps than the rest.
+std::vector<Variant> one_by_one(const std::string& how, const Divisor& divisor) {
+    static const std::vector<std::pair<std::string, std::vector<std::string>>> places = {
+        {"embeddings", {"/embeddings.output"}},
+        {"table", {"/relative.table"}},
+        {"norm behind attention", {"attention"}},
+        {"norm behind the feed-forward part", {"output_before_conv", "output"}}};
+    const Variant everywhere = variant(how, divisor);
+    std::vector<Variant> all;
+    for (const auto& [place, stems] : places) {
+        Variant one{how + ", in the " + place + " alone", {}, stems};
+        for (const Formula& formula : everywhere.formulas)
+            if (std::find(stems.begin(), stems.end(), formula.stem) != stems.end()) one.formulas.push_back(formula);
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
 Divisor with_eps(double eps) {
-    return [eps](double variance, double, double) { return std::sqrt(variance + eps); };
+    return {[eps](double variance, double, double) { return std::sqrt(variance + eps); }};
+}
+
+std::vector<Variant> eps_and_variance() {
+    std::vector<Variant> all = {
+        variant("eps 1e-12", with_eps(1e-12)),
+        variant("eps 1e-7", with_eps(1e-7)),  // right in DeBERTa, wrong in the others
+        variant("eps 1e-5", with_eps(1e-5)),
+        variant("eps 0.02", with_eps(0.02)),
+        variant("eps outside the root",
+                {[](double variance, double eps, double) { return std::sqrt(variance) + eps; }}),
+        variant("unbiased variance", {[](double variance, double eps, double width) {
+                    return std::sqrt(variance * width / (width - 1) + eps);
+                }}),
+        variant("unbiased variance, eps outside the root", {[](double variance, double eps, double width) {
+                    return std::sqrt(variance * width / (width - 1)) + eps;
+                }})};
+    for (const double eps : {1e-12, 1e-7, 1e-5, 0.02}) {
+        const std::string how = eps == 1e-12  ? "eps 1e-12"
+                                : eps == 1e-7 ? "eps 1e-7"
+                                : eps == 1e-5 ? "eps 1e-5"
+                                              : "eps 0.02";
+        for (Variant& one : one_by_one(how, with_eps(eps))) all.push_back(std::move(one));
+    }
+    return all;
 }
 
 Mistake mistake() {
-    return {
-        .number = 40,
-        .name = "the layer norm's eps has another value or place, or its variance divides by D - 1",
-        .symptom = "a small drift in every normed stage; a large one for eps 0.02",
-        .betrays = "(y - bias) / (y_ref - bias) == sqrt((v + e1) / (v + e2)) per row, or sqrt((D-1)/D) everywhere",
-        .evidence = "",
-        .lesson = "12",
-        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-        .stems = {"attention", "output_before_conv", "output"},
-        .variants = {
-            variant("eps 1e-12", with_eps(1e-12)),
-            variant("eps 1e-7", with_eps(1e-7)),  // right in DeBERTa, wrong in the others
-            variant("eps 1e-5", with_eps(1e-5)), variant("eps 0.02", with_eps(0.02)),
-            variant("eps outside the root",
-                    [](double variance, double eps, double) { return std::sqrt(variance) + eps; }),
-            variant("unbiased variance", [](double variance, double eps,
-                                            double width) { return std::sqrt(variance * width / (width - 1) + eps); }),
-            variant("unbiased variance, eps outside the root", [](double variance, double eps, double width) {
-                return std::sqrt(variance * width / (width - 1)) + eps;
-            })}};
+    return {.number = 40,
+            .name = "the layer norm's eps has another value or place, or its variance divides by D - 1",
+            .symptom = "a small drift in every normed stage; a large one for eps 0.02",
+            .betrays = "(y - bias) / (y_ref - bias) == sqrt((v + e1) / (v + e2)) per row, or sqrt((D-1)/D) everywhere",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"attention", "output_before_conv", "output"},
+            .variants = eps_and_variance()};
+}
+
+/// Mistake 98 stands here because it is made of the same steps.
+Mistake without_the_mean() {
+    return {.number = 98,
+            .name = "the norm divides by the root mean square and leaves the mean where it is",
+            .symptom = "every normed stage is a little off, by more where rows have a mean",
+            .betrays = "(y - bias) / weight has no mean of 0 per row, but a mean square of 1",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"attention", "output_before_conv", "output"},
+            .variants = {variant(
+                "everywhere", {[](double variance, double eps, double) { return std::sqrt(variance + eps); }, true})}};
 }
 
 }  // namespace norm_epsilon
@@ -272,6 +388,13 @@ std::vector<Mistake> norm_and_activation_mistakes() {
         norm_epsilon::mistake(),               // 40
         norm_of_the_table::mistake(),          // 41
         mask_after_the_embeddings::mistake(),  // 42
+    };
+}
+
+std::vector<Mistake> later_norm_and_activation_mistakes() {
+    return {
+        norm_epsilon::without_the_mean(),  // 98
+        another_activation::mistake(),     // 99
     };
 }
 

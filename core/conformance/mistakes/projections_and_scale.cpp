@@ -180,7 +180,7 @@ Mistake mistake() {
             .betrays = "context is right after the channels are permuted from (d,H) to (H,d)",
             .evidence = "",
             .lesson = "12",
-            .families = {Family::deberta},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"context"},
             .variants = {{"channels before heads", {{"context", {"probs", "v"}, channels_first}}},
                          {"heads before tokens, never transposed", {{"context", {"probs", "v"}, not_transposed}}}}};
@@ -212,8 +212,13 @@ namespace scale_of_the_model_width {  // mistake 27
 
 /// scores divided by sqrt(terms D) instead of sqrt(n d).
 std::vector<Formula> divided_by_width(bool with_terms) {
-    return {{"scores", {"c2c", "c2p", "p2c"}, [with_terms](const Replay& at) {
+    return {{"scores", {"c2c", "c2p", "p2c", "q_rot", "k_rot"}, [with_terms](const Replay& at) {
                  const Tensor<double>& q = at("q");
+                 if (at.family() == Family::roformer) {  // one term: of sqrt(D) and sqrt(n D) the first
+                     if (with_terms) throw NotEnough{"several terms"};
+                     return mapped(at.right("scores"), [factor = 1 / std::sqrt(static_cast<double>(q.extent(1)))](
+                                                           double score) { return score * factor; });
+                 }
                  const double width = static_cast<double>(q.extent(1) * q.extent(3));
                  const double terms = with_terms ? terms_of(at).count() : 1;
                  const double factor = 1 / std::sqrt(terms * width) / right_scale(at);
@@ -228,7 +233,7 @@ Mistake mistake() {
             .betrays = "scores are sqrt(n/H), or 1/sqrt(H), of what they should be; sqrt(D) is right where n = H",
             .evidence = "",
             .lesson = "10",
-            .families = {Family::deberta},
+            .families = {Family::deberta, Family::roformer},
             .stems = {"scores"},
             .variants = {{"sqrt(D)", divided_by_width(false)}, {"sqrt(n D)", divided_by_width(true)}}};
 }

@@ -170,12 +170,15 @@ Formula across_heads(const char* stem, const char* from) {
             }};
 }
 
-/// x is rotated over its whole width, then projected.
-Formula before_projection(const char* stem, const char* part) {
-    return {stem, {"x"}, [part](const Replay& at) {
+/// x is rotated over its whole width, or head by head, then projected.
+Formula before_projection(const char* stem, const char* part, bool by_heads = false) {
+    return {stem, {"x", "/rotary.sin", "/rotary.cos"}, [part, by_heads](const Replay& at) {
                 const Index width = at.roformer().hidden_size, heads = at.roformer().num_attention_heads;
                 const std::string name = "encoder.layer." + std::to_string(at.layer()) + ".attention.self." + part;
-                const Tensor<double> x = join_heads(rotated_across_heads(split_heads(at("x"), heads)));
+                const Tensor<double> split = split_heads(at("x"), heads);
+                const Tensor<double> x = join_heads(
+                    by_heads ? rotated(split, at("/rotary.sin"), at("/rotary.cos"), RotaryLayout::interleaved)
+                             : rotated_across_heads(split));
                 return project_heads<double>(x, at.model().weights.dense(name, width, width), heads);
             }};
 }
@@ -194,6 +197,8 @@ Mistake mistake() {
             {"values are rotated too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
             {"rotated before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
             {"rotated before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
+            {"rotated before the projection, head by head",
+             {before_projection("q_rot", "query", true), before_projection("k_rot", "key", true)}},
             {"no division by sqrt(d)", {{"scores", {"q"}, [](const Replay& at) {
                                              const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
                                              return mapped(at.right("scores"),

@@ -147,6 +147,32 @@ Formula scaled_dense() {
             }};
 }
 
+/// A random mask, as the candidate's own zeros show it; the factor 1 / (1 - p) is what most of the rest agree on.
+/// Every value that is left must then be the right one times that factor.
+Formula dropped_at_random(const char* stem, std::vector<std::string> inputs) {
+    return {stem, std::move(inputs), [stem](const Replay& at) {
+                const Tensor<double>* found = at.claimed(stem);
+                Tensor<double> values = at.right(stem);
+                if (!found || found->shape() != values.shape()) throw NotEnough{"the candidate's own zeros"};
+                std::vector<double> ratios;
+                Index zeros = 0;
+                for (Index n = 0; n < values.size(); ++n) {
+                    if (values[n] == 0) continue;
+                    if ((*found)[n] == 0)
+                        ++zeros;
+                    else
+                        ratios.push_back((*found)[n] / values[n]);
+                }
+                if (zeros == 0 || ratios.size() < 16) throw NotEnough{"zeros among values that are left"};
+                const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+                std::nth_element(ratios.begin(), middle, ratios.end());
+                const double factor = *middle;
+                if (!(factor > 1.0001 && factor < 10)) throw NotEnough{"a factor 1 / (1 - p)"};
+                for (Index n = 0; n < values.size(); ++n) values[n] = (*found)[n] == 0 ? 0 : values[n] * factor;
+                return values;
+            }};
+}
+
 std::vector<Variant> dropout_while_testing() {
     std::vector<Variant> all = {{"scores are scaled by 1 - p before the softmax", {before_softmax()}}};
     all.push_back({"the dense layer behind attention times 1 - p", {scaled_dense()}});
@@ -158,6 +184,11 @@ std::vector<Variant> dropout_while_testing() {
             all.push_back({"probs are right, context" + by, {scaled("context", {"probs", "v"}, names, power)}});
         }
     }
+    all.push_back({"a random mask on probs", {dropped_at_random("probs", {"scores", "scores_mixed"})}, {"probs"}});
+    all.push_back({"a random mask on the embeddings",
+                   {dropped_at_random("/embeddings.output", {"/embeddings.word"})},
+                   {"/embeddings.output"}});
+    all.push_back({"a random mask behind the feed-forward part", {dropped_at_random("ffn", {"ffn_act"})}, {"ffn"}});
     return all;
 }
 

@@ -1,4 +1,4 @@
-// Mistakes 65 to 71.  Transformer-XL: relative sinusoids, the shift, u and v, and the memory.
+// Mistakes 65 to 71 and 105 to 107.  Transformer-XL: relative sinusoids, the shift, u and v, and the memory.
 #include <cmath>
 
 #include "core/attention/relative.h"
@@ -285,6 +285,89 @@ std::vector<Mistake> transformer_xl_mistakes() {
         sinusoids_interleaved::mistake(),    // 69
         wrong_memory::mistake(),             // 70
         same_length_off_by_one::mistake(),   // 71
+    };
+}
+
+// Mistakes 105 to 107.
+
+namespace shift_from_the_other_side {  // mistake 105
+
+Tensor<double> mirrored(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    const Index first = first_distance(at), memory = at.remembered(), last = raw.extent(3) - 1;
+    return without_hidden(at, shifted_by(at, raw, [&](Index token, Index key) {
+                              return last - distance_column(first, memory, token, key);
+                          }));
+}
+
+Mistake mistake() {
+    return {.number = 105,
+            .name = "the shift counts its columns from the wrong side",
+            .symptom = "near and far, or past and future, are exchanged; bd_raw is right",
+            .betrays = "bd[i,j] equals bd_raw at the last column minus the right one",
+            .evidence = "cohere_transcribe_rs PR 4",
+            .lesson = "26",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"bd"},
+            .variants = {{"", {{"bd", {"bd_raw", "visible", "query_tokens"}, mirrored}}}}};
+}
+
+}  // namespace shift_from_the_other_side
+
+namespace biases_of_the_first_layer {  // mistake 106
+
+/// The bias of layer 0 in a layer behind it that has its own.
+Formula of_layer_0(const std::string& stem) {
+    return {stem, {}, [stem](const Replay& at) {
+                if (at.layer() == 0) throw NotEnough{"a layer behind the first"};
+                if (at.family() == Family::transformer_xl && !at.transformer_xl().untie_r)
+                    throw NotEnough{"biases of every layer"};
+                const std::string& scope = at.scope();
+                return at.elsewhere(scope.substr(0, scope.find("layer.")) + "layer.0.").right(stem);
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 106,
+            .name = "every layer has the biases u and v of layer 0, although each has its own",
+            .symptom = "layer 0 is right, all others are a little off",
+            .betrays = "ac minus the right one is the same in every row from layer 1 on, and 0 in layer 0",
+            .evidence = "CTranslate2 #2102",
+            .lesson = "25",
+            .families = {Family::transformer_xl, Family::xlnet},
+            .stems = {"ac", "bd_raw", "ef"},
+            .variants = {{"u, v and the bias of segments",
+                          {of_layer_0("bias.u"), of_layer_0("bias.v"), of_layer_0("bias.s")},
+                          {"ac"}}}};
+}
+
+}  // namespace biases_of_the_first_layer
+
+namespace embeddings_not_scaled {  // mistake 107
+
+Mistake mistake() {
+    return {.number = 107,
+            .name = "the embeddings are not multiplied by sqrt(D)",
+            .symptom = "positions drown the words",
+            .betrays = "embeddings.output is 1 / sqrt(D) of the right one everywhere",
+            .evidence = "",
+            .lesson = "25",
+            .families = {Family::transformer_xl},
+            .stems = {"/embeddings.output"},
+            .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
+                                    const double root = std::sqrt(static_cast<double>(at.transformer_xl().d_model));
+                                    return mapped(at.right("/embeddings.output"),
+                                                  [root](double value) { return value / root; });
+                                }}}}}};
+}
+
+}  // namespace embeddings_not_scaled
+
+std::vector<Mistake> later_relative_mistakes() {
+    return {
+        shift_from_the_other_side::mistake(),  // 105
+        biases_of_the_first_layer::mistake(),  // 106
+        embeddings_not_scaled::mistake(),      // 107
     };
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/compare.h"
-#include "core/conformance/diagnosis/diagnosis.h"
+#include "core/conformance/diagnosis/all_mistakes.h"
 
 namespace locus::conformance {
 
@@ -32,6 +32,9 @@ struct CaseReport {
     std::string refusal;  // one sentence where the dump could not be read
     Comparison comparison;
     std::optional<Diagnosis> diagnosis;     // of the first wrong stage
+    std::optional<AllMistakes> all;         // of every stage that is wrong by itself, that one first
+    std::string inputs;                     // where tokens and masks were found; empty where nobody passed or found any
+    std::string other_inputs;               // one clause: what was found and is not used, and why
     std::optional<ShownStage> first;        // the first stage that fails while what it depends on passes, waivers aside
     std::vector<std::string> would_narrow;  // stages not reported that would narrow the mistake down most, best first
     std::string would_learn;  // one sentence: what to pass so that more mistakes can be judged; empty if nothing

@@ -48,6 +48,39 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"lesson", mistake.lesson}};
 }
 
+/// A line per mistake; a stage that two mistakes explain together has two, one that nobody can name has one.
+Json diagnoses_json(const std::optional<AllMistakes>& all) {
+    Json list = Json::array();
+    if (!all) return list;
+    const auto add = [&](const WrongStage& stage, const Explanation* found, Json together) {
+        Json one = {{"stage", stage.stage},
+                    {"mistake", nullptr},
+                    {"name", nullptr},
+                    {"how", nullptr},
+                    {"residual", nullptr},
+                    {"allowed", nullptr},
+                    {"evidence", nullptr},
+                    {"together_with", std::move(together)},
+                    {"first_at", stage.first_at.empty() ? Json() : Json(stage.first_at)},
+                    {"pattern", found ? Json() : Json(stage.diagnosis.pattern)}};
+        if (found) {
+            const Mistake& mistake = mistake_of(found->mistake);
+            one.update({{"mistake", mistake.number},
+                        {"name", mistake.name},
+                        {"how", found->how},
+                        {"residual", found->residual},
+                        {"allowed", found->allowed},
+                        {"evidence", mistake.evidence}});
+        }
+        list.push_back(std::move(one));
+    };
+    for (const WrongStage& stage : all->stages) {
+        if (stage.pair.empty()) add(stage, stage.diagnosis.named ? &*stage.diagnosis.named : nullptr, Json());
+        for (std::size_t n = 0; n < stage.pair.size(); ++n) add(stage, &stage.pair[n], stage.pair[1 - n].mistake);
+    }
+    return list;
+}
+
 /// Text as XML wants it, control characters left out.
 std::string xml(const std::string& text) {
     std::string safe;
@@ -94,6 +127,10 @@ Json case_json(const CaseReport& report) {
     return {{"pass", report.verdict == Verdict::pass},
             {"first", first ? cell(*first) : Json()},
             {"diagnosis", diagnosis_json(report.diagnosis)},
+            {"diagnoses", diagnoses_json(report.all)},
+            {"right_once_repaired", report.all ? Json(repaired_word(report.all->repaired)) : Json()},
+            {"not_judged", report.all ? Json(report.all->not_judged) : Json::array()},
+            {"inputs", report.inputs.empty() ? Json() : Json(report.inputs)},
             {"pattern", report.diagnosis ? Json(report.diagnosis->pattern) : Json()},
             {"would_narrow", report.would_narrow},
             {"would_learn", report.would_learn},

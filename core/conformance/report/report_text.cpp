@@ -59,6 +59,89 @@ std::string named(const Diagnosis& diagnosis) {
     return text + "\n";
 }
 
+std::string with_way(const Explanation& found) {
+    return "mistake " + std::to_string(found.mistake) + ": " + mistake_of(found.mistake).name +
+           (found.how.empty() ? "" : " (" + found.how + ")");
+}
+
+/// Two mistakes that explain a stage together.
+std::string named_together(const std::vector<Explanation>& pair) {
+    std::string text = "  these are two mistakes, neither of which explains it alone\n";
+    for (const Explanation& each : pair) {
+        text += "  " + with_way(each) + "\n";
+        const std::string& evidence = mistake_of(each.mistake).evidence;
+        if (!evidence.empty()) text += "    it has happened: " + evidence + "\n";
+    }
+    return text + "  what they leave together: " + format_number(pair.front().residual) +
+           " of the largest value, rounding allows " + format_number(pair.front().allowed) +
+           "\n  read: locus check --explain " + std::to_string(pair[0].mistake) + ", --explain " +
+           std::to_string(pair[1].mistake) + "\n";
+}
+
+/// One stage behind the first.
+std::string named_behind(const WrongStage& stage, const std::string& again) {
+    std::string text = "    " + stage.stage + ": ";
+    if (!stage.pair.empty())
+        text += with_way(stage.pair[0]) + ", and " + with_way(stage.pair[1]);
+    else if (stage.diagnosis.named)
+        text += with_way(*stage.diagnosis.named);
+    else
+        text += "no mistake of the catalogue explains it; " + stage.diagnosis.pattern;
+    if (stage.explained()) {
+        const Explanation& leaves = stage.pair.empty() ? *stage.diagnosis.named : stage.pair.front();
+        text +=
+            ", leaves " + format_number(leaves.residual) + " where rounding allows " + format_number(leaves.allowed);
+    }
+    return text + "\n" + (again.empty() ? "" : "      again at " + again + "\n");
+}
+
+/// Where else a mistake that was named at this stage was found.
+std::string found_again(const AllMistakes& all, const std::string& first_at) {
+    constexpr std::size_t kMost = 4;
+    std::string names;
+    std::size_t count = 0;
+    for (const WrongStage& stage : all.stages) {
+        if (stage.first_at != first_at) continue;
+        if (++count <= kMost) names += (names.empty() ? "" : ", ") + stage.stage;
+    }
+    return count > kMost ? names + " and " + std::to_string(count - kMost) + " more stages" : names;
+}
+
+/// Every stage that is wrong by itself behind the first, and what a repair of all would leave.
+std::string all_mistakes(const AllMistakes& all) {
+    std::string text;
+    const WrongStage& first = all.stages.front();
+    const std::string again = found_again(all, first.stage);
+    if (!again.empty()) text += "  the same at " + again + "\n";
+    std::string behind;
+    bool several = all.stages.size() > 1 || !first.pair.empty();
+    for (std::size_t n = 1; n < all.stages.size(); ++n)
+        if (all.stages[n].first_at.empty())
+            behind += named_behind(all.stages[n], found_again(all, all.stages[n].stage));
+    if (!behind.empty()) text += "  behind it, judged by what the candidate itself reports:\n" + behind;
+    text += std::string("  right once ") + (several ? "these are" : "this is") +
+            " repaired: " + repaired_word(all.repaired);
+    if (!all.not_judged.empty()) text += ", nobody can say what " + all.not_judged.front() + " follows from";
+    if (all.not_judged.size() > 1) text += " (and " + std::to_string(all.not_judged.size() - 1) + " more)";
+    return text + "\n";
+}
+
+/// A stage behind all layers.
+bool is_of_the_head(const std::string& name) {
+    const auto [scope, stem] = scope_and_stem(name);
+    return stem.starts_with("/mlm.") || stem.starts_with("/lm.") || stem.starts_with("/rtd.");
+}
+
+bool encoder_is_right(const Comparison& comparison) {
+    bool any = false;
+    for (const StageVerdict& stage : comparison.stages) {
+        if (scope_and_stem(stage.name).second != "output") continue;
+        if (!stage.pass) return false;
+        any = true;
+    }
+    return any;
+}
+
 const char* word(Verdict verdict) {
     switch (verdict) {
         case Verdict::pass:
@@ -171,10 +254,17 @@ std::string divergence_text(const CaseReport& report) {
                 ", up to " + format_number(distance.largest_ulp) + " steps of float32\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
     }
-    if (report.diagnosis && report.diagnosis->named)
+    if (report.all && !report.all->stages.front().pair.empty())
+        text += named_together(report.all->stages.front().pair);
+    else if (report.diagnosis && report.diagnosis->named)
         text += named(*report.diagnosis);
     else if (report.diagnosis)
         text += "  no mistake of the catalogue explains it; " + report.diagnosis->pattern + "\n";
+    if (is_of_the_head(first->name) && encoder_is_right(report.comparison))
+        text += "  the encoder is right: every layer that was reported agrees; look at the head\n";
+    if (report.all) text += all_mistakes(*report.all);
+    if (!report.inputs.empty()) text += "  tokens and masks: " + report.inputs + "\n";
+    if (!report.other_inputs.empty()) text += "  " + report.other_inputs + "\n";
     if (!report.would_learn.empty()) text += "  " + report.would_learn + "\n";
     if (!report.would_narrow.empty()) {
         text += "  report these too, they would narrow it down most:";

@@ -150,6 +150,56 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{83, 0}, {kD, kR, kT, kX}, "probs v added up in float32", {"context"}, "", true},
     };
 }
+
+std::vector<InjectedMistake> later_mistakes() {
+    return {
+        {{37, 2}, {kD, kR}, "a random mask on probs while judging", {"probs"}, ""},
+        {{37, 3}, {kD}, "a random mask on the embeddings while judging", {"embeddings.output"}, ""},
+        {{37, 4}, {kD}, "a random mask behind the feed-forward part while judging", {"ffn"}, ""},
+        {{62, 4}, {kR}, "rotated before the projection, head by head", {"q_rot"}, ""},
+        {{84, 0}, {kD}, "log buckets missing", {"relative.index"}, ""},
+        {{85, 0}, {kD}, "heads of the table repeated, not tiled", {"c2p", "p2c"}, ""},
+        {{86, 0}, {kD}, "p2c not added", {"scores"}, ""},
+        {{86, 1}, {kD}, "c2p not added", {"scores"}, ""},
+        {{86, 2}, {kD}, "neither position term added", {"scores"}, ""},
+        {{87, 0}, {kD}, "every pair has the row of offset 0", {"relative.index"}, ""},
+        {{88, 0}, {kR}, "only the first sample rotated", {"q_rot"}, ""},
+        {{89, 0}, {kR}, "base 500000", {"rotary.sin"}, ""},
+        {{89, 1}, {kR}, "base 1000", {"rotary.sin"}, ""},
+        {{90, 0}, {kR}, "positions divided by 4", {"rotary.sin"}, ""},
+        {{90, 1}, {kR}, "positions times 2", {"rotary.sin"}, ""},
+        {{91, 0}, {kR}, "angles of the first half reused", {"rotary.sin"}, ""},
+        {{92, 0}, {kR}, "neighbours' angles with halves' partners", {"q_rot"}, ""},
+        {{92, 1}, {kR}, "halves' angles with neighbours' partners", {"q_rot"}, ""},
+        {{93, 0}, {kR}, "half of a head rotated", {"q_rot"}, ""},
+        {{93, 1}, {kR}, "half of a head rotated, by angles of its own", {"q_rot"}, ""},
+        {{94, 0}, {kR}, "positions from 1", {"rotary.sin"}, ""},
+        {{95, 0}, {kD, kR}, "causal mask in an encoder", {"probs"}, ""},
+        {{96, 0}, {kD, kR, kT, kX}, "context read by columns", {"context"}, ""},
+        {{96, 1}, {kD, kR, kT, kX}, "context written by columns", {"context"}, ""},
+        {{97, 0}, {kD}, "the encoder closed by the table's norm", {"output"}, ""},
+        {{98, 0}, {kD, kR, kT, kX}, "norms without the mean", kNormed, ""},
+        {{99, 0}, {kD, kR, kX}, "relu for gelu", {"ffn_act", "conv_act"}, ""},
+        {{99, 1}, {kD, kR, kX}, "x sigmoid(1.702 x) for gelu", {"ffn_act", "conv_act"}, ""},
+        {{99, 2}, {kD, kR, kX}, "x sigmoid(x) for gelu", {"ffn_act", "conv_act"}, ""},
+        {{99, 3}, {kD, kR, kX}, "no gelu", {"ffn_act", "conv_act"}, ""},
+        {{100, 0}, {kD, kR}, "token types left out", {"embeddings.output"}, ""},
+        {{101, 0}, {kD, kR, kT, kX}, "no residual around attention", {"attention"}, ""},
+        {{101, 1}, {kD, kR, kT, kX}, "no residual around the feed-forward part", {"output", "output_before_conv"}, ""},
+        {{102, 0}, {kD, kR}, "q, k and v without their biases", {"q"}, ""},
+        {{102, 1}, {kD, kR}, "q without its bias", {"q"}, ""},
+        {{102, 2}, {kD, kR}, "k without its bias", {"k"}, ""},
+        {{102, 3}, {kD, kR}, "v without its bias", {"v"}, ""},
+        {{103, 0}, {kD, kR}, "key and value projections exchanged", {"k"}, ""},
+        {{103, 1}, {kD, kR}, "query and key projections exchanged", {"q"}, ""},
+        {{104, 0}, {kD, kR}, "no bias behind attention", {"attention"}, ""},
+        {{104, 1}, {kD, kR}, "no bias into the feed-forward part", {"ffn_act"}, ""},
+        {{104, 2}, {kD, kR}, "no bias out of the feed-forward part", {"ffn"}, ""},
+        {{105, 0}, {kT, kX}, "the shift counts from the wrong side", {"bd"}, ""},
+        {{106, 0}, {kX}, "u and v of layer 0 in every layer", {"ac"}, ""},
+        {{107, 0}, {kT}, "embeddings not times sqrt(D)", {"embeddings.output"}, ""},
+    };
+}
 // clang-format on
 
 }  // namespace
@@ -157,7 +207,8 @@ std::vector<InjectedMistake> other_family_mistakes() {
 const std::vector<InjectedMistake>& injected_mistakes() {
     static const std::vector<InjectedMistake> all = [] {
         std::vector<InjectedMistake> made;
-        for (const auto& part : {position_mistakes(), score_mistakes(), decoder_mistakes(), other_family_mistakes()})
+        for (const auto& part :
+             {position_mistakes(), score_mistakes(), decoder_mistakes(), other_family_mistakes(), later_mistakes()})
             made.insert(made.end(), part.begin(), part.end());
         return made;
     }();
@@ -168,6 +219,7 @@ const std::vector<Equivalent>& equivalents() {
     static const std::vector<Equivalent> all = {
         {27, 30, "D = H d: with H = n + 1 the wrong root is that of one term more"},
         {30, 27, "D = H d: with H = n + 1 the wrong root is that of one term more"},
+        {40, 52, "the norm of the head with another eps is a way to make 52"},
         {26, 30, "with two terms, one term fewer leaves sqrt(d)"},
     };
     return all;

@@ -50,6 +50,11 @@ Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& 
 }
 
 template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& name, int variant) const {
+    return dense(x, weight(name + ".weight"), injected().is(104, variant) ? Array<Scalar>() : weight(name + ".bias"));
+}
+
+template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const {
     double eps = eps_;
     if (injected().is(40, 0)) eps = eps_ == 1e-12 ? 1e-7 : 1e-12;
@@ -60,7 +65,7 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
         Scalar* run = x.run(n);
         Scalar mean = 0, variance = 0;
         for (Index c = 0; c < width; ++c) mean += run[c];
-        mean /= static_cast<Scalar>(width);
+        mean = injected().is(98) ? Scalar(0) : mean / static_cast<Scalar>(width);
         for (Index c = 0; c < width; ++c) variance += (run[c] - mean) * (run[c] - mean);
         variance /= static_cast<Scalar>(injected().is(40, 4) ? width - 1 : width);
         const Scalar root = injected().is(40, 3) ? std::sqrt(variance) + static_cast<Scalar>(eps)
@@ -82,8 +87,17 @@ Array<Scalar> Toolbox<Scalar>::norm(const Array<Scalar>& x, const std::string& n
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
     if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
+    const bool another = activation == Activation::gelu && injected().is(99);
+    const auto logistic = [](Scalar a) { return 1 / (1 + std::exp(-a)); };
     for (Scalar& value : x.values) {
         const Scalar a = value;
+        if (another) {
+            value = injected().is(99, 0)   ? std::max(a, Scalar(0))
+                    : injected().is(99, 1) ? a * logistic(Scalar(1.702) * a)
+                    : injected().is(99, 2) ? a * logistic(a)
+                                           : a;
+            continue;
+        }
         switch (activation) {
             case Activation::gelu:
                 value = a / 2 * (1 + std::erf(a / std::sqrt(Scalar(2))));
@@ -191,6 +205,7 @@ Array<Scalar> Toolbox<Scalar>::softmax(const Array<Scalar>& scores, const Visibl
             for (Index i = 0; i < queries; ++i)
                 softmax_run(matrix + i * keys, sees ? sees + i * keys : nullptr, keys, 1, 1);
     }
+    if (injected().is(37, 2)) return dropped(std::move(probs));
     return injected().is(37, 0) ? times(std::move(probs), 0.9) : probs;
 }
 
@@ -207,7 +222,18 @@ Array<Scalar> Toolbox<Scalar>::context(const Array<Scalar>& probs, const Array<S
                     narrow += static_cast<float>(p[j]) * static_cast<float>(column[j * width]);
                 all.run(at * rows + i)[c] = injected().is(83) ? Scalar(narrow) : dot(p, column, keys, 1, width);
             }
-    return join(all);
+    const Array<Scalar> joined = join(all);
+    if (!injected().is(96)) return joined;
+    // 96: the buffer of each sample read, or written, by columns.
+    Array<Scalar> other(joined.shape);
+    const Index tokens = joined.extent(1), channels = joined.width();
+    for (Index b = 0; b < joined.extent(0); ++b)
+        for (Index n = 0; n < tokens * channels; ++n) {
+            const Index moved = n % channels * tokens + n / channels;
+            const Index to = injected().is(96, 0) ? n : moved, from = injected().is(96, 0) ? moved : n;
+            other.run(b * tokens)[to] = joined.run(b * tokens)[from];
+        }
+    return other;
 }
 
 template <class Scalar>

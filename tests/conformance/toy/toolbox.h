@@ -94,6 +94,8 @@ public:
     Array<Scalar> dense(const Array<Scalar>& x, const Array<Scalar>& matrix, const Array<Scalar>& bias) const;
     /// name.weight and name.bias.
     Array<Scalar> dense(const Array<Scalar>& x, const std::string& name) const;
+    /// The same where mistake 104 of this variant has lost the bias.
+    Array<Scalar> dense(const Array<Scalar>& x, const std::string& name, int variant) const;
     /// Mean 0 and variance 1 over the last axis, then scale and shift; empty scale and shift: none.
     Array<Scalar> norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const;
     Array<Scalar> norm(const Array<Scalar>& x, const std::string& name) const;
@@ -119,6 +121,14 @@ private:
     const ToyOptions& options_;
     double eps_;
 };
+
+/// A dropout mask that is left on: every tenth value is 0, the others are divided by 0.9.
+template <class Scalar>
+Array<Scalar> dropped(Array<Scalar> x) {
+    for (std::size_t n = 0; n < x.values.size(); ++n)
+        x.values[n] = n * 7919 % 10 == 3 ? Scalar(0) : x.values[n] / static_cast<Scalar>(0.9);
+    return x;
+}
 
 /// a + b of one shape.
 template <class Scalar>

@@ -32,7 +32,9 @@ Index row_of(Index i, Index j, Index length, const DebertaConfig& config, const 
     const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5) ? j - i : i - j;
     if (injected.is(13)) return std::clamp<Index>(x + length / 2, 0, length - 1);
     if (injected.is(10) && config.position_buckets == 0) return x <= k ? 0 : 2 * k - 1;
-    const Index offset = config.position_buckets > 0 ? log_bucket(x, config, options) : x;
+    if (injected.is(87)) return k;
+    const bool buckets = config.position_buckets > 0 && !injected.is(84);
+    const Index offset = buckets ? log_bucket(x, config, options) : x;
     const Index span = std::min(length, k);
     if (injected.is(18) && config.position_buckets > 0)
         return std::clamp<Index>(offset + config.max_relative_positions, 0, 2 * config.max_relative_positions - 1);
@@ -88,12 +90,14 @@ Array<Scalar> ToyDeberta<Scalar>::embeddings(const ModelInput& input) {
     A sum = word;
     for (Index n = 0; n < batch * length; ++n)
         for (Index c = 0; c < width; ++c) {
-            if (!types.empty()) sum.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
+            if (!types.empty() && !injected().is(100))
+                sum.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
             if (biased) sum.run(n)[c] += positions(n % length, c);
         }
     if (tools_.has("embeddings.embed_proj.weight")) sum = tools_.dense(sum, "embeddings.embed_proj");
     sum = tools_.norm(sum, "embeddings.LayerNorm");
     if (!injected().is(42)) sum = masked(std::move(sum));
+    if (injected().is(37, 3)) sum = dropped(std::move(sum));
     add("embeddings.output", sum);
     return sum;
 }
@@ -116,17 +120,18 @@ Array<Scalar> ToyDeberta<Scalar>::layer(const std::string& at, Index l, const A&
     const A joined =
         norm_first ? context(at, l, tools_.norm(x, first_norm), tools_.norm(x_q, first_norm)) : context(at, l, x, x_q);
     add(at + "context", joined);
-    A dense = tools_.dense(joined, names + "attention.output.dense");
+    A dense = tools_.dense(joined, names + "attention.output.dense", 0);
     if (injected().is(37, 1)) dense = times(std::move(dense), 0.9);
-    A attention = plus(std::move(dense), residual);
+    A attention = injected().is(101, 0) ? dense : plus(std::move(dense), residual);
     if (!norm_first) attention = tools_.norm(attention, first_norm);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second_norm) : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense"), config_.hidden_act);
+    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
     add(at + "ffn_act", act);
-    const A ffn = tools_.dense(act, names + "output.dense");
+    A ffn = tools_.dense(act, names + "output.dense", 2);
+    if (injected().is(37, 4)) ffn = dropped(std::move(ffn));
     add(at + "ffn", ffn);
-    const A sum = plus(ffn, attention);
+    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
     return norm_first ? sum : tools_.norm(sum, second_norm);
 }
 
@@ -172,6 +177,8 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
         const A before = x;
         x = layer(at, l, x, x, x);
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
+        if (injected().is(97) && l + 1 == config_.num_hidden_layers && config_.norm_rel_ebd)
+            x = tools_.norm(x, "encoder.LayerNorm");
         add(at + "output", injected().is(51) ? before : x);
     }
     return x;
@@ -205,6 +212,9 @@ Array<Scalar> ToyDeberta<Scalar>::decoder(const ModelInput& input, const A& h, c
 template <class Scalar>
 Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
     const Index batch = input.batch(), length = input.length();
+    if (injected().is(95)) visible_ = Visible({batch, length, length});
+    for (Index n = 0; n < batch * length && injected().is(95); ++n)
+        for (Index j = 0; j <= n % length; ++j) visible_.run(n)[j] = 1;
     if (!input.mask.empty()) {
         token_mask_ = A({batch, length});
         visible_ = Visible({batch, length, length});
@@ -212,7 +222,8 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
         for (Index b = 0; b < batch; ++b)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j)  // 32: keys alone
-                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || injected().is(32));
+                    visible_(b, i, j) = token_mask_(b, j) != 0 && (token_mask_(b, i) != 0 || injected().is(32)) &&
+                                        (j <= i || !injected().is(95));
     }
     rows_ = relative_rows(config_, length, options_);
     trace_.add("relative.index", as_stage(rows_.shown));

@@ -65,8 +65,19 @@ typename ToyDeberta<Scalar>::Heads ToyDeberta<Scalar>::project(const std::string
     } else {
         A w_q = tools_.weight(self + "query_proj.weight");
         if (injected().is(82, 0)) w_q = read_by_columns(w_q);
-        made = {tools_.dense(x_q, w_q, tools_.weight(self + "query_proj.bias")), tools_.dense(x, self + "key_proj"),
-                tools_.dense(x, self + "value_proj")};
+        const auto part = [&](const A& from, const std::string& name, int alone) {
+            const bool bare = injected().is(102, 0) || injected().is(102, alone);
+            const A bias = bare ? A() : tools_.weight(self + name + ".bias");
+            return tools_.dense(from, name == "query_proj" ? w_q : tools_.weight(self + name + ".weight"), bias);
+        };
+        const bool kv = injected().is(103, 0), qk = injected().is(103, 1);
+        made = {part(x_q, qk ? "key_proj" : "query_proj", 1),
+                part(x,
+                     kv   ? "value_proj"
+                     : qk ? "query_proj"
+                          : "key_proj",
+                     2),
+                part(x, kv ? "key_proj" : "value_proj", 3)};
     }
     made = {tools_.split(made.q, heads), tools_.split(made.k, heads), tools_.split(made.v, heads)};
     add(at + "q", made.q);
@@ -103,7 +114,8 @@ Array<Scalar> ToyDeberta<Scalar>::c2p(const A& q, const A& k_r) const {
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j) {
                     const Index row = pieces ? piece_row(b, i, j, length) : rows_.c2p(i, j);
-                    if (row < table) y(b, h, i, j) = tools_.dot(&q(b, h, i, 0), &k_r(0, h, row, 0), q.width());
+                    const Index of = injected().is(85) ? (b * q.extent(1) + h) / q.extent(0) : h;
+                    if (row < table) y(b, h, i, j) = tools_.dot(&q(b, h, i, 0), &k_r(0, of, row, 0), q.width());
                 }
     return y;
 }
@@ -119,7 +131,8 @@ Array<Scalar> ToyDeberta<Scalar>::p2c(const A& k, const A& q_r) const {
                 for (Index j = 0; j < length; ++j) {
                     const Index row = pieces ? piece_row(b, i, j, length) : rows_.p2c(i, j);
                     const Index key = injected().is(2) || injected().is(3) ? i : j;
-                    if (row < table) y(b, h, i, j) = tools_.dot(&k(b, h, key, 0), &q_r(0, h, row, 0), k.width());
+                    const Index of = injected().is(85) ? (b * k.extent(1) + h) / k.extent(0) : h;
+                    if (row < table) y(b, h, i, j) = tools_.dot(&k(b, h, key, 0), &q_r(0, of, row, 0), k.width());
                 }
     return y;
 }
@@ -153,9 +166,10 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (injected().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
     const bool bare_c2p = injected().is(28, 0), bare_p2c = injected().is(28, 0) || injected().is(28, 1);
     A sum = times(c2c, 1 / divisor);
-    if (config_.terms.c2p)
+    if (config_.terms.c2p && !injected().is(86, 1) && !injected().is(86, 2))
         sum = plus(sum, times(to_position, bare_c2p ? 1 : injected().is(29) ? 1 / (divisor * divisor) : 1 / divisor));
-    if (config_.terms.p2c) sum = plus(sum, times(to_content, bare_p2c ? 1 : 1 / divisor));
+    if (config_.terms.p2c && !injected().is(86, 0) && !injected().is(86, 2))
+        sum = plus(sum, times(to_content, bare_p2c ? 1 : 1 / divisor));
     return injected().is(82, 1) ? tools_.transposed(sum) : sum;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 // Toy ports: every family once more, in plain loops, as a porter would write it; and the mistakes they make.
 // Nothing of core's attention is used here: weights come through core/io, switches through core's parsers.
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/models/model.h"
@@ -13,8 +15,15 @@ namespace locus::conformance::toy {
 struct Injection {
     int mistake = 0;
     int variant = 0;
-    bool is(int number) const { return mistake == number; }
-    bool is(int number, int which) const { return mistake == number && variant == which; }
+    std::vector<std::pair<int, int>> more = {};  // further mistakes of the same port
+    bool is(int number) const {
+        return mistake == number ||
+               std::any_of(more.begin(), more.end(), [&](const auto& each) { return each.first == number; });
+    }
+    bool is(int number, int which) const {
+        return (mistake == number && variant == which) ||
+               std::find(more.begin(), more.end(), std::pair(number, which)) != more.end();
+    }
 };
 
 /// How a dot product adds up; all of these are right.

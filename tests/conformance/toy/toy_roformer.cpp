@@ -1,19 +1,29 @@
 #include "tests/conformance/toy/toy_roformer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace locus::conformance::toy {
 
 namespace {
 
-/// sin or cos of position * 10000^(-power * t / width), [length, pairs].
+/// Which angles a port takes; right: 10000, 1, all pairs, 0.
+struct AngleRule {
+    double base = 10000, factor = 1;
+    Index pairs = 1 << 30;  // pair t has the angle of t modulo this
+    Index first = 0;        // position of row 0
+};
+
+/// sin or cos of position * base^(-power * t / width), [length, pairs].
 template <class Scalar>
-Array<Scalar> angles(Index length, Index pairs, double power, Index width, double (*wave)(double)) {
+Array<Scalar> angles(Index length, Index pairs, double power, Index width, double (*wave)(double),
+                     const AngleRule& rule = {}) {
     Array<Scalar> y({length, pairs});
     for (Index m = 0; m < length; ++m)
         for (Index t = 0; t < pairs; ++t)
             y(m, t) = static_cast<Scalar>(
-                wave(double(m) * std::pow(10000.0, -power * double(t) / static_cast<double>(width))));
+                wave(rule.factor * double(m + rule.first) *
+                     std::pow(rule.base, -power * double(t % rule.pairs) / static_cast<double>(width))));
     return y;
 }
 
@@ -32,7 +42,7 @@ Array<Scalar> ToyRoformer<Scalar>::embeddings(const ModelInput& input) {
     for (Index n = 0; n < count; ++n)
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
     add("embeddings.word", x);
-    for (Index n = 0; n < count && !types.empty(); ++n)
+    for (Index n = 0; n < count && !types.empty() && !injected().is(100); ++n)
         for (Index c = 0; c < x.width(); ++c)
             x.run(n)[c] += types(input.token_types.empty() ? 0 : input.token_types[n], c);
     x = tools_.norm(x, "embeddings.LayerNorm");
@@ -46,12 +56,18 @@ template <class Scalar>
 void ToyRoformer<Scalar>::read_angles(Index length) {
     const Index d = config_.head_width();
     const A table = tools_.weight("encoder.embed_positions.weight");
-    const bool own = table.empty() || injected().is(61);
+    AngleRule rule;
+    if (injected().is(89)) rule.base = injected().is(89, 0) ? 500000 : 1000;
+    if (injected().is(90)) rule.factor = injected().is(90, 0) ? 0.25 : 2;
+    if (injected().is(91)) rule.pairs = std::max<Index>(1, d / 4);
+    if (injected().is(94)) rule.first = 1;
+    const bool other = injected().is(89) || injected().is(90) || injected().is(91) || injected().is(94);
+    const bool own = table.empty() || injected().is(61) || other;
     if (own) {
         const Index width = injected().is(61, 0) ? config_.hidden_size : d;
         const double power = injected().is(61, 1) ? 4 : 2;
-        sine_ = angles<Scalar>(length, d / 2, power, width, std::sin);
-        cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos);
+        sine_ = angles<Scalar>(length, d / 2, power, width, std::sin, rule);
+        cosine_ = angles<Scalar>(length, d / 2, power, width, std::cos, rule);
     } else {
         sine_ = cosine_ = A({length, d / 2});
         for (Index m = 0; m < length; ++m)
@@ -67,14 +83,37 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     if (injected().is(58, 0)) sine_ = times(std::move(sine_), -1);
 }
 
+/// 92: a channel's partner by one layout, its angle by the other.
+template <class Scalar>
+Array<Scalar> ToyRoformer<Scalar>::crossed(const A& x, const A& sine, const A& cosine, bool partners_are_halves) const {
+    const Index length = x.extent(2), width = x.width(), half = width / 2;
+    A y(x.shape);
+    for (Index n = 0; n < x.runs(); ++n)
+        for (Index c = 0; c < width; ++c) {
+            const Index t = partners_are_halves ? c / 2 : c % half;
+            const bool first = partners_are_halves ? c < half : c % 2 == 0;
+            const Index step = partners_are_halves ? half : 1;
+            const Scalar partner = first ? -x.run(n)[c + step] : x.run(n)[c - step];
+            y.run(n)[c] = x.run(n)[c] * cosine(n % length, t) + partner * sine(n % length, t);
+        }
+    return y;
+}
+
 template <class Scalar>
 Array<Scalar> ToyRoformer<Scalar>::rotated(A x, const A& sine, const A& cosine, Pairs pairs) const {
     const Index length = x.extent(2), half = x.width() / 2;
+    if (injected().is(92)) return crossed(x, sine, cosine, injected().is(92, 0));
+    const A narrow_sine = angles<Scalar>(length, half / 2 + 1, 2, half, std::sin),
+            narrow_cosine = angles<Scalar>(length, half / 2 + 1, 2, half, std::cos);
     for (Index n = 0; n < x.runs(); ++n)
         for (Index t = 0; t < half; ++t) {
+            if (injected().is(88) && n >= x.extent(1) * length) continue;
+            if (injected().is(93) && t >= half / 2) continue;
+            const bool narrow = injected().is(93, 1);
             Scalar& first = x.run(n)[pairs == Pairs::halves ? t : 2 * t];
             Scalar& second = x.run(n)[pairs == Pairs::halves ? t + half : 2 * t + 1];
-            const Scalar a = first, b = second, s = sine(n % length, t), c = cosine(n % length, t);
+            const Scalar a = first, b = second, s = narrow ? narrow_sine(n % length, t) : sine(n % length, t),
+                         c = narrow ? narrow_cosine(n % length, t) : cosine(n % length, t);
             const bool typo = injected().is(59) && t == half - 1;  // the rotated vector ends -x_{d-1}, x_d
             first = a * c - (typo ? a : b) * s;
             second = b * c + (typo ? b : a) * s;
@@ -101,6 +140,10 @@ Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, con
     const Index heads = config_.num_attention_heads;
     if (injected().is(62, 1)) return tools_.split(wide(tools_.dense(before, projection)), heads);
     if (injected().is(62, 2)) return tools_.split(tools_.dense(wide(before), projection), heads);
+    if (injected().is(62, 4)) {
+        const A turned = rotated(tools_.split(before, heads), sine_, cosine_, Pairs::neighbours);
+        return tools_.split(tools_.dense(tools_.join(turned), projection), heads);
+    }
     if (injected().is(57, key ? 0 : 1)) return x;
     const bool halves = injected().is(56) || (injected().is(57, 2) && key);
     return rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
@@ -113,9 +156,15 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const bool norm_first = injected().is(43);
     const Index heads = config_.num_attention_heads;
     const A in = norm_first ? tools_.norm(x, first_norm) : x;
-    const A q = tools_.split(tools_.dense(in, self + "query"), heads);
-    const A k = tools_.split(tools_.dense(in, self + "key"), heads);
-    A v = tools_.split(tools_.dense(in, self + "value"), heads);
+    const bool kv = injected().is(103, 0), qk = injected().is(103, 1);
+    const auto part = [&](const char* name, int alone) {
+        const bool bare = injected().is(102, 0) || injected().is(102, alone);
+        const A bias = bare ? A() : tools_.weight(self + name + ".bias");
+        return tools_.split(tools_.dense(in, tools_.weight(self + name + ".weight"), bias), heads);
+    };
+    const A q = part(qk ? "key" : "query", 1);
+    const A k = part(kv ? "value" : qk ? "query" : "key", 2);
+    A v = part(kv ? "key" : "value", 3);
     add(at + "q", q);
     add(at + "k", k);
     add(at + "v", v);
@@ -133,15 +182,17 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     add(at + "probs", probs);
     const A joined = tools_.context(probs, v);
     add(at + "context", joined);
-    A attention = plus(tools_.dense(joined, names + "attention.output.dense"), x);
+    A attention = tools_.dense(joined, names + "attention.output.dense", 0);
+    if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
     if (!norm_first) attention = tools_.norm(attention, first_norm);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, names + "output.LayerNorm") : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense"), config_.hidden_act);
+    const A act = tools_.activated(tools_.dense(inner, names + "intermediate.dense", 1), config_.hidden_act);
     add(at + "ffn_act", act);
-    const A ffn = tools_.dense(act, names + "output.dense");
+    const A ffn = tools_.dense(act, names + "output.dense", 2);
     add(at + "ffn", ffn);
-    const A output = norm_first ? plus(ffn, attention) : tools_.norm(plus(ffn, attention), names + "output.LayerNorm");
+    const A sum = injected().is(101, 1) ? ffn : plus(ffn, attention);
+    const A output = norm_first ? sum : tools_.norm(sum, names + "output.LayerNorm");
     add(at + "output", injected().is(51) ? x : output);
     return output;
 }
@@ -149,13 +200,15 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
 template <class Scalar>
 Trace ToyRoformer<Scalar>::run(const ModelInput& input) {
     const Index batch = input.batch(), length = input.length();
-    if (!input.mask.empty()) {
+    if (!input.mask.empty() || injected().is(95)) {
         visible_ = Visible({batch, length, length});
         for (Index b = 0; b < batch; ++b)
             for (Index i = 0; i < length; ++i)
                 for (Index j = 0; j < length; ++j)
-                    visible_(b, i, j) = static_cast<char>(
-                        input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j]);
+                    visible_(b, i, j) =
+                        (j <= i || !injected().is(95)) &&
+                        (input.mask.empty() ||
+                         input.mask[input.mask.rank() == 3 ? (b * length + i) * length + j : b * length + j] != 0);
     }
     A x = embeddings(input);
     read_angles(length);

@@ -19,6 +19,7 @@ private:
     void read_angles(Index length);
     /// Pairs of channels of x [B,H,T,n] rotated by position; sine and cosine [T,n/2].
     A rotated(A x, const A& sine, const A& cosine, Pairs pairs) const;
+    A crossed(const A& x, const A& sine, const A& cosine, bool partners_are_halves) const;
     A turned_heads(const A& x, const A& before, const std::string& projection, bool key) const;
     A wide(const A& x) const;
     A layer(Index l, const A& x);

@@ -88,7 +88,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::embeddings(const ModelInput& input, cons
         for (Index c = 0; c < x.width(); ++c) x.run(n)[c] = words(input.tokens[n], c);
     add(segment + "embeddings.word", x);
     if (tools_.has("word_emb.emb_projs.0")) x = tools_.dense(x, tools_.weight("word_emb.emb_projs.0"), A());
-    x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
+    if (!injected().is(107)) x = times(std::move(x), std::sqrt(static_cast<double>(config_.d_model)));
     add(segment + "embeddings.output", x);
     return x;
 }
@@ -132,6 +132,10 @@ Array<Scalar> ToyTransformerXl<Scalar>::shifted(const A& raw, const Visible& see
                 y.run(at)[j] = column == 0 ? Scalar(0) : matrix[flat / (keys + 1) * rows + column - 1];
                 continue;
             }
+            if (injected().is(105)) {
+                if (sees(b, i, j)) y.run(at)[j] = matrix[i * rows + rows - 1 - (j + queries - i - 1)];
+                continue;
+            }
             const Index from = i * rows + j + queries - i - (injected().is(67) ? 0 : 1);
             if (sees(b, i, j) && from < queries * rows) y.run(at)[j] = matrix[from];
         }
@@ -157,7 +161,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "k", k);
     add(at + "v", v);
     add(at + "r_k", shown);
-    const std::string biases = config_.untie_r ? names : "";
+    const std::string biases = !config_.untie_r ? "" : injected().is(106) ? "layers.0.dec_attn." : names;
     A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
     if (injected().is(68, 0)) std::swap(u, w);
     const double root = std::sqrt(static_cast<double>(config_.d_head));
@@ -190,7 +194,8 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     A both = after(memory, x);
     if (norm_first) both = tools_.norm(both, first);
     const A own = norm_first ? token_rows(both, both.extent(1) - x.extent(1), both.extent(1)) : x;
-    A attention = plus(context(l, at, both, own, r, sees), x);
+    A attention = context(l, at, both, own, r, sees);
+    if (!injected().is(101, 0)) attention = plus(std::move(attention), x);
     if (!norm_first) attention = tools_.norm(attention, first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
@@ -198,7 +203,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     add(at + "ffn_act", act);
     const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
     add(at + "ffn", ffn);
-    A output = plus(ffn, attention);
+    A output = injected().is(101, 1) ? ffn : plus(ffn, attention);
     if (!norm_first) output = tools_.norm(output, second);
     add(at + "output", injected().is(51) ? x : output);
     return output;

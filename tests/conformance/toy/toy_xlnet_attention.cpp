@@ -54,7 +54,8 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                 for (Index t = 0; t < raw.width(); ++t)
                     raw(b, h, p, t) = tools_.dot(&asked(b, h, p, 0), &r_k(0, h, t, 0), asked.width());
                 for (Index j = 0; j < keys; ++j) {
-                    const Index from = j + length - i - (injected().is(67) ? 1 : 0);
+                    const Index right = j + length - i - (injected().is(67) ? 1 : 0);
+                    const Index from = injected().is(105) ? raw.width() - 1 - right : right;
                     if (who.sees(b, p, j) && from < raw.width()) bd(b, h, p, j) = raw(b, h, p, from);
                 }
             }
@@ -66,7 +67,8 @@ template <class Scalar>
 Array<Scalar> ToyXlnet<Scalar>::segment_term(const A& q, const Asked& who, Index l, Index keys,
                                              const ModelInput& input) const {
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
-    const A table = tools_.weight(names + "seg_embed"), bias = tools_.weight(names + "r_s_bias");  // [2,H,d], [H,d]
+    const std::string biases = injected().is(106) ? "layer.0.rel_attn." : names;
+    const A table = tools_.weight(names + "seg_embed"), bias = tools_.weight(biases + "r_s_bias");  // [2,H,d], [H,d]
     const A asked = biased(q, bias, injected().is(76, 2) ? 0 : 1);
     const Index length = input.length(), memory = keys - length;
     A y({q.extent(0), q.extent(1), q.extent(2), keys});
@@ -90,13 +92,15 @@ Array<Scalar> ToyXlnet<Scalar>::after_attention(Index l, const std::string& at, 
     const std::string names = "layer." + std::to_string(l) + ".";
     A o = tools_.weight(names + "rel_attn.o");  // [D,H,d]: out first
     o.shape = {o.extent(0), o.extent(1) * o.extent(2)};
-    const A attention = tools_.norm(plus(tools_.dense(joined, o, A()), residual), names + "rel_attn.layer_norm");
+    const A dense = tools_.dense(joined, o, A());
+    const A attention =
+        tools_.norm(injected().is(101, 0) ? dense : plus(dense, residual), names + "rel_attn.layer_norm");
     add(at + "attention", attention);
     const A act = tools_.activated(tools_.dense(attention, names + "ff.layer_1"), config_.ff_activation);
     add(at + "ffn_act", act);
     const A ffn = tools_.dense(act, names + "ff.layer_2");
     add(at + "ffn", ffn);
-    return tools_.norm(plus(ffn, attention), names + "ff.layer_norm");
+    return tools_.norm(injected().is(101, 1) ? ffn : plus(ffn, attention), names + "ff.layer_norm");
 }
 
 template <class Scalar>
@@ -115,7 +119,8 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     };
     clear(q);
     add(at + "q", q);
-    A u = tools_.weight(names + "r_w_bias"), w = tools_.weight(names + "r_r_bias");
+    const std::string biases = injected().is(106) ? "layer.0.rel_attn." : names;
+    A u = tools_.weight(biases + "r_w_bias"), w = tools_.weight(biases + "r_r_bias");
     if (injected().is(68, 0)) std::swap(u, w);
     const double root = std::sqrt(static_cast<double>(config_.d_head));
     const double factor = injected().is(68, 1) ? root : injected().is(68, 2) ? 0 : injected().is(68, 3) ? 1 / root : 1;

@@ -89,6 +89,10 @@ void ConformancePage::draw_square(Scene& scene, const ReportedCase& one, const R
     std::vector<std::vector<Span>> lines = {{{one.id, theme.text}}, {{one.verdict, theme.muted, Face::label}}};
     if (!one.first.empty()) lines.push_back({{"first wrong: ", theme.muted}, {one.first, theme.text, Face::mono}});
     if (one.mistake) lines.push_back({{"mistake " + std::to_string(one.mistake->number), theme.text}});
+    for (std::size_t n = 0; n < one.behind.size() && n < 6; ++n)
+        lines.push_back({{"behind it: ", theme.muted}, {one.behind[n], theme.text, Face::mono}});
+    if (!one.behind.empty())
+        lines.push_back({{"right once these are repaired: " + one.right_once_repaired, theme.muted, Face::label}});
     draw_tooltip(ui, lines);
 }
 

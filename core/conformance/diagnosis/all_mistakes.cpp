@@ -1,0 +1,290 @@
+// All mistakes of a candidate: each failing stage is computed from the candidate's own inputs, and those that do not
+// follow from them are judged one by one.
+#include "core/conformance/diagnosis/all_mistakes.h"
+
+#include <algorithm>
+
+#include "core/conformance/diagnosis/judge.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
+constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself
+constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
+constexpr Index kFewestWrong = 3;          // fewer wrong values are no work of two formulas
+
+bool by_residual(const Hypothesis& a, const Hypothesis& b) { return a.explanation.residual < b.explanation.residual; }
+
+// Pairs of mistakes in one stage.
+
+/// Two ways as one: where both stand in place of one formula the first is computed on top of the second.
+struct Pair {
+    int first = 0, second = 0;
+    const Variant *first_way = nullptr, *second_way = nullptr;
+    Variant both;
+    bool same_mistakes(const Pair& other) const {
+        return std::minmax(first, second) == std::minmax(other.first, other.second);
+    }
+};
+
+Pair pair_of(const OpenHypothesis& first, const OpenHypothesis& second) {
+    Pair pair{first.mistake, second.mistake, first.variant, second.variant, {}};
+    pair.both.formulas = first.variant->formulas;
+    pair.both.formulas.insert(pair.both.formulas.end(), second.variant->formulas.begin(),
+                              second.variant->formulas.end());
+    return pair;
+}
+
+bool replaces(const Variant& variant, const std::string& stem) {
+    return std::any_of(variant.formulas.begin(), variant.formulas.end(),
+                       [&](const Formula& formula) { return formula.stem == stem; });
+}
+
+bool meet(const Variant& a, const Variant& b) {
+    return std::any_of(a.formulas.begin(), a.formulas.end(),
+                       [&](const Formula& formula) { return replaces(b, formula.stem); });
+}
+
+/// The ways that say something about the stage; where they are too many, those that stand in place of it.
+std::vector<OpenHypothesis> to_be_paired(const Judge& judge, const std::string& stem,
+                                         const std::vector<Hypothesis>& alone) {
+    const auto too_many = [&](std::size_t count, std::size_t most) {
+        const double pairs = static_cast<double>(count * count);
+        return count > most || pairs * static_cast<double>(judge.size()) > kMostPairedValues;
+    };
+    std::vector<OpenHypothesis> all;
+    for (const Hypothesis& each : alone)
+        if (each.explanation.mistake != 0) all.push_back({each.explanation.mistake, each.explanation.way});
+    if (too_many(all.size(), kMostPaired))
+        std::erase_if(all, [&](const OpenHypothesis& each) { return !replaces(*each.variant, stem); });
+    if (too_many(all.size(), kMostOfOne)) all.clear();
+    return all;
+}
+
+std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
+    std::vector<Pair> pairs;
+    for (std::size_t a = 0; a < open.size(); ++a)
+        for (std::size_t b = 0; b < open.size(); ++b) {
+            if (open[a].mistake == open[b].mistake) continue;
+            // Where they do not meet, either order is the same.
+            if (a < b || meet(*open[a].variant, *open[b].variant)) pairs.push_back(pair_of(open[a], open[b]));
+        }
+    return pairs;
+}
+
+/// The two mistakes that explain the stage together: they leave no more than rounding, everything else that makes
+/// other numbers is as far away as a name demands, and no other two mistakes make the same numbers.
+std::vector<Explanation> pair_behind(const Judge& judge, const std::string& stem,
+                                     const std::vector<Hypothesis>& alone) {
+    const std::vector<Pair> pairs = pairs_of(to_be_paired(judge, stem, alone));
+    std::vector<OpenHypothesis> open;
+    for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
+    std::vector<Hypothesis> all = judge.judge_all(open);
+    std::stable_sort(all.begin(), all.end(), by_residual);
+    if (all.empty() || !all.front().explanation.fits()) return {};
+    const Hypothesis& best = all.front();
+    const auto of = [&](const Hypothesis& each) -> const Pair& {
+        return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
+    };
+    const auto far = [&](double residual) {
+        return residual >= kBeyondBest * best.explanation.residual &&
+               residual >= kBeyondRounding * best.explanation.allowed;
+    };
+    if (!std::all_of(alone.begin(), alone.end(),
+                     [&](const Hypothesis& each) { return far(each.explanation.residual); }))
+        return {};
+    for (const Hypothesis& each : all)
+        if (!of(each).same_mistakes(of(best)) && !far(each.explanation.residual)) return {};
+    std::vector<Explanation> both(2, best.explanation);
+    both[0].mistake = of(best).first;
+    both[0].way = of(best).first_way;
+    both[1].mistake = of(best).second;
+    both[1].way = of(best).second_way;
+    for (Explanation& each : both) each.how = each.way->how;
+    if (both[0].mistake > both[1].mistake) std::swap(both[0], both[1]);
+    return both;
+}
+
+// What follows from what.
+
+/// Stages of the reference that follow from one that the candidate has wrong, and that it does not report.
+std::set<std::string> not_its_own(const Comparison& comparison, const MadeOf& made_of) {
+    std::set<std::string> wrong, found;
+    std::map<std::string, bool> known;  // follows from a wrong one
+    for (const StageVerdict& verdict : comparison.stages)
+        if (!verdict.pass) wrong.insert(verdict.name);
+    const std::function<bool(const std::string&)> follows = [&](const std::string& stage) {
+        if (wrong.contains(stage)) return true;
+        const auto [place, is_new] = known.emplace(stage, false);
+        if (!is_new) return place->second;
+        const auto from = made_of.find(stage);
+        bool any = false;
+        if (from != made_of.end()) any = std::any_of(from->second.begin(), from->second.end(), follows);
+        return known[stage] = any;
+    };
+    for (const auto& [stage, from] : made_of)
+        if (!wrong.contains(stage) && follows(stage)) found.insert(stage);
+    for (const StageVerdict& verdict : comparison.stages) found.erase(verdict.name);
+    return found;
+}
+
+/// "layer.3." of "layer.3.g.bd", "" where a stage stands in no layer: what is shared by the stages around it.
+std::string around(const std::string& stage) {
+    const std::string scope = scope_and_stem(stage).first;
+    return scope.ends_with(".g.") ? scope.substr(0, scope.size() - 2) : scope;
+}
+
+/// Walks the failing stages in the order of the model.
+class Search {
+public:
+    Search(const Evidence& evidence, const Comparison& comparison, const MadeOf& made_of)
+        : evidence_(evidence), comparison_(comparison), own_(evidence), seen_(comparison) {
+        own_.not_its_own = not_its_own(comparison, made_of);
+        own_.shared = std::make_shared<SharedWork>();
+    }
+
+    /// By the reference, as diagnose() does.
+    void judge_first(const StageVerdict& verdict) { add(evidence_, verdict, {}); }
+
+    /// By the candidate's own inputs.
+    void judge_behind(StageVerdict verdict) {
+        if (around(verdict.name) != around_) {
+            around_ = around(verdict.name);
+            own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
+        }
+        // A tolerance that the user chose says what is red, not what rounding explains.
+        const Tolerance rounding = derived_tolerance(evidence_.reference, evidence_.reference.at(verdict.name),
+                                                     evidence_.candidate.at(verdict.name));
+        verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
+        verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
+        const std::vector<Formula> assumed = assumed_at(verdict.name);
+        const Judge judge(own_, seen_, verdict, assumed);
+        static const Variant as_it_should_be;
+        const std::optional<Hypothesis> right = judge.judge(0, as_it_should_be);
+        if (!right) {
+            result.not_judged.push_back(verdict.name);
+            return;
+        }
+        const Explanation& own = right->explanation;
+        if (own.residual <= kBeyondRounding * own.allowed) {
+            settle(verdict.name);
+            return;
+        }
+        if (!repeats(judge, verdict, own)) add(own_, verdict, assumed);
+    }
+
+    AllMistakes result;
+
+private:
+    /// The same mistake at another layer: it fits, and the right formula is as far away as a name demands.
+    bool repeats(const Judge& judge, const StageVerdict& verdict, const Explanation& right) {
+        const std::string stem = scope_and_stem(verdict.name).second;
+        for (std::size_t n = 0; n < result.stages.size(); ++n) {
+            const WrongStage& before = result.stages[n];
+            if (!before.first_at.empty() || !before.diagnosis.named) continue;
+            if (scope_and_stem(before.stage).second != stem) continue;
+            const Explanation& named = *before.diagnosis.named;
+            if (judge.contradicted(mistake_of(named.mistake), *named.way)) continue;
+            const std::optional<Hypothesis> again = judge.judge(named.mistake, *named.way);
+            if (!again || !again->explanation.fits()) continue;
+            if (right.residual < kBeyondBest * again->explanation.residual) continue;
+            WrongStage stage{verdict.name, {}, {}, before.stage};
+            stage.diagnosis.named = again->explanation;
+            stage.diagnosis.runner_up = right;
+            stage.diagnosis.equivalent = before.diagnosis.equivalent;
+            result.stages.push_back(std::move(stage));
+            return true;
+        }
+        return false;
+    }
+
+    void add(const Evidence& evidence, const StageVerdict& verdict, const std::vector<Formula>& assumed) {
+        WrongStage stage{verdict.name, diagnose(evidence, seen_, verdict, assumed), {}, ""};
+        const std::vector<Explanation>& judged = stage.diagnosis.judged;
+        const bool right_fits = !judged.empty() && judged.front().mistake == 0 && judged.front().fits();
+        const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
+        if (right_fits) result.not_judged.push_back(verdict.name);  // the mistake lies before it
+        if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
+            std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
+            const Judge judge(evidence, seen_, verdict, assumed);
+            stage.pair =
+                pair_behind(judge, scope_and_stem(verdict.name).second, judge.judge_all(judge.open_hypotheses()));
+        }
+        if (&evidence == &own_ && !stage.explained() && !right_fits)
+            stage.diagnosis.pattern = pattern_of_own(verdict, assumed);
+        result.stages.push_back(std::move(stage));
+    }
+
+    /// How the stage differs from what the right formula makes of the candidate's own inputs.
+    std::string pattern_of_own(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
+        const auto [scope, stem] = scope_and_stem(verdict.name);
+        Stage right = evidence_.reference.at(verdict.name);
+        right.values = Replay(own_, scope, assumed).computed(stem);
+        Trace alone;
+        alone.add(std::move(right));
+        return describe_difference({alone, evidence_.candidate, evidence_.model, evidence_.segments}, verdict);
+    }
+
+    /// Formulas of the mistakes that are known by now, in stages that the candidate does not report.
+    std::vector<Formula> assumed_at(const std::string& stage) const {
+        const Replay here(own_, scope_and_stem(stage).first);
+        std::vector<Formula> assumed;
+        const auto take = [&](const Explanation& each) {
+            for (const Formula& formula : each.way->formulas)
+                if (formula.stem != "x" && formula.stem != "x_q" && !evidence_.candidate.find(name_of(here, formula)))
+                    assumed.push_back(formula);
+        };
+        for (const WrongStage& each : result.stages) {
+            if (!each.first_at.empty()) continue;
+            if (each.diagnosis.named) take(*each.diagnosis.named);
+            for (const Explanation& one : each.pair) take(one);
+        }
+        return assumed;
+    }
+
+    static std::string name_of(const Replay& here, const Formula& formula) try {
+        return here.full_name(formula.stem);
+    } catch (const NotEnough&) {  // it stands in a layer, and this is none
+        return "";
+    }
+
+    /// What is right by the candidate's own inputs counts as right for the hypotheses about what stands behind it.
+    void settle(const std::string& name) {
+        for (StageVerdict& verdict : seen_.stages)
+            if (verdict.name == name) verdict.pass = true;
+    }
+
+    const Evidence& evidence_;
+    const Comparison& comparison_;
+    Evidence own_;
+    Comparison seen_;
+    std::string around_;
+};
+
+}  // namespace
+
+const char* repaired_word(Repaired repaired) {
+    return repaired == Repaired::yes ? "yes" : repaired == Repaired::no ? "no" : "unknown";
+}
+
+AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
+                         const MadeOf& made_of) {
+    Search search(evidence, comparison, made_of);
+    search.judge_first(first);
+    for (const StageVerdict& verdict : comparison.stages) {
+        if (verdict.pass || verdict.name == first.name) continue;
+        throw_if_cancelled(evidence.stop);
+        search.judge_behind(verdict);
+    }
+    AllMistakes all = std::move(search.result);
+    const bool explained = std::all_of(all.stages.begin(), all.stages.end(), [&](const WrongStage& each) {
+        return each.explained() ||
+               std::find(all.not_judged.begin(), all.not_judged.end(), each.stage) != all.not_judged.end();
+    });
+    all.repaired = !explained ? Repaired::no : all.not_judged.empty() ? Repaired::yes : Repaired::unknown;
+    return all;
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,46 @@
+#pragma once
+// Several mistakes in one candidate: every stage that is wrong by itself, not because of what it is made of.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/conformance/diagnosis/diagnosis.h"
+
+namespace locus::conformance {
+
+/// A stage that does not follow by the right formula from what the candidate itself reports.
+struct WrongStage {
+    std::string stage;
+    Diagnosis diagnosis;            // what is known of it alone; a name as diagnose() gives one
+    std::vector<Explanation> pair;  // two mistakes that explain it together where none does alone; else empty
+    std::string first_at;           // the stage where the same mistake was named before; empty where it is a new one
+    bool explained() const { return diagnosis.named || !pair.empty(); }
+};
+
+/// What would become of the candidate if the mistakes that were found were repaired.
+enum class Repaired {
+    yes,     // every other wrong stage follows from what the candidate reports: nothing else is wrong
+    no,      // a stage is wrong by itself and nobody can say why
+    unknown  // of a stage nobody can say what it follows from: no model, no input, or what lies between is not reported
+};
+/// "yes", "no", "unknown".
+const char* repaired_word(Repaired repaired);
+
+struct AllMistakes {
+    std::vector<WrongStage> stages;       // in model order; the first is the first wrong stage
+    std::vector<std::string> not_judged;  // wrong stages that no formula reaches from what is reported
+    Repaired repaired = Repaired::unknown;
+};
+
+/// Stages of `names` that each stage is made of, directly: what a search for the first wrong stage goes by.
+using MadeOf = std::map<std::string, std::vector<std::string>>;
+
+/// Judges the first wrong stage as diagnose() does, and every failing stage behind it by the candidate's own inputs:
+/// where the right formula leaves more than ten times what rounding allows, the stage is wrong by itself and a mistake
+/// is looked for.  Where no mistake explains a stage alone, pairs are tried; a pair is named under the same conditions
+/// as a mistake, and only if no other two mistakes make the same numbers.  `made_of`: of every stage of the reference.
+/// Throws Cancelled as soon as evidence.stop says yes.
+AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
+                         const MadeOf& made_of);
+
+}  // namespace locus::conformance

@@ -1,0 +1,217 @@
+// The hypotheses of a diagnosis, one by one: each predicts the stage, and what is left of the candidate is measured.
+#include "core/conformance/diagnosis/judge.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <future>
+#include <limits>
+#include <thread>
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr unsigned kMostWorkers = 4;  // each holds a prediction as large as the stage
+constexpr double kFar = 1e-3;         // a hypothesis that leaves this and much more than rounding need not be finished
+
+double largest_difference(const double* a, const double* b, Index count) {
+    double worst = 0;
+    for (Index n = 0; n < count; ++n) {
+        const double difference = std::abs(a[n] - b[n]);
+        if (difference <= worst) continue;
+        if (difference <= std::numeric_limits<double>::max())
+            worst = difference;
+        else if (!std::isnan(a[n]) || !std::isnan(b[n]))
+            return std::numeric_limits<double>::infinity();
+    }
+    return worst;
+}
+
+}  // namespace
+
+double largest_size(const Tensor<double>& values) {
+    double size = 0;
+    for (const double value : values.values()) size = std::max(size, std::abs(value));
+    return size;
+}
+
+double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
+    return a.shape() == b.shape() ? largest_difference(a.data(), b.data(), a.size())
+                                  : std::numeric_limits<double>::infinity();
+}
+
+namespace {
+
+/// Thrown by a head that a hypothesis has wrong beyond doubt.
+struct FarAway {
+    double at_least;  // a lower bound of the residual
+};
+
+}  // namespace
+
+Judge::Judge(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+             std::vector<Formula> assumed)
+    : evidence_(evidence),
+      comparison_(comparison),
+      verdict_(verdict),
+      assumed_(std::move(assumed)),
+      place_(scope_and_stem(verdict.name)),
+      found_(widened(evidence.candidate.at(verdict.name))),
+      largest_(largest_size(found_)) {
+    for (const StageVerdict& stage : comparison.stages)
+        if (stage.pass) settled_.insert(stage.name);
+}
+
+std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) const {
+    Hypothesis hypothesis;
+    hypothesis.variant = &variant;
+    hypothesis.explanation.mistake = mistake;
+    hypothesis.explanation.way = mistake == 0 ? nullptr : &variant;
+    hypothesis.explanation.how = variant.how;
+    hypothesis.explanation.allowed = verdict_.tolerance.relative;
+    try {
+        std::optional<Tensor<double>> predicted = predict(mistake, variant);
+        if (!predicted) return std::nullopt;
+        hypothesis.predicted = std::move(*predicted);
+    } catch (const FarAway& far) {
+        hypothesis.explanation.residual = far.at_least;
+        hypothesis.explanation.is_bound = true;
+        return hypothesis;
+    }
+    double size = largest_size(hypothesis.predicted);
+    if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
+    hypothesis.explanation.residual = largest_difference(found_, hypothesis.predicted) / size;
+    hypothesis.explanation.allowed = verdict_.tolerance.relative + verdict_.tolerance.absolute / size;
+    // Predictions are compared among those that fit; a hypothesis far away need not be kept.
+    if (hypothesis.explanation.residual > 3 * hypothesis.explanation.allowed) hypothesis.predicted = {};
+    return hypothesis;
+}
+
+std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant) const {
+    try {
+        Replay replay(evidence_, scope(), variant.formulas);
+        if (mistake != 0 && !replay.touches(stem(), settled_)) return std::nullopt;
+        if (!assumed_.empty()) {
+            std::vector<Formula> formulas = variant.formulas;
+            formulas.insert(formulas.end(), assumed_.begin(), assumed_.end());
+            return Replay(evidence_, scope(), std::move(formulas)).computed(stem());
+        }
+        replay.watch(stem(), [&](Index at, const Matrix<double>& head) { stop_if_far(at, head); });
+        return replay.computed(stem());
+    } catch (const NotEnough&) {
+        return std::nullopt;
+    } catch (const Error&) {  // shapes that do not fit the formula
+        return std::nullopt;
+    }
+}
+
+/// Ends a hypothesis as soon as one head rules it out.  With f the largest value found and p the largest predicted,
+/// difference / p is at least difference / 2f where p <= 2f, and else at least 1/2, because |p - f| is left.
+void Judge::stop_if_far(Index at, const Matrix<double>& head) const {
+    const auto shape = found_.shape();
+    if (shape.size() != 4 || at >= shape[0] * shape[1] || head.rows() != shape[2] || head.cols() != shape[3]) return;
+    const double difference = largest_difference(found_.matrix(at).data(), head.data(), head.size());
+    const double at_least = std::min(0.5, difference / (2 * largest_));
+    const double rounding = std::max(verdict_.tolerance.relative, verdict_.allowed / largest_);
+    if (largest_ > 0 && at_least >= kFar && at_least >= kBeyondBest * rounding) throw FarAway{at_least};
+}
+
+bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const try {
+    const Replay replay(evidence_, scope(), variant.formulas);
+    const auto replaced = [&](const std::string& stem) {
+        return std::any_of(variant.formulas.begin(), variant.formulas.end(),
+                           [&](const Formula& formula) { return formula.stem == stem; });
+    };
+    // A mistake may sit in one stage or in another; a variant speaks of those that it replaces.
+    const std::vector<std::string>& stems = variant.stems.empty() ? mistake.stems : variant.stems;
+    const bool any = std::any_of(stems.begin(), stems.end(), replaced);
+    for (const std::string& stem : stems)
+        for (const StageVerdict& verdict : comparison_.stages)
+            if (stem != this->stem() && verdict.pass && (!any || replaced(stem)) &&
+                verdict.name == replay.full_name(stem) && replay.touches(stem))
+                return true;
+    return false;
+} catch (const NotEnough&) {  // it is not known where the stage stands
+    return false;
+}
+
+int Judge::explained_around(const Variant& variant) const {
+    std::string around = scope();
+    if (stem().starts_with('/')) around += "layer.0.";
+    const Replay replay(evidence_, around, variant.formulas);
+    int explained = 0;
+    for (const StageVerdict& verdict : comparison_.stages) {
+        const auto [where, what] = scope_and_stem(verdict.name);
+        if (where != around || verdict.worst < 0) continue;
+        try {
+            if (verdict.pass && !replay.touches(what)) {
+                ++explained;
+                continue;
+            }
+            const double allowed = std::max(verdict.allowed, 0.0);
+            explained +=
+                largest_difference(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
+        } catch (const NotEnough&) {
+        } catch (const Error&) {
+        }
+    }
+    return explained;
+}
+
+std::vector<OpenHypothesis> Judge::open_hypotheses() const {
+    static const Variant as_it_should_be;
+    std::vector<OpenHypothesis> open = {{0, &as_it_should_be}};
+    const std::optional<Family> family = known_family(evidence_);
+    for (const Mistake& mistake : catalogue()) {
+        if (family && std::find(mistake.families.begin(), mistake.families.end(), *family) == mistake.families.end())
+            continue;
+        for (const Variant& variant : mistake.variants) {
+            if (!contradicted(mistake, variant)) open.push_back({mistake.number, &variant});
+        }
+    }
+    return open;
+}
+
+std::vector<Hypothesis> Judge::judge_all(const std::vector<OpenHypothesis>& open) const {
+    std::vector<std::optional<Hypothesis>> judged(open.size());
+    std::atomic<std::size_t> next = 0;
+    std::atomic<bool> cancelled = false;
+    const auto work = [&](bool asks) {  // one thread alone asks whether the result is still wanted
+        for (std::size_t n = next++; n < open.size() && !cancelled; n = next++) {
+            if (asks && evidence_.stop && evidence_.stop()) cancelled = true;
+            if (!cancelled) judged[n] = judge(open[n].mistake, *open[n].variant);
+        }
+    };
+    std::vector<std::future<void>> pool;
+    try {
+        for (unsigned n = 1; n < std::min(kMostWorkers, std::thread::hardware_concurrency()); ++n)
+            pool.push_back(std::async(std::launch::async, work, false));
+    } catch (const std::system_error&) {  // the system gives no more threads
+    }
+    work(true);
+    for (std::future<void>& worker : pool) worker.get();
+    if (cancelled) throw Cancelled();
+    std::vector<Hypothesis> all;
+    for (std::optional<Hypothesis>& one : judged)
+        if (one) all.push_back(std::move(*one));
+    return all;
+}
+
+void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {
+    const auto fits = [](const Hypothesis& each) { return each.explanation.fits(); };
+    const auto end = std::find_if_not(all.begin(), all.end(), fits);
+    if (end - all.begin() < 2) return;
+    std::vector<int> explained;
+    for (auto each = all.begin(); each != end; ++each) explained.push_back(judge.explained_around(*each->variant));
+    const int most = *std::max_element(explained.begin(), explained.end());
+    std::vector<Hypothesis> kept;
+    for (std::size_t n = 0; n < all.size(); ++n)
+        if (n >= explained.size() || explained[n] == most) kept.push_back(std::move(all[n]));
+    all = std::move(kept);
+    std::stable_sort(
+        all.begin(), std::find_if_not(all.begin(), all.end(), fits),
+        [](const Hypothesis& a, const Hypothesis& b) { return a.explanation.mistake < b.explanation.mistake; });
+}
+
+}  // namespace locus::conformance

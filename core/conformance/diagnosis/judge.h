@@ -1,0 +1,74 @@
+#pragma once
+// Holds one wrong stage of a candidate against hypotheses: what would the stage be, if these formulas were its own?
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/conformance/diagnosis/diagnosis.h"
+
+namespace locus::conformance {
+
+inline constexpr double kBeyondBest = 100;     // how many times the best residual every other hypothesis must leave,
+inline constexpr double kBeyondRounding = 10;  // and how many times what rounding allows
+
+/// A hypothesis and the numbers it predicts.
+struct Hypothesis {
+    Explanation explanation;
+    const Variant* variant = nullptr;
+    Tensor<double> predicted;
+};
+
+/// One that is to be judged: a number of the catalogue, 0 for the right formula, and a way to make it.
+struct OpenHypothesis {
+    int mistake = 0;
+    const Variant* variant = nullptr;
+};
+
+/// max |a - b|; infinity for another shape, and where either is not a number unless both are: a hypothesis may predict
+/// NaN.
+double largest_difference(const Tensor<double>& a, const Tensor<double>& b);
+/// Largest |value|.
+double largest_size(const Tensor<double>& values);
+
+class Judge {
+public:
+    /// `assumed`: formulas that are known to be the candidate's in stages that it does not report.
+    /// All arguments but the last must outlive this.
+    Judge(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
+          std::vector<Formula> assumed = {});
+
+    /// The hypothesis that these formulas are the candidate's; nothing if it says nothing about the stage.
+    std::optional<Hypothesis> judge(int mistake, const Variant& variant) const;
+    /// Every mistake of the family that nothing contradicts, in the order of the catalogue, the right formula first.
+    std::vector<OpenHypothesis> open_hypotheses() const;
+    /// Those that say something about the stage, in the order given.  Throws Cancelled.
+    std::vector<Hypothesis> judge_all(const std::vector<OpenHypothesis>& open) const;
+    /// True if the candidate reports a stage that this way of making the mistake makes wrong, and has it right.
+    bool contradicted(const Mistake& mistake, const Variant& variant) const;
+    /// How many stages that the candidate reports around this one are as the variant would have them.
+    int explained_around(const Variant& variant) const;
+    Index size() const { return found_.size(); }
+
+private:
+    const std::string& scope() const { return place_.first; }
+    const std::string& stem() const { return place_.second; }
+    std::optional<Tensor<double>> predict(int mistake, const Variant& variant) const;
+    void stop_if_far(Index at, const Matrix<double>& head) const;
+
+    const Evidence& evidence_;
+    const Comparison& comparison_;
+    const StageVerdict& verdict_;
+    std::vector<Formula> assumed_;
+    std::pair<std::string, std::string> place_;
+    Tensor<double> found_;
+    double largest_ = 0;             // of found_
+    std::set<std::string> settled_;  // what the candidate reports and has right
+};
+
+/// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
+/// fewer of them than another are dropped, and the rest stand in the order of the catalogue.  `all`: best first.
+void settle_ties(std::vector<Hypothesis>& all, const Judge& judge);
+
+}  // namespace locus::conformance

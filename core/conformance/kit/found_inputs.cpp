@@ -1,0 +1,131 @@
+#include "core/conformance/kit/found_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <limits>
+
+#include "core/conformance/kit/pair.h"
+#include "core/io/recorded_inputs.h"
+#include "core/io/safetensors.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr double kSamePass = 0.05;  // of the largest value: far above rounding of half precision, far below other words
+
+std::string metadata_of(const std::string& file, const std::string& key) {
+    for (const auto& [name, value] : open_safetensors(file).metadata)
+        if (name == key) return value;
+    return "";
+}
+
+bool has_segments(const Trace& reference) {
+    const std::vector<Stage>& stages = reference.stages();
+    return std::any_of(stages.begin(), stages.end(),
+                       [](const Stage& stage) { return stage.name.starts_with("segment."); });
+}
+
+double distance_over_size(const Tensor<double>& found, const Tensor<double>& expected) {
+    if (found.shape() != expected.shape()) return 1;
+    double worst = 0, size = 1e-300;
+    for (Index n = 0; n < found.size(); ++n) {
+        const double difference = std::abs(found[n] - expected[n]);
+        if (std::isnan(found[n]) != std::isnan(expected[n])) return 1;
+        if (std::isfinite(difference)) worst = std::max(worst, difference);
+        if (std::isfinite(expected[n])) size = std::max(size, std::abs(expected[n]));
+    }
+    return worst / size;
+}
+
+/// Throws Error(usage) for a field whose shape does not go with the tokens, or flags that are not 0 and 1.
+void check_fields(const ModelInput& input) {
+    const Index batch = input.batch(), length = input.length();
+    check_input(input, std::numeric_limits<Index>::max(), 0);
+    check_flags(input.perm_mask, "perm_mask", {batch, length, length});
+    check_flags(input.input_mask, "input_mask", {batch, length});
+    if (!input.target_mapping.empty())
+        check_flags(input.target_mapping, "target_mapping",
+                    {batch, input.target_mapping.rank() == 3 ? input.target_mapping.extent(1) : 0, length});
+}
+
+/// Stages of a reference that tokens and masks alone decide, beside what it reports itself.
+std::vector<std::string> witnesses(const Trace& reference) {
+    std::vector<std::string> names;
+    const Stage* probs = nullptr;
+    for (const Stage& stage : reference.stages()) {
+        const std::string stem = scope_and_stem(stage.name).second;
+        if (stem == "/embeddings.word" || stem == "/embeddings.output") names.push_back(stage.name);
+        if (!probs && stem == "probs") probs = &stage;
+    }
+    if (probs) names.push_back(probs->name);
+    return names;
+}
+
+}  // namespace
+
+std::string contradiction(const Trace& reference, const std::shared_ptr<const ModelFolder>& model,
+                          const std::vector<ModelInput>& segments) {
+    try {
+        for (const ModelInput& segment : segments) check_fields(segment);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    const Evidence evidence{reference, reference, model, segments};
+    for (const std::string& name : witnesses(reference)) {
+        const auto [scope, stem] = scope_and_stem(name);
+        try {
+            const Tensor<double> expected = Replay(evidence, scope).computed(stem);
+            if (distance_over_size(widened(reference.at(name)), expected) > kSamePass)
+                return "the reference's " + name + " is that of other tokens, masks or weights";
+        } catch (const NotEnough&) {
+        } catch (const Error&) {  // tokens that the model does not have, shapes that do not fit
+            return "the reference's " + name + " cannot be that of these tokens";
+        }
+    }
+    return "";
+}
+
+FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file, const Trace& reference,
+                        const std::shared_ptr<const ModelFolder>& model) {
+    FoundInputs found;
+    using Read = std::function<std::vector<ModelInput>()>;
+    const auto try_one = [&](const std::string& where, const Read& read) {
+        if (!found.segments.empty()) return;
+        std::string reason;
+        try {
+            std::vector<ModelInput> segments = read();
+            if (segments.empty()) return;
+            reason = contradiction(reference, model, segments);
+            if (reason.empty()) {
+                found.segments = std::move(segments);
+                found.where = where;
+                return;
+            }
+        } catch (const Error& error) {
+            reason = error.what();
+        }
+        if (found.not_used.empty()) found.not_used = where + " is not used: " + reason;
+    };
+    const auto in_metadata = [&](const std::string& file, const char* key, const std::string& whose) {
+        try_one(std::string(key) + " in the metadata of the " + whose, [&]() -> std::vector<ModelInput> {
+            const std::string text = metadata_of(file, key);
+            return text.empty() ? std::vector<ModelInput>() : inputs_from_json(text, std::string("\"") + key + "\"");
+        });
+    };
+    in_metadata(reference_file, "inputs", "reference");
+    in_metadata(candidate_file, "inputs", "candidate");
+    const auto beside = std::filesystem::absolute(reference_file).parent_path() / "inputs.safetensors";
+    if (std::error_code ignored; std::filesystem::is_regular_file(beside, ignored))
+        try_one("inputs.safetensors beside the reference", [&] { return segments_of(beside.string(), *model); });
+    if (!has_segments(reference)) {  // the tokens of several segments stand there as one list
+        in_metadata(reference_file, "tokens", "reference");
+        in_metadata(candidate_file, "tokens", "candidate");
+    }
+    if (!found.segments.empty()) found.not_used.clear();
+    return found;
+}
+
+}  // namespace locus::conformance

@@ -1,0 +1,313 @@
+// Mistakes 95 to 104.  What an early port forgets or adds around attention: a causal mask, a norm at the end,
+// residuals, biases, token types, the mean in a norm, another activation.
+#include <cmath>
+
+#include "core/conformance/formulas/deberta.h"
+#include "core/conformance/formulas/layers.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/wrong_attention.h"
+
+namespace locus::conformance {
+
+namespace causal_mask {  // mistake 95
+
+Mistake mistake() {
+    const auto rule = [](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
+        if (scores.rows() != scores.cols() || scores.rows() < 2) throw NotEnough{"two tokens that see each other"};
+        Mask mask = visible_pairs(at, b, h);
+        if (mask.size() == 0) mask = Mask::Ones(scores.rows(), scores.cols());
+        for (Index i = 0; i < mask.rows(); ++i)
+            for (Index j = i + 1; j < mask.cols(); ++j) mask(i, j) = 0;
+        return masked_softmax<double>(scores, mask, at.masked_row());
+    };
+    return {.number = 95,
+            .name = "a causal mask in an encoder",
+            .symptom = "no token knows what stands behind it",
+            .betrays = "probs[i,j] == 0 for j > i, rows are softmax of what is left",
+            .evidence = "",
+            .lesson = "02",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"probs"},
+            .variants = {{"", {probs_by(rule)}}}};
+}
+
+}  // namespace causal_mask
+
+namespace context_by_columns {  // mistake 96
+
+/// The buffer of each sample's [T,D] under the other order of its axes; `written`: it is stored so, else read so.
+Tensor<double> other_order(const Tensor<double>& right, bool written) {
+    Tensor<double> y(right.shape());
+    const Index rows = right.extent(1), columns = right.extent(2);
+    if (rows < 2) throw NotEnough{"two tokens"};
+    for (Index b = 0; b < right.extent(0); ++b)
+        for (Index t = 0; t < rows; ++t)
+            for (Index c = 0; c < columns; ++c) {
+                const Index by_rows = t * columns + c, by_columns = c * rows + t;
+                y[b * rows * columns + (written ? by_columns : by_rows)] =
+                    right[b * rows * columns + (written ? by_rows : by_columns)];
+            }
+    return y;
+}
+
+Mistake mistake() {
+    const auto way = [](bool written) {
+        return std::vector<Formula>{{"context", {"probs", "v"}, [written](const Replay& at) {
+                                         return other_order(at.right("context"), written);
+                                     }}};
+    };
+    return {.number = 96,
+            .name = "the context is read by columns: its tokens and channels change places in the buffer",
+            .symptom = "probs and v are right, every channel of every token is another one",
+            .betrays = "context as one list holds the right numbers in the order of the transposed matrix",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"context"},
+            .variants = {{"read by columns", way(false)}, {"written by columns", way(true)}}};
+}
+
+}  // namespace context_by_columns
+
+namespace norm_behind_the_encoder {  // mistake 97
+
+Tensor<double> closed(const Replay& at) {
+    const DebertaConfig& config = at.deberta().config();
+    if (!config.norm_rel_ebd) throw NotEnough{"a norm named encoder.LayerNorm"};
+    if (!at.scope().starts_with("layer.") || at.layer() != config.num_hidden_layers - 1)
+        throw NotEnough{"the last layer of the encoder"};
+    const Tensor<double> right = at.right("output");
+    return shaped(right,
+                  layer_norm<double>(right.rows(), at.deberta().norm("encoder.LayerNorm"), config.layer_norm_eps));
+}
+
+Mistake mistake() {
+    return {.number = 97,
+            .name = "the encoder is closed by a norm: encoder.LayerNorm, which is the relative table's",
+            .symptom = "every layer is right but the last, whose output is normed once more",
+            .betrays = "output of the last layer == norm(right output) by the weights of encoder.LayerNorm",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta},
+            .stems = {"output"},
+            .variants = {{"", {{"output", {"output_before_conv", "conv_act"}, closed}}}}};
+}
+
+}  // namespace norm_behind_the_encoder
+
+namespace token_types_left_out {  // mistake 100
+
+constexpr const char* kTypes = "embeddings.token_type_embeddings.weight";
+
+/// Rows of the types that the sum should have [B*T,E].
+Matrix<double> rows_of_types(const Replay& at, Index types, Index width) {
+    if (types == 0) throw NotEnough{"a table of token types"};
+    const Matrix<double> table = at.model().weights.matrix(kTypes, {types, width});
+    const ModelInput& input = at.input();
+    Matrix<double> rows(input.batch() * input.length(), width);
+    for (Index n = 0; n < rows.rows(); ++n)
+        rows.row(n) = table.row(input.token_types.empty() ? 0 : input.token_types[n]);
+    return rows;
+}
+
+Tensor<double> of_deberta(const Replay& at) {
+    const auto& weights = at.deberta();
+    const DebertaConfig& config = weights.config();
+    Matrix<double> types = rows_of_types(at, config.type_vocab_size, config.embedding_size);
+    if (config.embedding_size != config.hidden_size)
+        types = (types * weights.dense("embeddings.embed_proj").weight.transpose()).eval();
+    Tensor<double> output =
+        shaped(at("/embeddings.word"), layer_norm<double>(embedding_sum(at, config.position_biased_input) - types,
+                                                          weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));
+    hide_tokens(at, output);
+    return output;
+}
+
+Tensor<double> of_roformer(const Replay& at) {
+    const RoformerConfig& config = at.roformer();
+    if (config.type_vocab_size == 0) throw NotEnough{"a table of token types"};
+    const auto& weights = at.model().weights;
+    Matrix<double> rows =
+        layer_norm<double>(Matrix<double>(at("/embeddings.word").rows()),
+                           weights.norm("embeddings.LayerNorm", config.embedding_size), config.layer_norm_eps);
+    if (config.embedding_size != config.hidden_size)
+        rows = dense<double>(rows, weights.dense("embeddings_project", config.hidden_size, config.embedding_size));
+    return shaped(at("/embeddings.word"), rows);
+}
+
+Mistake mistake() {
+    return {.number = 100,
+            .name = "the rows of the token types are not added, not even that of type 0",
+            .symptom = "everything is a little off from the embeddings on",
+            .betrays = "before the norm embeddings.output differs by the type's row, the same for all tokens of a type",
+            .evidence = "",
+            .lesson = "04",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"/embeddings.output"},
+            .variants = {{"", {{"/embeddings.output", {"/embeddings.word"}, [](const Replay& at) {
+                                    return at.family() == Family::roformer ? of_roformer(at) : of_deberta(at);
+                                }}}}}};
+}
+
+}  // namespace token_types_left_out
+
+namespace residual_left_out {  // mistake 101
+
+/// The norm that stands behind a sum of this layer; nothing where norms stand in front.
+Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<double>& norm) {
+    if (norm_first(at)) return x;
+    return shaped(x, layer_norm<double>(x.rows(), norm, norm_eps_of(at)));
+}
+
+std::vector<Formula> of_attention() {
+    return {{"attention", {"context"}, [](const Replay& at) {
+                 const Tensor<double> f =
+                     shaped(at("x_q"), dense<double>(at("context").rows(), attention_dense_of(at)));
+                 return normed(at, f, attention_norm_of(at));
+             }}};
+}
+
+Mistake mistake() {
+    return {.number = 101,
+            .name = "a residual is left out",
+            .symptom = "the signal of the word is lost within a few layers",
+            .betrays = "attention == norm(dense(context)), or output == norm(ffn)",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+            .stems = {"attention", "output_before_conv", "output"},
+            .variants = {{"around attention", of_attention(), {"attention"}},
+                         {"around the feed-forward part",
+                          output_by([](const Replay& at) { return normed(at, at("ffn"), ffn_norm_of(at)); }),
+                          {"output_before_conv", "output"}}}};
+}
+
+}  // namespace residual_left_out
+
+namespace projections_without_bias {  // mistake 102
+
+constexpr const char* kStems[] = {"q", "k", "v"};
+
+Formula bare(int part) {
+    return {kStems[part], {part == 0 ? "x_q" : "x"}, [part](const Replay& at) {
+                if (at.family() == Family::deberta && at.deberta().config().version == 1)
+                    throw NotEnough{"projections of their own for q, k and v"};
+                const Dense<double> projection = projection_of(at, part);
+                if (projection.bias.size() == 0) throw NotEnough{"a bias"};
+                const Tensor<double>& x = at(part == 0 ? "x_q" : "x");
+                return project_heads<double>(x, {projection.weight, {}}, heads_of(at));
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 102,
+            .name = "the projections of queries, keys or values have lost their biases",
+            .symptom = "scores and contexts are off by terms that do not depend on one of the two tokens",
+            .betrays = "q minus the right one is the same row for every token: -b",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"q", "k", "v"},
+            .variants = {{"all three", {bare(0), bare(1), bare(2)}, {"q", "k", "v"}},
+                         {"queries", {bare(0)}, {"q"}},
+                         {"keys", {bare(1)}, {"k"}},
+                         {"values", {bare(2)}, {"v"}}}};
+}
+
+}  // namespace projections_without_bias
+
+namespace projections_exchanged {  // mistake 103
+
+Formula by(int part, int taken) {
+    return {projections_without_bias::kStems[part], {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
+                if (at.family() == Family::deberta && at.deberta().config().version == 1)
+                    throw NotEnough{"projections of their own for q, k and v"};
+                return project_heads<double>(at(part == 0 ? "x_q" : "x"), projection_of(at, taken), heads_of(at));
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 103,
+            .name = "two of the projections of queries, keys and values are exchanged",
+            .symptom = "plausible sizes, nonsense out",
+            .betrays = "k equals the right v and v the right k, or q the right k",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"q", "k", "v"},
+            .variants = {{"keys and values", {by(1, 2), by(2, 1)}, {"k", "v"}},
+                         {"queries and keys", {by(0, 1), by(1, 0)}, {"q", "k"}}}};
+}
+
+}  // namespace projections_exchanged
+
+namespace dense_without_bias {  // mistake 104
+
+std::string layer_of(const Replay& at) {
+    if (at.family() != Family::deberta && at.family() != Family::roformer) throw NotEnough{"an encoder's layer"};
+    return "encoder.layer." + std::to_string(at.layer()) + ".";
+}
+
+Formula attention() {
+    return {"attention", {"context", "x_q"}, [](const Replay& at) {
+                layer_of(at);
+                const Matrix<double> rows =
+                    dense<double>(at("context").rows(), {attention_dense_of(at).weight, {}}) + at("x_q").rows();
+                return shaped(at("x_q"), layer_norm<double>(rows, attention_norm_of(at), norm_eps_of(at)));
+            }};
+}
+
+Formula ffn_act() {
+    return {"ffn_act", {"attention"}, [](const Replay& at) {
+                layer_of(at);
+                return shaped(at("attention"),
+                              activate<double>(dense<double>(at("attention").rows(), {ffn_dense_of(at).weight, {}}),
+                                               activation_of(at)));
+            }};
+}
+
+Formula ffn() {
+    return {"ffn", {"ffn_act"}, [](const Replay& at) {
+                Tensor<double> right = at.right("ffn");
+                const RowVector<double> bias =
+                    at.model().weights.vector(layer_of(at) + "output.dense.bias", right.extent(2));
+                right.rows().rowwise() -= bias;
+                return right;
+            }};
+}
+
+Mistake mistake() {
+    return {.number = 104,
+            .name = "a dense layer behind attention or in the feed-forward part has lost its bias",
+            .symptom = "every token is off by the same row before the next norm or activation",
+            .betrays = "ffn minus the right one is the same row for every token",
+            .evidence = "",
+            .lesson = "12",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"attention", "ffn_act", "ffn"},
+            .variants = {{"behind attention", {attention()}, {"attention"}},
+                         {"into the feed-forward part", {ffn_act()}, {"ffn_act"}},
+                         {"out of the feed-forward part", {ffn()}, {"ffn"}}}};
+}
+
+}  // namespace dense_without_bias
+
+std::vector<Mistake> encoder_part_mistakes() {
+    return {
+        causal_mask::mistake(),              // 95
+        context_by_columns::mistake(),       // 96
+        norm_behind_the_encoder::mistake(),  // 97
+    };
+}
+
+std::vector<Mistake> left_out_mistakes() {
+    return {
+        token_types_left_out::mistake(),      // 100
+        residual_left_out::mistake(),         // 101
+        projections_without_bias::mistake(),  // 102
+        projections_exchanged::mistake(),     // 103
+        dense_without_bias::mistake(),        // 104
+    };
+}
+
+}  // namespace locus::conformance

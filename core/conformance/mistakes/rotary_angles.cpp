@@ -1,0 +1,229 @@
+// Mistakes 88 to 94.  RoFormer: which angles, for which samples, channels and positions.
+#include <cmath>
+
+#include "core/conformance/formulas/roformer.h"
+#include "core/conformance/mistakes/catalogue.h"
+#include "core/positions/position_rows.h"
+
+namespace locus::conformance {
+
+namespace {
+
+std::vector<double> right_angles(const Replay& at) { return inverse_frequencies(at.roformer().head_width()); }
+
+}  // namespace
+
+namespace first_sample_alone {  // mistake 88
+
+Tensor<double> rotated_in_the_first(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos) {
+    if (x.extent(0) < 2) throw NotEnough{"a second sample"};
+    Tensor<double> y = rotated(x, sin, cos, RotaryLayout::interleaved);
+    for (Index n = x.extent(1); n < x.extent(0) * x.extent(1); ++n) y.matrix(n) = x.matrix(n);
+    return y;
+}
+
+Mistake mistake() {
+    return {.number = 88,
+            .name = "only the first sample of a batch is rotated",
+            .symptom = "a batch of one is right, every further sample has no order",
+            .betrays = "q_rot == q from the second sample on",
+            .evidence = "mlx #3949",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"", rotations_of_all(rotated_in_the_first)}}};
+}
+
+}  // namespace first_sample_alone
+
+namespace another_base {  // mistake 89
+
+std::vector<Variant> bases() {
+    std::vector<Variant> all;
+    for (const double base : {500000.0, 1000000.0, 160000.0, 100000.0, 1000.0})
+        all.push_back({"base " + std::to_string(static_cast<long>(base)), angles_by([base](const Replay& at) {
+                           return inverse_frequencies(at.roformer().head_width(), base);
+                       })});
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 89,
+            .name = "the angles have another base than the model was trained with",
+            .symptom = "neighbours look right, far positions drift",
+            .betrays = "ln(theta_t) / ln(theta_1) is right, theta_1 is not; pair 0 is right",
+            .evidence = "llama.cpp #18330",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = bases()};
+}
+
+}  // namespace another_base
+
+namespace positions_scaled {  // mistake 90
+
+std::vector<Variant> factors() {
+    std::vector<Variant> all;
+    for (const double factor : {4.0, 2.0, 8.0, 0.5, 0.25})
+        all.push_back({factor > 1 ? "divided by " + std::to_string(static_cast<int>(factor))
+                                  : "times " + std::to_string(static_cast<int>(1 / factor)),
+                       angles_by([factor](const Replay& at) {
+                           std::vector<double> theta = right_angles(at);
+                           for (double& angle : theta) angle /= factor;
+                           return theta;
+                       })});
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 90,
+            .name = "positions are scaled by a factor: rope_scaling is applied where there is none, or ignored",
+            .symptom = "every distance is too short or too long by one factor",
+            .betrays = "the angle of each pair is the right one times a factor, pair 0 too",
+            .evidence = "mlx-vlm #1710",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = factors()};
+}
+
+}  // namespace positions_scaled
+
+namespace half_of_the_angles {  // mistake 91
+
+Mistake mistake() {
+    return {.number = 91,
+            .name = "the second half of the pairs reuses the angles of the first half",
+            .symptom = "slow rotations are missing: far positions look alike",
+            .betrays = "rotary.sin[:, t + d/4] == rotary.sin[:, t]",
+            .evidence = "ncnn #6833",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = {{"", angles_by([](const Replay& at) {
+                              std::vector<double> theta = right_angles(at);
+                              if (theta.size() < 2) throw NotEnough{"two pairs of channels"};
+                              for (std::size_t t = theta.size() / 2; t < theta.size(); ++t)
+                                  theta[t] = theta[t - theta.size() / 2];
+                              return theta;
+                          })}}};
+}
+
+}  // namespace half_of_the_angles
+
+namespace angles_and_partners {  // mistake 92
+
+/// y_c = x_c cos + partner_c sin; `halves`: the partner of c is c +- d/2 and the angle that of pair c // 2; else the
+/// partner is the neighbour and the angle that of pair c mod d/2.
+Tensor<double> crossed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos, bool halves) {
+    const Index width = x.extent(3), half = width / 2;
+    if (half < 2) throw NotEnough{"two pairs of channels"};
+    return each_head(x, x.extent(2), width, [&](Index at, Index, Index) {
+        const Matrix<double> rows = x.matrix(at);
+        Matrix<double> y(rows.rows(), width);
+        for (Index c = 0; c < width; ++c) {
+            const Index pair = halves ? c / 2 : c % half;
+            const bool first = halves ? c < half : c % 2 == 0;
+            const Index step = halves ? half : 1, partner = first ? c + step : c - step;
+            const double sign = first ? -1 : 1;
+            y.col(c) = rows.col(c).cwiseProduct(cos.matrix().col(pair)) +
+                       sign * rows.col(partner).cwiseProduct(sin.matrix().col(pair));
+        }
+        return y;
+    });
+}
+
+Mistake mistake() {
+    const auto way = [](bool halves) {
+        return rotations_of_all(
+            [halves](const auto& x, const auto& sin, const auto& cos) { return crossed(x, sin, cos, halves); });
+    };
+    return {.number = 92,
+            .name = "angles in the order of neighbours, partners in the order of halves, or the other way round",
+            .symptom = "no shift law holds: scores depend on i and j, lengths of vectors change",
+            .betrays = "the squared length of q_rot is not that of q; row 0 is right",
+            .evidence = "",
+            .lesson = "19",
+            .families = {Family::roformer},
+            .stems = {"q_rot", "k_rot"},
+            .variants = {{"neighbours' angles with halves' partners", way(true)},
+                         {"halves' angles with neighbours' partners", way(false)}}};
+}
+
+}  // namespace angles_and_partners
+
+namespace part_of_the_head {  // mistake 93
+
+/// Channels before d/2 rotated as neighbours by pairs of `table`, the rest as they are.
+Tensor<double> rotated_part(const Tensor<double>& x, const RotaryTable<double>& table) {
+    const Index part = 2 * table.sin.cols();
+    return each_head(x, x.extent(2), x.extent(3), [&](Index at, Index, Index) {
+        Matrix<double> y = x.matrix(at);
+        const Matrix<double> head = y.leftCols(part);
+        y.leftCols(part) = rotate<double>(head, table, RotaryLayout::interleaved);
+        return y;
+    });
+}
+
+void need_four(const Tensor<double>& x) {
+    if (x.extent(3) % 4 != 0) throw NotEnough{"a width of a multiple of four"};
+}
+
+Mistake mistake() {
+    const auto angles_of_the_head = [](const auto& x, const auto& sin, const auto& cos) {
+        need_four(x);
+        const Index pairs = x.extent(3) / 4;
+        return rotated_part(x, {sin.matrix().leftCols(pairs), cos.matrix().leftCols(pairs)});
+    };
+    const auto angles_of_the_part = [](const auto& x, const auto&, const auto&) {
+        need_four(x);
+        return rotated_part(x, rotary_table<double>(inverse_frequencies(x.extent(3) / 2), 0, x.extent(2)));
+    };
+    return {
+        .number = 93,
+        .name = "only the first half of a head's channels is rotated: a partial_rotary_factor that the model has not",
+        .symptom = "half of the channels carry no position",
+        .betrays = "q_rot == q in the channels from d/2 on",
+        .evidence = "transformers #48630, #48652; cascadia #69; pie #602, the other way round",
+        .lesson = "16",
+        .families = {Family::roformer},
+        .stems = {"q_rot", "k_rot"},
+        .variants = {{"by the angles of the whole head", rotations_of_all(angles_of_the_head)},
+                     {"by angles of half the width", rotations_of_all(angles_of_the_part)}}};
+}
+
+}  // namespace part_of_the_head
+
+namespace positions_from_one {  // mistake 94
+
+Mistake mistake() {
+    const auto table = [](const Replay& at) { return rotary_table<double>(right_angles(at), 1, at.input().length()); };
+    return {.number = 94,
+            .name = "positions are counted from 1",
+            .symptom = "scores are right as long as queries and keys agree; q_rot and k_rot are not",
+            .betrays = "rotary.sin[0] is not 0; row m equals the right row m + 1",
+            .evidence = "",
+            .lesson = "15",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = {{"",
+                          {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
+                           {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}}}};
+}
+
+}  // namespace positions_from_one
+
+std::vector<Mistake> rotary_angle_mistakes() {
+    return {
+        first_sample_alone::mistake(),   // 88
+        another_base::mistake(),         // 89
+        positions_scaled::mistake(),     // 90
+        half_of_the_angles::mistake(),   // 91
+        angles_and_partners::mistake(),  // 92
+        part_of_the_head::mistake(),     // 93
+        positions_from_one::mistake(),   // 94
+    };
+}
+
+}  // namespace locus::conformance

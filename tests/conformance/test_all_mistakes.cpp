@@ -1,0 +1,286 @@
+// Several mistakes in one port: all are named in one run, none wrongly, and what is left after a repair is said.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "core/conformance/diagnosis/all_mistakes.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/pair.h"
+#include "core/io/recorded_inputs.h"
+#include "tests/conformance/toy/injected_mistakes.h"
+#include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/run_program.h"
+
+namespace locus::test::test_all_mistakes {
+
+using namespace locus::conformance;
+using namespace locus::conformance::toy;
+
+namespace {
+
+using Ways = std::vector<std::pair<int, int>>;
+
+const Range& several_range(Family family, const std::string& name) {
+    static std::map<Family, std::vector<Range>> all;
+    if (!all.count(family)) all[family] = ranges_of(family);
+    const auto found =
+        std::find_if(all[family].begin(), all[family].end(), [&](const Range& range) { return range.name == name; });
+    REQUIRE(found != all[family].end());
+    return *found;
+}
+
+template <class Scalar>
+Trace port_with_all(const Range& range, const Ways& ways) {
+    ToyOptions options;
+    options.hugging_face = range.hugging_face;
+    options.injected = {ways.front().first, ways.front().second, {ways.begin() + 1, ways.end()}};
+    return run_toy<Scalar>(range.model_folder, range.segments, options);
+}
+
+/// Everything that is said of a candidate.
+AllMistakes all_of(const Range& range, const Trace& reference, const Trace& candidate, bool model = true,
+                   bool input = true) {
+    Evidence evidence{reference, candidate, model ? range.model : nullptr,
+                      input ? range.segments : std::vector<ModelInput>{}};
+    const Comparison comparison = compare(reference, candidate);
+    REQUIRE(comparison.first());
+    const KitCase stages = case_of(reference);
+    const std::vector<std::string> roots = first_wrong(stages, comparison);
+    const auto first = std::find_if(comparison.stages.begin(), comparison.stages.end(),
+                                    [&](const StageVerdict& each) { return each.name == roots.front(); });
+    return diagnose_all(evidence, comparison, *first, stages.depends);
+}
+
+std::set<int> numbers_of(const AllMistakes& all) {
+    std::set<int> numbers;
+    for (const WrongStage& stage : all.stages) {
+        if (stage.diagnosis.named) numbers.insert(stage.diagnosis.named->mistake);
+        for (const Explanation& each : stage.pair) numbers.insert(each.mistake);
+    }
+    return numbers;
+}
+
+std::string said(const AllMistakes& all) {
+    std::string text = std::string("right once repaired: ") + repaired_word(all.repaired);
+    for (const WrongStage& stage : all.stages) {
+        text += "\n" + stage.stage + ":";
+        if (stage.diagnosis.named) text += " " + std::to_string(stage.diagnosis.named->mistake);
+        for (const Explanation& each : stage.pair) text += " +" + std::to_string(each.mistake);
+        if (!stage.explained()) text += " " + stage.diagnosis.pattern;
+    }
+    return text;
+}
+
+bool same_numbers(const IndexTensor& a, const IndexTensor& b) {
+    return a.shape() == b.shape() && a.values() == b.values();
+}
+
+struct SeveralMistakes {
+    Family family;
+    std::string where;
+    Ways ways;
+};
+
+}  // namespace
+
+TEST_CASE("all mistakes: a port that makes several at once is named completely, in float and in double",
+          "[kit][several]") {
+    const SeveralMistakes port = GENERATE(values<SeveralMistakes>(
+        {// a first port of DeBERTa in a new framework: no buckets, the paper's p2c, no norm on the table, tanh GELU
+         {Family::deberta, "ms_deberta_v3_long", {{16, 0}, {1, 0}, {39, 0}}},
+         {Family::deberta, "ms_deberta_v3_emd", {{1, 0}, {39, 0}, {41, 0}, {84, 0}}},
+         {Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {32, 0}, {101, 1}}},
+         {Family::deberta, "hf_deberta_v1", {{22, 0}, {28, 1}, {25, 0}, {104, 0}}},
+         {Family::deberta, "hf_deberta_v2_conv", {{44, 0}, {87, 0}}},
+         {Family::roformer, "hf_roformer", {{56, 0}, {27, 0}, {99, 1}}},
+         {Family::roformer, "hf_roformer", {{89, 0}, {102, 2}, {95, 0}}},
+         {Family::transformer_xl, "txl_basic", {{65, 0}, {68, 0}, {62, 3}}},
+         {Family::xlnet, "hf_xlnet_bi", {{69, 0}, {76, 0}, {39, 0}}}}));
+    const Range& range = several_range(port.family, port.where);
+    std::set<int> made;
+    for (const auto& [number, way] : port.ways) made.insert(number);
+    const auto check = [&](const Trace& reference, const Trace& candidate) {
+        const AllMistakes all = all_of(range, reference, candidate);
+        INFO(port.where << "\n" << said(all));
+        CHECK(numbers_of(all) == made);
+        CHECK(all.repaired == Repaired::yes);
+    };
+    check(range.recorded, port_with_all<float>(range, port.ways));
+    check(range.sharp, port_with_all<double>(range, port.ways));
+}
+
+TEST_CASE("all mistakes: two in one stage are found as a pair, and neither is named alone", "[kit][several]") {
+    const SeveralMistakes port =
+        GENERATE(values<SeveralMistakes>({{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {86, 0}}},
+                                          {Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {82, 1}}},
+                                          {Family::deberta, "hf_deberta_v1", {{32, 0}, {37, 0}}},
+                                          {Family::roformer, "hf_roformer", {{27, 0}, {82, 1}}}}));
+    const Range& range = several_range(port.family, port.where);
+    const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, port.ways));
+    INFO(port.where << "\n" << said(all));
+    REQUIRE(all.stages.front().pair.size() == 2);
+    CHECK_FALSE(all.stages.front().diagnosis.named);
+    CHECK(numbers_of(all) == std::set<int>{port.ways[0].first, port.ways[1].first});
+    CHECK(all.repaired == Repaired::yes);
+    for (const Explanation& each : all.stages.front().pair) CHECK(each.fits());
+}
+
+TEST_CASE("all mistakes: a mistake in every layer is said once and counted", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, {{1, 0}}));
+    INFO(said(all));
+    REQUIRE(all.stages.size() == 5);  // three layers, two passes of the decoder
+    CHECK(all.stages.front().first_at.empty());
+    for (std::size_t n = 1; n < all.stages.size(); ++n) {
+        CHECK(all.stages[n].first_at == "layer.0.p2c");
+        REQUIRE(all.stages[n].diagnosis.named);
+        CHECK(all.stages[n].diagnosis.named->fits());
+        REQUIRE(all.stages[n].diagnosis.runner_up);
+        CHECK(all.stages[n].diagnosis.runner_up->mistake == 0);
+        CHECK(all.stages[n].diagnosis.runner_up->residual > 10 * all.stages[n].diagnosis.named->allowed);
+    }
+}
+
+TEST_CASE("all mistakes: what no mistake explains is said, and a repair would not do", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const Trace made = port_with_all<double>(range, {{1, 0}});
+    Trace port;
+    for (const Stage& stage : made.stages()) {
+        Stage own = stage;
+        if (stage.name == "layer.1.ffn") {
+            auto& values = std::get<Tensor<double>>(own.values);
+            for (Index n = 0; n < values.size(); ++n) values[n] += 0.3 * std::sin(7.0 * static_cast<double>(n));
+        }
+        port.add(own);
+    }
+    const AllMistakes all = all_of(range, range.sharp, port);
+    INFO(said(all));
+    CHECK(numbers_of(all) == std::set<int>{1});
+    CHECK(all.repaired == Repaired::no);
+    const auto strange = std::find_if(all.stages.begin(), all.stages.end(),
+                                      [](const WrongStage& each) { return each.stage == "layer.1.ffn"; });
+    REQUIRE(strange != all.stages.end());
+    CHECK_FALSE(strange->explained());
+    CHECK_FALSE(strange->diagnosis.pattern.empty());
+}
+
+TEST_CASE("all mistakes: one mistake is one, whatever follows from it", "[kit][several]") {
+    for (const auto& [family, where] : {std::pair{Family::deberta, "ms_deberta_v3_emd"},
+                                        {Family::roformer, "hf_roformer"},
+                                        {Family::transformer_xl, "txl_basic"}}) {
+        const Range& range = several_range(family, where);
+        std::size_t completely = 0, all_ports = 0;
+        std::string others;
+        for (const InjectedMistake& known : injected_mistakes()) {
+            if (std::find(known.families.begin(), known.families.end(), family) == known.families.end()) continue;
+            const Trace port = port_with_all<double>(range, {{known.injected.mistake, known.injected.variant}});
+            const Comparison comparison = compare(range.sharp, port);
+            if (!comparison.first()) continue;
+            const AllMistakes all = all_of(range, range.sharp, port);
+            INFO(where << ", mistake " << known.injected.mistake << " (" << known.what << ")\n" << said(all));
+            ++all_ports;
+            completely += all.repaired == Repaired::yes;
+            if (all.repaired != Repaired::yes)
+                others += "\n" + std::to_string(known.injected.mistake) + " " + known.what + ": " + said(all);
+            for (const WrongStage& stage : all.stages) {
+                if (!stage.diagnosis.named) continue;
+                const auto& same = stage.diagnosis.equivalent;
+                CHECK((names(stage.diagnosis.named->mistake, known.injected) ||
+                       std::find(same.begin(), same.end(), known.injected.mistake) != same.end()));
+            }
+            for (const WrongStage& stage : all.stages) CHECK(stage.pair.empty());
+        }
+        INFO(where << ": " << completely << " of " << all_ports << others);
+        CHECK(completely * 10 >= all_ports * 9);
+    }
+}
+
+// Through the program: JSON, text, and inputs that nobody passed.
+
+TEST_CASE("check: several mistakes are a list in JSON and lines in text", "[kit][several][cli]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const TemporaryFolder folder;
+    write_trace(folder / "right.safetensors", range.sharp);
+    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{1, 0}, {39, 0}}),
+                {{"inputs", inputs_as_json(range.segments)}});
+    const std::vector<std::string> arguments = {(folder / "right.safetensors").string(),
+                                                (folder / "port.safetensors").string(), "--model", range.model_folder};
+    const Outcome text = run("locus-check", arguments);
+    CHECK(text.status == 1);
+    CHECK(text.out.find("behind it, judged by what the candidate itself reports:") != std::string::npos);
+    CHECK(text.out.find("layer.0.ffn_act: mistake 39") != std::string::npos);
+    CHECK(text.out.find("right once these are repaired: yes") != std::string::npos);
+    CHECK(text.out.find("tokens and masks: inputs in the metadata of the candidate") != std::string::npos);
+    std::vector<std::string> more = arguments;
+    more.push_back("--json");
+    const auto json = nlohmann::json::parse(run("locus-check", more).out);
+    CHECK(json["diagnosis"]["mistake"] == 1);
+    REQUIRE(json["diagnoses"].size() >= 2);
+    CHECK(json["diagnoses"][0]["mistake"] == 1);
+    CHECK(json["diagnoses"][0]["stage"] == json["first"]["stage"]);
+    CHECK(json["diagnoses"][0]["residual"] == json["diagnosis"]["residual"]);
+    CHECK(json["diagnoses"][1]["stage"] == "layer.0.ffn_act");
+    CHECK(json["diagnoses"][1]["mistake"] == 39);
+    CHECK(json["diagnoses"][1]["evidence"] == "deberta.cpp 6fefa35");
+    CHECK(json["right_once_repaired"] == "yes");
+}
+
+TEST_CASE("check: inputs beside the reference are used, and those of another pass are not", "[kit][inputs][cli]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const TemporaryFolder folder;
+    write_trace(folder / "right.safetensors", range.sharp);
+    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{32, 0}}));
+    const auto answer = [&] {
+        return nlohmann::json::parse(
+            run("locus-check", {(folder / "right.safetensors").string(), (folder / "port.safetensors").string(),
+                                "--model", range.model_folder, "--json"})
+                .out);
+    };
+    CHECK(answer()["diagnosis"].is_null());  // a mask of keys alone cannot be told without the mask
+    CHECK(answer()["inputs"].is_null());
+    CHECK(answer()["would_learn"].get<std::string>().find("--input FILE") != std::string::npos);
+
+    fs::copy_file(kOracle / "ms_deberta_v3_emd/inputs.safetensors", folder / "inputs.safetensors");
+    CHECK(answer()["diagnosis"]["mistake"] == 32);
+    CHECK(answer()["inputs"] == "inputs.safetensors beside the reference");
+
+    fs::copy_file(kOracle / "ms_deberta_clamp/inputs.safetensors", folder / "inputs.safetensors",
+                  fs::copy_options::overwrite_existing);
+    CHECK(answer()["diagnosis"].is_null());
+    CHECK(answer()["inputs"].is_null());
+    const Outcome text = run("locus-check", {(folder / "right.safetensors").string(),
+                                             (folder / "port.safetensors").string(), "--model", range.model_folder});
+    CHECK(text.out.find("inputs.safetensors beside the reference is not used: ") != std::string::npos);
+
+    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", inputs_as_json(range.segments)}});
+    CHECK(answer()["diagnosis"]["mistake"] == 32);
+    CHECK(answer()["inputs"] == "inputs in the metadata of the reference");
+
+    std::ofstream(folder / "inputs.safetensors") << "no tensors";
+    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", "{\"tokens\": 7}"}});
+    CHECK(answer()["diagnosis"].is_null());
+}
+
+TEST_CASE("recorded inputs: what a pass was given comes back, and anything else is refused in one sentence",
+          "[kit][inputs]") {
+    for (const auto& [family, where] :
+         {std::pair{Family::deberta, "ms_deberta_v3_emd"}, {Family::xlnet, "hf_xlnet_order_3241"}}) {
+        const Range& range = several_range(family, where);
+        const std::vector<ModelInput> back = inputs_from_json(inputs_as_json(range.segments), "here");
+        REQUIRE(back.size() == range.segments.size());
+        for (std::size_t s = 0; s < back.size(); ++s) {
+            CHECK(same_numbers(back[s].tokens, range.segments[s].tokens));
+            CHECK(same_numbers(back[s].mask, range.segments[s].mask));
+            CHECK(same_numbers(back[s].perm_mask, range.segments[s].perm_mask));
+            CHECK(same_numbers(back[s].target_mapping, range.segments[s].target_mapping));
+        }
+    }
+    CHECK(same_numbers(inputs_from_json("[[1,6,2],[1,5,2]]", "here").front().tokens,
+                       IndexTensor({2, 3}, {1, 6, 2, 1, 5, 2})));
+    for (const char* text : {"", "7", "[]", "[7]", "{\"tokens\":[[1,2],[3]]}", "{\"tokens\":[1,2]}", "{}",
+                             "[{\"tokens\":[[1,2.5]]}]", "{\"tokens\":[[1,[2]]]}", "{\"tokens\":[[[[[1]]]]]}"}) {
+        INFO(text);
+        CHECK(refusal([&] { inputs_from_json(text, "here"); }, Fault::unreadable).find("here") == 0);
+    }
+}
+
+}  // namespace locus::test::test_all_mistakes
