@@ -22,6 +22,9 @@ Page page;  // there is one per program
 
 EM_JS(void, copy_text, (const char* text), { Module.locus.copy(UTF8ToString(text)); });
 
+// Not glfwSetWindowSize(): emscripten's asks for the whole screen where the size happens to be that of the screen.
+EM_JS(void, resize_canvas, (int width, int height), { Browser.setCanvasSize(width, height); });
+
 /// The canvas gets as many pixels as its element covers.
 EM_BOOL fit_canvas(int, const EmscriptenUiEvent*, void*) {
     double width = 0, height = 0;
@@ -31,7 +34,7 @@ EM_BOOL fit_canvas(int, const EmscriptenUiEvent*, void*) {
     const int high = std::max(1, static_cast<int>(std::lround(height * density)));
     int before_wide = 0, before_high = 0;
     glfwGetWindowSize(page.window, &before_wide, &before_high);
-    if (wide != before_wide || high != before_high) glfwSetWindowSize(page.window, wide, high);
+    if (wide != before_wide || high != before_high) resize_canvas(wide, high);
     page.activity();
     return EM_FALSE;
 }
