@@ -123,7 +123,7 @@ namespace {
 /// One sample of a call: its sizes and where it lies in operands and buffers.
 struct Sample {
     Index first_row = 0, queries = 0, keys = 0;
-    Index columns = 0, k_stride = 0;        // keys, padded
+    Index columns = 0, stride = 0;          // keys, padded; from row to row of the scores
     Index k_at = 0, ends_at = 0, v_at = 0;  // of its first head
     Index v_size = 0;                       // of one head
 };
@@ -142,16 +142,16 @@ public:
             next.queries = task.lengths ? (*task.lengths)[static_cast<std::size_t>(b)] : tables_.queries;
             next.keys = task.lengths ? next.queries : tables_.keys;
             next.columns = padded(next.keys);
-            next.k_stride = odd_lines<Scalar>(next.columns);
+            next.stride = odd_lines<Scalar>(next.columns);
             next.v_size = panels * next.keys;
             samples_.push_back(next);
             for (Index h = 0; h < tables_.heads; ++h)
                 for (Index i0 = 0; i0 < next.queries; i0 += kBlock) pieces_.push_back({b * tables_.heads + h, i0});
             next.first_row += next.queries;
-            next.k_at += tables_.heads * tables_.width * next.k_stride;
+            next.k_at += tables_.heads * tables_.width * next.columns / kBlock * key_stride();
             next.ends_at += tables_.heads * 2 * next.columns;
             next.v_at += tables_.heads * next.v_size;
-            widest = std::max(widest, next.k_stride);
+            widest = std::max(widest, next.stride);
         }
         buffers.k.resize(static_cast<std::size_t>(next.k_at));
         buffers.p2c_ends.resize(static_cast<std::size_t>(next.ends_at));
@@ -168,11 +168,13 @@ public:
     void lay_out_keys(Index head) {
         const Sample& sample = sample_of(head);
         const Index h = head % tables_.heads, width = tables_.width, panel = kernels_.columns;
-        Scalar* keys = keys_of(head);
-        transpose_padded<Scalar>(rows_of(task_.k, head), task_.k.row, sample.keys, width, keys, sample.k_stride,
-                                 kernels_);
-        kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys, sample.k_stride, 2, sample.columns,
-                          width, p2c_ends_of(head), sample.columns, false);
+        for (Index j0 = 0; j0 < sample.columns; j0 += kBlock) {
+            Scalar* keys = keys_of(head, j0);
+            transpose_padded<Scalar>(rows_of(task_.k, head) + j0 * task_.k.row, task_.k.row,
+                                     std::min(kBlock, sample.keys - j0), width, keys, key_stride(), kernels_);
+            kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys, key_stride(), 2, kBlock, width,
+                              p2c_ends_of(head) + j0, sample.columns, false);
+        }
         const Scalar* values = rows_of(task_.v, head);
         for (Index c = 0; c < width; c += panel)
             for (Index j = 0; j < sample.keys; ++j)
@@ -183,7 +185,7 @@ public:
     void attend(Index piece, int member, Scalar* context, const HeadsAt<Scalar>& context_at, Tensor<Scalar>* probs) {
         const auto [head, i0] = pieces_[static_cast<std::size_t>(piece)];
         const Sample& sample = sample_of(head);
-        const Index h = head % tables_.heads, width = tables_.width, k_stride = sample.k_stride;
+        const Index h = head % tables_.heads, width = tables_.width, stride = sample.stride;
         const Index rows = std::min(kBlock, sample.queries - i0);
         Scalar* q = buffers_.members[static_cast<std::size_t>(member)].data();
         Scalar *c2p_ends = q + kBlock * width, *scores = c2p_ends + 2 * kBlock;
@@ -196,14 +198,14 @@ public:
         for (Index j0 = 0; j0 < sample.columns; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
 
         Scalar inverse[kBlock];
-        for (Index i = 0; i < rows; ++i) inverse[i] = unscaled_probabilities(head, i0 + i, scores + i * k_stride);
+        for (Index i = 0; i < rows; ++i) inverse[i] = unscaled_probabilities(head, i0 + i, scores + i * stride);
         Scalar* out = context + (rows_of(context_at, head) - context_at.data) + i0 * context_at.row;
         add_values(head, scores, rows, out, context_at.row);
         for (Index i = 0; i < rows; ++i) {
             for (Index c = 0; c < width; ++c) out[i * context_at.row + c] *= inverse[i];
             if (!probs) continue;
             Scalar* probs_i = probs->matrix(head).row(i0 + i).data();
-            for (Index j = 0; j < sample.keys; ++j) probs_i[j] = scores[i * k_stride + j] * inverse[i];
+            for (Index j = 0; j < sample.keys; ++j) probs_i[j] = scores[i * stride + j] * inverse[i];
         }
     }
 
@@ -215,9 +217,12 @@ private:
         if (!task_.lengths) return operand.at(b, h);
         return operand.data + sample_of(head).first_row * operand.row + h * operand.head;
     }
-    Scalar* keys_of(Index head) {
+    /// Keys lie by channel, 64 beside each other: a tile is in a few pages of memory, however long the text is.
+    static Index key_stride() { return odd_lines<Scalar>(kBlock); }
+    Scalar* keys_of(Index head, Index j0) {
         const Sample& sample = sample_of(head);
-        return buffers_.k.data() + sample.k_at + head % tables_.heads * tables_.width * sample.k_stride;
+        const Index tile = tables_.width * key_stride();
+        return buffers_.k.data() + sample.k_at + (head % tables_.heads * sample.columns + j0) / kBlock * tile;
     }
     Scalar* p2c_ends_of(Index head) {
         const Sample& sample = sample_of(head);
@@ -235,7 +240,7 @@ private:
         const Index panel = kernels_.columns;
         for (Index j = 0; j < sample.keys; j += kDepth)
             for (Index c = 0; c < tables_.width; c += panel)
-                kernels_.multiply(exponentials + j, sample.k_stride, values_of(head, c) + j * panel, panel, rows,
+                kernels_.multiply(exponentials + j, sample.stride, values_of(head, c) + j * panel, panel, rows,
                                   std::min(panel, tables_.width - c), std::min(kDepth, sample.keys - j), out + c,
                                   out_stride, j > 0);
     }
@@ -244,20 +249,19 @@ private:
     /// terms are one number per query and one per key.
     void score_tile(Index head, Index i0, Index j0, const Scalar* q, const Scalar* c2p_ends, Scalar* scores) {
         const Sample& sample = sample_of(head);
-        const Index h = head % tables_.heads, width = tables_.width, k_stride = sample.k_stride;
-        const Scalar* keys = keys_of(head) + j0;
+        const Index h = head % tables_.heads, width = tables_.width, stride = sample.stride;
+        const Scalar* keys = keys_of(head, j0);
         const bool low = i0 + kBlock - 1 - j0 <= tables_.low, high = i0 - (j0 + kBlock - 1) >= tables_.high;
         if (!low && !high) {
             const Index origin = tables_.origin(h) + j0 - i0;
-            kernels_.banded_scores(q, width, keys, k_stride, tables_.q_r.data() + origin, tables_.k_r.data() + origin,
-                                   tables_.stride, width, scores, k_stride);
+            kernels_.banded_scores(q, width, keys, key_stride(), tables_.q_r.data() + origin,
+                                   tables_.k_r.data() + origin, tables_.stride, width, scores, stride);
             return;
         }
-        kernels_.multiply(q, width, keys, k_stride, kBlock, kBlock, width, scores, k_stride, false);
+        kernels_.multiply(q, width, keys, key_stride(), kBlock, kBlock, width, scores, stride, false);
         const Scalar* p2c_end = p2c_ends_of(head) + (high ? sample.columns : 0) + j0;
         for (Index i = 0; i < kBlock; ++i)
-            for (Index j = 0; j < kBlock; ++j)
-                scores[i * k_stride + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
+            for (Index j = 0; j < kBlock; ++j) scores[i * stride + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
     }
 
     /// Scores of one query to probabilities times a number, whose inverse is returned.

@@ -82,7 +82,7 @@ struct DisentangledBlocks {
 /// Memory a caller may keep from call to call; sizes itself.
 template <class Scalar>
 struct BlockBuffers {
-    std::vector<Scalar> k, p2c_ends;           // per sample [H,d,Tk], [H,2,Tk], padded
+    std::vector<Scalar> k, p2c_ends;           // per sample [H,Tk / 64,d,64], [H,2,Tk], padded
     std::vector<Scalar> v;                     // per sample [H,d / columns,Tk,columns]: panels of the kernels' columns
     std::vector<std::vector<Scalar>> members;  // per thread: one block of queries and of scores
 };

@@ -10,19 +10,41 @@ namespace {
 constexpr int kSums = 12;  // enough to hide the latency of a sum, few enough for 16 registers
 constexpr long kSteps = 200'000;
 
-/// kSums registers of so many bytes, each a sum of products; returns the operations of one lane times the lanes.
+template <int bytes>
+struct Wide {
+    typedef float Register __attribute__((vector_size(bytes)));
+};
+
+/// Neither kept in memory nor worked out beforehand.
+template <int bytes>
+inline __attribute__((always_inline)) void hold([[maybe_unused]] typename Wide<bytes>::Register& value) {
+#if defined(__x86_64__)
+    asm volatile("" : "+v"(value));
+#elif defined(__aarch64__)
+    asm volatile("" : "+w"(value));
+#endif
+}
+
+/// kSums registers of so many bytes, each a sum of products; returns how many operations those were.
 template <int bytes>
 inline __attribute__((always_inline)) double sum_products() {
-    typedef float Register __attribute__((vector_size(bytes)));
-    Register sums[kSums] = {}, a = Register{} + 0.5f, b = Register{} + 0.25f;
-    for (long step = 0; step < kSteps; ++step) {
-        asm volatile("" : "+m"(a), "+m"(b));  // so that the loop is not worked out beforehand
-        const Register left = a, right = b;
+    using Register = typename Wide<bytes>::Register;
+    Register sums[kSums], left = Register{} + 0.5f, right = Register{} + 0.25f;
 #pragma GCC unroll 12
-        for (int n = 0; n < kSums; ++n) sums[n] += left * right;
+    for (int n = 0; n < kSums; ++n) sums[n] = Register{};
+    for (long step = 0; step < kSteps; ++step) {
+        hold<bytes>(left);
+#pragma GCC unroll 12
+        for (int n = 0; n < kSums; ++n) {
+            Register sum = sums[n];  // in this way the array stays in registers
+            hold<bytes>(sum);
+            sums[n] = sum + left * right;
+        }
     }
-    for (int n = 1; n < kSums; ++n) sums[0] += sums[n];
-    asm volatile("" : : "m"(sums));
+    Register all = sums[0];
+#pragma GCC unroll 12
+    for (int n = 1; n < kSums; ++n) all += sums[n];
+    hold<bytes>(all);
     return 2.0 * kSums * kSteps * bytes / sizeof(float);
 }
 
