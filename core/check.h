@@ -10,6 +10,7 @@ enum class Fault {
     usage = 2,        // a value the caller chose is wrong
     unreadable = 3,   // a file is missing, damaged, or cannot be written
     unsupported = 4,  // well formed, but outside what Locus does
+    memory = 70,      // what was asked for needs more memory than there is
 };
 
 /// Every refusal of Locus.  what() is one sentence that names the file, field or value and what was expected.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/cli/program.h"
 #include "viewer/data/model_session.h"
 #include "viewer/export/picture_file.h"
 #include "viewer/plots/stage_slice.h"
@@ -209,6 +210,7 @@ Scene App::scene_for(Ui& ui, const Page& shown) {
 }
 
 bool App::draw_frame() {
+    cli::keep_memory_reserve();  // a refusal for want of memory used it
     by_hand_ = false;
     with_memory(state_, [&] {
         exchange_drops();

@@ -105,7 +105,7 @@ void App::draw_rooms(Scene& scene, Page& shown) {
         before.restore();
         page_error_ = escaped_ =
             "this page needs more memory than there is, expected a shorter text or a smaller model";
-        page_fault_ = Fault::unsupported;
+        page_fault_ = Fault::memory;
     }
     if (state_.tour.step >= 0) draw_tour_strip(scene, formula);
     if (!page_error_.empty() || (shown.needs_answer() && !error_.empty()))

@@ -37,6 +37,10 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+void keep_memory_reserve() {
+    if (!reserve.load()) reserve = std::malloc(kReserve);
+}
+
 void say(const CLI::App& app, const std::string& sentence) {
     std::cerr << app.get_name() << ": " << one_line(sentence) << '\n';
 }
@@ -69,7 +73,7 @@ CLI::Validator not_empty() {
 }
 
 int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body) {
-    if (!reserve.load()) reserve = std::malloc(kReserve);
+    keep_memory_reserve();
     std::set_new_handler(give_reserve_back);
     std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death in the middle of a file
     try {

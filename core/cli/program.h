@@ -17,6 +17,10 @@ namespace locus::cli {
 /// 2 wrong usage, 3 unreadable, 4 unsupported, 70 no memory and anything else.  --help prints and returns 0.
 int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body);
 
+/// Memory laid aside for what a program still has to do when there is no more; run_program() does it, and what goes on
+/// after a refusal lays it aside again.
+void keep_memory_reserve();
+
 /// Gives every value of a repeatable option its own name: "--text a b" becomes "--text a --text b", without the
 /// program's name.  CLI11 takes a value in brackets apart where an option may swallow several: "[MASK]" is such a
 /// value.

@@ -35,6 +35,9 @@ void translate(const std::exception_ptr& thrown, void*) {
                 return raise("UnreadableError", error.what());
             case Fault::unsupported:
                 return raise("UnsupportedError", error.what());
+            case Fault::memory:
+                PyErr_SetString(PyExc_MemoryError, error.what());
+                return;
         }
     }
 }

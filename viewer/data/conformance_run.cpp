@@ -82,7 +82,7 @@ std::shared_ptr<const ConformanceAnswer> ConformanceRuns::answer(const Conforman
         answer->fault = error.fault();
     } catch (const std::bad_alloc&) {
         answer->error = "this check needs more memory than there is, expected smaller dumps";
-        answer->fault = Fault::unsupported;
+        answer->fault = Fault::memory;
     } catch (const std::filesystem::filesystem_error& error) {  // a folder changed while it was read
         answer->error = error.path1().string() + ": cannot be read: " + error.code().message();
         answer->fault = Fault::unreadable;

@@ -89,7 +89,7 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
         return nullptr;
     } catch (const std::bad_alloc&) {
         answer->error = "this text needs more memory than there is, expected a shorter one";
-        answer->fault = Fault::unsupported;
+        answer->fault = Fault::memory;
     }
     answer->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return answer;

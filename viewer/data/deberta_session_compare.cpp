@@ -180,7 +180,7 @@ CompareAnswer DebertaSession::compare(const Request& request) const {
         answer.fault = error.fault();
     } catch (const std::bad_alloc&) {
         answer.error = "this comparison needs more memory than there is, expected smaller dumps or a shorter text";
-        answer.fault = Fault::unsupported;
+        answer.fault = Fault::memory;
     }
     return answer;
 }

@@ -111,7 +111,7 @@ private:
             answer->fault = error.fault();
         } catch (const std::bad_alloc&) {
             answer->error = "this text needs more memory than there is, expected a shorter one";
-            answer->fault = Fault::unsupported;
+            answer->fault = Fault::memory;
         }
         return answer;
     }

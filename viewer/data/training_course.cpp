@@ -146,7 +146,7 @@ bool Courses::refused(Course& course, const std::function<void()>& work) {
         course.fault = error.fault();
     } catch (const std::bad_alloc&) {
         course.error = "this training needs more memory than there is, expected a smaller corpus";
-        course.fault = Fault::unsupported;
+        course.fault = Fault::memory;
     }
     return false;
 }

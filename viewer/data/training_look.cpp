@@ -132,7 +132,7 @@ std::shared_ptr<const TrainingLook> TrainingLooks::answer(const LookQuery& query
         return nullptr;
     } catch (const std::bad_alloc&) {
         look->error = "this text needs more memory than there is, expected a shorter one";
-        look->fault = Fault::unsupported;
+        look->fault = Fault::memory;
     }
     return look;
 }
