@@ -267,7 +267,6 @@ static inline void ggml_backend_tensor_get(const struct ggml_tensor *t, void *da
 constexpr const char* kPortOfGgml = R"c(
 #include "locus_kit.h"
 #include "ggml.h"
-#define LOCUS_DUMP_GGML
 #include "locus_dump.h"
 int main(int count, char **arguments) {
     const int slip = count > 3;
@@ -311,7 +310,9 @@ TEST_CASE("shims: the callback for ggml dumps named tensors, views too, and a wr
     write_file(one.root / "port.c", kPortOfGgml);
     const std::string folders = " -I" + quoted((kShims / "c").string()) + " -I" + quoted(one.root.path().string());
     const std::string source = quoted((one.root / "port.c").string());
-    built("cc -std=c99 -pedantic -Wall -Wextra -Werror" + folders + " -o " + quoted(toy.string()) + " " + source, toy);
+    built("cc -std=c99 -pedantic -Wall -Wextra -Werror -DLOCUS_DUMP_GGML" + folders + " -o " + quoted(toy.string()) +
+              " " + source,
+          toy);
     const auto dumped = [&](const std::string& option) {
         const fs::path file = one.root / ("port" + option + ".safetensors");
         const Outcome outcome = shell(quoted(toy.string()) + " " + quoted(one.folder.string()) + " " +

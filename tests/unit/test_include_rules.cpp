@@ -70,6 +70,8 @@ std::vector<std::string> allowed(const Source& source) {
     if (source.in("core/models/")) return {"core/positions/", "core/attention/", "core/models/"};
     if (source.in("core/io/model_request."))  // from a text to a model's input: it tokenizes and opens models
         return {"core/io/", "core/models/", "core/text/"};
+    if (source.in("core/io/recorded_inputs."))  // from a trace's metadata to a model's input, and back
+        return {"core/io/", "core/models/"};
     if (source.in("core/io/")) return {"core/io/"};
     if (source.in("core/text/")) return {"core/text/"};
     if (source.in("core/training/"))
