@@ -3,6 +3,7 @@ import functools
 import http.server
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,16 @@ class Visit:
     def settle(self, page=None):
         where = f"[data-page='{page}']" if page else ""
         self.page.wait_for_selector(f"#canvas{where}[data-settled='true']", timeout=60000)
-        self.page.wait_for_function("window.locus && locus.services.idle()", timeout=60000)
+        self.until("window.locus && locus.services.idle()")
         self.page.wait_for_timeout(300)  # frames with what came last
         self.page.wait_for_selector("#canvas[data-settled='true']", timeout=60000)
+
+    def until(self, expression, seconds=60):
+        """The page's own rules forbid what playwright's wait_for_function does: to evaluate a text in the page."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < end, f"never: {expression}"
+            self.page.wait_for_timeout(50)
 
     def link(self):
         return self.page.evaluate("locus.program.ccall('locus_link', 'string', [], [])")

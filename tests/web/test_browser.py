@@ -10,7 +10,7 @@ def test_a_link_leads_there_and_back(visit):
     tab = visit().open(LINK)
     assert sorted(tab.link().split("&")) == sorted(LINK.removeprefix("page=attention&").split("&"))  # attention is the first page
     tab.page.keyboard.press("Control+Shift+C")
-    tab.page.wait_for_function("locus.services.copied !== ''")
+    tab.until("locus.services.copied !== ''")
     copied = tab.page.evaluate("locus.services.copied")
     assert copied == tab.address + "#" + tab.link()
     other = visit()
@@ -28,7 +28,7 @@ def test_a_link_with_a_cell_that_is_not_there_says_so_and_opens(visit):
 def test_settings_stay_in_the_browser(visit):
     tab = visit().open()
     tab.page.keyboard.press("t")
-    tab.page.wait_for_function("(localStorage.getItem('locus.settings') || '').includes('light')")
+    tab.until("(localStorage.getItem('locus.settings') || '').includes('light')")
     tab.open()
     assert "theme=light" in tab.link()
 
@@ -40,7 +40,7 @@ def test_a_dropped_folder_of_a_model_is_opened_and_stays_here(visit, tmp_path):
     requests = []
     tab.page.on("request", lambda request: requests.append(request.url))
     tab.page.set_input_files("#folder", str(folder))
-    tab.page.wait_for_function("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/mine')")
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/mine')")
     assert tab.note_text() == "mine stays in this browser: nothing is sent anywhere."
     assert requests == []
 
@@ -64,7 +64,7 @@ def test_an_export_is_downloaded(visit):
 def test_the_canvas_follows_the_window(visit):
     tab = visit().open()
     tab.page.set_viewport_size({"width": 1500, "height": 900})
-    tab.page.wait_for_function("document.getElementById('canvas').width === 1500")
+    tab.until("document.getElementById('canvas').width === 1500")
     assert tab.page.evaluate("document.getElementById('canvas').height") == 900
 
 
