@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "cuda/fused/layout.h"
 
 namespace locus::cuda {
 
@@ -78,9 +79,14 @@ void allow_shared_bytes(Run run, int bytes) {
     LOCUS_CUDA_CHECK(cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 }
 
-inline dim3 grid(int queries, int tile, int heads, int batch) {
-    return {static_cast<unsigned>((queries + tile - 1) / tile), static_cast<unsigned>(heads),
-            static_cast<unsigned>(batch)};
+/// As place_of_block reads it.  Throws Error(unsupported) for more blocks than a launch can have.
+inline dim3 grid(int tokens, int tile, int heads, int batch) {
+    const long long blocks = static_cast<long long>(tiles_of(tokens, tile)) * batch;
+    if (blocks > 2147483647 || heads > 65535)
+        throw Error(Fault::unsupported, "CUDA: " + std::to_string(batch) + " samples of " + std::to_string(tokens) +
+                                            " tokens and " + std::to_string(heads) +
+                                            " heads are more blocks than one launch can have");
+    return {static_cast<unsigned>(blocks), static_cast<unsigned>(heads), 1};
 }
 
 /// A moment on a stream.

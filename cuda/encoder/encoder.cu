@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "cuda/captured_graph.h"
 #include "cuda/device.h"
 #include "cuda/encoder/encoder_pass.h"
 #include "cuda/encoder/stream_backend.h"
@@ -9,35 +10,6 @@
 namespace locus::cuda {
 
 namespace {
-
-/// The launches of a pass, recorded once.
-class Graph {
-public:
-    template <class Launches>
-    Graph(cudaStream_t stream, Launches launches) : stream_(stream) {
-        LOCUS_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        cudaGraph_t graph = nullptr;
-        try {
-            launches();
-        } catch (...) {
-            cudaStreamEndCapture(stream, &graph);
-            if (graph) cudaGraphDestroy(graph);
-            throw;
-        }
-        LOCUS_CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-        const cudaError_t made = cudaGraphInstantiate(&ready_, graph, 0);
-        cudaGraphDestroy(graph);
-        check_call(made, "cudaGraphInstantiate");
-    }
-    ~Graph() { cudaGraphExecDestroy(ready_); }
-    Graph(const Graph&) = delete;
-    Graph& operator=(const Graph&) = delete;
-    void launch() const { LOCUS_CUDA_CHECK(cudaGraphLaunch(ready_, stream_)); }
-
-private:
-    cudaStream_t stream_;
-    cudaGraphExec_t ready_ = nullptr;
-};
 
 const DebertaConfig& checked_model(const DebertaConfig& config) {
     check_encoder_model(config);
@@ -53,7 +25,7 @@ struct FastEncoder<Scalar>::Parts {
 
     StreamBackend backend;
     EncoderPass<Scalar, StreamBackend> pass;
-    std::optional<Graph> recorded;
+    std::optional<CapturedGraph> recorded;
 };
 
 template <class Scalar>

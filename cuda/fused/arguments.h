@@ -53,6 +53,24 @@ struct ForwardArguments {
     }
 };
 
+/// True if the kernels on tensor cores can read and write these rows: 16 bytes at a time, each at a multiple of 16.
+template <class Scalar>
+bool starts_at_16_bytes(const Rows<Scalar>& rows) {
+    const auto fits = [](long long stride) { return stride * static_cast<long long>(sizeof(Scalar)) % 16 == 0; };
+    return reinterpret_cast<std::uintptr_t>(rows.data) % 16 == 0 && fits(rows.sample) && fits(rows.head) &&
+           fits(rows.row);
+}
+template <class Scalar>
+bool starts_at_16_bytes(const Scalar* table) {
+    return reinterpret_cast<std::uintptr_t>(table) % 16 == 0;
+}
+/// All that forward reads and writes; otherwise the portable kernel serves.
+template <class Scalar>
+bool starts_at_16_bytes(const ForwardArguments<Scalar>& args) {
+    return starts_at_16_bytes(args.q) && starts_at_16_bytes(args.k) && starts_at_16_bytes(args.v) &&
+           starts_at_16_bytes(args.context) && starts_at_16_bytes(args.k_r) && starts_at_16_bytes(args.q_r);
+}
+
 // What the backward kernels are given.  The same kernel text serves both of their loops: around queries, where the
 // outer tokens are queries and the inner ones keys, and around keys the other way round.
 
@@ -71,6 +89,13 @@ struct BackwardArguments {
 
     static constexpr int columns_of(RowRange reached) { return round_up(reached.count, 64); }
 };
+
+/// All that backward reads and writes.
+template <class Scalar>
+bool starts_at_16_bytes(const BackwardArguments<Scalar>& args) {
+    return starts_at_16_bytes(args.forward) && starts_at_16_bytes(args.d_context) && starts_at_16_bytes(args.d_q) &&
+           starts_at_16_bytes(args.d_k) && starts_at_16_bytes(args.d_v);
+}
 
 /// What is outer and inner in one of the two loops.
 template <class Scalar, bool around_keys>

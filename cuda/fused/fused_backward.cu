@@ -16,8 +16,10 @@ __global__ void __launch_bounds__(4 * tile_outer, 1)
     extern __shared__ __align__(16) unsigned char memory[];
     using Block = DeviceBlock<BackwardLane<width, tile_inner, around_keys>>;
     Block block(memory);
-    FusedBackward<Scalar, width, tile_outer, tile_inner, around_keys, Block>(
-        block, args, capacity, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
+    const int tokens = around_keys ? args.forward.keys : args.forward.queries;
+    const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, tokens, tile_outer);
+    FusedBackward<Scalar, width, tile_outer, tile_inner, around_keys, Block>(block, args, capacity, at.tile, at.head,
+                                                                             at.sample)
         .run();
 }
 
@@ -83,8 +85,9 @@ __global__ void __launch_bounds__(4 * PortableBackwardLane::kTile)
     backward_delta_kernel(const __grid_constant__ BackwardArguments<Scalar> args, int width) {
     using Block = DeviceBlock<PortableBackwardLane>;
     Block block(nullptr);
-    BackwardDelta<Scalar, Block>::run(block, args, width, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
-                                      static_cast<int>(blockIdx.z));
+    const BlockPlace at =
+        place_of_block(blockIdx.x, blockIdx.y, args.forward.queries, BackwardDelta<Scalar, Block>::kTile);
+    BackwardDelta<Scalar, Block>::run(block, args, width, at.tile, at.head, at.sample);
 }
 
 template <class Scalar, bool around_keys>
@@ -93,9 +96,9 @@ __global__ void __launch_bounds__(4 * PortableBackwardLane::kTile)
     extern __shared__ __align__(16) unsigned char memory[];
     using Block = DeviceBlock<PortableBackwardLane>;
     Block block(memory);
-    PortableBackward<Scalar, around_keys, Block>(block, args, width, static_cast<int>(blockIdx.x),
-                                                 static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
-        .run();
+    const int tokens = around_keys ? args.forward.keys : args.forward.queries;
+    const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, tokens, PortableBackwardLane::kTile);
+    PortableBackward<Scalar, around_keys, Block>(block, args, width, at.tile, at.head, at.sample).run();
 }
 
 template <class Scalar, bool around_keys>
@@ -113,6 +116,7 @@ const BackwardKernel<Scalar>* chosen_kernel(const BackwardArguments<Scalar>& arg
     if constexpr (std::is_same_v<Scalar, float>) {
         return nullptr;
     } else {
+        if (!starts_at_16_bytes(args)) return nullptr;
         const int available = most_shared_bytes();
         const BackwardKernel<Scalar>* chosen = nullptr;
         for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>()) {

@@ -20,8 +20,8 @@ __global__ void __launch_bounds__(2 * tile_queries, blocks_together(tile_queries
     extern __shared__ __align__(16) unsigned char memory[];
     using Block = DeviceBlock<ForwardLane<width, tile_keys>>;
     Block block(memory);
-    FusedForward<Scalar, width, tile_queries, tile_keys, Block>(
-        block, args, capacity, static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
+    const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, args.queries, tile_queries);
+    FusedForward<Scalar, width, tile_queries, tile_keys, Block>(block, args, capacity, at.tile, at.head, at.sample)
         .run();
 }
 
@@ -61,9 +61,8 @@ __global__ void __launch_bounds__(4 * PortableLane::kTile)
     portable_forward_kernel(const __grid_constant__ ForwardArguments<Scalar> args, int width) {
     extern __shared__ __align__(16) unsigned char memory[];
     DeviceBlock<PortableLane> block(memory);
-    PortableForward<Scalar, DeviceBlock<PortableLane>>(block, args, width, static_cast<int>(blockIdx.x),
-                                                       static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
-        .run();
+    const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, args.queries, PortableLane::kTile);
+    PortableForward<Scalar, DeviceBlock<PortableLane>>(block, args, width, at.tile, at.head, at.sample).run();
 }
 
 /// None of both: the portable kernel.
@@ -95,7 +94,7 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
         const int smallest_tile = path == ForwardPath::hopper ? 64 : 0;
         if (may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
             chosen.hopper = largest_tile(hopper_kernels<Scalar>(), args, width, smallest_tile);
-        if (!chosen.hopper && may_be(ForwardPath::tensor_cores))
+        if (!chosen.hopper && may_be(ForwardPath::tensor_cores) && starts_at_16_bytes(args))
             chosen.tensor_cores = largest_tile(forward_kernels<Scalar>(), args, width, 32);
     }
     if ((path == ForwardPath::hopper && !chosen.hopper) || (path == ForwardPath::tensor_cores && !chosen.tensor_cores))
@@ -107,7 +106,7 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
                         (path == ForwardPath::hopper
                              ? "compute capability 9.0, f16 or bf16, width 64, keys, rows at multiples of 16 bytes and "
                                "enough shared memory"
-                             : "f16 or bf16, width 64 and enough shared memory"));
+                             : "f16 or bf16, width 64, rows at multiples of 16 bytes and enough shared memory"));
     return chosen;
 }
 

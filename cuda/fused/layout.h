@@ -9,6 +9,17 @@ constexpr int smaller(int a, int b) { return a < b ? a : b; }
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int round_up(int n, int step) { return (n + step - 1) / step * step; }
 
+/// What a block of a launch works on: samples and the tiles of each stand in the launch's first axis, which may be
+/// 2^31 - 1 long, heads in the second.  The others end at 65,535, and there may be more samples.
+struct BlockPlace {
+    int tile, head, sample;
+};
+constexpr int tiles_of(int tokens, int tile) { return (tokens + tile - 1) / tile; }
+constexpr BlockPlace place_of_block(unsigned x, unsigned y, int tokens, int tile) {
+    const auto tiles = static_cast<unsigned>(tiles_of(tokens, tile));
+    return {static_cast<int>(x % tiles), static_cast<int>(y), static_cast<int>(x / tiles)};
+}
+
 /// Offsets i - j from first to last.
 struct OffsetRange {
     int first, last;

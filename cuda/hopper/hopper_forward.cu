@@ -15,9 +15,8 @@ __global__ void __launch_bounds__(2 * tile_queries, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     using Block = HopperBlock<HopperLane<width>>;
     Block block(memory);
-    HopperForward<Scalar, width, tile_queries, Block>(block, args, maps, capacity, static_cast<int>(blockIdx.x),
-                                                      static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z))
-        .run();
+    const BlockPlace at = place_of_block(blockIdx.x, blockIdx.y, args.queries, tile_queries);
+    HopperForward<Scalar, width, tile_queries, Block>(block, args, maps, capacity, at.tile, at.head, at.sample).run();
 }
 
 template <class Scalar, int width, int tile_queries>

@@ -135,12 +135,33 @@ TEST_CASE("bench cuda: a peer's whole forward counts if weights and ids arrived,
     }
 }
 
+TEST_CASE("bench cuda: a peer and a length can be asked for alone, and the report is written on the way", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "report.json").string();
+    const Outcome outcome =
+        run("locus-bench-cuda", {"--against", "torch", "--rehearse", "--python", program(folder, "none", "exit 0\n"),
+                                 "--peer", "flashdeberta", "--tokens", "24", "40", "--report", file});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    const json rows = json::parse(read_file(file))["against"]["rows"];
+    REQUIRE(rows.size() == 3);
+    CHECK(rows[0]["what"] == "packed forward");
+    CHECK(rows[1]["what"] == "backward");
+    CHECK(rows[2]["what"] == "whole forward");
+    for (const json& row : rows) {
+        REQUIRE(row["ways"].size() == 2);
+        CHECK(row["ways"][1]["name"] == "flashdeberta");
+    }
+}
+
 TEST_CASE("bench cuda: options that belong together are asked for together", "[cli]") {
     CHECK(run("locus-bench-cuda", {"--rehearse"}).status == 2);
     CHECK(run("locus-bench-cuda", {"--python", "python3"}).status == 2);
     CHECK(run("locus-bench-cuda", {"--only", "peers"}).status == 2);
     CHECK(run("locus-bench-cuda", {"--only", "everything"}).status == 2);
     CHECK(run("locus-bench-cuda", {"--against", "nobody"}).status == 2);
+    CHECK(run("locus-bench-cuda", {"--peer", "flashdeberta"}).status == 2);
+    CHECK(run("locus-bench-cuda", {"--against", "torch", "--rehearse", "--peer", "nobody"}).status == 2);
 }
 
 TEST_CASE("bench cuda: the sanitizer's word is clean, not clean, or why there is none", "[cli]") {

@@ -68,6 +68,44 @@ struct Traces {
 
 }  // namespace
 
+TEST_CASE("fill: the lines of a file are filled as each alone, and a line without a mask is named", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string();
+    write_file(file, "the capital of france is [MASK].\n\na new [MASK] opened.\n");
+    const json lines = parsed(run("locus-fill", {"--text-file", file, "--json"}))["lines"];
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[1]["line"] == 3);
+    CHECK(lines[0]["masks"] == parsed(run("locus-fill", {"the capital of france is [MASK].", "--json"}))["masks"]);
+    CHECK(lines[1]["masks"] == parsed(run("locus-fill", {"a new [MASK] opened.", "--json"}))["masks"]);
+    write_file(file, "a [MASK].\nno blank here\n");
+    const Outcome refused = run("locus-fill", {"--text-file", file});
+    CHECK(refused.status == 3);
+    CHECK_THAT(refused.err, Catch::Contains("line 2 has no [MASK]"));
+    CHECK(refused.out.empty());
+    CHECK(run("locus-fill", {"--text-file", file, "a [MASK]."}).status == 2);
+    CHECK(run("locus-fill", {"--text-file", file, "--model", "tiny-txl"}).status == 2);
+}
+
+TEST_CASE("trace: the lines of a file are traced as each alone, a file for each", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string(), out = (folder / "traces").string();
+    write_file(file, "a new store opened.\n\nlucy was at the museum.\n");
+    const std::vector<std::string> stages = {"--model", "tiny-v3", "--stages", "layer.*.output"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), stages.begin(), stages.end());
+        return more;
+    };
+    REQUIRE(run("locus-trace", with({"--text-file", file, "--out", out})).status == 0);
+    const std::string alone = (folder / "alone.safetensors").string();
+    REQUIRE(run("locus-trace", with({"--text", "lucy was at the museum.", "--out", alone})).status == 0);
+    const Trace found = read_trace(out + "/line-3.safetensors"), expected = read_trace(alone);
+    REQUIRE(found.names() == expected.names());
+    for (const Stage& stage : expected.stages())
+        CHECK(found.at(stage.name).as<float>().values() == stage.as<float>().values());
+    CHECK(fs::exists(out + "/line-1.safetensors"));
+    CHECK(run("locus-trace", with({"--text-file", file, "--text", "a store."})).status == 2);
+}
+
 TEST_CASE("fill: the official code's top five, in order, for every mask of the oracle", "[cli][oracle]") {
     const json oracle = json::parse(read_file(kOracle / "tiny_v3_trained/case.json"));
     REQUIRE(oracle["top5"].size() == 4);

@@ -1,7 +1,8 @@
 // The fused forward kernel: its very text, run lane after lane on the host, against the reference in float64.
-#include <catch2/catch.hpp>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 #include "cuda/fused/fused_forward.h"
 #include "cuda/fused/portable_forward.h"
@@ -86,6 +87,48 @@ TEST_CASE("emulation: fused forward of packed samples, none of which shows in an
     check_case<Half, 64, 64, 64>(one);
     one.heads_inside = true;
     check_portable<Half>(one, 16);
+}
+
+TEST_CASE("emulation: packed samples behind more than 2^31 numbers are the same samples", "[emulation][fused]") {
+    // Memory that nobody touches costs nothing: a million rows of 4,096 numbers are 8 GB of addresses.
+    constexpr long long kRow = 4096, kFirst = 1'000'000;
+    constexpr Index kTokens = 70, kWidth = 64;
+    ForwardCase one{kTokens, kTokens, 16, true};
+    one.lengths = {kTokens};
+    one.heads_inside = true;
+    ForwardProblem<Half> near(one, kWidth);
+    run_tensor_cores<Half, 64, 64, 64>(near.args);
+
+    const std::size_t bytes = static_cast<std::size_t>(kFirst + kTokens) * kRow * sizeof(Half);
+    void* all = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    REQUIRE(all != MAP_FAILED);
+    Half* const start = static_cast<Half*>(all);
+    cuda::ForwardArguments<Half> args = near.args;
+    const int starts[] = {static_cast<int>(kFirst), static_cast<int>(kFirst + kTokens)};
+    args.first_query = args.first_key = starts;
+    const auto move = [&](auto& rows, Index column) {  // of q, k, v and context beside each other
+        for (Index t = 0; t < kTokens; ++t)
+            std::copy_n(rows.data + t * rows.row, near.kHeads * kWidth, start + (kFirst + t) * kRow + column);
+        rows = {start + column, 0, kWidth, kRow};
+    };
+    move(args.q, 0);
+    move(args.k, 512);
+    move(args.v, 1024);
+    args.context = {start + 1536, 0, kWidth, kRow};
+    run_tensor_cores<Half, 64, 64, 64>(args);
+    const auto differ = [&] {
+        Index wrong = 0;
+        for (Index t = 0; t < kTokens; ++t)
+            for (Index c = 0; c < near.kHeads * kWidth; ++c)
+                wrong += cuda::to_float(start[(kFirst + t) * kRow + 1536 + c]) !=
+                         cuda::to_float(near.context.data()[t * near.kHeads * kWidth + c]);
+        return wrong;
+    };
+    CHECK(differ() == 0);
+    run_portable<Half>(near.args, kWidth);
+    run_portable<Half>(args, kWidth);
+    CHECK(differ() == 0);
+    munmap(all, bytes);
 }
 
 TEMPLATE_TEST_CASE("emulation: the portable forward kernel is disentangled attention at any width",

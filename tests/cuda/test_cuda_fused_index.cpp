@@ -1,11 +1,14 @@
 // The index arithmetic of the fused kernels, for every pair of every size: no device is needed to find a mistake in it.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
 
 #include "core/positions/relative_buckets.h"
+#include "cuda/fused/arguments.h"
+#include "cuda/fused/half_types.h"
 #include "cuda/fused/layout.h"
 
 namespace locus::test::test_cuda_fused_index {
@@ -81,6 +84,51 @@ TEST_CASE("emulation: every pair finds its table row where queries and keys diff
                                        tile_queries, tile_keys))
                     FAIL("log buckets");
             }
+}
+
+TEST_CASE("emulation: a launch has a block for every tile, head and sample, however many samples there are",
+          "[emulation][fused]") {
+    for (const auto& [tokens, batch] : {std::pair{1, 70000}, {64, 65536}, {65, 3}, {300, 1}}) {
+        const int tile = 64, heads = 3, tiles = tiles_of(tokens, tile);
+        std::vector<int> served(static_cast<std::size_t>(tiles) * heads * batch, 0);
+        for (unsigned y = 0; y < 3; ++y)
+            for (unsigned x = 0; x < static_cast<unsigned>(tiles * batch); ++x) {
+                const BlockPlace at = place_of_block(x, y, tokens, tile);
+                REQUIRE((at.tile >= 0 && at.tile < tiles && at.head == static_cast<int>(y) && at.sample < batch));
+                ++served[(static_cast<std::size_t>(at.sample) * heads + static_cast<std::size_t>(at.head)) * tiles +
+                         static_cast<std::size_t>(at.tile)];
+            }
+        CHECK(std::count(served.begin(), served.end(), 1) == static_cast<std::ptrdiff_t>(served.size()));
+    }
+}
+
+TEST_CASE("emulation: rows that do not start at multiples of 16 bytes are told from those that do",
+          "[emulation][fused]") {
+    alignas(16) static Half numbers[64];
+    ForwardArguments<Half> good;
+    good.q = good.k = good.v = {numbers, 640, 64, 192};
+    good.context = {numbers, 640, 64, 64};
+    good.k_r = numbers;  // q_r is off: nothing there to be read
+    CHECK(starts_at_16_bytes(good));
+    BackwardArguments<Half> backward;
+    backward.forward = good;
+    backward.d_context = good.q;
+    backward.d_q = backward.d_k = backward.d_v = good.context;
+    CHECK(starts_at_16_bytes(backward));
+    const auto is_seen = [&](auto change) {
+        ForwardArguments<Half> bad = good;
+        change(bad);
+        BackwardArguments<Half> around = backward;
+        around.forward = bad;
+        return !starts_at_16_bytes(bad) && !starts_at_16_bytes(around);
+    };
+    CHECK(is_seen([](auto& args) { args.q.data += 1; }));
+    CHECK(is_seen([](auto& args) { args.k.row = 100; }));
+    CHECK(is_seen([](auto& args) { args.v.head = 20; }));
+    CHECK(is_seen([](auto& args) { args.context.sample = 641; }));
+    CHECK(is_seen([](auto& args) { args.k_r += 4; }));
+    backward.d_v.row = 4;
+    CHECK_FALSE(starts_at_16_bytes(backward));
 }
 
 TEST_CASE("emulation: a tile far from the diagonal reaches one row, and only there numbers replace tables",

@@ -70,7 +70,7 @@ const char* name_of(cuda::FusedPrecision precision) {
 }
 
 ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision precision, const AgainstOptions& options,
-                           Peers& peers) {
+                           const Narrowing& narrowing, Peers& peers) {
     std::cerr << "against: " << shape.what << " B " << shape.batch << " T " << shape.tokens << std::endl;
     const Trial trial(shape, precision);
     const AgainstProblem& problem = trial.problem;
@@ -109,6 +109,7 @@ ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision preci
         ways[0].refuse(error.what());
     }
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
+        if (!narrowing.wants_peer(kPeers[n])) continue;
         const bool positions = kPeers[n] != kWithoutPositions;
         ways.push_back(open_peer_way(peers, n, request, trial.sums, trial.head,
                                      positions ? trial.truth : trial.truth_without_positions));
@@ -137,30 +138,31 @@ std::vector<AgainstShape> shapes(bool rehearse) {
             {"backward", 32, 12, 512, 64, 256, 512, {}}};
 }
 
-bool is_wanted(const AgainstOptions& options, const std::string& what) {
-    return options.rows.empty() || std::any_of(options.rows.begin(), options.rows.end(),
-                                               [&](const std::string& row) { return what.starts_with(row); });
-}
-
 }  // namespace
 
-ordered_json measure_against(const AgainstOptions& options) {
+void measure_against(const AgainstOptions& options, const Narrowing& narrowing, Report& report, double seconds) {
     const std::string python = options.python.empty() ? default_python() : options.python;
+    report.set("/against/python", python);
+    report.set("/against/rehearsal", options.rehearse);
+    const Rows rows = report.rows("/against/rows", seconds);
     Peers peers(python);
-    ordered_json all = {{"python", python}, {"rehearsal", options.rehearse}};
     try {
-        all["packages"] = peers.at(0).ask({{"do", "packages"}, {"device", options.rehearse ? "cpu" : "cuda"}}, kToCall);
+        report.set("/against/packages",
+                   peers.at(0).ask({{"do", "packages"}, {"device", options.rehearse ? "cpu" : "cuda"}}, kToCall));
     } catch (const std::exception& error) {
-        all["packages"] = error.what();
+        report.set("/against/packages", error.what());
     }
-    all["rows"] = ordered_json::array();
     for (const AgainstShape& shape : shapes(options.rehearse)) {
-        if (!is_wanted(options, shape.what)) continue;
-        all["rows"].push_back(measure_shape(shape, cuda::FusedPrecision::bf16, options, peers));
+        if (!narrowing.wants_row(shape.what) || !narrowing.wants_tokens(shape.tokens)) continue;
+        if (rows.is_over()) {
+            std::cerr << "against: " << shape.what << " T " << shape.tokens << ": " << rows.over() << std::endl;
+            continue;
+        }
+        rows.add(measure_shape(shape, cuda::FusedPrecision::bf16, options, narrowing, peers));
         peers.rest();
     }
-    if (is_wanted(options, "model")) all["rows"].push_back(measure_encoder_against(options.rehearse, peers));
-    return all;
+    if (narrowing.wants_row("model") && !rows.is_over())
+        rows.add(measure_encoder_against(options.rehearse, narrowing, peers));
 }
 
 }  // namespace locus::bench

@@ -5,19 +5,20 @@
 #include <vector>
 
 #include "tests/bench/cuda/against_peers.h"
+#include "tests/bench/cuda/report.h"
 
 namespace locus::bench {
 
 struct AgainstOptions {
-    std::string python;             // whose torch; empty: default_python()
-    std::vector<std::string> rows;  // "forward", "packed", "backward", "model"; empty: all
-    bool rehearse = false;          // small shapes on the processor: programs, tensors and errors, no times to quote
-    bool tune = false;              // peers that can tune themselves here may
+    std::string python;     // whose torch; empty: default_python()
+    bool rehearse = false;  // small shapes on the processor: programs, tensors and errors, no times to quote
+    bool tune = false;      // peers that can tune themselves here may
 };
 
-/// {"packages", "rows": [{"what", B, H, T, d, ..., "ways": [{"name", "how", "ms", "error"} or {"name",
-/// "not_measured"}], "ratios": [{"of", "to", "value", "goal", "met"}]}]}.  "ours" is the first way of a row.
-nlohmann::ordered_json measure_against(const AgainstOptions& options);
+/// Sets "python", "rehearsal" and "packages" of the report's "against", and adds its rows: [{"what", B, H, T, d, ...,
+/// "ways": [{"name", "how", "ms", "error"} or {"name", "not_measured"}], "ratios": [{"of", "to", "value", "goal",
+/// "met"}]}].  "ours" is the first way of a row.
+void measure_against(const AgainstOptions& options, const Narrowing& narrowing, Report& report, double seconds);
 
 std::string against_table(const nlohmann::ordered_json& measured);
 
@@ -30,6 +31,6 @@ nlohmann::ordered_json ratios(const nlohmann::ordered_json& ways, double best, d
 /// The whole encoder beside what others make of the same weights and tokens, call by call in turn: a row like those of
 /// measure_against: deberta-v3-base's shape in bfloat16, B 16, T 512; its error is that of one sample. rehearse: a
 /// small model on the processor, without times to quote.
-nlohmann::ordered_json measure_encoder_against(bool rehearse, Peers& peers);
+nlohmann::ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers);
 
 }  // namespace locus::bench

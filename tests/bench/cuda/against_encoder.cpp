@@ -93,7 +93,7 @@ TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample,
 
 }  // namespace
 
-ordered_json measure_encoder_against(bool rehearse, Peers& peers) {
+ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers) {
     const int batch = rehearse ? 2 : 16, tokens = rehearse ? 24 : 512;
     std::cerr << "against: whole forward B " << batch << " T " << tokens << std::endl;
     const EncoderProblem problem(batch, tokens,
@@ -123,6 +123,7 @@ ordered_json measure_encoder_against(bool rehearse, Peers& peers) {
     std::vector<TimedWay> ways = {our_fastest(problem, rehearse, sample, truth)};
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
         if (kPeers[n] == kWithoutPositions || kPeers[n] == "FlexAttention") continue;  // attention alone
+        if (!narrowing.wants_peer(kPeers[n])) continue;
         ways.push_back(open_peer_way(peers, n, request, sums, sample, truth));
     }
     time_ways(ways);

@@ -47,14 +47,15 @@ ordered_json measure_encoder(const EncoderProblem& problem, const char* precisio
 
 }  // namespace
 
-ordered_json measure_encoders() {
+void measure_encoders(const Rows& rows) {
     const EncoderProblem problem(16, 512);
-    ordered_json all = ordered_json::array();
+    const auto add = [&](const auto& measure) {
+        if (!rows.is_over()) rows.add(measure());
+    };
     for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
-        all.push_back(measure_encoder<cuda::Bfloat16>(problem, "bf16", by));
+        add([&] { return measure_encoder<cuda::Bfloat16>(problem, "bf16", by); });
     for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
-        all.push_back(measure_encoder<cuda::Half>(problem, "f16", by));
-    return all;
+        add([&] { return measure_encoder<cuda::Half>(problem, "f16", by); });
 }
 
 std::vector<std::vector<std::string>> encoder_table(const ordered_json& encoders) {

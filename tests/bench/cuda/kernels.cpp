@@ -13,7 +13,7 @@ namespace {
 
 /// One line of the table: what was measured, or the sentence why not.
 ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, const std::string& precision,
-                     bool knows_ceilings) {
+                     const cuda::Ceilings* ceilings) {
     const auto which = precision == "f32"   ? cuda::FusedPrecision::f32
                        : precision == "f16" ? cuda::FusedPrecision::f16
                                             : cuda::FusedPrecision::bf16;
@@ -32,16 +32,17 @@ ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, c
         row["ms"] = timed.milliseconds;
         row["ms_fastest"] = timed.fastest;
         row["ms_slowest"] = timed.slowest;
+        row["ms_in_a_graph"] = timed.in_a_graph;
         row["choice"] = timed.choice;
         row["extra_bytes"] = timed.extra_bytes;
-        if (knows_ceilings && precision != "f32") {
+        if (ceilings && precision != "f32") {
             const RelativeBuckets line = shape.max_position > 0
                                              ? RelativeBuckets::logarithmic(shape.tokens, shape.tokens, shape.buckets,
                                                                             shape.max_position, OffsetClamp::official)
                                              : RelativeBuckets::clamped(shape.tokens, shape.tokens, shape.buckets);
             const auto work = forward ? cuda::forward_work : cuda::backward_work;
-            row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(cuda::kH200);
-            row["share_of_floor"] = row["floor_ms"].get<double>() / timed.milliseconds;
+            row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(*ceilings);
+            row["share_of_floor"] = row["floor_ms"].get<double>() / std::min(timed.milliseconds, timed.in_a_graph);
         }
     } catch (const Error& error) {
         row["not_measured"] = error.what();
@@ -56,27 +57,37 @@ std::vector<cuda::TimedShape> shapes() {
         all.push_back({batch, 12, tokens, 64, 256, 512});
         all.push_back({batch, 12, tokens, 64, 512, 0});
     }
+    all.push_back({2, 12, 8192, 64, 8, 0});  // nearly every tile is far from the diagonal: what those cost alone
     return all;
 }
 
 }  // namespace
 
-ordered_json measure_kernels(bool knows_ceilings) {
-    ordered_json all = ordered_json::array();
+void measure_kernels(const cuda::Ceilings& ceilings, const Narrowing& narrowing, const Rows& rows) {
+    const auto add = [&](const std::string& kernel, const cuda::TimedShape& shape, const char* precision) {
+        if (!narrowing.wants_tokens(shape.tokens)) return;
+        if (rows.is_over())
+            rows.add({{"kernel", kernel},
+                      {"precision", precision},
+                      {"B", shape.batch},
+                      {"T", shape.tokens},
+                      {"positions", shape.max_position > 0 ? "log" : "clamp"},
+                      {"not_measured", rows.over()}});
+        else
+            rows.add(measure(kernel, shape, precision, &ceilings));
+    };
     for (const std::string kernel : {"forward", "hopper", "tensor cores", "backward"}) {
+        if (!narrowing.wants_row(kernel == "backward" ? "backward" : "forward")) continue;
         for (const char* precision : {"bf16", "f16"})
-            for (const cuda::TimedShape& shape : shapes())
-                all.push_back(measure(kernel, shape, precision, knows_ceilings));
+            for (const cuda::TimedShape& shape : shapes()) add(kernel, shape, precision);
         if (kernel == "hopper" || kernel == "tensor cores") continue;  // of 16-bit numbers only
-        for (const int tokens : {128, 512, 2048})
-            all.push_back(measure(kernel, {1, 12, tokens, 64, 256, 512}, "f32", false));
+        for (const int tokens : {128, 512, 2048}) add(kernel, {1, 12, tokens, 64, 256, 512}, "f32");
     }
-    return all;
 }
 
 std::vector<std::vector<std::string>> kernel_table(const ordered_json& kernels) {
     std::vector<std::vector<std::string>> rows = {
-        {"kernel", "numbers", "B", "T", "positions", "ms", "floor", "% of it", "how"}};
+        {"kernel", "numbers", "B", "T", "positions", "ms", "in a graph", "floor", "% of it", "how"}};
     const auto text = [](const ordered_json& row, const char* key, int decimals, double factor) {
         return row.contains(key) ? text_of(row[key].get<double>() * factor, decimals) : std::string("-");
     };
@@ -84,7 +95,8 @@ std::vector<std::vector<std::string>> kernel_table(const ordered_json& kernels) 
         rows.push_back({row["kernel"], row["precision"], std::to_string(row["B"].get<int>()),
                         std::to_string(row["T"].get<int>()), row["positions"],
                         row.contains("ms") ? text(row, "ms", 3, 1) : std::string("not measured"),
-                        text(row, "floor_ms", 3, 1), text(row, "share_of_floor", 0, 100), row.value("choice", "")});
+                        text(row, "ms_in_a_graph", 3, 1), text(row, "floor_ms", 3, 1),
+                        text(row, "share_of_floor", 0, 100), row.value("choice", "")});
     return rows;
 }
 

@@ -13,6 +13,16 @@ using nlohmann::ordered_json;
 
 namespace {
 
+/// Above the versions in float32: the same on tensor cores, in numbers of 16 bits.
+constexpr const char* kLast = "fused, bf16";
+
+std::vector<std::string> step_names() {
+    std::vector<std::string> names;
+    for (const cuda::NamedVersion& named : cuda::kKernelVersions) names.push_back(named.name);
+    names.push_back(kLast);
+    return names;
+}
+
 ordered_json measure_at(int tokens) {
     constexpr Index kHeads = 12, kWidth = 64;
     std::cerr << "ladder, T " << tokens << std::endl;
@@ -40,25 +50,36 @@ ordered_json measure_at(int tokens) {
             row[named.name] = error.what();  // too little memory for the tables of a long text
         }
     }
+    try {
+        row[kLast] =
+            cuda::time_fused_forward({1, kHeads, tokens, kWidth, 256, 512}, cuda::FusedPrecision::bf16).milliseconds;
+    } catch (const Error& error) {
+        row[kLast] = error.what();
+    }
     return row;
 }
 
 }  // namespace
 
-ordered_json measure_ladder() {
-    ordered_json all = ordered_json::array();
-    for (const int tokens : {128, 512, 2048}) all.push_back(measure_at(tokens));
-    return all;
+void measure_ladder(const Narrowing& narrowing, const Rows& rows) {
+    for (const int tokens : {128, 512, 2048})
+        if (narrowing.wants_tokens(tokens) && !rows.is_over()) rows.add(measure_at(tokens));
 }
 
 std::vector<std::vector<std::string>> ladder_table(const ordered_json& ladder) {
-    std::vector<std::vector<std::string>> rows = {{"ladder, f32, ms"}};
-    for (const cuda::NamedVersion& named : cuda::kKernelVersions) rows.front().push_back(named.name);
+    std::vector<std::vector<std::string>> rows = {{"ladder, ms"}};
+    for (const std::string& name : step_names()) rows.front().push_back(name);
     for (const ordered_json& row : ladder) {
         rows.push_back({"T " + std::to_string(row["T"].get<int>())});
-        for (const cuda::NamedVersion& named : cuda::kKernelVersions)
-            rows.back().push_back(row[named.name].is_number() ? text_of(row[named.name].get<double>(), 3)
-                                                              : std::string("not measured"));
+        double before = 0;
+        for (const std::string& name : step_names()) {
+            const bool known = row.contains(name) && row[name].is_number();
+            const double ms = known ? row[name].get<double>() : 0;
+            rows.back().push_back(!known                      ? std::string("not measured")
+                                  : before > 0 && ms > before ? text_of(ms, 3) + " (slower here)"
+                                                              : text_of(ms, 3));
+            if (known) before = ms;
+        }
     }
     return rows;
 }

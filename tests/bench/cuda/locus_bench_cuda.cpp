@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/cli/program.h"
-#include "core/io/atomic_file.h"
 #include "cuda/runtime.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/cubin.h"
+#include "tests/bench/cuda/device_tests.h"
 #include "tests/bench/cuda/measures.h"
 #include "tests/bench/cuda/sanitize.h"
 #include "tests/bench/cuda/timing.h"
@@ -26,6 +25,9 @@ struct Options {
     bool resources = false, sanitize = false, json = false;
     std::string report, against;
     std::vector<std::string> only;
+    bench::Narrowing narrowing;
+    bench::TestLimits tests;
+    double minutes = 8;  // of every part
     bench::AgainstOptions peers;
 
     bool wants(const std::string& part) const {
@@ -66,52 +68,42 @@ fs::path tests_program() {
     return program;
 }
 
-/// What it printed last, and whether all passed.
-ordered_json run_tests() {
-    const fs::path program = tests_program();
-    std::cerr << "running " << program.filename().string() << std::endl;
-    const bench::Captured ran = bench::capture({program.string()});
-    std::istringstream lines(ran.text);
-    std::string last;
-    int skipped = 0;
-    for (std::string line; std::getline(lines, line);) {
-        skipped += line.starts_with("skipped: ");
-        if (line.starts_with("All tests passed") || line.starts_with("test cases:")) last = line;
-    }
-    if (ran.status != 0) std::cerr << ran.text;
-    return {{"passed", ran.status == 0}, {"skipped", skipped}, {"summary", last}};
-}
-
 void need_device() {
     if (!cuda::available())
         throw Error(Fault::unsupported,
                     cuda::why_unavailable() + "; nothing was measured, locus bench cuda --resources needs none");
 }
 
-ordered_json report(const Options& options) {
-    ordered_json all = ordered_json::object();
+/// Part after part, row after row.
+void measure(const Options& options, bench::Report& report) {
+    const double seconds = 60 * options.minutes;
     if (options.wants("tests") || options.wants("kernels") || options.wants("ladder") ||
         (options.wants("peers") && !options.peers.rehearse)) {
         need_device();
-        all["device"] = cuda::device_name();
+        report.set("/device", cuda::device_name());
     }
-    if (options.wants("tests")) all["tests"] = run_tests();
-    if (options.wants("sanitizer")) all["sanitizer"] = bench::sanitize(tests_program());
+    if (options.wants("tests"))
+        bench::run_device_tests(tests_program(), options.narrowing, options.tests, report.rows("/tests", seconds));
+    if (options.wants("sanitizer"))
+        report.set("/sanitizer", bench::sanitize(tests_program(), options.narrowing.tests, seconds));
     if (options.wants("kernels")) {
-        all["copy_bytes_per_second"] = cuda::device_bandwidth();
-        all["resources"] = resources();
-        all["measured"] = bench::measure_kernels(cuda::device_name().find("H200") != std::string::npos);
-        all["encoders"] = bench::measure_encoders();
+        const cuda::Ceilings ceilings = cuda::ceilings_of(cuda::device_attributes());
+        report.set("/ceilings", {{"operations_per_second", ceilings.products_per_second},
+                                 {"bytes_per_second", ceilings.bytes_per_second}});
+        report.set("/copy_bytes_per_second", cuda::device_bandwidth());
+        report.set("/resources", resources());
+        bench::measure_kernels(ceilings, options.narrowing, report.rows("/measured", seconds));
+        if (options.narrowing.wants_row("model") && options.narrowing.wants_tokens(512))
+            bench::measure_encoders(report.rows("/encoders", seconds));
     }
-    if (options.wants("ladder")) all["ladder"] = bench::measure_ladder();
-    if (options.wants("peers")) all["against"] = bench::measure_against(options.peers);
-    return all;
+    if (options.wants("ladder")) bench::measure_ladder(options.narrowing, report.rows("/ladder", seconds));
+    if (options.wants("peers")) bench::measure_against(options.peers, options.narrowing, report, seconds);
 }
 
 /// 0: all that was asked was done and is well; 1: a test failed, or under the sanitizer; 4: the sanitizer alone was
 /// asked for and is not there.
 int status_of(const Options& options, const ordered_json& all) {
-    bool well = !all.contains("tests") || all["tests"]["passed"].get<bool>(), missing = false;
+    bool well = !all.contains("tests") || bench::count_results(all["tests"])["failed"] == 0, missing = false;
     if (all.contains("sanitizer"))
         for (const ordered_json& tool : all["sanitizer"]) {
             well = well && tool.value("clean", true);
@@ -129,14 +121,13 @@ int run(const Options& options) {
             print_resources(all);
         return 0;
     }
-    const ordered_json all = report(options);
-    if (!options.report.empty()) {
-        const std::string text = all.dump(1) + "\n";
-        write_atomic_file(options.report, [&](const ByteSink& sink) { sink(text.data(), text.size()); });
-    }
+    bench::Report report(options.report);
+    measure(options, report);
+    const ordered_json& all = report.all();
     if (options.json) {
         std::cout << all.dump(1) << '\n';
     } else {
+        if (all.contains("tests")) std::cout << "tests: " << bench::count_results(all["tests"]).dump() << '\n';
         if (all.contains("sanitizer")) std::cout << bench::sanitize_table(all["sanitizer"]);
         if (all.contains("measured")) std::cout << columns(bench::kernel_table(all["measured"]));
         if (all.contains("encoders")) std::cout << columns(bench::encoder_table(all["encoders"]));
@@ -153,6 +144,7 @@ int main(int argc, char** argv) {
         "Runs every CUDA test and measures the fused kernels on this machine's device.\n"
         "  locus bench cuda --report build/cuda.json\n"
         "  locus bench cuda --against torch --report build/cuda.json   with others on the same tensors\n"
+        "  locus bench cuda --pack DIR      all of this for a machine with a driver and nothing else\n"
         "  locus bench cuda --resources     registers and stack of every kernel; needs no device",
         "locus bench cuda");
     Options options;
@@ -163,8 +155,20 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"torch"}));
     app.add_option("--python", options.peers.python, "a Python that has them (tests/bench/peers.py makes one)")
         ->check(cli::not_empty());
-    app.add_option("--rows", options.peers.rows, "of the peers' table alone these")
+    app.add_option("--rows", options.narrowing.rows, "of kernels and peers alone these")
         ->check(CLI::IsMember({"forward", "packed", "backward", "model"}));
+    app.add_option("--tokens", options.narrowing.tokens, "of kernels, ladder and peers alone these lengths")
+        ->check(CLI::Range(1, 1 << 20));
+    app.add_option("--peer", options.narrowing.peers, "alone these peers")->check(CLI::IsMember(bench::kPeers));
+    app.add_option("--tests", options.narrowing.tests, "alone tests with this in their names, under the sanitizer too")
+        ->check(cli::not_empty());
+    app.add_option("--jobs,-j", options.tests.jobs, "tests at once")->check(CLI::Range(1, 64))->capture_default_str();
+    app.add_option("--limit", options.tests.seconds, "seconds for each test")
+        ->check(CLI::Range(1.0, 3600.0))
+        ->capture_default_str();
+    app.add_option("--minutes", options.minutes, "no row of a part begins after so many")
+        ->check(CLI::Range(0.1, 600.0))
+        ->capture_default_str();
     app.add_flag("--tune", options.peers.tune, "let peers that can tune themselves do so first; takes minutes");
     app.add_flag("--rehearse", options.peers.rehearse,
                  "with --against: small shapes on the processor, to see that programs, tensors and errors are right");
@@ -174,9 +178,9 @@ int main(int argc, char** argv) {
     return cli::run_program(app, argc, argv, [&] {
         const bool peers = options.wants("peers");
         LOCUS_CHECK(!peers || !options.against.empty(), "--only peers needs --against torch");
-        LOCUS_CHECK(peers || (options.peers.python.empty() && options.peers.rows.empty() && !options.peers.tune &&
+        LOCUS_CHECK(peers || (options.peers.python.empty() && options.narrowing.peers.empty() && !options.peers.tune &&
                               !options.peers.rehearse),
-                    "--python, --rows, --tune and --rehearse belong to --against torch");
+                    "--python, --peer, --tune and --rehearse belong to --against torch");
         return run(options);
     });
 }

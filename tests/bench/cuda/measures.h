@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/cuda/report.h"
+#include "tests/bench/cuda/roofline.h"
+
 namespace locus::bench {
 
 /// Columns, the first one to the left; what is written here is ASCII.
@@ -31,22 +34,23 @@ inline std::string text_of(double value, int decimals) {
 }
 
 /// Forward and backward at every shape, or "not_measured" and the sentence why: "forward" is what a caller gets, beside
-/// it the two kernels on tensor cores by name.  knows_ceilings: also the floor of each time on an H200, and the share.
-nlohmann::ordered_json measure_kernels(bool knows_ceilings);
+/// it the two kernels on tensor cores by name.  Times by launches and through a captured graph, the floor of each on a
+/// device with these ceilings, and the share of it.
+void measure_kernels(const cuda::Ceilings& ceilings, const Narrowing& narrowing, const Rows& rows);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> kernel_table(const nlohmann::ordered_json& kernels);
 
 /// Milliseconds of every version in float32 at three lengths, or its sentence why not; the tests have compared them
 /// before.
-nlohmann::ordered_json measure_ladder();
+void measure_ladder(const Narrowing& narrowing, const Rows& rows);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> ladder_table(const nlohmann::ordered_json& ladder);
 
 /// The encoder of DeBERTa v3 base with random weights, B 16 and T 512, in each 16-bit format and with each kind of
 /// products: milliseconds kernel by kernel and in a graph, or "not_measured" and the sentence why.
-nlohmann::ordered_json measure_encoders();
+void measure_encoders(const Rows& rows);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> encoder_table(const nlohmann::ordered_json& encoders);

@@ -1,6 +1,7 @@
 #pragma once
 // The least time that attention with both position terms can take: every distinct product once, every byte once.
 #include <algorithm>
+#include <string>
 
 #include "core/positions/relative_buckets.h"
 
@@ -12,8 +13,30 @@ struct Ceilings {
     double bytes_per_second = 0;
 };
 
-/// 16-bit tensor cores and memory of an H200, as people report them measured.
-inline constexpr Ceilings kH200{790e12, 4.3e12};
+/// 16-bit tensor cores and memory of an H200 and an H100, as people report them measured.
+inline constexpr Ceilings kH200{790e12, 4.3e12}, kH100{790e12, 3.35e12};
+
+/// What a device says of itself.
+struct DeviceAttributes {
+    std::string name;
+    int major = 0, minor = 0, multiprocessors = 0;
+    double clock_hz = 0, memory_clock_hz = 0;
+    int memory_bits = 0;
+};
+
+/// Of another device: what its clocks and units can do at most, which nobody measures.  Operations of 16-bit tensor
+/// cores that sum in float32, per clock and multiprocessor: 8.0 2048, 8.6 and 8.9 512 (sold to players) or 1024, 9.0
+/// 4096, 10.0 8192; memory moves data twice in a clock.
+inline Ceilings ceilings_of(const DeviceAttributes& device) {
+    if (device.name.find("H200") != std::string::npos) return kH200;
+    if (device.name.find("H100") != std::string::npos) return kH100;
+    const double per_clock = device.major >= 10                                 ? 8192
+                             : device.major == 9                                ? 4096
+                             : device.minor == 0                                ? 2048
+                             : device.name.find("GeForce") != std::string::npos ? 512
+                                                                                : 1024;
+    return {per_clock * device.multiprocessors * device.clock_hz, 2 * device.memory_clock_hz * device.memory_bits / 8};
+}
 
 struct Work {
     double operations = 0, bytes = 0;

@@ -1,37 +1,16 @@
 #include "tests/bench/cuda/sanitize.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
 
 #include "core/check.h"
 #include "tests/bench/cuda/measures.h"
+#include "tests/bench/cuda/processes.h"
 
 namespace locus::bench {
-
-Captured capture(const std::vector<std::string>& command) {
-    std::string line;
-    for (const std::string& word : command) {
-        line += '\'';
-        for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-        line += "' ";
-    }
-    std::FILE* pipe = popen((line + "2>&1").c_str(), "r");
-    if (!pipe) throw Error(Fault::unreadable, command[0] + " cannot be started");
-    Captured ran;
-    std::array<char, 4096> buffer;
-    for (std::size_t got; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-        ran.text.append(buffer.data(), got);
-    const int status = pclose(pipe);
-    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return ran;
-}
 
 namespace {
 
@@ -68,34 +47,35 @@ std::string summary_of(const std::string& text) {
     return found;
 }
 
-ordered_json run_tool(const fs::path& program, const std::string& tool, const fs::path& tests) {
+ordered_json run_tool(const fs::path& program, const std::string& tool, const fs::path& tests, const std::string& part,
+                      double limit) {
     std::cerr << "compute-sanitizer " << tool << std::endl;
-    const auto start = std::chrono::steady_clock::now();
+    const std::string filter = part.empty() ? "[cuda]" : "*" + part + "*[cuda]";
     const Captured ran =
-        capture({program.string(), "--tool", tool, "--error-exitcode", "86", tests.string(), "[cuda]"});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        capture({program.string(), "--tool", tool, "--error-exitcode", "86", tests.string(), filter}, limit);
     const std::string summary = summary_of(ran.text);
     const bool clean = ran.status == 0;
     if (!clean) std::cerr << ran.text;
     // A tool that watched nothing proves nothing.
     if (ran.text.find("skipped: no CUDA device") != std::string::npos)
         return {{"not_available", "the tests were skipped, there is no CUDA device"}};
+    if (ran.timed_out) return {{"not_available", "it did not end within " + text_of(limit / 60, 0) + " minutes"}};
     if (summary.empty())
         return {{"not_available",
                  "compute-sanitizer ended with status " + std::to_string(ran.status) + " and without a summary"}};
-    return {{"clean", clean}, {"status", ran.status}, {"summary", summary}, {"seconds", seconds}};
+    return {{"clean", clean}, {"status", ran.status}, {"summary", summary}, {"seconds", ran.seconds}};
 }
 
 }  // namespace
 
-ordered_json sanitize(const fs::path& tests) {
+ordered_json sanitize(const fs::path& tests, const std::string& part, double limit) {
     const fs::path program = find_sanitizer();
     ordered_json all;
     for (const char* tool : {"memcheck", "racecheck"})
         all[tool] = program.empty()
                         ? ordered_json{{"not_available",
                                         "no compute-sanitizer in PATH, /usr/local/cuda/bin or /usr/local/cuda-*/bin"}}
-                        : run_tool(program, tool, tests);
+                        : run_tool(program, tool, tests, part, limit);
     return all;
 }
 

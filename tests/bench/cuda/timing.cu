@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "cuda/captured_graph.h"
 #include "cuda/device.h"
 #include "cuda/fused/dropout.h"
 #include "cuda/fused/fused_host.h"
@@ -91,17 +92,36 @@ struct TimedInput {
     }
 };
 
-/// Some launches to warm up, then the measured ones.
+/// A stream that can be recorded, which the default one cannot.
+class OwnStream {
+public:
+    OwnStream() { LOCUS_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+    ~OwnStream() { cudaStreamDestroy(stream_); }
+    OwnStream(const OwnStream&) = delete;
+    OwnStream& operator=(const OwnStream&) = delete;
+    cudaStream_t get() const { return stream_; }
+
+private:
+    cudaStream_t stream_ = nullptr;
+};
+
+/// Some launches to warm up, then the measured ones; then the same through a graph.   launch(stream).
 template <class Launch>
 void measure(TimedKernel& timed, int rounds, Launch launch) {
     const std::size_t before = free_memory();
-    for (int round = 0; round < 5; ++round) launch();
+    for (int round = 0; round < 5; ++round) launch(nullptr);
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
     timed.extra_bytes += before - std::min(before, free_memory());
-    const std::vector<double> times = times_of(rounds, launch);
+    const std::vector<double> times = times_of(rounds, [&] { launch(nullptr); });
     timed.milliseconds = times[times.size() / 2];
     timed.fastest = times.front();
     timed.slowest = times.back();
+    const OwnStream stream;
+    const CapturedGraph graph(stream.get(), [&] { launch(stream.get()); });
+    graph.launch();
+    const std::vector<double> replays = times_of(
+        rounds, [&] { graph.launch(); }, stream.get());
+    timed.in_a_graph = replays[replays.size() / 2];
 }
 
 template <class Scalar>
@@ -109,7 +129,7 @@ TimedKernel time_forward(const TimedShape& shape, int rounds, ForwardPath path) 
     const TimedInput<Scalar> input(shape);
     TimedKernel timed;
     timed.choice = fused_forward_choice(input.args, shape.width, path);
-    measure(timed, rounds, [&] { launch_fused_forward(input.args, shape.width, nullptr, path); });
+    measure(timed, rounds, [&](cudaStream_t stream) { launch_fused_forward(input.args, shape.width, stream, path); });
     return timed;
 }
 
@@ -144,7 +164,7 @@ TimedKernel time_backward(const TimedShape& shape, int rounds) {
     TimedKernel timed;
     timed.extra_bytes = 2 * numbers * sizeof(Scalar) + static_cast<std::size_t>(of_queries) * sizeof(float);
     timed.choice = fused_backward_choice(args, shape.width);
-    measure(timed, rounds, [&] { launch_fused_backward(args, shape.width); });
+    measure(timed, rounds, [&](cudaStream_t stream) { launch_fused_backward(args, shape.width, stream); });
     return timed;
 }
 
@@ -170,6 +190,23 @@ TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precisio
         default:
             return time_backward<float>(shape, rounds);
     }
+}
+
+DeviceAttributes device_attributes() {
+    cudaDeviceProp properties;
+    LOCUS_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
+    const auto attribute = [](cudaDeviceAttr which) {
+        int value = 0;
+        LOCUS_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, 0));
+        return value;
+    };
+    return {properties.name,
+            properties.major,
+            properties.minor,
+            properties.multiProcessorCount,
+            1e3 * attribute(cudaDevAttrClockRate),
+            1e3 * attribute(cudaDevAttrMemoryClockRate),
+            attribute(cudaDevAttrGlobalMemoryBusWidth)};
 }
 
 double device_bandwidth() {
@@ -211,10 +248,11 @@ public:
     }
 
     double forward() override {
-        return median_milliseconds(1, [&] { launch_fused_forward(args_, width_); });
+        return replay(forward_graph_, [&](cudaStream_t stream) { launch_fused_forward(args_, width_, stream); });
     }
     double backward() override {
-        return median_milliseconds(1, [&] { launch_fused_backward(whole().arguments(), width_); });
+        return replay(backward_graph_,
+                      [&](cudaStream_t stream) { launch_fused_backward(whole().arguments(), width_, stream); });
     }
     Tensor<float> context() const override {
         Tensor<float> found(context_shape_);
@@ -226,6 +264,18 @@ public:
     std::string backward_choice() const override { return fused_backward_choice(whole().arguments(), width_); }
 
 private:
+    /// What a first launch loads or sets up cannot be recorded, so it is launched once before.
+    template <class Launch>
+    double replay(std::optional<CapturedGraph>& graph, Launch launch) {
+        if (!graph) {
+            launch(stream_.get());
+            LOCUS_CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
+            graph.emplace(stream_.get(), [&] { launch(stream_.get()); });
+        }
+        return times_of(
+                   1, [&] { graph->launch(); }, stream_.get())
+            .front();
+    }
     const DeviceBackward<Scalar>& whole() const {
         LOCUS_CHECK(backward_.has_value(), "TimedProblem: backward needs the gradient of the context");
         return *backward_;
@@ -238,6 +288,8 @@ private:
     DeviceBuffer<float> log_sum_;
     ForwardArguments<Scalar> args_;
     std::optional<DeviceBackward<Scalar>> backward_;
+    const OwnStream stream_;
+    std::optional<CapturedGraph> forward_graph_, backward_graph_;
 };
 
 }  // namespace

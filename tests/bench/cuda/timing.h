@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cuda/fused/fused.h"
+#include "tests/bench/cuda/roofline.h"
 
 namespace locus::cuda {
 
@@ -16,6 +17,7 @@ struct TimedShape {
 struct TimedKernel {
     double milliseconds = 0;  // median of the rounds, one launch each, between two events
     double fastest = 0, slowest = 0;
+    double in_a_graph = 0;        // median of replays of one captured launch: without what the host does for it
     std::string choice;           // "tensor cores, tile 128 x 64"
     std::size_t extra_bytes = 0;  // device memory beyond inputs, outputs and the slot line
 };
@@ -28,6 +30,9 @@ TimedKernel time_fused_forward(const TimedShape& shape, FusedPrecision precision
 
 /// The same for all kernels of the backward pass together; extra_bytes counts what lies between them.
 TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precision, int rounds = 30);
+
+/// What this device says of itself.
+DeviceAttributes device_attributes();
 
 /// Bytes per second of a copy inside device memory, both ways counted: a ceiling measured in the same run.
 double device_bandwidth();
@@ -43,9 +48,9 @@ public:
     TimedProblem(const TimedProblem&) = delete;
     TimedProblem& operator=(const TimedProblem&) = delete;
 
-    /// Milliseconds of one launch, between two events.
+    /// Milliseconds of one launch through a captured graph, between two events.
     double forward();
-    /// Milliseconds of all kernels of the backward pass, of what the last forward left behind.
+    /// Milliseconds of all kernels of the backward pass, likewise, of what the last forward left behind.
     double backward();
 
     Tensor<float> context() const;       // as FusedOutput's
