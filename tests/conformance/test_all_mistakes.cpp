@@ -112,7 +112,6 @@ TEST_CASE("all mistakes: two in one stage are found as a pair, and neither is na
     const SeveralMistakes port =
         GENERATE(values<SeveralMistakes>({{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {86, 0}}},
                                           {Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {82, 1}}},
-                                          {Family::deberta, "hf_deberta_v1", {{95, 0}, {37, 0}}},
                                           {Family::roformer, "hf_roformer", {{27, 0}, {82, 1}}}}));
     const Range& range = several_range(port.family, port.where);
     const AllMistakes all = all_of(range, range.sharp, port_with_all<double>(range, port.ways));
