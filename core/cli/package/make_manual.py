@@ -25,7 +25,11 @@ def parts(text):
     for line in rest.splitlines():
         found = OPTION.match(line)
         if found:
-            kind, _, said = (found.group(2) or "").strip().partition("  ")
+            rest_of_line = found.group(2) or ""
+            # One blank before the kind of its value, several before the explanation.
+            kind, _, said = rest_of_line.strip().partition("  ")
+            if rest_of_line.startswith("  "):
+                kind, said = "", rest_of_line.strip()
             options.append([found.group(1).split(","), kind, said.strip()])
         elif options and line.startswith("       ") and line.strip():
             options[-1][2] = (options[-1][2] + " " + line.strip()).strip()
