@@ -159,8 +159,8 @@ const ReportedStage* ReportedCase::find(const std::string& stage) const {
     return at == stages.end() ? nullptr : &*at;
 }
 
-void ReportedCase::add_behind(const std::string& stage, const std::optional<int>& mistake) {
-    behind.push_back(stage + ": " + (mistake ? "mistake " + std::to_string(*mistake) : "no mistake of the catalogue"));
+void ReportedCase::add_behind(const std::string& stage, const std::optional<int>& number) {
+    behind.push_back(stage + ": " + (number ? "mistake " + std::to_string(*number) : "no mistake of the catalogue"));
 }
 
 void ReportedCase::add_silent(const std::vector<std::string>& missing) {

@@ -54,8 +54,8 @@ struct ReportedCase {
     const ReportedStage* find(const std::string& stage) const;
     bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
     Index count(StageState state) const;
-    /// Adds a further stage that is wrong by itself, with the mistake behind it where it has a name.
-    void add_behind(const std::string& stage, const std::optional<int>& mistake);
+    /// Adds a further stage that is wrong by itself, with the number of the mistake behind it where it has one.
+    void add_behind(const std::string& stage, const std::optional<int>& number);
     /// Adds stages that were not reported; all are in the order of a model then.
     void add_silent(const std::vector<std::string>& missing);
 };
