@@ -236,7 +236,8 @@ int main(int argc, char** argv) {
     app.add_option("--top", options.top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
     app.add_option("--order", options.order,
                    "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
-        ->delimiter(',');
+        ->delimiter(',')
+        ->allow_extra_args(false);  // what follows is the text
     app.add_option("--segment", options.segment,
                    "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")
         ->check(CLI::Range(1, 1000000));

@@ -24,7 +24,8 @@ bool of_attention(const Mistake& mistake) { return mistake.number <= 37; }
 /// What cannot be made from a recorded case alone: test_catalogue_more.cpp makes it.
 bool made_elsewhere(int number, const std::string& how) {
     return number == 14 || number == 15 || number == 34 || how.find("no file holds") != std::string::npos ||
-           how.find("one constant") != std::string::npos || how.find("dense layer") != std::string::npos;
+           how.find("one constant") != std::string::npos || how.find("dense layer") != std::string::npos ||
+           how.find("random mask") != std::string::npos;
 }
 
 /// Everything, the index alone, and the one late stage that the variant reaches.
@@ -91,13 +92,13 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
     }
     // What ties on these cases is what equivalents.cpp says, and nothing of it is made up.
     std::set<std::pair<int, int>> documented;
-    for (const Equivalent& pair : equivalents())
-        if (pair.second <= 37) documented.insert({pair.first, pair.second});
+    for (const Equivalent& pair : equivalents()) documented.insert({pair.first, pair.second});
     for (const auto& [first, second] : ties) {
         INFO(first << " and " << second << " tie, but equivalents.cpp is silent");
         CHECK(documented.contains({first, second}));
     }
     for (const auto& [first, second] : documented) {
+        if (second > 37) continue;  // their ports are made by other tests
         INFO(first << " and " << second << " never tie");
         CHECK(ties.contains({first, second}));
     }

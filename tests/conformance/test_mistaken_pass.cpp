@@ -195,7 +195,7 @@ TEST_CASE("mistaken pass: a choice that cannot be made is refused in one sentenc
         CHECK(fault_of([&] { chosen_way(right, MistakeChoice::parse(text)); }, sentence) == fault);
         CHECK_THAT(sentence, Catch::Matchers::Contains(words));
     };
-    refused("99", Fault::usage, "mistake 99 is not in the catalogue");
+    refused("999", Fault::usage, "mistake 999 is not in the catalogue");
     refused("seven", Fault::usage, "the mistake is \"seven\", expected a number of the catalogue");
     refused("7.", Fault::usage, "the mistake is \"7.\"");
     refused("0", Fault::usage, "the mistake is \"0\"");
@@ -255,7 +255,7 @@ TEST_CASE("locus kit mistake: bad input is one sentence, and no file is left", "
         CHECK(listing(folder / ".").empty());
     };
     const std::string model = "--model", text = "--text", out = "--out";
-    refused({"99", model, "tiny-v3", text, "a", out, file}, 2, "mistake 99 is not in the catalogue");
+    refused({"999", model, "tiny-v3", text, "a", out, file}, 2, "mistake 999 is not in the catalogue");
     refused({"56", model, "tiny-v3", text, "a", out, file}, 2, "one of roformer");
     refused({"22", model, "tiny-v3", text, "a", out, file}, 4, "cannot be made");
     refused({"7", model, "no-such-folder", text, "a", out, file}, 3, "no-such-folder");
@@ -324,7 +324,7 @@ TEST_CASE("kit rehearse: what a case gives is never changed, only what it asks f
 
 TEST_CASE("kit rehearse: an unknown mistake and a full folder are refused, and nothing is left", "[kit][rehearse]") {
     const TemporaryFolder folder;
-    CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {99, 0}, folder / "dumps"), Catch::Contains("99"));
+    CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {999, 0}, folder / "dumps"), Catch::Contains("999"));
     CHECK_THROWS_WITH(rehearse(KitFixture::kit(), {1, 9}, folder / "dumps"), Catch::Contains("1 way"));
     CHECK(folder.count() == 0);
     write_bytes(folder / "kept", "x");

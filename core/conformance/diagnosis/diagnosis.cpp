@@ -66,6 +66,8 @@ const std::vector<Equivalent>& equivalents() {
          "ceil of ln 1 and floor of anything below 1 are both 0, so all buckets up to 2 mid are mid"},
         {21, 84, false, "texts that reach M - 1 and no other offset whose bucket is not itself",
          "both have the row behind the end there, clamped to the last one"},
+        {24, 102, false, "dumps of scores alone, of models with one position term",
+         "what is missing is q times the key's bias, or the query's bias times k, from c2c or from the position term"},
         {27, 30, false, "numbers of heads that are numbers of terms, H = 2, 3, 4",
          "sqrt(D) = sqrt(H d) is the scale of H terms"},
         {33, 35, true, "",

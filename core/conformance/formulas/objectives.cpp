@@ -34,7 +34,8 @@ Tensor<double> logits(const Replay& at) {
     const Tensor<double>& x = at("/rtd.transform");
     const Dense<double> classifier =
         at.model().weights.dense(std::string(kHead) + "classifier", 1, at.deberta().config().hidden_size);
-    return as_tensor<double>({x.extent(0), x.extent(1)}, dense<double>(x.rows(), classifier));
+    const Matrix<double> column = dense<double>(x.rows(), classifier);  // [B*T, 1]
+    return {{x.extent(0), x.extent(1)}, {column.data(), column.data() + column.size()}};
 }
 
 /// Calls each(n, token) for every token that counts, n its place in [B,T].

@@ -253,7 +253,9 @@ std::vector<Variant> eps_and_variance() {
                                 : eps == 1e-7 ? "eps 1e-7"
                                 : eps == 1e-5 ? "eps 1e-5"
                                               : "eps 0.02";
-        for (Variant& one : one_by_one(how, with_eps(eps))) all.push_back(std::move(one));
+        for (Variant& one : one_by_one(how, with_eps(eps)))
+            if (one.stems.front() != "/relative.table" || eps != 1e-7)  // DeBERTa alone has one, and 1e-7 is right there
+                all.push_back(std::move(one));
     }
     return all;
 }
