@@ -88,7 +88,7 @@ TEST_CASE("mistakes: what cannot be made is one sentence, and the page goes on",
         state.b.mistake = mistake;
         return compared(state).error;
     };
-    CHECK_THAT(trouble("99"), Catch::Contains("mistake 99 is not in the catalogue"));
+    CHECK_THAT(trouble("999"), Catch::Contains("mistake 999 is not in the catalogue"));
     CHECK_THAT(trouble("56"), Catch::Contains("mistake 56 is one of roformer"));
     CHECK_THAT(trouble("22"), Catch::Contains("mistake 22 cannot be made with this model and input"));
     CHECK_THAT(trouble("seven"), Catch::Contains("the mistake is \"seven\""));
