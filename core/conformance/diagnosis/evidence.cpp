@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 
 #include "core/conformance/formulas/arithmetic.h"
 #include "core/io/checkpoint.h"
@@ -243,8 +244,30 @@ const Tensor<double>* Replay::claimed(const std::string& stem) const {
     return evidence_.candidate.find(name) ? reported(name) : nullptr;
 }
 
+namespace {
+
+using FormulasByStem = std::unordered_map<std::string, const Formula*>;
+
+/// A diagnosis asks for formulas millions of times, so they are found by name.
+const FormulasByStem& right_formulas_of(Family family) {
+    static const std::map<Family, FormulasByStem> all = [] {
+        std::map<Family, FormulasByStem> families;
+        for (const Family each : {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet})
+            for (const Formula& formula : formulas_of(each)) families[each].emplace(formula.stem, &formula);
+        return families;
+    }();
+    return all.at(family);
+}
+
+}  // namespace
+
 const Formula* Replay::right_formula_of(const std::string& stem) const {
-    const std::vector<Formula>& right = evidence_.formulas ? *evidence_.formulas : formulas_of(family());
+    if (!evidence_.formulas) {
+        const FormulasByStem& right = right_formulas_of(family());
+        const auto found = right.find(stem);
+        return found == right.end() ? nullptr : found->second;
+    }
+    const std::vector<Formula>& right = *evidence_.formulas;
     const auto found =
         std::find_if(right.begin(), right.end(), [&](const Formula& formula) { return formula.stem == stem; });
     return found == right.end() ? nullptr : &*found;
@@ -294,17 +317,25 @@ Tensor<double> Replay::right(const std::string& stem) const {
 }
 
 bool Replay::touches(const std::string& stem, const std::set<std::string>& settled) const {
-    const std::string name = canonical(stem);
-    if (std::any_of(replaced_.begin(), replaced_.end(),
-                    [&](const Formula& each) { return each.stem == stem || each.stem == name; }))
-        return true;
-    const Formula* formula = formula_of(stem);
-    return formula && std::any_of(formula->inputs.begin(), formula->inputs.end(), [&](const std::string& input) {
-               const bool replaced = std::any_of(replaced_.begin(), replaced_.end(), [&](const Formula& each) {
-                   return each.stem == input || each.stem == canonical(input);
-               });
-               return replaced || (settled.count(full_name(input)) == 0 && touches(input, settled));
-           });
+    std::map<std::string, bool> answers;  // many ways lead to one stage
+    return touches(stem, settled, settled.empty() ? touched_ : answers);
+}
+
+bool Replay::touches(const std::string& stem, const std::set<std::string>& settled,
+                     std::map<std::string, bool>& answers) const {
+    const auto known = answers.find(stem);
+    if (known != answers.end()) return known->second;
+    bool touched = is_replaced(stem);
+    const Formula* formula = touched ? nullptr : right_formula_of(canonical(stem));
+    for (std::size_t n = 0; formula && n < formula->inputs.size() && !touched; ++n) {
+        const std::string& input = formula->inputs[n];
+        touched = is_replaced(input) || (!settled.contains(full_name(input)) && touches(input, settled, answers));
+    }
+    return answers[stem] = touched;
+}
+
+bool Replay::is_replaced(const std::string& stem) const {
+    return !replaced_.empty() && replacement_of(stem, 0) != nullptr;
 }
 
 Tensor<double> Replay::computed(const std::string& stem) const {

@@ -119,6 +119,10 @@ public:
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;
+    /// What is the same for every hypothesis, made by the first who asks, under a name that no stage has.
+    const Tensor<double>& common(const std::string& name, const std::function<Tensor<double>()>& make) const {
+        return *evidence_.shared->get(name, make);
+    }
     /// Called with head b * H + h of a stage as soon as it is computed; may throw to stop the rest.
     using Watch = std::function<void(Index at, const Matrix<double>& head)>;
     /// A formula that computes `stem` head by head shows each head to `watch`.
@@ -169,6 +173,9 @@ private:
     /// What stands in place of the right formula, number `at` of them; nullptr where there are no more.
     const Formula* replacement_of(const std::string& stem, std::size_t at) const;
     const Formula* right_formula_of(const std::string& stem) const;
+    bool is_replaced(const std::string& stem) const;
+    bool touches(const std::string& stem, const std::set<std::string>& settled,
+                 std::map<std::string, bool>& answers) const;
     /// nullptr if it is not reported.
     const Tensor<double>* reported(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
@@ -183,6 +190,7 @@ private:
     Watch watch_;
     mutable std::map<std::string, Tensor<double>> kept_;
     mutable std::map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
+    mutable std::map<std::string, bool> touched_;                  // what follows from a replaced formula
     mutable std::map<std::string, std::size_t> busy_;              // how many replacements of a stem are being computed
 };
 

@@ -8,10 +8,24 @@ namespace {
 
 constexpr Index kLongest = 8192;  // largest M that is looked for where only the index itself is known
 
-bool explains(const RelativeRule& rule, const Tensor<double>& index) {
-    for (Index i = 0; i < rule.queries; ++i)
-        for (Index j = 0; j < rule.keys; ++j)
-            if (static_cast<double>(rule.row(i - j)) != index[i * rule.keys + j]) return false;
+/// An index that is a function of i - j, its rows by offset, -(Tk-1) first; empty where it is none.
+std::vector<double> rows_by_offset(const Tensor<double>& index) {
+    const Index queries = index.extent(0), keys = index.extent(1);
+    std::vector<double> rows;
+    for (Index offset = 1 - keys; offset < queries; ++offset)
+        rows.push_back(offset < 0 ? index[-offset] : index[offset * keys]);
+    for (Index i = 0; i < queries; ++i)
+        for (Index j = 0; j < keys; ++j)
+            if (index[i * keys + j] != rows[static_cast<std::size_t>(i - j + keys - 1)]) return {};
+    return rows;
+}
+
+/// True if the rule makes these rows.
+bool explains(const RelativeRule& rule, const std::vector<double>& rows) {
+    if (static_cast<Index>(rows.size()) != rule.queries + rule.keys - 1) return false;
+    for (Index offset = 1 - rule.keys; offset < rule.queries; ++offset)
+        if (static_cast<double>(rule.row(offset)) != rows[static_cast<std::size_t>(offset + rule.keys - 1)])
+            return false;
     return true;
 }
 
@@ -38,19 +52,41 @@ RelativeRule rule_behind(const Tensor<double>& index) {
     rule.keys = index.extent(1);
     rule.span = static_cast<Index>(index[0]);
     if (rule.span < 1) throw NotEnough{"the span of the relative table"};
-    if (explains(rule, index)) return rule;
+    const std::vector<double> rows = rows_by_offset(index);
+    if (explains(rule, rows)) return rule;
     std::vector<RelativeRule> fitting;
     for (Index m = rule.middle() + 2; rule.span % 2 == 0 && m <= kLongest && fitting.size() < 2; ++m)
         for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf}) {
             rule.max_position = m;
             rule.clamp = clamp;
-            if (explains(rule, index)) {
+            if (explains(rule, rows)) {
                 fitting.push_back(rule);
                 break;
             }
         }
     if (fitting.size() != 1) throw NotEnough{"max_relative_positions"};
     return fitting.front();
+}
+
+RelativeRule find_rule(const Replay& at) {
+    const auto index = at.expected("/relative.index");
+    if (!at.has_model()) {
+        if (!index || index->rank() != 2 || index->empty()) throw NotEnough{"a model folder or relative.index"};
+        return rule_behind(*index);
+    }
+    const DebertaConfig& config = at.deberta().config();
+    if (!config.relative_attention) throw NotEnough{"relative attention"};
+    RelativeRule rule;
+    read_lengths(at, rule);
+    rule.span = config.span();
+    if (config.position_buckets <= 0) return rule;
+    rule.max_position = config.max_relative_positions;
+    if (!index) return rule;
+    const std::vector<double> rows = rows_by_offset(*index);
+    if (explains(rule, rows)) return rule;
+    rule.clamp = OffsetClamp::hf;
+    if (!explains(rule, rows)) rule.clamp = OffsetClamp::official;
+    return rule;
 }
 
 }  // namespace
@@ -70,23 +106,15 @@ Index RelativeRule::inside(Index row) const { return std::clamp<Index>(row, 0, r
 Index RelativeRule::row(Index offset) const { return inside(bucket(offset) + span); }
 
 RelativeRule relative_rule(const Replay& at) {
-    const auto index = at.expected("/relative.index");
-    if (!at.has_model()) {
-        if (!index || index->rank() != 2 || index->empty()) throw NotEnough{"a model folder or relative.index"};
-        return rule_behind(*index);
-    }
-    const DebertaConfig& config = at.deberta().config();
-    if (!config.relative_attention) throw NotEnough{"relative attention"};
-    RelativeRule rule;
-    read_lengths(at, rule);
-    rule.span = config.span();
-    if (config.position_buckets <= 0) return rule;
-    rule.max_position = config.max_relative_positions;
-    if (index && !explains(rule, *index)) {
-        rule.clamp = OffsetClamp::hf;
-        if (!explains(rule, *index)) rule.clamp = OffsetClamp::official;
-    }
-    return rule;
+    // No hypothesis changes it, so it is looked for once and kept as its five numbers.
+    const Tensor<double>& numbers = at.common("the rule of " + at.scope() + "relative.index", [&] {
+        const RelativeRule rule = find_rule(at);
+        return Tensor<double>({5}, {static_cast<double>(rule.queries), static_cast<double>(rule.keys),
+                                    static_cast<double>(rule.span), static_cast<double>(rule.max_position),
+                                    rule.clamp == OffsetClamp::hf ? 1.0 : 0.0});
+    });
+    return {static_cast<Index>(numbers[0]), static_cast<Index>(numbers[1]), static_cast<Index>(numbers[2]),
+            static_cast<Index>(numbers[3]), numbers[4] == 1 ? OffsetClamp::hf : OffsetClamp::official};
 }
 
 RelativeRule log_rule(const Replay& at) {
