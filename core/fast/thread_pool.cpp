@@ -11,13 +11,12 @@ namespace locus {
 namespace {
 
 /// Waking a thread that sleeps costs tens of microseconds, as much as a small round of work; the next round of a pass
-/// mostly comes sooner.
+/// mostly comes sooner.  Whoever waits lets others have the core: there may be fewer cores than threads.
 template <class Ready>
 void wait_a_moment(Ready ready) {
     constexpr auto kMoment = std::chrono::microseconds(30);
     const auto end = std::chrono::steady_clock::now() + kMoment;
-    while (!ready() && std::chrono::steady_clock::now() < end) {
-    }
+    while (!ready() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
 }
 
 }  // namespace
@@ -62,6 +61,8 @@ void ThreadPool::serve(int member) {
             begins_.wait(lock, [&] { return over_ || round_ != seen; });
             if (over_) return;
             seen = round_;
+            if (!open_) continue;  // the others were done before this thread had a core
+            ++busy_;
         }
         take_pieces(member);
         const std::lock_guard lock(guard_);
@@ -75,12 +76,16 @@ void ThreadPool::parallel_for(std::ptrdiff_t count, const std::function<void(std
         work_ = &work;
         next_ = 0;
         count_ = count;
-        busy_ = threads_.size();
         failure_ = nullptr;
+        open_ = true;
         ++round_;
     }
     begins_.notify_all();
     take_pieces(0);
+    {
+        const std::lock_guard lock(guard_);
+        open_ = false;  // no piece is left: who has not come by now need not
+    }
     wait_a_moment([&] { return busy_ == 0; });
     std::unique_lock lock(guard_);
     ends_.wait(lock, [&] { return busy_ == 0; });

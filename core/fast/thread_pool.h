@@ -35,6 +35,7 @@ private:
     std::condition_variable begins_, ends_;
     const std::function<void(std::ptrdiff_t, int)>* work_ = nullptr;
     std::ptrdiff_t count_ = 0;
+    bool open_ = false;  // pieces may be left: a thread that wakes now joins in
     std::exception_ptr failure_;
     // Read without the guard by those who wait a moment for work before they sleep; written under it, `next_` apart.
     std::atomic<std::ptrdiff_t> next_{0};
