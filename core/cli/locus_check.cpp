@@ -38,7 +38,10 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
             found = find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model);
         pair.segments = options.input.empty() ? found.segments : segments_of(options.input, *pair.model);
     }
-    CaseReport one = judge_pair(pair);
+    // The verdicts are printed as soon as they are known: the search for the mistake may take seconds.
+    CaseReport one = judge_pair(pair, [&](const CaseReport& so_far) {
+        if (!options.json) std::cout << pair_verdicts(so_far, fixed) << std::flush;
+    });
     one.inputs = options.input.empty() ? found.where : options.input;
     one.other_inputs = found.not_used;
     one.reference_file = std::filesystem::absolute(options.reference_file).lexically_normal().string();
@@ -89,7 +92,7 @@ int run(const Options& options) {
     if (!options.junit.empty()) write_atomic_file(options.junit, report_junit(report));
     if (!options.html.empty()) write_atomic_file(options.html, report_html(report));
     const CaseReport& one = report.cases.front();
-    std::cout << (options.json ? pair_json(one, fixed) : pair_text(one, fixed));
+    std::cout << (options.json ? pair_json(one, fixed) : explanation_text(one));
     return report.pass() ? 0 : 1;
 }
 

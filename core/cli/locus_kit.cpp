@@ -23,15 +23,19 @@ using namespace locus::conformance;
 namespace fs = std::filesystem;
 
 struct Arguments {
-    std::string folder, kit, dumps, mistake, command, family, dialect, waivers, junit, html;
+    std::string folder, model, kit, dumps, mistake, command, family, dialect, waivers, junit, html;
     double timeout = kPatience;
     bool json = false;
 };
 
-int run_export(const std::string& folder) {
-    const ExportSummary summary = export_kit(folder, source_tree());
-    std::cout << folder << ": " << summary.cases << " cases, " << summary.files << " files, " << summary.bytes / 1000
-              << " kB; README.md says what to do with them\n";
+int run_export(const Arguments& arguments) {
+    LOCUS_CHECK(arguments.dialect.empty() || !arguments.model.empty(), "--dialect goes with --for only");
+    const Dialect dialect = arguments.dialect.empty() ? Dialect::hf : parse_dialect(arguments.dialect);
+    const ExportSummary summary =
+        arguments.model.empty() ? export_kit(arguments.folder, source_tree())
+                                : export_kit_for(arguments.folder, source_tree(), arguments.model, dialect);
+    std::cout << arguments.folder << ": " << summary.cases << " cases, " << summary.files << " files, "
+              << summary.bytes / 1000 << " kB; README.md says what to do with them\n";
     return 0;
 }
 
@@ -113,6 +117,7 @@ int main(int argc, char** argv) {
     CLI::App app(
         "Cases for a port of DeBERTa, RoFormer, Transformer-XL or XLNet, and the judgement of what it computed.\n"
         "  locus kit export my-kit/\n"
+        "  locus kit export my-kit/ --for my-model/\n"
         "  locus kit check my-kit/ dumps/ --family deberta\n"
         "  locus kit check my-kit/ --run \"python3 my_port.py\"\n"
         "  locus kit mistake 7 --model tiny-v3 --text \"tom went to the bakery\" --out wrong.safetensors\n"
@@ -127,6 +132,12 @@ int main(int argc, char** argv) {
     CLI::App* exporting =
         app.add_subcommand("export", "writes the cases, their references and a README into a new folder");
     exporting->add_option("folder", arguments.folder, "a new or empty folder")->required()->check(cli::not_empty());
+    exporting
+        ->add_option("--for", arguments.model,
+                     "a model folder, or the name of a built-in one: cases of its real sizes, of its first two layers")
+        ->check(cli::not_empty());
+    exporting->add_option("--dialect", arguments.dialect, "with --for: whose conventions: hf (if absent), official, ...")
+        ->check(cli::not_empty());
     CLI::App* checking =
         app.add_subcommand("check", "finds the first wrong stage of every case, and the mistake behind it");
     checking->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
@@ -163,6 +174,6 @@ int main(int argc, char** argv) {
         if (*making) std::cout << run_mistake(mistake);
         if (*making) return 0;
         if (*rehearsing) return run_rehearsal(arguments);
-        return *exporting ? run_export(arguments.folder) : run_check(app, arguments);
+        return *exporting ? run_export(arguments) : run_check(app, arguments);
     });
 }

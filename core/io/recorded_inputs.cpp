@@ -36,7 +36,10 @@ void flatten(const InputJson& list, std::size_t depth, Shape& shape, std::vector
              const std::string& place) {
     if (!list.is_array() || list.empty() || depth >= 4)
         throw_unreadable(place, "expected nested lists of whole numbers, all lists of one depth of one length");
-    if (depth == shape.size()) shape.push_back(static_cast<Index>(list.size()));
+    if (depth == shape.size()) {
+        if (!values.empty()) throw_unreadable(place, "numbers and lists stand beside each other, expected one depth");
+        shape.push_back(static_cast<Index>(list.size()));
+    }
     if (shape[depth] != static_cast<Index>(list.size()))
         throw_unreadable(place, "its lists differ in length, expected " + std::to_string(shape[depth]) + " entries");
     for (const InputJson& entry : list) {

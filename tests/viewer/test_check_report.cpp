@@ -131,6 +131,31 @@ TEST_CASE("check report: one pair of files is one case", "[viewer][compare]") {
     CHECK(report.cases[0].first == "layer.0.p2c");
 }
 
+TEST_CASE("check report: every stage that is wrong by itself, once each", "[viewer][compare]") {
+    const TemporaryFolder folder;
+    Json json = kit_report();
+    CHECK(read(folder, json).cases[1].by_themselves.empty());  // of a program that named one alone
+    const auto found = [](const char* stage, Json number, Json name, Json first_at) {
+        return Json{{"stage", stage}, {"mistake", number}, {"name", name}, {"first_at", first_at}};
+    };
+    json["cases"][1]["diagnoses"] = {found("layer.0.p2c", 1, "p2c reads row delta(j,i)", nullptr),
+                                     found("layer.0.ffn_act", nullptr, nullptr, nullptr),
+                                     found("layer.1.p2c", 1, "p2c reads row delta(j,i)", "layer.0.p2c")};
+    json["cases"][1]["right_once_repaired"] = "no";
+    const ReportedCase one = read(folder, json).cases[1];
+    REQUIRE(one.by_themselves.size() == 2);
+    CHECK(one.by_themselves[0].stage == "layer.0.p2c");
+    CHECK(one.by_themselves[0].mistake == 1);
+    CHECK(one.by_themselves[0].name == "p2c reads row delta(j,i)");
+    CHECK(one.by_themselves[1].stage == "layer.0.ffn_act");
+    CHECK(one.by_themselves[1].mistake == 0);
+    CHECK(one.by_themselves[1].in_words() == "no mistake of the catalogue");
+    CHECK(one.by_themselves[0].in_words() == "mistake 1");
+    CHECK(one.right_once_repaired == "no");
+    json["cases"][1]["diagnoses"][0].erase("stage");
+    CHECK_THROWS_WITH(read(folder, json), Catch::Contains("report.json") && Catch::Contains("stage"));
+}
+
 TEST_CASE("check report: the page opens on the first red stage, its dumps as A and B", "[viewer][compare]") {
     const TemporaryFolder folder;
     CompareState state;

@@ -144,23 +144,23 @@ ReportedCase read_case(const Node& node) {
     if (const auto diagnosis = node.node("diagnosis")) one.mistake = read_mistake(*diagnosis);
     one.right_once_repaired = node.text_or_nothing("right_once_repaired");
     for (const Node& found : node.find("diagnoses") ? node.nodes("diagnoses") : std::vector<Node>()) {
-        const std::string stage = found.text("stage");
-        if (stage == one.first || found.find("first_at")) continue;
-        one.add_behind(stage,
-                       found.find("mistake") ? std::optional(static_cast<int>(found.whole("mistake"))) : std::nullopt);
+        if (found.find("first_at")) continue;  // the same mistake at a further layer
+        WrongByItself wrong{found.text("stage"), 0, found.text_or_nothing("name")};
+        if (found.find("mistake")) wrong.mistake = static_cast<int>(found.whole("mistake"));
+        one.by_themselves.push_back(std::move(wrong));
     }
     return one;
 }
 
 }  // namespace
 
+std::string WrongByItself::in_words() const {
+    return mistake == 0 ? "no mistake of the catalogue" : "mistake " + std::to_string(mistake);
+}
+
 const ReportedStage* ReportedCase::find(const std::string& stage) const {
     const auto at = std::find_if(stages.begin(), stages.end(), [&](const auto& one) { return one.name == stage; });
     return at == stages.end() ? nullptr : &*at;
-}
-
-void ReportedCase::add_behind(const std::string& stage, const std::optional<int>& number) {
-    behind.push_back(stage + ": " + (number ? "mistake " + std::to_string(*number) : "no mistake of the catalogue"));
 }
 
 void ReportedCase::add_silent(const std::vector<std::string>& missing) {

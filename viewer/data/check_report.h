@@ -35,6 +35,15 @@ struct ReportedMistake {
     bool runner_up_is_bound = false;  // it was given up early and leaves at least that much
 };
 
+/// A stage that is wrong by itself, not because of what it is made of.
+struct WrongByItself {
+    std::string stage;
+    int mistake = 0;   // of the catalogue; 0: none explains it
+    std::string name;  // of the mistake
+    /// "mistake 39", or "no mistake of the catalogue".
+    std::string in_words() const;
+};
+
 struct ReportedCase {
     std::string id;                              // empty for a pair of files
     std::string family;                          // as the kit spells it; empty for a pair of files
@@ -44,7 +53,7 @@ struct ReportedCase {
     std::vector<ReportedStage> stages;           // in the order of a model, also those that were not reported
     std::string first;                           // the first wrong stage; empty if there is none
     std::optional<ReportedMistake> mistake;
-    std::vector<std::string> behind;  // further stages that are wrong by themselves: "layer.0.ffn_act: mistake 39"
+    std::vector<WrongByItself> by_themselves;    // in the order of a model, the first wrong stage among them
     std::string right_once_repaired;  // "yes", "no", "unknown"; empty where an older report does not say
     std::string pattern;
     std::vector<std::string> would_narrow;
@@ -54,8 +63,6 @@ struct ReportedCase {
     const ReportedStage* find(const std::string& stage) const;
     bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
     Index count(StageState state) const;
-    /// Adds a further stage that is wrong by itself, with the number of the mistake behind it where it has one.
-    void add_behind(const std::string& stage, const std::optional<int>& number);
     /// Adds stages that were not reported; all are in the order of a model then.
     void add_silent(const std::vector<std::string>& missing);
 };

@@ -64,11 +64,12 @@ ReportedCase case_of_report(const conformance::CaseReport& report) {
     if (!report.all) return one;
     one.right_once_repaired = conformance::repaired_word(report.all->repaired);
     for (const conformance::WrongStage& stage : report.all->stages) {
-        if (stage.stage == one.first || !stage.first_at.empty()) continue;
-        for (const conformance::Explanation& each : stage.pair) one.add_behind(stage.stage, each.mistake);
-        if (stage.pair.empty())
-            one.add_behind(stage.stage,
-                           stage.diagnosis.named ? std::optional(stage.diagnosis.named->mistake) : std::nullopt);
+        if (!stage.first_at.empty()) continue;  // the same mistake at a further layer
+        for (const conformance::Explanation& each : stage.pair)
+            one.by_themselves.push_back({stage.stage, each.mistake, conformance::mistake_of(each.mistake).name});
+        if (!stage.pair.empty()) continue;
+        const int number = stage.diagnosis.named ? stage.diagnosis.named->mistake : 0;
+        one.by_themselves.push_back({stage.stage, number, number == 0 ? "" : conformance::mistake_of(number).name});
     }
     return one;
 }

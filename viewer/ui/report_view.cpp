@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
 
 namespace locus {
@@ -164,14 +165,40 @@ void draw_mistake(Scene& scene, SideColumn& column, const ReportedCase& one) {
     column.rule();
 }
 
+/// Every stage that is wrong by itself, in the order of the model; a click opens it.
+std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCase& one, const std::string& shown) {
+    const Ui& ui = scene.ui;
+    std::string clicked;
+    column.heading("Wrong by themselves", std::to_string(one.by_themselves.size()));
+    std::size_t number = 0;
+    for (const WrongByItself& wrong : one.by_themselves) {
+        const Rect line{column.left(), column.y() - ui.px(10), column.right(), column.y() + ui.px(10)};
+        const Touch mouse = ui.touch(("wrong/" + std::to_string(number++)).c_str(), line);
+        const bool here = wrong.stage == shown;
+        ui.text(line.x0, line.middle_y(), ui.cut(wrong.stage, line.width() * 0.62f, Face::mono),
+                here || mouse.hovered ? ui.theme->text : ui.theme->muted, here ? Face::mono_strong : Face::mono);
+        ui.text(line.x1, line.middle_y(), wrong.mistake == 0 ? "no name" : "mistake " + std::to_string(wrong.mistake),
+                ui.theme->text, Face::ui, Align::right);
+        if (mouse.hovered && !wrong.name.empty()) draw_tooltip(ui, {{{wrong.name, ui.theme->text}}});
+        if (mouse.clicked) clicked = wrong.stage;
+        column.skip(23);
+    }
+    if (one.right_once_repaired == "yes") column.sentence("With these repaired, every stage of this dump is right.");
+    if (one.right_once_repaired == "no") column.sentence("What has no name has to be found before the rest is known.");
+    if (one.right_once_repaired == "unknown")
+        column.sentence("Whether anything else is wrong cannot be told from the stages that this dump holds.");
+    column.rule();
+    return clicked;
+}
+
 }  // namespace
 
-void draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
+std::string draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
                          const std::string& stage_name) {
     if (report.pass) column.sentence("This report passes: nothing that the port reported is wrong.", false);
     for (std::size_t n = 0; n < report.errors.size() && n < 2; ++n) column.sentence(report.errors[n], false);
     const ReportedStage* stage = one.find(stage_name);
-    if (!stage) return;
+    if (!stage) return "";
     column.heading(scene.ui.cut(stage->name, column.width() * 0.62f, Face::title), in_words(stage->state));
     const bool first = stage->name == one.first;
     if (stage->state == StageState::fail) {
@@ -186,6 +213,7 @@ void draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& re
     }
     column.rule();
     if (first) draw_mistake(scene, column, one);
+    return one.by_themselves.size() > 1 ? draw_all_mistakes(scene, column, one, stage_name) : "";
 }
 
 }  // namespace locus

@@ -26,8 +26,9 @@ private:
     std::string followed_;  // the case and stage that was last scrolled into sight
 };
 
-/// Passes or fails, where it is worst, and at the first wrong stage which mistake of the catalogue it is.
-void draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
-                         const std::string& stage);
+/// Passes or fails, where it is worst, at the first wrong stage which mistake of the catalogue it is, and every stage
+/// that is wrong by itself.  Returns the stage of that list that was clicked, or nothing.
+std::string draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
+                                const std::string& stage);
 
 }  // namespace locus

@@ -66,6 +66,7 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
     one.dialect = parse_dialect(text_field(json, "dialect", file));
     one.accuracy = json.value("accuracy", 0.0);
     one.cut_from = json.value("cut_from", "");
+    one.checkpoint = json.value("checkpoint", "");
     one.config = json.value("config", Json::object());
     family_named(one.family);
     for (const Json& stage : field(json, "stages", Json::value_t::array, file)) {
@@ -176,7 +177,7 @@ Background background_of(const Kit& kit, const KitCase& one, const Trace& refere
     if (!whole) return background;
     if (whole != &one) add_all(reference_under(kit, *whole, dialect));
     if (whole->has_model()) {
-        background.model = ModelFolder::open((whole->folder / "model").string());
+        background.model = ModelFolder::open(whole->model().string());
         background.segments = segments_in(whole->folder / "inputs.safetensors");
     }
     return background;
@@ -193,9 +194,14 @@ const KitCase* whole_case(const Kit& kit, const KitCase& one) {
 }
 
 Trace recompute(const KitCase& whole, Dialect dialect) {
-    const Checkpoint checkpoint = open_checkpoint(whole.folder / "model");
-    const auto model = open_model<double>(checkpoint.config_json, checkpoint.config_file.string(), checkpoint.weights);
-    return model->forward(segments_in(whole.folder / "inputs.safetensors"), dialect);
+    const auto model = open_model_of<double>(open_checkpoint(whole.model()));
+    const std::vector<ModelInput> segments = segments_in(whole.folder / "inputs.safetensors");
+    if (whole.checkpoint.empty()) return model->forward(segments, dialect);
+    std::string asked;  // of a real model the first layers alone
+    for (const std::string& name : model->stage_names(segments, dialect))
+        if (std::find(whole.stages.begin(), whole.stages.end(), name) != whole.stages.end())
+            asked += (asked.empty() ? "" : ",") + name;
+    return model->forward(segments, dialect, StageFilter(asked));
 }
 
 /// True if every stage that the case is given has the same values in the dialect.

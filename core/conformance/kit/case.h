@@ -26,7 +26,11 @@ struct KitCase {
     std::map<std::string, std::vector<std::string>> depends;  // by stage
     std::vector<std::string> stages;                          // in the order of a pass
 
-    bool has_model() const { return std::filesystem::exists(folder / "model" / "config.json"); }
+    std::filesystem::path checkpoint;                         // of a kit for one checkpoint, which is not in it
+
+    /// The folder of the model: its own, else the checkpoint; need not exist.
+    std::filesystem::path model() const { return checkpoint.empty() ? folder / "model" : checkpoint; }
+    bool has_model() const { return std::filesystem::exists(model() / "config.json"); }
 };
 
 /// kit.json, parsed; every file it names was found unchanged.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/models/dialect.h"
 #include "core/models/model.h"
 #include "core/positions/relative_buckets.h"
@@ -23,7 +24,8 @@ struct CaseContent {
     nlohmann::ordered_json config = nlohmann::ordered_json::object();  // parameters beside the tensors
     std::vector<std::string> notes;
     Trace inputs, reference;
-    std::filesystem::path model;  // folder to copy; empty if it needs none
+    std::filesystem::path model;       // folder to copy; empty if it needs none
+    std::filesystem::path checkpoint;  // folder that is named instead of copied; may be empty
 };
 
 /// Who computed what Locus computed in double precision.
@@ -52,6 +54,12 @@ CaseContent cached_rotation_case();
 std::vector<CaseContent> tile_cases();
 /// Disentangled attention with H = 5, once square and once with fewer queries than keys: sizes that were not recorded.
 std::vector<CaseContent> own_terms();
+
+/// L3: the first two layers of a checkpoint in its real sizes, computed in double precision: a short text, a padded batch
+/// (Transformer-XL: two segments), long texts as far as the model has positions for them.  References are float32 and
+/// have 18 MB at most in all; where stages do not fit, outputs are kept before scores.
+/// Throws what open_checkpoint and open_model throw; Cancelled, asked before every case.
+std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialect dialect, const CancelToken& stop);
 
 // A part of a whole recorded case: what is given and what must follow from it.
 

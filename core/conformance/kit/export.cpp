@@ -1,6 +1,7 @@
 // Writes a kit: its cases, what is copied unchanged, and the index with the hash of every file.
 #include "core/conformance/kit/export.h"
 
+#include <functional>
 #include <map>
 
 #include "core/conformance/kit/case.h"
@@ -46,6 +47,7 @@ std::string case_json(const CaseContent& content) {
                  {"source", content.source},
                  {"accuracy", content.accuracy}};
     if (!content.cut_from.empty()) json["cut_from"] = content.cut_from;
+    if (!content.checkpoint.empty()) json["checkpoint"] = content.checkpoint.string();
     json["config"] = content.config;
     json["inputs"] = describe(content.inputs, scheme, false);
     json["stages"] = describe(content.reference, scheme, true);
@@ -153,30 +155,63 @@ std::vector<CaseContent> all_cases(const fs::path& oracle, const CancelToken& st
     return cases;
 }
 
-}  // namespace
-
-fs::path source_tree() { return LOCUS_SOURCE_DIR; }
-
-ExportSummary export_kit(const fs::path& folder, const fs::path& source, const CancelToken& stop) {
-    std::error_code error;
-    if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
-        throw Error(Fault::usage, folder.string() + ": is there already, expected a new or an empty folder");
-    const fs::path copied = source / "core/conformance/kit/copied", shims = source / "core/conformance/shims";
-    if (!fs::is_directory(copied))
-        throw Error(Fault::unreadable,
-                    copied.string() + ": no such folder, expected core/conformance/kit/copied of the source tree");
-    const std::vector<CaseContent> cases = all_cases(source / "tests/oracle", stop);
+/// Writes cases, what `copy` adds and the index; the folder appears as a whole or not at all.
+ExportSummary write_kit(const fs::path& folder, const std::vector<CaseContent>& cases, const CancelToken& stop,
+                        const std::function<void(const fs::path& draft)>& copy) {
     ExportSummary summary;
     write_new_folder(folder, [&](const fs::path& draft) {
         for (const CaseContent& content : cases) {
             throw_if_cancelled(stop);
             write_case(draft, content);
         }
-        copy_tree(copied, draft);
-        if (fs::is_directory(shims)) copy_tree(shims, draft / "shims");
+        copy(draft);
         write_index(draft, cases, summary);
     });
     return summary;
+}
+
+void require_new(const fs::path& folder) {
+    std::error_code error;
+    if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
+        throw Error(Fault::usage, folder.string() + ": is there already, expected a new or an empty folder");
+}
+
+/// A folder of the source tree that a kit is copied from.
+fs::path require_source(const fs::path& source) {
+    const fs::path copied = source / "core/conformance/kit/copied";
+    if (!fs::is_directory(copied))
+        throw Error(Fault::unreadable,
+                    copied.string() + ": no such folder, expected core/conformance/kit/copied of the source tree");
+    return copied;
+}
+
+void copy_shims(const fs::path& source, const fs::path& draft) {
+    const fs::path shims = source / "core/conformance/shims";
+    if (fs::is_directory(shims)) copy_tree(shims, draft / "shims");
+}
+
+}  // namespace
+
+fs::path source_tree() { return LOCUS_SOURCE_DIR; }
+
+ExportSummary export_kit(const fs::path& folder, const fs::path& source, const CancelToken& stop) {
+    require_new(folder);
+    const fs::path copied = require_source(source);
+    return write_kit(folder, all_cases(source / "tests/oracle", stop), stop, [&](const fs::path& draft) {
+        copy_tree(copied, draft);
+        copy_shims(source, draft);
+    });
+}
+
+ExportSummary export_kit_for(const fs::path& folder, const fs::path& source, const fs::path& model, Dialect dialect,
+                             const CancelToken& stop) {
+    require_new(folder);
+    const fs::path copied = require_source(source);
+    return write_kit(folder, model_cases(model, dialect, stop), stop, [&](const fs::path& draft) {
+        copy_tree(copied / "schema", draft / "schema");
+        fs::copy_file(copied.parent_path() / "for_model.md", draft / "README.md");
+        copy_shims(source, draft);
+    });
 }
 
 }  // namespace locus::conformance

@@ -46,26 +46,30 @@ std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFo
     return prepare_input(request, std::filesystem::path(model.location).parent_path(), model.family, names).segments;
 }
 
-CaseReport judge_pair(const TracePair& pair) {
+CaseReport judge_pair(const TracePair& pair, const std::function<void(const CaseReport& so_far)>& tell) {
     require_common_stage(pair);
     CaseReport one;
     one.id = pair.candidate_name;
     one.comparison = compare(pair.reference, pair.candidate, pair.fixed, pair.stored);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
-    if (one.verdict == Verdict::pass) return one;
+    if (one.verdict == Verdict::pass) {
+        if (tell) tell(one);
+        return one;
+    }
     const KitCase stages = case_of(pair.reference);
     const StageVerdict* first = &first_of(stages, one.comparison);
+    one.first = ShownStage{first->name,
+                           widened(pair.reference.at(first->name)),
+                           widened(pair.candidate.at(first->name)),
+                           pair.reference.at(first->name).axes,
+                           {}};
+    if (tell) tell(one);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stop = pair.stop;
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
     one.diagnosis = one.all->stages.front().diagnosis;
     one.would_narrow = would_narrow(stages, one.comparison, first->name);
     one.would_learn = would_learn(evidence, *first, *one.diagnosis);
-    one.first = ShownStage{first->name,
-                           widened(pair.reference.at(first->name)),
-                           widened(pair.candidate.at(first->name)),
-                           pair.reference.at(first->name).axes,
-                           {}};
     return one;
 }
 
@@ -77,6 +81,10 @@ std::string pair_json(const CaseReport& report, const std::optional<Tolerance>& 
 }
 
 std::string pair_text(const CaseReport& report, const std::optional<Tolerance>& fixed) {
+    return pair_verdicts(report, fixed) + explanation_text(report);
+}
+
+std::string pair_verdicts(const CaseReport& report, const std::optional<Tolerance>& fixed) {
     const Comparison& comparison = report.comparison;
     std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
                                    format_number(fixed->absolute) + ", the same for every stage\n"
@@ -92,7 +100,7 @@ std::string pair_text(const CaseReport& report, const std::optional<Tolerance>& 
         text += std::to_string(comparison.unexpected.size()) + " stages not in the reference\n";
     if (comparison.pass())
         return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
-    return text + divergence_text(report);
+    return text + first_wrong_text(report);
 }
 
 }  // namespace locus::conformance

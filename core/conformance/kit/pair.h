@@ -1,6 +1,7 @@
 #pragma once
 // Two traces of one pass, a reference and a candidate: which stage is the first wrong one, and which mistake is it?
 // `locus check` prints what comes out, the Python package returns it.
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,12 +31,14 @@ struct TracePair {
 std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFolder& model);
 
 /// Compares the pair and, where it differs, looks for the mistake behind the first stage that is wrong although what it
-/// follows from is right.  Throws Error(usage) where the two have no stage in common, naming the nearest one;
-/// Cancelled.
-CaseReport judge_pair(const TracePair& pair);
+/// follows from is right.  `tell` is called with what is known before that search: verdicts and the first wrong stage.
+/// Throws Error(usage) where the two have no stage in common, naming the nearest one; Cancelled.
+CaseReport judge_pair(const TracePair& pair, const std::function<void(const CaseReport& so_far)>& tell = {});
 
 /// The report as `locus check` prints it: a table of all stages, and what is known of the first wrong one.
 std::string pair_text(const CaseReport& report, const std::optional<Tolerance>& fixed = std::nullopt);
+/// Its beginning: the table, and the first wrong stage.  explanation_text() is the rest.
+std::string pair_verdicts(const CaseReport& report, const std::optional<Tolerance>& fixed = std::nullopt);
 /// The same as JSON: what report.h says of a case, and the tolerance.
 std::string pair_json(const CaseReport& report, const std::optional<Tolerance>& fixed = std::nullopt);
 

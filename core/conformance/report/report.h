@@ -82,8 +82,12 @@ std::string report_html(const Report& report);
 
 /// What report_json says of one case; `locus check --json` prints the same for a pair of files.
 nlohmann::ordered_json case_json(const CaseReport& report);
-/// The lines of report_text about one failing case.
+/// The lines of report_text about one failing case: the first wrong stage, and what is known of it.
 std::string divergence_text(const CaseReport& report);
+/// The first part of them, which needs no diagnosis; empty where nothing is wrong.
+std::string first_wrong_text(const CaseReport& report);
+/// The other part: which mistakes are behind it, and what more a port could report.
+std::string explanation_text(const CaseReport& report);
 
 /// How far apart two tensors of one shape are, beside the largest difference.
 struct Distance {

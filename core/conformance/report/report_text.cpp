@@ -241,6 +241,10 @@ Distance distance_of(const ShownStage& stage, double allowed) {
 
 std::string divergence_text(const CaseReport& report) {
     if (!report.refusal.empty()) return "  " + report.refusal + "\n";
+    return first_wrong_text(report) + explanation_text(report);
+}
+
+std::string first_wrong_text(const CaseReport& report) {
     const StageVerdict* first = report.wrong();
     if (!first) return "";
     std::string text = "first wrong stage: " + first->name + ", " + first->reason;
@@ -254,6 +258,13 @@ std::string divergence_text(const CaseReport& report) {
                 ", up to " + format_number(distance.largest_ulp) + " steps of float32\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
     }
+    return text;
+}
+
+std::string explanation_text(const CaseReport& report) {
+    const StageVerdict* first = report.wrong();
+    if (!first) return "";
+    std::string text;
     if (report.all && !report.all->stages.front().pair.empty())
         text += named_together(report.all->stages.front().pair);
     else if (report.diagnosis && report.diagnosis->named)

@@ -273,8 +273,9 @@ void ComparePage::draw_what_to_see(Scene& scene, SideColumn& column, const Rect&
 }
 
 void ComparePage::draw_report_words(Scene& scene, SideColumn& column) const {
-    const CompareState& state = scene.state.compare;
-    draw_report_verdict(scene, column, *state.report, *state.reported(), state.stage);
+    CompareState& state = scene.state.compare;
+    const std::string clicked = draw_report_verdict(scene, column, *state.report, *state.reported(), state.stage);
+    if (!clicked.empty()) state.open_stage(clicked);
 }
 
 void ComparePage::draw_cell_words(Scene& scene, SideColumn& column) const {

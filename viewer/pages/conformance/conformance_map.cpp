@@ -89,9 +89,12 @@ void ConformancePage::draw_square(Scene& scene, const ReportedCase& one, const R
     std::vector<std::vector<Span>> lines = {{{one.id, theme.text}}, {{one.verdict, theme.muted, Face::label}}};
     if (!one.first.empty()) lines.push_back({{"first wrong: ", theme.muted}, {one.first, theme.text, Face::mono}});
     if (one.mistake) lines.push_back({{"mistake " + std::to_string(one.mistake->number), theme.text}});
-    for (std::size_t n = 0; n < one.behind.size() && n < 6; ++n)
-        lines.push_back({{"behind it: ", theme.muted}, {one.behind[n], theme.text, Face::mono}});
-    if (!one.behind.empty())
+    for (std::size_t n = 0; n < one.by_themselves.size() && n < 6; ++n)
+        if (one.by_themselves[n].stage != one.first)
+            lines.push_back({{"behind it: ", theme.muted},
+                             {one.by_themselves[n].stage, theme.text, Face::mono},
+                             {": " + one.by_themselves[n].in_words(), theme.text}});
+    if (one.by_themselves.size() > 1)
         lines.push_back({{"right once these are repaired: " + one.right_once_repaired, theme.muted, Face::label}});
     draw_tooltip(ui, lines);
 }
@@ -183,11 +186,15 @@ void ConformancePage::draw_side(Scene& scene, const Rect& area) {
     const Touch mouse = ui.touch("words", area);
     if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
     SideColumn column(ui, area, side_scroll_);
-    const ConformanceState& state = scene.state.conformance;
+    ConformanceState& state = scene.state.conformance;
     const ReportedCase& one = shown_case(state);
     if (!one.refusal.empty()) column.sentence(one.refusal + ".", false);
     if (!one.waiver.empty()) column.sentence("Waived: " + one.waiver + ".");
-    draw_report_verdict(scene, column, report(), one, shown_stage(state));
+    const std::string chosen = draw_report_verdict(scene, column, report(), one, shown_stage(state));
+    if (!chosen.empty()) {
+        state.shown_case = one.id;
+        state.stage = chosen;
+    }
     if (state.report.empty() && state.dumps.empty()) {
         column.sentence(
             "This port is a rehearsal: everything in it is right but the one mistake above. Drop the folder "
