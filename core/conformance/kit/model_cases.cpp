@@ -13,7 +13,7 @@ namespace {
 constexpr Index kLayers = 2;
 constexpr Index kShort = 17;
 constexpr Index kLong[] = {300, 600};  // beyond the first log bucket, and beyond the ends of most tables
-constexpr Index kMillion = 1000000;
+constexpr Index kTenth = 100000;  // of a MB
 
 /// What a case is given, and how many bytes its reference may have.
 struct Plan {
@@ -66,24 +66,24 @@ std::vector<Plan> plans_for(Family family, Index words, Index longest) {
         {"t" + std::to_string(at_most(kShort)),
          "A short text with as many stages as fit: every term of the first layer, and the tables that terms read.",
          {plain(at_most(kShort), words)},
-         7 * kMillion}};
+         60 * kTenth}};
     if (family != Family::transformer_xl && at_most(kShort) == kShort)
         plans.push_back({"padded",
                          "Two texts of different lengths: which rows and which columns does the mask hide?",
                          {padded(family, words)},
-                         3 * kMillion});
+                         30 * kTenth});
     if (family == Family::transformer_xl)
         plans.push_back({"memory",
                          "Two segments: what does the second see of the first, and at which distances?",
                          {plain(kShort, words), plain(kShort + 4, words)},
-                         3 * kMillion});
+                         30 * kTenth});
     std::set<Index> seen = {at_most(kShort)};
     for (const Index length : kLong)
         if (seen.insert(at_most(length)).second)
             plans.push_back({"t" + std::to_string(at_most(length)),
                              "A long text: distances that share a bucket, or lie beyond the end of the table.",
                              {plain(at_most(length), words)},
-                             length == kLong[0] ? 3 * kMillion : 5 * kMillion});
+                             length == kLong[0] ? 37 * kTenth : 69 * kTenth});
     return plans;
 }
 
@@ -111,12 +111,15 @@ Stage narrowed(const Stage& stage) {
 
 Index bytes_of(const Stage& stage) { return stage.size() * (std::string(stage.dtype()) == "I64" ? 8 : 4); }
 
-/// What is kept where not everything fits: outputs and the index first, then what is small, then tables and scores.
+/// What is kept where not everything fits, best first; in one rank the smallest first, which leaves out tables and
+/// scores of long texts.
 int rank_of(const Stage& stage) {
     const std::string& name = stage.name;
-    if (name.ends_with(".output") || name.ends_with("relative.index")) return 0;
-    if (name.ends_with(".context") || name.ends_with(".attention")) return 1;
-    return name.find("layer.0.") != std::string::npos ? 2 : 3;
+    const bool of_layer = name.find("layer.") != std::string::npos;
+    if (name.ends_with("relative.index")) return 0;
+    if (name.ends_with(".output")) return of_layer ? 1 : 2;
+    if (name.ends_with(".context") || name.ends_with(".attention")) return 3;
+    return name.find("layer.0.") != std::string::npos ? 4 : 5;
 }
 
 /// The stages that fit, in model order.
