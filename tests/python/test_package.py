@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import locus_attention as locus
+from locus_attention.files import save_tensors
 
 ROOT = Path(__file__).resolve().parents[2]
 CASE = ROOT / "tests/oracle/ms_deberta_v3_emd"
@@ -51,6 +52,22 @@ def test_a_port_with_a_mistake_is_named(tmp_path):
     report = locus.check(CASE / "trace_exact.safetensors", tmp_path / "port.safetensors", model=CASE / "model")
     assert not report.passed and report.first == "layer.0.p2c" and report.mistake == 1
     assert report.diagnoses[0].lesson and "delta(j,i)" in str(report)
+
+
+def test_every_mistake_of_a_port_is_listed(tmp_path):
+    right = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", precision="f64", dialect="official")
+    wrong = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", precision="f64", dialect="paper")
+    # Only the second layer's terms are those of the paper; the first layer's output is wrong in a way that has no name.
+    arrays = {name: np.array(right[name]) for name in right.stages}
+    for name in ("c2c", "c2p", "p2c"):
+        arrays["layer.0." + name] = np.array(wrong["layer.0." + name])
+    arrays["layer.0.output"] = arrays["layer.0.output"] * np.linspace(1, 2, arrays["layer.0.output"].shape[-1])
+    save_tensors(tmp_path / "port.safetensors", arrays)
+    report = locus.check(CASE / "trace_exact.safetensors", tmp_path / "port.safetensors", model=CASE / "model",
+                         inputs=CASE / "inputs.safetensors")
+    assert report.mistake == 1 and [each.number for each in report.diagnoses] == [1]
+    assert report.diagnoses[0].stage == report.first == "layer.0.p2c" and report.diagnoses[0].lesson
+    assert "layer.0.output" in report.unexplained and report.right_once_repaired is False
 
 
 def test_inputs_may_be_arrays():
@@ -156,6 +173,7 @@ def test_refusals_are_exceptions_with_one_sentence(tmp_path):
 LONG = """
 import time
 import locus_attention as locus
+from locus_attention.files import save_tensors
 
 def whole_pass(length):
     started = time.perf_counter()

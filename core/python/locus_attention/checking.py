@@ -15,8 +15,9 @@ TraceLike = Union[Trace, PathLike]
 
 
 class Diagnosis:
-    """Which mistake of the catalogue explains the first wrong stage.
+    """Which mistake of the catalogue explains a wrong stage.
 
+    stage               the first stage that this mistake makes wrong
     number, name, how   the mistake and the way it was made
     residual, allowed   what the hypothesis leaves of the candidate, and what rounding explains of that
     equivalent          numbers of mistakes that make the very same numbers here
@@ -25,14 +26,15 @@ class Diagnosis:
 
     def __init__(self, found: Dict[str, Any]) -> None:
         self.data = found
+        self.stage: str = found["stage"]
         self.number: int = found["mistake"]
         self.name: str = found["name"]
         self.how: str = found["how"]
         self.residual: float = found["residual"]
         self.allowed: float = found["allowed"]
-        self.equivalent: List[int] = list(found["equivalent"])
+        self.equivalent: List[int] = list(found.get("equivalent") or [])
         self.evidence: str = found["evidence"]
-        self.lesson: str = found["lesson"]
+        self.lesson: str = found.get("lesson") or ""
 
     def __repr__(self) -> str:
         return f"mistake {self.number}: {self.how or self.name}"
@@ -43,7 +45,12 @@ class Report:
 
     passed       every common stage is inside its tolerance
     first        name of the first stage that is wrong although what it is made of is right; None if all pass
-    diagnoses    the mistakes that explain it, one Diagnosis or none;  mistake: its number or None
+    diagnoses    every mistake that was named, a Diagnosis each, in model order: behind the first wrong stage, and behind
+                 later ones that do not follow from what the candidate itself reports
+    mistake      number of the one behind the first wrong stage, None if it has no name
+    unexplained  stages that are wrong by themselves and that no mistake of the catalogue explains
+    not_judged   wrong stages of which nobody can say what they follow from
+    right_once_repaired   True if nothing else is wrong once these are repaired, None if that is not known
     pattern      what the difference looks like, one sentence; empty if all pass
     stages       verdicts by name, in model order
     text, html   the report for people;  data: the JSON that `locus check --json` prints
@@ -54,15 +61,25 @@ class Report:
         self.passed: bool = bool(data["pass"])
         self.first: Optional[str] = (data.get("first") or {}).get("stage")
         self.stages: Dict[str, Dict[str, Any]] = {entry["stage"]: entry for entry in data["stages"]}
-        found = data.get("diagnosis")
-        self.diagnoses: List[Diagnosis] = [Diagnosis(found)] if found else []
+        self.diagnoses: List[Diagnosis] = []
+        self.unexplained: List[str] = []
+        for found in data.get("diagnoses") or []:
+            if found["first_at"]:  # the same mistake at a further layer
+                continue
+            if found["mistake"] is None:
+                self.unexplained.append(found["stage"])
+                continue
+            more = data["diagnosis"] if data.get("diagnosis") and found["stage"] == self.first else {}
+            self.diagnoses.append(Diagnosis({**found, **more}))
+        self.not_judged: List[str] = list(data.get("not_judged") or [])
+        self.right_once_repaired: Optional[bool] = {"yes": True, "no": False}.get(data.get("right_once_repaired", ""))
         self.pattern: str = data.get("pattern") or ""
         self.notes: List[str] = []
 
     @property
     def mistake(self) -> Optional[int]:
-        """Number of the mistake that was named, None if none was."""
-        return self.diagnoses[0].number if self.diagnoses else None
+        """Number of the mistake behind the first wrong stage, None if it has no name."""
+        return next((each.number for each in self.diagnoses if each.stage == self.first), None)
 
     def __bool__(self) -> bool:
         return self.passed
