@@ -43,15 +43,19 @@ nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<s
                           conf::report_html(report));
 }
 
-/// Cases, files and bytes of a kit written into a new folder.
-nb::tuple export_kit(const std::string& folder, const std::string& source, const nb::object& progress) {
+/// Cases, files and bytes of a kit written into a new folder; of a model's own sizes where one is named.
+nb::tuple export_kit(const std::string& folder, const std::string& source, const std::string& model,
+                     const std::string& dialect, const nb::object& progress) {
+    const Dialect spoken = parse_dialect(dialect);
     conf::ExportSummary summary;
     run_interruptibly(
         [&](const CancelToken& stop, StepCount& steps) {
-            summary = conf::export_kit(folder, source, [&] {
-                ++steps;  // asked before every case
+            const auto before_every_case = [&] {
+                ++steps;
                 return stop();
-            });
+            };
+            summary = model.empty() ? conf::export_kit(folder, source, before_every_case)
+                                    : conf::export_kit_for(folder, source, model, spoken, before_every_case);
         },
         progress);
     return nb::make_tuple(summary.cases, summary.files, summary.bytes);
@@ -90,7 +94,7 @@ nb::tuple check_kit(const std::string& folder, const std::string& dumps, const s
 void bind_conformance(nb::module_& module) {
     module.def("check", check, "reference"_a, "candidate"_a, "stored"_a, "reference_name"_a, "candidate_name"_a,
                "model"_a, "input"_a, "rtol"_a.none(), "atol"_a.none());
-    module.def("export_kit", export_kit, "folder"_a, "source"_a, "progress"_a.none());
+    module.def("export_kit", export_kit, "folder"_a, "source"_a, "model"_a, "dialect"_a, "progress"_a.none());
     module.def("check_kit", check_kit, "folder"_a, "dumps"_a, "family"_a, "dialect"_a, "progress"_a.none());
     module.def("catalogue", [] { return conf::catalogue_json(); });
 }

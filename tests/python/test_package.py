@@ -136,6 +136,8 @@ def test_kit_of_a_port_that_reports_its_reference(tmp_path):
     assert done.cases > 100 and (tmp_path / "kit/README.md").is_file()
     with pytest.raises(locus.UsageError, match="is there already"):
         locus.kit.export(tmp_path / "kit")
+    own = locus.kit.export(tmp_path / "own", model="tiny-v3", dialect="official")
+    assert own.cases == 4 and own.bytes < 20_000_000 and (tmp_path / "own/cases/L3/t600/case.json").exists()
     case = "L1/p2c_t9_k3"
     reference = tmp_path / "kit/cases" / case / "reference.safetensors"
     (tmp_path / "dumps/L1").mkdir(parents=True)

@@ -192,7 +192,11 @@ void copy_shims(const fs::path& source, const fs::path& draft) {
 
 }  // namespace
 
-fs::path source_tree() { return LOCUS_SOURCE_DIR; }
+fs::path source_tree() {
+    std::error_code error;
+    const fs::path installed = asset_path("source");
+    return fs::is_directory(installed, error) ? installed : fs::path(LOCUS_SOURCE_DIR);
+}
 
 ExportSummary export_kit(const fs::path& folder, const fs::path& source, const CancelToken& stop) {
     require_new(folder);

@@ -12,7 +12,7 @@ struct ExportSummary {
     std::uintmax_t bytes = 0;
 };
 
-/// The source tree that this program was built from.
+/// What a kit is made of: a part of the source tree beside an installed program, else the tree it was built from.
 std::filesystem::path source_tree();
 
 /// Writes the kit into `folder`, which must not exist yet or be empty; it appears there as a whole or not at all.

@@ -64,13 +64,16 @@ def _source() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
 
 
-def export(folder: PathLike) -> Exported:
+def export(folder: PathLike, *, model: Optional[PathLike] = None, dialect: str = "hf") -> Exported:
     """Writes the kit, cases and references of all families, into a new or empty folder.
 
+    model: a model folder, or the name of a built-in model: then the cases are those of this checkpoint, its first two
+    layers in their real sizes, as `dialect` computes them.  Its weights are not copied.
     It appears as a whole or not at all.  Ctrl+C ends it.  Raises UsageError where the folder holds something.
     """
     with _shown("kit") as progress:
-        cases, files, size = _core.export_kit(os.fspath(folder), _source(), progress)
+        chosen = "" if model is None else os.fspath(model)
+        cases, files, size = _core.export_kit(os.fspath(folder), _source(), chosen, dialect, progress)
     return Exported(os.fspath(folder), cases, files, size)
 
 
