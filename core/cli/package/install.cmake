@@ -47,7 +47,7 @@ install(FILES ${CMAKE_BINARY_DIR}/manual/locus.fish DESTINATION share/fish/vendo
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME locus)
-set(CPACK_PACKAGE_CONTACT "The Locus authors <locus@localhost>")
+set(CPACK_PACKAGE_CONTACT "The Locus authors <authors@locus.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};locus;programs;/")

@@ -6,6 +6,7 @@ import gzip
 import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 programs, out, version = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
@@ -76,7 +77,11 @@ for verb in VERBS:
 verbs = "\n".join(f".TP\n.B locus {verb}\nsee\n.BR locus\\-{verb} (1)" for verb in VERBS)
 packed(out / "man1/locus.1.gz", f'.TH LOCUS 1 "" "Locus {version}" "User Commands"\n.SH NAME\nlocus \\- every term of '
        f"position\\-aware attention\n.SH SYNOPSIS\n.B locus\n\\fIVERB\\fR [\\fIOPTION\\fR]...\n.SH VERBS\n{verbs}\n")
-packed(out / "changelog.gz", f"Locus {version}\n")
+root = Path(__file__).resolve().parents[3]
+released = date.fromisoformat(re.search(r"^date-released: (\S+)", (root / "CITATION.cff").read_text(), re.MULTILINE)[1])
+maintainer = re.search(r'CPACK_PACKAGE_CONTACT "(.*)"', (root / "core/cli/package/install.cmake").read_text())[1]
+packed(out / "changelog.gz", f"locus ({version}) unstable; urgency=medium\n\n  * Release {version}.\n\n"
+       f" -- {maintainer}  {released:%a, %d %b %Y} 00:00:00 +0000\n")
 
 cases = "\n".join(f"        {verb}) words='{' '.join(words + options)}' ;;" for verb, (words, options) in table.items())
 (out / "locus.bash").write_text(f"""# bash completion of locus
