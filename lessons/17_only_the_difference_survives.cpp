@@ -47,7 +47,8 @@ Matrix<double> matrix_of(Index p, Index width) {
 Matrix<double> scores_by_distance(const RowVector<double>& q, const RowVector<double>& k, Index count) {
     Matrix<double> scores(count, count);
     for (Index m = 0; m < count; ++m)
-        for (Index n = 0; n < count; ++n) scores(m, n) = q.dot(k * matrix_of(n - m, q.size()).transpose());
+        for (Index n = 0; n < count; ++n)
+            scores(m, n) = times_transposed<double>(q, times_transposed<double>(k, matrix_of(n - m, q.size())))(0, 0);
     return scores;
 }
 
@@ -114,9 +115,11 @@ int main(int argc, char** argv) {
         const Matrix<double> w_q = seeded.matrix(d, d), w_k = seeded.matrix(d, d);
         const Matrix<double> x_m = seeded.matrix(d, 1), x_n = seeded.matrix(d, 1);
         const Matrix<double> r_3 = matrix_of(3, d);
-        const double left = (matrix_of(2, d) * w_q * x_m).col(0).dot((matrix_of(5, d) * w_k * x_n).col(0));
-        const double right = (x_m.transpose() * w_q.transpose() * r_3 * w_k * x_n)(0, 0);
-        const double printed = (x_m.transpose() * w_q * r_3 * w_k * x_n)(0, 0);
+        const Matrix<double> q_m = times<double>(w_q, x_m), k_n = times<double>(w_k, x_n);
+        const double left =
+            transposed_times<double>(times<double>(matrix_of(2, d), q_m), times<double>(matrix_of(5, d), k_n))(0, 0);
+        const double right = transposed_times<double>(q_m, times<double>(r_3, k_n))(0, 0);
+        const double printed = transposed_times<double>(x_m, times<double>(w_q, times<double>(r_3, k_n)))(0, 0);
         lesson.say(
             "A query is made from a word x_m by a matrix, q = W_q x_m.  qcqced123's eq. (6) forgets an index and a "
             "transpose.  One pair, m = 2, n = 5: eq. (5) gives " +

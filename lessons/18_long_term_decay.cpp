@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/positions/rotary.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -48,7 +49,7 @@ double nearest_to_bound(const RowVector<double>& q, const RowVector<double>& k, 
 RowVector<double> rotated_products(const RowVector<double>& q, const RowVector<double>& k,
                                    const std::vector<double>& theta) {
     const Matrix<double> queries = q.replicate(kCount, 1);
-    return k * rotate<double>(queries, rotary_table<double>(theta, 0, kCount), kLayout).transpose();
+    return times_transposed<double>(k, rotate<double>(queries, rotary_table<double>(theta, 0, kCount), kLayout));
 }
 
 /// The root of the mean square of the scores of random q and k, at every distance.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/linear.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 
@@ -103,7 +104,8 @@ int main(int argc, char** argv) {
                              v = seeded.matrix(many, d);
         const RotaryTable<double> table = angles(0, many, d);
         const auto slow = [&](bool causal) -> Matrix<double> {
-            return linear_attention_weights<double>(q_many, k_many, table, kLayout, LinearForm::paper, causal) * v;
+            return times<double>(
+                linear_attention_weights<double>(q_many, k_many, table, kLayout, LinearForm::paper, causal), v);
         };
         // Sums of d and of T in either order, a few roundings more, twice; |v| is at most 1.
         const double rounding = 2 * kEps * static_cast<double>(d + many + 8) * uncancelled_size(q_many, k_many);
@@ -146,11 +148,11 @@ int main(int argc, char** argv) {
             [&] {
                 const Matrix<double> ones = positive_features<double>(Matrix<double>::Zero(16, 2));
                 const Matrix<double> rotated = rotate<double>(ones, angles(0, 16, 2), kLayout);
-                const Matrix<double> sums = (rotated * rotated.transpose()).rowwise().sum();
+                const Matrix<double> sums = times_transposed<double>(rotated, rotated).rowwise().sum();
                 lesson.show("Σ_j (R_i phi(q_i))·(R_j phi(k_j)) for i = 0 … 15", sums.reshaped<Eigen::RowMajor>(2, 8),
                             "%8.3f");
                 lesson.prove_at_least("not rotated, the smallest denominator",
-                                      (ones * ones.transpose()).rowwise().sum().minCoeff(), 32);
+                                      times_transposed<double>(ones, ones).rowwise().sum().minCoeff(), 32);
                 lesson.prove_at_least("rotated, minus the smallest denominator: it is negative", -sums.minCoeff(), 1);
             });
         lesson.end(

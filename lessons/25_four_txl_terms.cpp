@@ -65,7 +65,7 @@ double largest(const Matrix<double>& matrix) { return matrix.cwiseAbs().maxCoeff
 
 /// What rounding may cost both sides of an equation of a · b, sums of `terms` products.
 double rounding(Index terms, const Matrix<double>& a, const Matrix<double>& b) {
-    return 2 * static_cast<double>(terms + 4) * 1.1e-16 * largest(a.cwiseAbs() * b.cwiseAbs().transpose());
+    return 2 * static_cast<double>(terms + 4) * 1.1e-16 * largest(times_transposed<double>(a.cwiseAbs(), b.cwiseAbs()));
 }
 
 }  // namespace
@@ -101,10 +101,11 @@ int main(int argc, char** argv) {
 
         const Matrix<double> sum = here.content + here.positions,
                              sizes = here.content.cwiseAbs() + here.positions.cwiseAbs();
-        const Matrix<double> product = (sum * here.w_q.transpose()) * (sum * here.w_k.transpose()).transpose();
+        const Matrix<double> product =
+            times_transposed<double>(times_transposed<double>(sum, here.w_q), times_transposed<double>(sum, here.w_k));
         // Three sums of D products, one inside the other.
-        const double bound =
-            rounding(3 * kWidth, sizes * here.w_q.cwiseAbs().transpose(), sizes * here.w_k.cwiseAbs().transpose());
+        const double bound = rounding(3 * kWidth, times_transposed<double>(sizes, here.w_q.cwiseAbs()),
+                                      times_transposed<double>(sizes, here.w_k.cwiseAbs()));
         lesson.prove("absolute: a + b + c + d less the score itself", largest(sum_of(here.absolute) - product), bound);
         const Matrix<double> two = content_term<double>(here.q, here.u, here.k) +
                                    shift_by_index<double>(position_term<double>(here.q, here.v, here.r_k), 4, 3);

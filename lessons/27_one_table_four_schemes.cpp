@@ -47,7 +47,9 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
     if (way == kAbsolute) {
         if (T > head.absolute.rows()) return sum.setConstant(std::nan(""));  // learned_rows would refuse
         const Matrix<double> u = learned_rows<double>(head.absolute, T);
-        sum = (x_q + u) * head.w_q.transpose() * head.w_k * (x_k + u).transpose() - q * k.transpose();
+        const Matrix<double> q_u = products_of_rows<double>(x_q + u, head.w_q),
+                             k_u = products_of_rows<double>(x_k + u, head.w_k);
+        sum = products_of_rows<double>(q_u, k_u) - products_of_rows<double>(q, k);
     } else if (way == kDeberta) {
         const RelativeBuckets line = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
         const Matrix<double> k_r = times(head.relative, head.w_k), q_r = times(head.relative, head.w_q);

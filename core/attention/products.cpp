@@ -16,33 +16,6 @@ Matrix<Scalar> products_of_rows(const ConstView<Scalar>& a, const ConstView<Scal
     return products;
 }
 
-namespace {
-
-void check_inner(const char* who, Index a, Index b) {
-    LOCUS_CHECK(a == b, std::string(who) + ": matrices of " + std::to_string(a) + " and of " + std::to_string(b) +
-                            " along the axis that is summed, expected as many");
-}
-
-}  // namespace
-
-template <class Scalar>
-Matrix<Scalar> times(const ConstView<Scalar>& a, const ConstView<Scalar>& b) {
-    check_inner("times", a.cols(), b.rows());
-    return a * b;
-}
-
-template <class Scalar>
-Matrix<Scalar> times_transposed(const ConstView<Scalar>& a, const ConstView<Scalar>& b) {
-    check_inner("times_transposed", a.cols(), b.cols());
-    return a * b.transpose();
-}
-
-template <class Scalar>
-Matrix<Scalar> transposed_times(const ConstView<Scalar>& a, const ConstView<Scalar>& b) {
-    check_inner("transposed_times", a.rows(), b.rows());
-    return a.transpose() * b;
-}
-
 template <class Scalar>
 TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scalar> right, Index row) {
     LOCUS_CHECK(left.size() == right.size(), "explain_term: vectors of " + std::to_string(left.size()) + " and " +
@@ -61,13 +34,7 @@ TermExplanation<Scalar> explain_term(std::vector<Scalar> left, std::vector<Scala
 }
 
 template Matrix<float> products_of_rows<float>(const ConstView<float>&, const ConstView<float>&);
-template Matrix<float> times<float>(const ConstView<float>&, const ConstView<float>&);
-template Matrix<float> times_transposed<float>(const ConstView<float>&, const ConstView<float>&);
-template Matrix<float> transposed_times<float>(const ConstView<float>&, const ConstView<float>&);
 template Matrix<double> products_of_rows<double>(const ConstView<double>&, const ConstView<double>&);
-template Matrix<double> times<double>(const ConstView<double>&, const ConstView<double>&);
-template Matrix<double> times_transposed<double>(const ConstView<double>&, const ConstView<double>&);
-template Matrix<double> transposed_times<double>(const ConstView<double>&, const ConstView<double>&);
 template TermExplanation<float> explain_term<float>(std::vector<float>, std::vector<float>, Index);
 template TermExplanation<double> explain_term<double>(std::vector<double>, std::vector<double>, Index);
 

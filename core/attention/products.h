@@ -1,11 +1,9 @@
 #pragma once
-// Products of matrices.  Every raw score of every mechanism in this folder is a dot product of two rows, summed in an
-// order that a reader can replay, and one of them can be replayed channel by channel.  Everything else (contexts, dense
-// layers, backward passes) is a product of Eigen's, which stands here once: each place that writes one with `*` makes
-// the compiler build the whole of it again.
+// Products of rows.  Every raw score of every mechanism in this folder is a dot product of two rows, summed in an order
+// that a reader can replay, and one of them can be replayed channel by channel.
 #include <vector>
 
-#include "core/tensor.h"
+#include "core/products.h"
 
 namespace locus {
 
@@ -14,18 +12,6 @@ namespace locus {
 /// a [M,d], b [N,d] -> [M,N].  Throws Error(usage) if the widths differ.
 template <class Scalar>
 Matrix<Scalar> products_of_rows(const ConstView<Scalar>& a, const ConstView<Scalar>& b);
-
-/// a b: [M,N] x [N,K] -> [M,K].  This and the next two sum in Eigen's order, which depends on the sizes.
-template <class Scalar>
-Matrix<Scalar> times(const ConstView<Scalar>& a, const ConstView<Scalar>& b);
-
-/// a b^T: [M,N] x [K,N] -> [M,K].
-template <class Scalar>
-Matrix<Scalar> times_transposed(const ConstView<Scalar>& a, const ConstView<Scalar>& b);
-
-/// a^T b: [N,M] x [N,K] -> [M,K].
-template <class Scalar>
-Matrix<Scalar> transposed_times(const ConstView<Scalar>& a, const ConstView<Scalar>& b);
 
 /// One dot product with every step of its sum: one term of one score.
 template <class Scalar>

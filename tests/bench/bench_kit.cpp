@@ -8,6 +8,7 @@
 #include "core/compare.h"
 #include "core/conformance/diagnosis/diagnosis.h"
 #include "core/models/layers.h"
+#include "core/products.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/make_checkpoint.h"
@@ -60,7 +61,7 @@ Trace attention_layer(const ModelInput& input) {
         p2c.matrix(h) = position_to_content<double>(k.matrix(h), q_r.matrix(h), line);
         scores.matrix(h) = (c2c.matrix(h) + c2p.matrix(h) + p2c.matrix(h)) / score_divisor<double>(3, kWidth);
         probs.matrix(h) = masked_softmax<double>(scores.matrix(h), mask);
-        split.matrix(h) = probs.matrix(h) * v.matrix(h);
+        split.matrix(h) = times<double>(probs.matrix(h), v.matrix(h));
     }
     Trace trace;
     trace.add<std::int64_t>("relative.index", line.matrix());

@@ -6,6 +6,7 @@
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 #include "core/models/deberta.h"
+#include "core/products.h"
 #include "tests/conformance/catalogue_ports.h"
 
 namespace locus::test::test_catalogue_numbers {
@@ -188,7 +189,7 @@ Formula biased(const char* stem, unsigned seed) {
 
 /// table W^T in heads like these.
 Tensor<double> by_projection(const Tensor<double>& table, Tensor<double> heads, const Matrix<double>& weight) {
-    const Matrix<double> rows = table.matrix() * weight.transpose();
+    const Matrix<double> rows = times_transposed<double>(table.matrix(), weight);
     const Index width = heads.extent(2);
     for (Index h = 0; h < heads.extent(0); ++h) heads.matrix(h) = rows.middleCols(h * width, width);
     return heads;

@@ -5,6 +5,7 @@
 
 #include "core/attention/disentangled.h"
 #include "core/fast/slices.h"
+#include "core/products.h"
 #include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
 #include "tests/cuda/guarded.h"
@@ -70,7 +71,7 @@ inline void complete(HeadProblem& one, const BackwardCase& of, Index sample, std
     const Index queries = head.q.rows(), keys = head.k.rows();
     one.log_sum = Eigen::VectorXd(queries);
     if (queries == 0) return;
-    one.scores = head.q * head.k.transpose();
+    one.scores = times_transposed<double>(head.q, head.k);
     if (of.c2p) one.scores += content_to_position<double>(head.q, head.k_r, one.line);
     if (of.p2c) one.scores += position_to_content<double>(head.k, head.q_r, one.line);
     one.scores *= one.scale;
@@ -88,7 +89,7 @@ inline void complete(HeadProblem& one, const BackwardCase& of, Index sample, std
             }
         dropped = dropped.cwiseProduct(head.keep);
     }
-    one.context = dropped * head.v;
+    one.context = times<double>(dropped, head.v);
     for (Index i = 0; i < queries; ++i) {
         double sum = 0;
         for (Index j = 0; j < keys; ++j)
@@ -117,7 +118,7 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forw
     const auto grad = disentangled_backward<double>(head, one.line, one.d_context);
 
     // Scores: three dot products in float32; position scores once more as halves; then the steps to the exponent.
-    Wide products = q * k.transpose(), halves = Wide::Zero(q.rows(), k.rows());
+    Wide products = times_transposed<double>(q, k), halves = Wide::Zero(q.rows(), k.rows());
     if (c2p) {
         products += content_to_position<double>(q, k_r, one.line);
         halves += content_to_position<double>(head.q, head.k_r, one.line).cwiseAbs();
@@ -134,9 +135,9 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forw
     const Eigen::VectorXd of_forward = of_exponent.rowwise().maxCoeff();
     if (own_forward) of_exponent.colwise() += of_forward;
     const Wide keep = head.keep.size() > 0 ? head.keep : Wide::Ones(q.rows(), k.rows());
-    const Wide d_probs = Wide((d_o * v.transpose()).cwiseProduct(keep));
+    const Wide d_probs = times_transposed<double>(d_o, v).cwiseProduct(keep);
     // Forward's probabilities were rounded on their way to the context.
-    const Wide forward_context = head.probs.cwiseProduct(keep) * v;
+    const Wide forward_context = times<double>(head.probs.cwiseProduct(keep), v);
     Eigen::VectorXd delta(q.rows()), of_delta(q.rows());
     for (Index i = 0; i < q.rows(); ++i) {
         delta(i) = d_o.row(i).dot(one.context.row(i).cwiseAbs());
@@ -164,24 +165,24 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forw
     const auto table_rounding = [&](bool of_query) { return Wide((u * by_row(of_scores, of_query)).array() + tiny); };
     const double of_sums = (queries + keys + 2 * static_cast<double>(one.line.span()) + 8) * e;
     const Wide sums = of_sums * of_scores + error;
-    Wide inside_q = sums * k, inside_k = sums.transpose() * q;
+    Wide inside_q = times<double>(sums, k), inside_k = transposed_times<double>(sums, q);
     HeadExpected expected;
     if (c2p) {
         const Wide of_table = by_row(sums, true) + table_rounding(true);
-        inside_q += (rounds ? of_table : by_row(sums, true)) * k_r;
-        expected.k_r = {grad.k_r, one.scale * of_table.transpose() * q};
+        inside_q += times<double>(rounds ? of_table : by_row(sums, true), k_r);
+        expected.k_r = {grad.k_r, one.scale * transposed_times<double>(of_table, q)};
     }
     if (p2c) {
         const Wide of_table = by_row(sums, false) + table_rounding(false);
-        inside_k += (rounds ? of_table : by_row(sums, false)) * q_r;
-        expected.q_r = {grad.q_r, one.scale * of_table.transpose() * k};
+        inside_k += times<double>(rounds ? of_table : by_row(sums, false), q_r);
+        expected.q_r = {grad.q_r, one.scale * transposed_times<double>(of_table, k)};
     }
     expected.q = rounded(grad.q, one.scale * inside_q);
     expected.k = rounded(grad.k, one.scale * inside_k);
     const Wide dropped = head.probs.cwiseProduct(keep);
     Wide of_probs = 1.02 * of_exponent.cwiseProduct(dropped) + (of_sums + (rounds ? 1.01 * u : 0)) * dropped;
     if (rounds) of_probs.array() += tiny;
-    expected.v = rounded(grad.v, of_probs.transpose() * d_o);
+    expected.v = rounded(grad.v, transposed_times<double>(of_probs, d_o));
     return expected;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/products.h"
 #include "cuda/fused/arguments.h"
 #include "cuda/fused/dropout.h"
 #include "tests/cuda/guarded.h"
@@ -188,7 +189,7 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
             for (Index j = 0; j < keys; ++j)
                 probs(i, j) *= cuda::dropout_factor(number, one.dropout, static_cast<int>(i), static_cast<int>(j));
     }
-    const Matrix<double> expected = probs * value;
+    const Matrix<double> expected = times<double>(probs, value);
     // Scores carry the halves' error, probabilities and context one rounding each, sums those of float32.
     const double of_scores =
         (halves ? 0x1p-11 * rounded * made.args.scale : 0) + 64 * double(made.width) * 0x1p-24 * max_abs(scores);

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
+#include "core/products.h"
 #include "cuda/ladder/kernel_versions.h"
 #include "tests/max_abs.h"
 
@@ -41,7 +42,7 @@ inline void check_ladder_context(const cuda::FusedInput& input, const RelativeBu
         const Matrix<double> scores = (content_to_content<double>(q, k) + content_to_position<double>(q, k_r, line) +
                                        position_to_content<double>(k, q_r, line)) *
                                       input.scale;
-        const Matrix<double> context = masked_softmax<double>(scores, Mask()) * v;
+        const Matrix<double> context = times<double>(masked_softmax<double>(scores, Mask()), v);
         const auto longest = [](const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); };
         const double products = longest(q) * longest(k) + longest(q) * longest(k_r) + longest(k) * longest(q_r);
         const double of_scores = input.scale * (double(width) + 4) * 0x1p-24 * products;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/attention/softmax.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus::test {
@@ -51,7 +52,7 @@ constexpr double epsilon() {
 template <class Scalar>
 Matrix<double> sums_of_products(const Matrix<Scalar>& a, const Matrix<Scalar>& b_transposed) {
     const Matrix<double> size =
-        a.template cast<double>().cwiseAbs() * b_transposed.template cast<double>().cwiseAbs().transpose();
+        times_transposed<double>(a.template cast<double>().cwiseAbs(), b_transposed.template cast<double>().cwiseAbs());
     return size * (double(a.cols() + 2) * epsilon<Scalar>());
 }
 

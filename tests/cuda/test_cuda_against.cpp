@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 
+#include "core/products.h"
 #include "cuda/fused/half_types.h"
 #include "tests/bench/cuda/against.h"
 #include "tests/bench/cuda/against_problem.h"
@@ -125,7 +126,7 @@ TEST_CASE("emulation: packed samples are uneven, lie one behind the other and kn
         return Matrix<double>(tensor.matrix(1).bottomRows(last).cast<double>());
     };
     const RelativeBuckets line = packed.line(last);
-    Matrix<double> scores = rows(packed.input().q) * rows(packed.input().k).transpose();
+    Matrix<double> scores = times_transposed<double>(rows(packed.input().q), rows(packed.input().k));
     for (Index i = 0; i < last; ++i)
         for (Index j = 0; j < last; ++j)
             scores(i, j) +=
@@ -133,7 +134,7 @@ TEST_CASE("emulation: packed samples are uneven, lie one behind the other and kn
                 rows(packed.input().k).row(j).dot(packed.input().q_r.matrix(1).row(line.row(i, j)).cast<double>());
     Matrix<double> weights = (scores / std::sqrt(24.0)).array().exp();
     for (Index i = 0; i < last; ++i) weights.row(i) /= weights.row(i).sum();
-    const Matrix<double> expected = weights * rows(packed.input().v);
+    const Matrix<double> expected = times<double>(weights, rows(packed.input().v));
     const std::vector<double> found = packed.head<double>(1, true).at("context");
     REQUIRE(found.size() == static_cast<std::size_t>(tokens * 8));
     for (Index n = 0; n < expected.size(); ++n)

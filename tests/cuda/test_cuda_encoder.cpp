@@ -91,9 +91,11 @@ TEMPLATE_TEST_CASE("emulation: norms of sums are layer norms, hidden rows zeros,
                    "[emulation][blocks]", float, Half) {
     for (const int rows : {1, 4, 5})
         for (const int channels : {1, 7, 8, 12, 36, 192, 255, 256}) check_norm<TestType, 8>(rows, channels);
-    check_norm<TestType, 16>(3, 500);
-    check_norm<TestType, 24>(6, 768);
-    check_norm<TestType, 32>(2, 1024);
+    if constexpr (std::is_same_v<TestType, Half>) {  // the sizes between differ in their number of registers alone
+        check_norm<TestType, 16>(3, 500);
+        check_norm<TestType, 24>(6, 768);
+        check_norm<TestType, 32>(2, 1024);
+    }
     check_norm<TestType, 64>(3, 1536);
     check_norm<TestType, 64>(1, 2048);
 }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "core/models/layers.h"
+#include "core/products.h"
 #include "cuda/encoder/product_kernels.h"
 #include "tests/cuda/emulated_backend.h"
 #include "tests/cuda/guard_page.h"
@@ -42,8 +43,8 @@ void check_product(const Sizes& at, bool bias, const Activation* activation, Run
     run(args);
 
     const Matrix<double> left = a.wide.leftCols(at.depth), right = b.wide.leftCols(at.depth);
-    Matrix<double> expected = left * right.transpose();
-    Matrix<double> sizes = left.cwiseAbs() * right.cwiseAbs().transpose();
+    Matrix<double> expected = times_transposed<double>(left, right);
+    Matrix<double> sizes = times_transposed<double>(left.cwiseAbs(), right.cwiseAbs());
     if (bias) {
         expected.rowwise() += RowVector<double>(added.wide.row(0));
         sizes.rowwise() += RowVector<double>(added.wide.row(0).cwiseAbs());

@@ -4,6 +4,7 @@
 #include "core/attention/rotary.h"
 #include "core/positions/offset_bias.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 #include "cuda/reference/reference_operations.h"
 #include "tests/cuda/host_backend.h"
 #include "tests/cuda/near.h"
@@ -48,7 +49,8 @@ void check_biased(const Terms& at) {
                 check_within(expected.probs, found.probs, softmax_rounding(expected.probs));
                 check_within(expected.context, found.context,
                              Matrix<double>(sums_of_products(expected.probs, Matrix<Scalar>(v.transpose())) * 2 +
-                                            softmax_rounding(expected.probs) * v.template cast<double>().cwiseAbs()));
+                                            times<double>(softmax_rounding(expected.probs),
+                                                          v.template cast<double>().cwiseAbs())));
             }
 }
 
@@ -70,7 +72,7 @@ void check_rotary(const Terms& at) {
             check_within(rotary_attention<Scalar>(q, k, v, table, layout, mask),
                          at.rotary_attention(q, k, v, table, layout, mask),
                          Matrix<double>(sums_of_products(probs, Matrix<Scalar>(v.transpose())) +
-                                        softmax_rounding(probs) * v.template cast<double>().cwiseAbs()));
+                                        times<double>(softmax_rounding(probs), v.template cast<double>().cwiseAbs())));
         }
     CHECK_THROWS_AS(
         at.rotate_back(some(2, 2), rotary_table<Scalar>(inverse_frequencies(4), 0, 2), RotaryLayout::interleaved),
@@ -119,7 +121,7 @@ void check_linear(const Terms& at) {
                         const auto allowed = linear_rounding(q, k, table, layout, form, visible, causal);
                         check_within(linear_attention_weights<Scalar>(q, k, table, layout, form, causal, visible),
                                      at.linear_attention_weights(q, k, table, layout, form, causal, visible), allowed);
-                        const Matrix<double> allowed_context = allowed * v_size;
+                        const Matrix<double> allowed_context = times<double>(allowed, v_size);
                         if (causal)
                             check_within(causal_linear_attention<Scalar>(q, k, v, table, layout, form, visible),
                                          at.causal_linear_attention(q, k, v, table, layout, form, visible),

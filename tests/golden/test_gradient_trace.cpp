@@ -1,5 +1,6 @@
 // The way back of a whole model under the names of the way there: parameters against torch, stages by what must hold
 // between them and the forward pass.
+#include "core/products.h"
 #include "core/training/masked_words.h"
 
 #include "tests/max_abs.h"
@@ -61,8 +62,8 @@ struct Attention {
     /// v and scores, from the gradient of the context.
     void check_softmax(Index b, Index h) const {
         const Matrix<double> probs = there("probs", b, h), d_context_h = d_context(b, h);
-        CHECK(near(back("v", b, h), probs.transpose() * d_context_h));
-        const Matrix<double> d_probs = d_context_h * there("v", b, h).transpose();
+        CHECK(near(back("v", b, h), transposed_times<double>(probs, d_context_h)));
+        const Matrix<double> d_probs = times_transposed<double>(d_context_h, there("v", b, h));
         const Eigen::VectorXd along = d_probs.cwiseProduct(probs).rowwise().sum();
         CHECK(near(back("scores", b, h), probs.cwiseProduct(d_probs.colwise() - along)));
     }
@@ -166,8 +167,9 @@ TEST_CASE("gradients: stages around an attention are those of the parameters tha
         CHECK(near(parameter(of + "output.LayerNorm.bias"), column_sums(stage + "output")));
         CHECK(near(parameter(of + "attention.output.LayerNorm.bias"), column_sums(stage + "attention")));
         CHECK(near(parameter(of + "output.dense.bias"), column_sums(stage + "ffn")));
-        CHECK(near(parameter(of + "output.dense.weight"),
-                   rows_of(backward, "grad." + stage + "ffn").transpose() * rows_of(forward, stage + "ffn_act")));
+        CHECK(near(
+            parameter(of + "output.dense.weight"),
+            transposed_times<double>(rows_of(backward, "grad." + stage + "ffn"), rows_of(forward, stage + "ffn_act"))));
     }
 }
 

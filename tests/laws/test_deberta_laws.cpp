@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/attention/scaled_dot_product.h"
+#include "core/products.h"
 #include "tests/max_abs.h"
 #include "tests/random_model.h"
 
@@ -141,7 +142,7 @@ TEST_CASE("deberta: the pre-norm decoder differs from the official one and keeps
     const auto weights = random_weights(small_config(), 8);
     const Matrix<double> w = weights->rows_f64("encoder.layer.1.attention.output.dense.weight", 0, 12);
     const Matrix<double> bias = weights->rows_f64("encoder.layer.1.attention.output.dense.bias", 0, 12);
-    const Matrix<double> expected = (context * w.transpose()).rowwise() + bias.transpose().row(0);
+    const Matrix<double> expected = times_transposed<double>(context, w).rowwise() + bias.transpose().row(0);
     CHECK(max_abs(seeded.at("emd.1.attention").as<double>().matrix() - (expected + h)) <= 1e-12);
 }
 

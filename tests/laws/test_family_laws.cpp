@@ -3,6 +3,7 @@
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"
+#include "core/products.h"
 #include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 #include "tests/random_model.h"
@@ -178,9 +179,8 @@ TEST_CASE("transformer_xl: a factorised table with its projection is one wide ta
     std::mt19937 generator(7);
     factorised->randomise("word_emb.emb_layers.0.weight", {wide.vocab_size, 4}, generator);
     factorised->randomise("word_emb.emb_projs.0", {wide.d_model, 4}, generator);
-    joined->tensors["word_emb.emb_layers.0.weight"].second =
-        factorised->tensors["word_emb.emb_layers.0.weight"].second *
-        factorised->tensors["word_emb.emb_projs.0"].second.transpose();
+    joined->tensors["word_emb.emb_layers.0.weight"].second = times_transposed<double>(
+        factorised->tensors["word_emb.emb_layers.0.weight"].second, factorised->tensors["word_emb.emb_projs.0"].second);
     const TransformerXl<double> two(narrow, factorised), one(wide, joined);
     const std::vector<ModelInput> text = {tokens_of({1, 2, 3, 4})};
     for (const char* name : {"embeddings.output", "lm.logits"})

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "core/products.h"
 #include "core/text/statistics/similarity.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
@@ -53,7 +54,8 @@ TEST_CASE("lsa: all topics give the matrix back, fewer the nearest of their rank
         const LatentSemantics whole = latent_semantics(rows, all);
         CHECK(max_abs(whole.reconstruct() - rows) <= rounding(64, 1));
         CHECK(std::abs(whole.shares.sum() - 1) <= rounding(16, 1));
-        CHECK(max_abs(whole.words.transpose() * whole.words - Matrix<double>::Identity(all, all)) <= rounding(64, 1));
+        CHECK(max_abs(transposed_times<double>(whole.words, whole.words) - Matrix<double>::Identity(all, all)) <=
+              rounding(64, 1));
         for (Index topics = 1; topics < all; ++topics) {
             // Eckart and Young: what is lost is what the other singular values hold.
             const LatentSemantics space = latent_semantics(rows, topics);
@@ -69,17 +71,18 @@ TEST_CASE("lsa: where documents repeat each other, the topics left over have str
           "[text][law]") {
     Numbers numbers(12);
     for (const auto& [documents, words] : {std::pair<Index, Index>{4, 9}, {9, 4}, {5, 5}}) {
-        const Matrix<double> rows = numbers.matrix(documents, 2) * numbers.matrix(2, words);  // of rank 2
+        const Matrix<double> rows = times<double>(numbers.matrix(documents, 2), numbers.matrix(2, words));  // of rank 2
         const Index all = std::min(documents, words);
         const LatentSemantics space = latent_semantics(rows, all);
         CHECK(max_abs(space.reconstruct() - rows) <= rounding(64, 2));
-        CHECK(max_abs(space.words.transpose() * space.words - Matrix<double>::Identity(all, all)) <= rounding(64, 1));
+        CHECK(max_abs(transposed_times<double>(space.words, space.words) - Matrix<double>::Identity(all, all)) <=
+              rounding(64, 1));
         CHECK(space.strengths.tail(all - 2).maxCoeff() <= rounding(64, space.strengths[0]));
     }
     const LatentSemantics nothing = latent_semantics(Matrix<double>::Zero(3, 7), 3);
     CHECK(nothing.strengths.isZero(0));
     CHECK(nothing.shares.isZero(0));
-    CHECK(nothing.words.transpose() * nothing.words == Matrix<double>::Identity(3, 3));
+    CHECK(transposed_times<double>(nothing.words, nothing.words) == Matrix<double>::Identity(3, 3));
 }
 
 TEST_CASE("lsa: a document is where its words put it, and a topic's largest word is positive", "[text][law]") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/check.h"
+#include "core/products.h"
 #include "viewer/plots/pyramid.h"
 
 namespace locus {
@@ -157,7 +158,7 @@ Matrix<float> distance_products(const ConstView<float>& contents, const ConstVie
     LOCUS_CHECK(reach >= 0 && reach < line.queries() && reach < line.keys() && table.rows() == 2 * line.span(),
                 "distances reach to " + std::to_string(reach) + ", the line of rows to " +
                     std::to_string(std::min(line.queries(), line.keys()) - 1));
-    const Matrix<float> by_row = contents * table.transpose();
+    const Matrix<float> by_row = times_transposed<float>(contents, table);
     Matrix<float> products(contents.rows(), 2 * reach + 1);
     for (Index offset = -reach; offset <= reach; ++offset)
         products.col(offset + reach) = by_row.col(line.row_of_offset(offset));

@@ -2,6 +2,7 @@
 
 #include "core/attention/softmax.h"
 #include "core/models/layers.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -20,7 +21,7 @@ Tensor<double> joined_context(const Replay& at, const std::string& stem) {
 
 Tensor<double> joined_heads(const Tensor<double>& probs, const Tensor<double>& v) {
     return join_heads(each_head(probs, probs.extent(2), v.extent(3),
-                                [&](Index n, Index, Index) { return Matrix<double>(probs.matrix(n) * v.matrix(n)); }));
+                                [&](Index n, Index, Index) { return times<double>(probs.matrix(n), v.matrix(n)); }));
 }
 
 Tensor<double> rows_of_tokens(const Replay& at, const std::string& table) {

@@ -8,6 +8,7 @@
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/formulas/transformer_xl.h"
 #include "core/models/layers.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -74,7 +75,7 @@ Tensor<double> scattered_by_key(const Tensor<double>& pairs, const Tensor<double
 
 Tensor<double> weighted_rows(const Tensor<double>& weights, const Tensor<double>& table) {
     return each_head(weights, weights.extent(2), table.extent(2),
-                     [&](Index at, Index h, Index) { return Matrix<double>(weights.matrix(at) * table.matrix(h)); });
+                     [&](Index at, Index h, Index) { return times<double>(weights.matrix(at), table.matrix(h)); });
 }
 
 Tensor<double> summed_over_samples(const Tensor<double>& weights, const Tensor<double>& x, Index begin, Index end) {
@@ -82,7 +83,7 @@ Tensor<double> summed_over_samples(const Tensor<double>& weights, const Tensor<d
     Tensor<double> sum({heads, weights.extent(3), x.extent(3)});
     for (Index b = begin; b < end; ++b)
         for (Index h = 0; h < heads; ++h)
-            sum.matrix(h) += weights.matrix(b * heads + h).transpose() * x.matrix(b * heads + h);
+            sum.matrix(h) += transposed_times<double>(weights.matrix(b * heads + h), x.matrix(b * heads + h));
     return sum;
 }
 
@@ -94,14 +95,14 @@ Tensor<double> summed_over_rows(const Tensor<double>& x, Index begin, Index end)
     return sum;
 }
 
-Tensor<double> times(const Tensor<double>& a, const Tensor<double>& b) {
+Tensor<double> times_by_head(const Tensor<double>& a, const Tensor<double>& b) {
     return each_head(a, a.extent(2), b.extent(3),
                      [&](Index at, Index, Index) { return Matrix<double>(a.matrix(at) * b.matrix(at)); });
 }
 
-Tensor<double> transposed_times(const Tensor<double>& a, const Tensor<double>& b) {
+Tensor<double> transposed_times_by_head(const Tensor<double>& a, const Tensor<double>& b) {
     return each_head(a, a.extent(3), b.extent(3),
-                     [&](Index at, Index, Index) { return Matrix<double>(a.matrix(at).transpose() * b.matrix(at)); });
+                     [&](Index at, Index, Index) { return transposed_times<double>(a.matrix(at), b.matrix(at)); });
 }
 
 Tensor<double> shifted_back(const Tensor<double>& d_bd, Index columns) {
@@ -152,17 +153,17 @@ std::vector<Formula> softmax_gradients() {
 /// Gradient of what probs multiply -> [B,H,Tk,d].
 Tensor<double> of_values(const Replay& at) {
     const Tensor<double> weights = product_of(at("probs"), at("keep"));
-    return transposed_times(weights, split_heads(at("grad.context"), weights.extent(1)));
+    return transposed_times_by_head(weights, split_heads(at("grad.context"), weights.extent(1)));
 }
 
 Tensor<double> of_disentangled_query(const Replay& at) {
-    Tensor<double> sum = times(at("grad.c2c"), at("k"));
+    Tensor<double> sum = times_by_head(at("grad.c2c"), at("k"));
     if (has_term(at, &Terms::c2p)) sum = sum_of(std::move(sum), weighted_rows(at("scatter.c2p"), at("k_r")));
     return sum;
 }
 
 Tensor<double> of_disentangled_key(const Replay& at) {
-    Tensor<double> sum = transposed_times(at("grad.c2c"), at("q"));
+    Tensor<double> sum = transposed_times_by_head(at("grad.c2c"), at("q"));
     if (has_term(at, &Terms::p2c)) sum = sum_of(std::move(sum), weighted_rows(at("scatter.p2c"), at("q_r")));
     return sum;
 }
@@ -218,12 +219,12 @@ std::vector<Formula> roformer_gradient_formulas() {
         {"grad.q_rot",
          {"grad.scores", "k_rot"},
          [](const Replay& at) {
-             return divided_by(times(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot")));
+             return divided_by(times_by_head(at("grad.scores"), at("k_rot")), root_of_width(at("k_rot")));
          }},
         {"grad.k_rot",
          {"grad.scores", "q_rot"},
          [](const Replay& at) {
-             return divided_by(transposed_times(at("grad.scores"), at("q_rot")), root_of_width(at("q_rot")));
+             return divided_by(transposed_times_by_head(at("grad.scores"), at("q_rot")), root_of_width(at("q_rot")));
          }},
         {"grad.q",
          {"grad.q_rot", "/rotary.sin", "/rotary.cos"},
@@ -252,18 +253,18 @@ std::vector<Formula> transformer_xl_gradient_formulas() {
         {"grad.q",
          {"grad.ac", "k", "grad.bd_raw", "r_k"},
          [](const Replay& at) {
-             return sum_of(times(at("grad.ac"), at("k")), weighted_rows(at("grad.bd_raw"), at("r_k")));
+             return sum_of(times_by_head(at("grad.ac"), at("k")), weighted_rows(at("grad.bd_raw"), at("r_k")));
          }},
         {"grad.k",
          {"grad.ac", "q", "bias.u"},
-         [](const Replay& at) { return transposed_times(at("grad.ac"), biased(at("q"), at("bias.u"))); }},
+         [](const Replay& at) { return transposed_times_by_head(at("grad.ac"), biased(at("q"), at("bias.u"))); }},
         {"grad.r_k",
          {"grad.bd_raw", "q", "bias.v"},
          [](const Replay& at) { return summed_over_samples(at("grad.bd_raw"), biased(at("q"), at("bias.v"))); }},
         {"grad.bias.u",
          {"grad.ac", "k"},
          [](const Replay& at) {
-             const Tensor<double> rows = times(at("grad.ac"), at("k"));
+             const Tensor<double> rows = times_by_head(at("grad.ac"), at("k"));
              return summed_over_rows(rows, 0, rows.extent(0));
          }},
         {"grad.bias.v",

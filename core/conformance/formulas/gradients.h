@@ -35,8 +35,8 @@ inline Tensor<double> summed_over_samples(const Tensor<double>& weights, const T
 Tensor<double> summed_over_rows(const Tensor<double>& x, Index begin, Index end);
 
 /// a [B,H,T,K] times b [B,H,K,d], and a^T b for b [B,H,T,d].
-Tensor<double> times(const Tensor<double>& a, const Tensor<double>& b);
-Tensor<double> transposed_times(const Tensor<double>& a, const Tensor<double>& b);
+Tensor<double> times_by_head(const Tensor<double>& a, const Tensor<double>& b);
+Tensor<double> transposed_times_by_head(const Tensor<double>& a, const Tensor<double>& b);
 
 /// Transformer-XL's shift undone: cell (i, j) of bd goes back to column j + T - 1 - i of `columns`.
 Tensor<double> shifted_back(const Tensor<double>& d_bd, Index columns);

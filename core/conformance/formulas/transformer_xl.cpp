@@ -1,5 +1,6 @@
 // The formulas that Transformer-XL and XLNet share.  Dai et al. 2019, section 3.3; spec 7, 8.
 #include "core/conformance/formulas/transformer_xl.h"
+#include "core/attention/products.h"
 
 #include <algorithm>
 #include <cmath>
@@ -183,7 +184,8 @@ Tensor<double> txl_embeddings_output(const Replay& at) {
     const TransformerXlConfig& config = at.transformer_xl();
     Matrix<double> rows = at("/embeddings.word").rows();
     if (config.d_embed != config.d_model)
-        rows *= txl_weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}).transpose();
+        rows =
+            times_transposed<double>(rows, txl_weights(at).matrix(kInputProjection, {config.d_model, config.d_embed}));
     return shaped(at("/embeddings.word"), rows * std::sqrt(static_cast<double>(config.d_model)));
 }
 
@@ -263,8 +265,9 @@ Tensor<double> lm_logits(const Replay& at) {
     const Tensor<double>& x = at("/layer." + std::to_string(config.n_layer - 1) + ".output");
     Matrix<double> rows = x.rows();
     if (config.d_embed != config.d_model)
-        rows *= txl_weights(at).matrix(txl_weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
-                                       {config.d_model, config.d_embed});
+        rows = times<double>(
+            rows, txl_weights(at).matrix(txl_weights(at).has(kOutputProjection) ? kOutputProjection : kInputProjection,
+                                         {config.d_model, config.d_embed}));
     return logits_of(x, rows,
                      txl_weights(at).block(config.tied_output ? kTxlWordTable : kOutputTable, 0, config.vocab_size),
                      txl_weights(at).vector(kOutputBias, config.vocab_size));

@@ -5,6 +5,7 @@
 #include "core/conformance/kit/cases.h"
 #include "core/io/safetensors.h"
 #include "core/models/layers.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -102,7 +103,7 @@ CaseContent small_case() {
     const auto& v = content.inputs.at("layer.0.v").as<double>();
     Tensor<double> split(v.shape());
     for (Index at = 0; at < 6; ++at)
-        split.matrix(at) = content.reference.at("layer.0.weights").as<double>().matrix(at) * v.matrix(at);
+        split.matrix(at) = times<double>(content.reference.at("layer.0.weights").as<double>().matrix(at), v.matrix(at));
     content.reference.add<double>("layer.0.context", join_heads(split));
     return content;
 }
@@ -140,7 +141,7 @@ CaseContent cached_rotation_case() {
     for (Index at = 0; at < 6; ++at) {
         q.matrix(at) = rotate<double>(q.matrix(at), table.rows(past, length), RotaryLayout::interleaved);
         k.matrix(at) = rotate<double>(k.matrix(at), table, RotaryLayout::interleaved);
-        scores.matrix(at) = q.matrix(at) * k.matrix(at).transpose() / 2;
+        scores.matrix(at) = times_transposed<double>(q.matrix(at), k.matrix(at)) / 2;
     }
     content.reference.add<double>("layer.0.q_rot", std::move(q));
     content.reference.add<double>("layer.0.k_rot", std::move(k));

@@ -6,6 +6,7 @@
 #include "core/conformance/kit/cases.h"
 #include "core/models/layers.h"
 #include "core/positions/rotary.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -38,7 +39,7 @@ void compute_own_terms(CaseContent& content, const RelativeBuckets& line) {
         scores.matrix(at) = (c2c.matrix(at) + c2p.matrix(at) + p2c.matrix(at)) / score_divisor<double>(3, width);
         const Mask mask = visible.matrix(b).cast<std::uint8_t>();
         probs.matrix(at) = masked_softmax<double>(scores.matrix(at), mask);
-        split.matrix(at) = probs.matrix(at) * input("v").matrix(at);
+        split.matrix(at) = times<double>(probs.matrix(at), input("v").matrix(at));
     }
     Trace& out = content.reference;
     const auto add = [&](const char* stem, Tensor<double> values) {

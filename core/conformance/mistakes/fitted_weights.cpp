@@ -5,10 +5,24 @@
 
 #include "core/conformance/formulas/formulas.h"
 #include "core/conformance/mistakes/wrong_attention.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
 namespace {
+
+/// x such that |a x - b| is least.  a [N,K], b [N,M] -> solution [K,M].
+struct LeastSquares {
+    Matrix<double> solution;
+    Index rank;  // of a: a column that is the others' sum to six digits does not count
+
+    LeastSquares(const Matrix<double>& a, const Matrix<double>& b) {
+        Eigen::ColPivHouseholderQR<Eigen::MatrixXd> solver(a);
+        solver.setThreshold(1e-6);
+        rank = solver.rank();
+        solution = Eigen::MatrixXd(solver.solve(Eigen::MatrixXd(b)));
+    }
+};
 
 /// Least squares per head: b such that rows b = values, from as many equations as all samples give.
 class Fit {
@@ -16,7 +30,7 @@ public:
     Fit(Index heads, Index width, Index equations)
         : width_(width),
           rows_(static_cast<std::size_t>(heads), Matrix<double>(equations, width)),
-          values_(static_cast<std::size_t>(heads), Eigen::VectorXd(equations)),
+          values_(static_cast<std::size_t>(heads), Matrix<double>(equations, 1)),
           used_(static_cast<std::size_t>(heads)) {
         if (equations < 3 * width) throw NotEnough{"three numbers per unknown bias"};
     }
@@ -24,19 +38,19 @@ public:
     void add(Index h, const Row& row, double value) {
         const auto at = static_cast<std::size_t>(h);
         rows_[at].row(used_[at]) = row;
-        values_[at](used_[at]++) = value;
+        values_[at](used_[at]++, 0) = value;
     }
     Matrix<double> solve() const {
         Matrix<double> bias(static_cast<Index>(rows_.size()), width_);
         for (std::size_t h = 0; h < rows_.size(); ++h)
-            bias.row(static_cast<Index>(h)) = Eigen::MatrixXd(rows_[h]).colPivHouseholderQr().solve(values_[h]);
+            bias.row(static_cast<Index>(h)) = LeastSquares(rows_[h], values_[h]).solution.transpose();
         return bias;
     }
 
 private:
     Index width_;
     std::vector<Matrix<double>> rows_;
-    std::vector<Eigen::VectorXd> values_;
+    std::vector<Matrix<double>> values_;
     std::vector<Index> used_;
 };
 
@@ -121,15 +135,15 @@ constexpr Index kMoreRows = 3, kMoreNumbers = 24;  // beyond what any table expl
 constexpr double kSameDirection = 0.999, kAlike = 0.5;
 
 /// [H,R,d] -> [R,H*d].
-Eigen::MatrixXd columns_of(const Tensor<double>& heads) {
+Matrix<double> columns_of(const Tensor<double>& heads) {
     const Index count = heads.extent(0), rows = heads.extent(1), width = heads.extent(2);
-    Eigen::MatrixXd joined(rows, count * width);
+    Matrix<double> joined(rows, count * width);
     for (Index h = 0; h < count; ++h) joined.middleCols(h * width, width) = heads.matrix(h);
     return joined;
 }
 
 /// Columns less their mean, of length 1: what scale and bias leave of them.
-Eigen::MatrixXd directions(Eigen::MatrixXd columns) {
+Matrix<double> directions(Matrix<double> columns) {
     columns.rowwise() -= columns.colwise().mean().eval();
     for (Index c = 0; c < columns.cols(); ++c) {
         const double norm = columns.col(c).norm();
@@ -139,13 +153,13 @@ Eigen::MatrixXd directions(Eigen::MatrixXd columns) {
 }
 
 /// Every projection of the model applied to the table, as it is and transposed.
-std::vector<Eigen::MatrixXd> known_directions(const Replay& at, const Eigen::MatrixXd& table) {
+std::vector<Matrix<double>> known_directions(const Replay& at, const Matrix<double>& table) {
     const DebertaWeights<double>& weights = at.deberta();
-    std::vector<Eigen::MatrixXd> all;
+    std::vector<Matrix<double>> all;
     const auto add = [&](const Dense<double>& projection) {
-        const Eigen::MatrixXd matrix = projection.weight;
-        if (matrix.cols() == table.cols()) all.push_back(directions(table * matrix.transpose()));
-        if (matrix.rows() == table.cols()) all.push_back(directions(table * matrix));
+        const Matrix<double>& matrix = projection.weight;
+        if (matrix.cols() == table.cols()) all.push_back(directions(times_transposed<double>(table, matrix)));
+        if (matrix.rows() == table.cols()) all.push_back(directions(times<double>(table, matrix)));
     };
     for (Index l = 0; l < weights.config().num_hidden_layers; ++l) {
         for (int part = 0; part < 3; ++part) add(weights.projection(l, part));
@@ -158,12 +172,12 @@ std::vector<Eigen::MatrixXd> known_directions(const Replay& at, const Eigen::Mat
     return all;
 }
 
-void require_unknown(const Replay& at, const char* stem, const Eigen::MatrixXd& table, const Eigen::MatrixXd& found) {
-    const Eigen::MatrixXd shown = directions(found);
-    for (const Eigen::MatrixXd& known : known_directions(at, table))
-        if ((shown.transpose() * known).cwiseAbs().maxCoeff() > kSameDirection)
+void require_unknown(const Replay& at, const char* stem, const Matrix<double>& table, const Matrix<double>& found) {
+    const Matrix<double> shown = directions(found);
+    for (const Matrix<double>& known : known_directions(at, table))
+        if (transposed_times<double>(shown, known).cwiseAbs().maxCoeff() > kSameDirection)
             throw NotEnough{"a projection that is not the model's"};
-    const Eigen::MatrixXd right = directions(columns_of(at.right(stem)));
+    const Matrix<double> right = directions(columns_of(at.right(stem)));
     if (shown.cwiseProduct(right).colwise().sum().mean() > kAlike) throw NotEnough{"a projection unlike the right one"};
 }
 
@@ -174,16 +188,16 @@ Tensor<double> fitted_projection(const Replay& at, const char* stem) {
     if (!heads || heads->rank() != 3) throw NotEnough{std::string("the candidate's ") + stem};
     const Tensor<double>& rows = at("/relative.table");
     if (rows.extent(0) != heads->extent(1)) throw NotEnough{"as many rows as the table has"};
-    const Eigen::MatrixXd table = rows.matrix(), found = columns_of(*heads);
+    const Matrix<double> table = rows.matrix(), found = columns_of(*heads);
     if (!found.allFinite()) throw NotEnough{"finite numbers"};
-    Eigen::MatrixXd terms(table.rows(), table.cols() + 1);
-    terms << table, Eigen::VectorXd::Ones(table.rows());
-    Eigen::ColPivHouseholderQR<Eigen::MatrixXd> solver(terms);
-    solver.setThreshold(1e-6);
-    const Index more = table.rows() - solver.rank();
+    Matrix<double> terms(table.rows(), table.cols() + 1);
+    terms.leftCols(table.cols()) = table;
+    terms.rightCols(1).setOnes();
+    const LeastSquares fit(terms, found);
+    const Index more = table.rows() - fit.rank;
     if (more < kMoreRows || more * found.cols() < kMoreNumbers) throw NotEnough{"more rows than unknowns"};
     require_unknown(at, stem, table, found);
-    const Eigen::MatrixXd fitted = terms * solver.solve(found);
+    const Matrix<double> fitted = times<double>(terms, fit.solution);
     Tensor<double> explained(heads->shape());
     const Index width = explained.extent(2);
     for (Index h = 0; h < explained.extent(0); ++h) explained.matrix(h) = fitted.middleCols(h * width, width);

@@ -125,7 +125,7 @@ Formula table(const char* stem, const char* weights, const char* x, const char* 
 Formula bias(const char* stem, const char* weights, const char* x, Samples samples) {
     return {stem, {weights, x}, [=](const Replay& at) {
                 const Tensor<double> rows =
-                    at(x).rank() == 3 ? weighted_rows(at(weights), at(x)) : times(at(weights), at(x));
+                    at(x).rank() == 3 ? weighted_rows(at(weights), at(x)) : times_by_head(at(weights), at(x));
                 return over(samples, rows.extent(0),
                             [&](Index begin, Index end) { return summed_over_rows(rows, begin, end); });
             }};

@@ -6,6 +6,7 @@
 #include "core/conformance/formulas/layers.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 
@@ -115,7 +116,7 @@ Tensor<double> of_deberta(const Replay& at) {
     const DebertaConfig& config = weights.config();
     Matrix<double> types = rows_of_types(at, config.type_vocab_size, config.embedding_size);
     if (config.embedding_size != config.hidden_size)
-        types = (types * weights.dense("embeddings.embed_proj").weight.transpose()).eval();
+        types = times_transposed<double>(types, weights.dense("embeddings.embed_proj").weight);
     Tensor<double> output =
         shaped(at("/embeddings.word"), layer_norm<double>(embedding_sum(at, config.position_biased_input) - types,
                                                           weights.norm("embeddings.LayerNorm"), config.layer_norm_eps));

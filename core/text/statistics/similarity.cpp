@@ -93,10 +93,10 @@ void orthonormalise(Eigen::MatrixXd& columns) {
     const double half_an_axis = 0.5 / std::sqrt(static_cast<double>(columns.rows()));  // some axis keeps twice that
     Index axis = 0;
     for (Index c = 0; c < columns.cols(); ++c) {
-        const auto before = columns.leftCols(c);
         const auto remove_what_is_explained = [&] {
-            columns.col(c) -= before * (before.transpose() * columns.col(c)).eval();
-            columns.col(c) -= before * (before.transpose() * columns.col(c)).eval();
+            for (int round = 0; round < 2; ++round)
+                for (Index before = 0; before < c; ++before)
+                    columns.col(c) -= columns.col(before).dot(columns.col(c)) * columns.col(before);
             return columns.col(c).norm();
         };
         double length = remove_what_is_explained();
@@ -110,13 +110,13 @@ void orthonormalise(Eigen::MatrixXd& columns) {
 
 /// Right singular vectors V [words, min(documents, words)] of A = U S V^T, the strongest first, from the symmetric
 /// eigenproblem of the smaller Gram matrix:  A^T A = V S^2 V^T,  or  A A^T = U S^2 U^T and then A^T U = V S.
-Eigen::MatrixXd right_singular_vectors(const Eigen::MatrixXd& a) {
+Matrix<double> right_singular_vectors(const Matrix<double>& a) {
     const bool few_words = a.cols() <= a.rows();
-    const Eigen::MatrixXd gram = few_words ? Eigen::MatrixXd(a.transpose() * a) : Eigen::MatrixXd(a * a.transpose());
+    const Eigen::MatrixXd gram = few_words ? transposed_times<double>(a, a) : times_transposed<double>(a, a);
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(gram);
-    const Eigen::MatrixXd vectors = solved.eigenvectors().rowwise().reverse();  // Eigen puts the smallest first
+    const Matrix<double> vectors = solved.eigenvectors().rowwise().reverse();  // Eigen puts the smallest first
     if (few_words) return vectors;
-    Eigen::MatrixXd words = a.transpose() * vectors;
+    Eigen::MatrixXd words = transposed_times<double>(a, vectors);
     orthonormalise(words);
     return words;
 }
@@ -131,7 +131,7 @@ LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics) {
     LOCUS_CHECK(rows.allFinite(), "latent_semantics: the matrix holds a value that is not finite");
     // Scaled to 1: the Gram matrix squares the values, which might overflow.
     const double largest_value = rows.cwiseAbs().maxCoeff(), scale = largest_value > 0 ? largest_value : 1;
-    const Eigen::MatrixXd a = rows / scale, v = right_singular_vectors(a), u_s = a * v * scale;
+    const Matrix<double> a = rows / scale, v = right_singular_vectors(a), u_s = times<double>(a, v) * scale;
 
     // The strengths are the lengths of A V and not the roots of the eigenvalues: roots of squares lose half the digits
     // of the small ones, A V does not.  For the same reason the small ones may need sorting.

@@ -1,5 +1,6 @@
 #pragma once
 // How near two texts are: by distance, by angle, and in a space of topics.
+#include "core/products.h"
 #include "core/tensor.h"
 #include "core/text/statistics/tf_idf.h"
 
@@ -35,9 +36,9 @@ struct LatentSemantics {
     RowVector<double> shares;
 
     /// documents * words^T: the nearest matrix of that rank, [documents, words].
-    Matrix<double> reconstruct() const { return documents * words.transpose(); }
+    Matrix<double> reconstruct() const { return times_transposed<double>(documents, words); }
     /// A new row of weights [words] in the space of topics, [topics].
-    RowVector<double> project(const RowVector<double>& weights) const { return weights * words; }
+    RowVector<double> project(const RowVector<double>& weights) const { return times<double>(weights, words); }
 };
 
 /// The `topics` strongest directions of a document-term matrix [documents, words].  The sign of a topic is free; here

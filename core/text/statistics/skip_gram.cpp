@@ -4,6 +4,8 @@
 #include <cmath>
 #include <random>
 
+#include "core/products.h"
+
 namespace locus {
 
 namespace {
@@ -87,7 +89,7 @@ PairLoss negative_sampling_loss(const RowVector<double>& centre, const ConstView
         result.loss -= log_sigmoid(n == 0 ? score : -score);
         errors[n] = sigmoid(score) - (n == 0 ? 1 : 0);
     }
-    result.centre_gradient = errors * contexts;
+    result.centre_gradient = times<double>(errors, contexts);
     result.contexts_gradient = errors.transpose() * centre;
     return result;
 }

@@ -1,4 +1,5 @@
 #include "core/text/statistics/word_movers.h"
+#include "core/products.h"
 
 #include <algorithm>
 #include <limits>
@@ -235,7 +236,7 @@ RelaxedWordMovers relaxed_word_movers_distance(const PlacedWords& a, const Place
 
 double centroid_distance(const PlacedWords& a, const PlacedWords& b) {
     check_placed("centroid_distance", a, b);
-    return (a.weights() * a.vectors - b.weights() * b.vectors).norm();
+    return (times<double>(a.weights(), a.vectors) - times<double>(b.weights(), b.vectors)).norm();
 }
 
 }  // namespace locus

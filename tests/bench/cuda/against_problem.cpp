@@ -8,6 +8,7 @@
 
 #include "core/attention/disentangled.h"
 #include "core/attention/softmax.h"
+#include "core/products.h"
 #include "cuda/fused/half_types.h"
 
 namespace locus::bench {
@@ -119,7 +120,7 @@ HeadRows<Scalar> AgainstProblem::head(Index h, bool positions) const {
         head.probs = masked_softmax<Scalar>(scores, Mask());
         if (shape_.packed()) first += length;
         if (!shape_.backward()) {
-            append<Scalar>(found["context"], head.probs * head.v);
+            append<Scalar>(found["context"], times<Scalar>(head.probs, head.v));
             continue;
         }
         const DisentangledGradients<Scalar> grad = disentangled_backward<Scalar>(head, pairs, rows(d_context_));

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
+#include "core/products.h"
 #include "cuda/fused/dropout.h"
 #include "cuda/fused/fused.h"
 #include "cuda/fused/half_types.h"
@@ -95,7 +96,8 @@ Expected expect(const cuda::FusedInput& input, const RelativeBuckets& line, Fuse
     const double of_scores = input.scale * ((halves ? 0x1p-11 * (max_abs(c2p) + max_abs(p2c)) : 0) +
                                             (double(width) + 4) * 0x1p-24 * products);
     const double largest = max_abs(v) / (1 - input.dropout);
-    return {probs * v, largest * (2 * roundoff(precision) + 2 * of_scores + (double(keys) + 8) * 0x1p-24)};
+    return {times<double>(probs, v),
+            largest * (2 * roundoff(precision) + 2 * of_scores + (double(keys) + 8) * 0x1p-24)};
 }
 
 void check_against_cpu(const cuda::FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "core/models/layers.h"
+#include "core/products.h"
 #include "cuda/encoder/cublas.h"
 #include "cuda/encoder/products.h"
 #include "tests/cuda/device/has_device.h"
@@ -29,9 +30,9 @@ void check_on_device(FusedPrecision precision, ProductsBy by) {
             const Rounded<Scalar> a(rows, depth, 1, random), b(columns, depth, 1, random);
             const Rounded<float> bias(1, columns, 1, random);
             const RowVector<double> added = bias.wide.row(0);
-            Matrix<double> expected = a.wide * b.wide.transpose();
+            Matrix<double> expected = times_transposed<double>(a.wide, b.wide);
             expected.rowwise() += added;
-            Matrix<double> sizes = a.wide.cwiseAbs() * b.wide.cwiseAbs().transpose();
+            Matrix<double> sizes = times_transposed<double>(a.wide.cwiseAbs(), b.wide.cwiseAbs());
             sizes.rowwise() += RowVector<double>(added.cwiseAbs());
             if (activation) expected = activate<double>(expected, *activation);
             const Matrix<float> found = cuda::product(a.wide.template cast<float>(), b.wide.template cast<float>(),

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
+#include "core/products.h"
 #include "core/training/masked_words.h"
 #include "core/training/parameters.h"
 #include "cuda/library.h"
@@ -22,7 +23,8 @@ public:
         ++calls;
         PackedContext output{Tensor<float>(heads.q.shape()), Tensor<float>({1, heads.q.extent(1), heads.q.extent(2)})};
         each(heads, buckets, [&](Index h, Index first, const DisentangledHead<float>& head, const RelativeBuckets&) {
-            output.context.matrix(h).middleRows(first, head.q.rows()) = head.probs.cwiseProduct(head.keep) * head.v;
+            output.context.matrix(h).middleRows(first, head.q.rows()) =
+                times<float>(head.probs.cwiseProduct(head.keep), head.v);
         });
         return output;
     }
@@ -61,7 +63,7 @@ private:
                 head.q = heads.q.matrix(h).middleRows(first, length);
                 head.k = heads.k.matrix(h).middleRows(first, length);
                 head.v = heads.v.matrix(h).middleRows(first, length);
-                Matrix<float> scores = head.q * head.k.transpose();
+                Matrix<float> scores = times_transposed<float>(head.q, head.k);
                 if (!heads.k_r.empty()) {
                     head.k_r = heads.k_r.matrix(h);
                     scores += content_to_position<float>(head.q, head.k_r, buckets);

@@ -4,6 +4,7 @@
 #include "core/attention/scaled_dot_product.h"
 #include "core/attention/shaw.h"
 #include "core/positions/offset_bias.h"
+#include "core/products.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/naive_reference.h"
@@ -160,7 +161,7 @@ TEST_CASE("biased attention backward: central differences under ALiBi, scaled an
     const auto probs = [&] {
         return biased_attention<double>(q, k, v, line, 1, ContentScale::inverse_root, mask).probs;
     };
-    const auto loss = [&] { return (probs().cwiseProduct(keep) * v).cwiseProduct(d_context).sum(); };
+    const auto loss = [&] { return times<double>(probs().cwiseProduct(keep), v).cwiseProduct(d_context).sum(); };
     const auto grad = biased_backward<double>(q, k, v, ContentScale::inverse_root, probs(), keep, d_context);
     check_differences("q", q, grad.q, loss);
     check_differences("k", k, grad.k, loss);
@@ -184,7 +185,9 @@ TEST_CASE("shaw attention backward: central differences of all five operands, wi
             Matrix<double> weights = terms().probs;
             if (!drops) return terms().context.cwiseProduct(d_context).sum();
             weights.array() *= keep.array();
-            return (weights * v + shaw_position_context<double>(weights, a_v)).cwiseProduct(d_context).sum();
+            return (times<double>(weights, v) + shaw_position_context<double>(weights, a_v))
+                .cwiseProduct(d_context)
+                .sum();
         };
         const auto grad = shaw_backward<double>(q, k, v, a_k, a_v, terms().probs, keep, d_context);
         check_differences("q", q, grad.q, loss);

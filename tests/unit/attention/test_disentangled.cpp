@@ -61,7 +61,7 @@ TEST_CASE("disentangled: golden vector G1, probabilities and context", "[disenta
             score_divisor<double>(3, 2);
         const Matrix<double> probs = masked_softmax<double>(scores, Mask());
         CHECK(near(probs, index == P2cIndex::official_ij ? p_expected : paper_p, 5e-7));
-        if (index == P2cIndex::official_ij) CHECK(near(probs * g.v, o_expected, 5e-7));
+        if (index == P2cIndex::official_ij) CHECK(near(times<double>(probs, g.v), o_expected, 5e-7));
     }
 }
 
@@ -180,7 +180,7 @@ Matrix<double> forward(DisentangledHead<double>& head, const RelativeBuckets& bu
     head.probs = masked_softmax<double>(scores / head.divisor, mask);
     Matrix<double> dropped = head.probs;
     if (head.keep.size() > 0) dropped.array() *= head.keep.array();
-    return dropped * head.v;
+    return times<double>(dropped, head.v);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/attention/linear.h"
+#include "core/products.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
@@ -209,10 +210,11 @@ TEST_CASE("linear attention backward: 20000 tokens, of which no pair is ever wri
     const Matrix<double> phi_q = positive_features<double>(q.bottomRows(1)), phi_k = positive_features<double>(k);
     const Matrix<double> turned_q = rotate<double>(phi_q, table.rows(kTokens - 1, 1), kInterleaved),
                          turned_k = rotate<double>(phi_k, table, kInterleaved);
-    const Matrix<double> weights = turned_k * turned_q.transpose() / (phi_k * phi_q.transpose()).sum();
+    const Matrix<double> weights =
+        times_transposed<double>(turned_k, turned_q) / times_transposed<double>(phi_k, phi_q).sum();
     for (const auto backward : {linear_backward<double>, causal_linear_backward<double>}) {
         const auto grad = backward(q, k, v, table, kInterleaved, LinearForm::paper, d_y, {});
-        CHECK(max_abs(grad.v - weights * d_y.bottomRows(1)) <= rounding(4 * kTokens, 1.0 / kTokens));
+        CHECK(max_abs(grad.v - times<double>(weights, d_y.bottomRows(1))) <= rounding(4 * kTokens, 1.0 / kTokens));
         CHECK(grad.q.topRows(kTokens - 1).isZero(0));
         CHECK((grad.k.allFinite() && max_abs(grad.k) > 0));
     }

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 
@@ -128,10 +128,14 @@ TEST_CASE("relative: the absolute terms add up to the product they expand", "[re
     const Matrix<double> e = Matrix<double>::Random(5, 8), p = Matrix<double>::Random(5, 8),
                          w_q = Matrix<double>::Random(3, 8), w_k = Matrix<double>::Random(3, 8);
     const RelativeTerms<double> terms = absolute_terms<double>(e, p, w_q, w_k);
-    const Matrix<double> whole = (e + p) * w_q.transpose() * w_k * (e + p).transpose();
+    // a W_q^T W_k b^T, rows of a by rows of b.
+    const auto product = [&](const Matrix<double>& a, const Matrix<double>& b) {
+        return times_transposed<double>(times_transposed<double>(a, w_q), times_transposed<double>(b, w_k));
+    };
+    const Matrix<double> whole = product(e + p, e + p);
     CHECK(max_abs(terms.a + terms.b + terms.c + terms.d - whole) <= 1e-13);
-    CHECK(max_abs(terms.b - e * w_q.transpose() * w_k * p.transpose()) <= 1e-13);
-    CHECK(max_abs(terms.c - p * w_q.transpose() * w_k * e.transpose()) <= 1e-13);
+    CHECK(max_abs(terms.b - product(e, p)) <= 1e-13);
+    CHECK(max_abs(terms.c - product(p, e)) <= 1e-13);
 }
 
 TEST_CASE("relative: masks of q = 3, m = 3", "[relative][golden]") {

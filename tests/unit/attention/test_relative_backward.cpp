@@ -3,6 +3,7 @@
 
 #include "core/attention/two_stream.h"
 #include "core/models/relative_heads.h"
+#include "core/products.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
@@ -42,7 +43,7 @@ Matrix<double> forward(const RelativeKeys<double>& keys, const SegmentKeys<doubl
     const Tensor<double> context = relative_attention(heads, "layer.0", trace);
     queries.probs = trace.at("layer.0.probs").as<double>().matrix();
     if (queries.keep.size() == 0) return context.matrix();
-    return queries.probs.cwiseProduct(queries.keep) * keys.v;
+    return times<double>(queries.probs.cwiseProduct(queries.keep), keys.v);
 }
 
 struct TwoStreams {

@@ -3,6 +3,7 @@
 
 #include "core/attention/rotary.h"
 #include "core/attention/scaled_dot_product.h"
+#include "core/products.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/seeded.h"
@@ -19,7 +20,7 @@ Matrix<double> forward(RotaryHead<double>& head, const RotaryTable<double>& tabl
     head.probs = masked_softmax<double>(rotary_scores<double>(head.q, head.k, table, table, layout), mask);
     Matrix<double> dropped = head.probs;
     if (head.keep.size() > 0) dropped.array() *= head.keep.array();
-    return dropped * (head.rotates_values ? rotate<double>(head.v, table, layout) : head.v);
+    return times<double>(dropped, head.rotates_values ? rotate<double>(head.v, table, layout) : head.v);
 }
 
 }  // namespace
@@ -116,7 +117,7 @@ TEST_CASE("scaled dot product backward: central differences; queries and keys ne
     mask.row(1).setZero();
     mask.col(4).setZero();
     const auto loss = [&] { return scaled_dot_product<double>(q, k, v, mask).cwiseProduct(d_context).sum(); };
-    const Matrix<double> probs = masked_softmax<double>(q * k.transpose() / 2, mask);
+    const Matrix<double> probs = masked_softmax<double>(times_transposed<double>(q, k) / 2, mask);
     const auto grad = scaled_dot_product_backward<double>(q, k, v, probs, Matrix<double>(), d_context);
     check_differences("q", q, grad.q, loss);
     check_differences("k", k, grad.k, loss);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/fast/disentangled.h"
+#include "core/products.h"
 #include "tests/naive_reference.h"
 
 namespace locus::test::test_disentangled_blocks {
@@ -239,7 +240,8 @@ TEMPLATE_TEST_CASE("disentangled blocks: NaN shows where the reference shows it,
             Matrix<TestType> scores = content_to_content<TestType>(one.q.matrix(h), one.k.matrix(h));
             scores += content_to_position<TestType>(one.q.matrix(h), one.k_r.matrix(h), line);
             scores += position_to_content<TestType>(one.k.matrix(h), one.q_r.matrix(h), line, one.index);
-            const Matrix<TestType> probs = masked_softmax<TestType>(scores, Mask()), context = probs * one.v.matrix(h);
+            const Matrix<TestType> probs = masked_softmax<TestType>(scores, Mask()),
+                                   context = times<TestType>(probs, one.v.matrix(h));
             INFO("operand " << where << ", head " << h);
             CHECK((probs.array().isNaN() == found.probs.matrix(h).array().isNaN()).all());
             CHECK((context.array().isNaN() == found.context.matrix(h).array().isNaN()).all());

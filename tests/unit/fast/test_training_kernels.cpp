@@ -6,6 +6,7 @@
 #include "core/fast/disentangled.h"
 #include "core/fast/matrix_products.h"
 #include "core/models/layers.h"
+#include "core/products.h"
 #include "core/training/random.h"
 #include "cuda/fused/dropout.h"
 #include "tests/max_abs.h"
@@ -63,7 +64,7 @@ TEMPLATE_TEST_CASE("training products: blocks on threads are Eigen's products", 
                 INFO(kernels->name << " " << threads << " threads, " << n << " x " << m << " x " << p);
                 const Matrix<Scalar> a = random_matrix<Scalar>(n, m, 1), b = random_matrix<Scalar>(m, p, 2);
                 const Matrix<Scalar> a_transposed = a.transpose(), b_transposed = b.transpose();
-                const Matrix<Scalar> before = random_matrix<Scalar>(n, p, 3), product = a * b;
+                const Matrix<Scalar> before = random_matrix<Scalar>(n, p, 3), product = times<Scalar>(a, b);
                 Matrix<Scalar> c = before;
                 multiply_blocks<Scalar>(Product::ab, a, b, true, c, buffers, pool, *kernels);
                 CHECK(within<Scalar>(c, before + product, tolerance));
@@ -166,7 +167,7 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
                     mask.col(length - 1).setZero();
                     mask.row(0).setZero();
                 }
-                Matrix<Scalar> scores = q.middleCols(first, d) * k.middleCols(first, d).transpose();
+                Matrix<Scalar> scores = times_transposed<Scalar>(q.middleCols(first, d), k.middleCols(first, d));
                 if (terms & 1) scores += content_to_position<Scalar>(q.middleCols(first, d), k_r, line);
                 if (terms & 2) scores += position_to_content<Scalar>(k.middleCols(first, d), q_r, line);
                 const Matrix<Scalar> expected =
@@ -180,7 +181,8 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
                 CHECK(within<Scalar>(probs, expected, tolerance));
                 Matrix<Scalar> context = Matrix<Scalar>::Zero(length, wide);
                 head_context<Scalar>(probs, columns(v, first, d), columns_to_write(context, first, d));
-                CHECK(within<Scalar>(context.middleCols(first, d), expected * v.middleCols(first, d), tolerance));
+                CHECK(within<Scalar>(context.middleCols(first, d), times<Scalar>(expected, v.middleCols(first, d)),
+                                     tolerance));
                 CHECK(context.leftCols(first).isZero(0));
 
                 DisentangledHead<Scalar> head;

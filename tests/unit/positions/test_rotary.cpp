@@ -3,9 +3,9 @@
 #include <map>
 #include <numeric>
 
-#include "core/attention/products.h"
 #include "core/attention/rotary.h"
 #include "core/positions/rotary.h"
+#include "core/products.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 
@@ -56,8 +56,9 @@ TEST_CASE("rotary: R_m^T R_n = R_{n-m}", "[rotary][law]") {
     const auto table = rotary_table<double>(inverse_frequencies(8), 0, 30);
     for (const RotaryLayout layout : kLayouts)
         for (const auto& [m, n] : {std::pair<Index, Index>{3, 17}, {0, 29}, {11, 11}})
-            CHECK(max_abs(rotation_matrix(table, m, layout).transpose() * rotation_matrix(table, n, layout) -
-                          rotation_matrix(table, n - m, layout)) <= 1e-14);
+            CHECK(
+                max_abs(transposed_times<double>(rotation_matrix(table, m, layout), rotation_matrix(table, n, layout)) -
+                        rotation_matrix(table, n - m, layout)) <= 1e-14);
 }
 
 TEST_CASE("rotary: a score depends only on i - j", "[rotary][law]") {
