@@ -1,8 +1,8 @@
 // locus view: a window that draws every term, or one picture of it.
-#include <CLI/CLI.hpp>
-
 #include <cstdlib>
 #include <iostream>
+#include <optional>
+#include <utility>
 
 #include "core/cli/program.h"
 #include "viewer/app.h"
@@ -48,38 +48,38 @@ void write_files(const DebertaSession& session, State state, const Options& opti
 }
 
 /// What the script says of the window and the model, unless the command line says it.
-void take_over(const CLI::App& app, const Script& script, Options& options) {
+void take_over(const cli::Command& program, const Script& script, Options& options) {
     if (script.size && !options.size) options.size = script.size;
-    if (script.scale && app.count("--scale") == 0) options.scale = *script.scale;
-    if (script.model && app.count("model") == 0) options.model = *script.model;
+    if (script.scale && !program.given("--scale")) options.scale = *script.scale;
+    if (script.model && !program.given("model")) options.model = *script.model;
 }
 
 /// Status 1 where something else is seen than the script expects.
-int run_script(const CLI::App& app, const DebertaSession& session, State state, const Options& options,
+int run_script(const cli::Command& program, const DebertaSession& session, State state, const Options& options,
                const Script& script) {
     Window window({"Locus", options.width, options.height, !options.window});
     App viewer(window, session, std::move(state));
     const auto print = [](const std::string& line) { std::cout << line << '\n'; };
     const std::optional<std::string> mismatch = play_script(script, window, viewer, options.window, print);
-    if (mismatch) cli::say(app, *mismatch);
+    if (mismatch) cli::say(program, *mismatch);
     return mismatch ? 1 : 0;
 }
 
 /// Status 1 where something was wrong.
-int run_monkey(const CLI::App& app, const DebertaSession& session, State state, const Options& options) {
+int run_monkey(const cli::Command& program, const DebertaSession& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App viewer(window, session, std::move(state));
     const MonkeyReport report =
         let_monkey_play({*options.monkey, options.actions, options.monkey_pages}, window, viewer);
     std::cout << report.summary << '\n';
-    if (report.fault) cli::say(app, *report.fault);
+    if (report.fault) cli::say(program, *report.fault);
     return report.fault ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Draws every term of position-aware attention.\n"
         "  locus view\n"
         "  locus view --model path/to/model --text \"the capital of france is [MASK].\" --layer 2 --head 3\n"
@@ -87,8 +87,8 @@ int main(int argc, char** argv) {
         "  locus view --compare my-port.safetensors --text \"the capital of france is [MASK].\"",
         "locus view");
     Options options;
-    add_options(app, options);
-    return cli::run_program(app, argc, argv, [&] {
+    add_options(program, options);
+    return cli::run_program(program, argc, argv, [&] {
         if (options.list_pages) {
             for (const PageName& page : page_names()) std::cout << page.name << '\n';
             return 0;
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
         std::optional<Script> script;
         if (options.script) {
             script = read_script(*options.script);
-            take_over(app, *script, options);
+            take_over(program, *script, options);
         }
         State state = state_of(options);
         export_requests(options);  // refused before anything is opened
@@ -109,8 +109,8 @@ int main(int argc, char** argv) {
         }
         const DebertaSession session(state.model);
         fit_to_model(options, session, state);
-        if (script) return run_script(app, session, std::move(state), options, *script);
-        if (options.monkey) return run_monkey(app, session, std::move(state), options);
+        if (script) return run_script(program, session, std::move(state), options, *script);
+        if (options.monkey) return run_monkey(program, session, std::move(state), options);
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
         else if (options.screenshot || !options.exports.empty())

@@ -1,6 +1,5 @@
 #include "viewer/options.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
@@ -51,58 +50,63 @@ std::string known_pages() {
 
 }  // namespace
 
-void add_options(CLI::App& app, Options& options) {
-    app.add_option("model,--model", options.model, "model folder of any family, or the name of a built-in one")
-        ->capture_default_str();
-    app.add_option("--text", options.text, "the sentence");
-    app.add_option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
-    app.add_option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
-    app.add_option("--page", options.page, "first page: " + known_pages());
-    app.add_option("--layer", options.layer, "layer of the opened model, from 0");
-    app.add_option("--head", options.head, "head of the opened model, from 0");
-    app.add_option("--cell", options.cell, "query and key of the cell: I,J");
-    app.add_option("--dialect", options.dialect, "reference, official, hf or paper");
-    app.add_option("--report", options.report,
-                   "what locus kit check --json or locus check --json printed: its first wrong "
-                   "stage is opened")
-        ->check(cli::not_empty());
-    app.add_option("--dumps", options.dumps, "a folder with a port's dumps: the conformance kit judges them")
-        ->check(cli::not_empty());
-    app.add_option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
-        ->allow_extra_args(false)
-        ->check(cli::not_empty());
-    app.add_option("--stage", options.stage, "of the page compare: layer.2.p2c")->check(cli::not_empty());
-    app.add_option("--mistake", options.mistake,
-                   "compare the model with a port that makes this mistake of the catalogue: 7 or 7.2")
-        ->check(cli::not_empty());
-    app.add_option("--theme", options.theme, "dark, light or contrast");
-    app.add_option("--set", options.set,
-                   "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
-        ->allow_extra_args(false);
-    app.add_option("--size", options.size, "of the window or picture in pixels: WxH");
-    app.add_option("--scale", options.scale, "of everything in it: 0.5 to 4")->capture_default_str();
-    app.add_option("--screenshot", options.screenshot, "write the page to this PNG file and exit");
-    app.add_option("--export", options.exports,
-                   "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and exit; "
-                   "given as often as needed")
-        ->allow_extra_args(false)
-        ->check(cli::not_empty());
-    app.add_option("--region", options.regions, "what of it: page, screen, layer (numbers), or a matrix such as probs")
-        ->allow_extra_args(false);
-    app.add_option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4")->capture_default_str();
-    app.add_flag("--transparent", options.transparent, "no background in a .png or .svg");
-    app.add_option("--script", options.script,
-                   "play the actions of this JSON file without a window and exit; --size, --scale and the model win "
-                   "over the script's; status 1 where an assertion of the script fails")
-        ->check(cli::not_empty());
-    app.add_flag("--window", options.window, "with --script: play it in a window, at a speed that can be watched");
+void add_options(cli::Command& program, Options& options) {
+    program.option("model,--model", options.model, "model folder of any family, or the name of a built-in one")
+        .shows_default();
+    program.option("--text", options.text, "the sentence");
+    program.option("--tokens", options.tokens, "token ids instead of a sentence: 1,2,3");
+    program.option("--mask", options.mask, "with --tokens: 1 = visible, 0 = hidden, one per token");
+    program.option("--page", options.page, "first page: " + known_pages());
+    program.option("--layer", options.layer, "layer of the opened model, from 0");
+    program.option("--head", options.head, "head of the opened model, from 0");
+    program.option("--cell", options.cell, "query and key of the cell: I,J");
+    program.option("--dialect", options.dialect, "reference, official, hf or paper");
+    program
+        .option("--report", options.report,
+                "what locus kit check --json or locus check --json printed: its first wrong "
+                "stage is opened")
+        .not_empty();
+    program.option("--dumps", options.dumps, "a folder with a port's dumps: the conformance kit judges them")
+        .not_empty();
+    program.option("--compare", options.compare, "a dump to compare with the opened model; given twice, two dumps")
+        .one_value_each()
+        .not_empty();
+    program.option("--stage", options.stage, "of the page compare: layer.2.p2c").not_empty();
+    program
+        .option("--mistake", options.mistake,
+                "compare the model with a port that makes this mistake of the catalogue: 7 or 7.2")
+        .not_empty();
+    program.option("--theme", options.theme, "dark, light or contrast");
+    program
+        .option("--set", options.set,
+                "anything else on screen: rope.m=7; given as often as needed, --list-fields names them")
+        .one_value_each();
+    program.option("--size", options.size, "of the window or picture in pixels: WxH");
+    program.option("--scale", options.scale, "of everything in it: 0.5 to 4").shows_default();
+    program.option("--screenshot", options.screenshot, "write the page to this PNG file and exit");
+    program
+        .option("--export", options.exports,
+                "write a figure (.png, .svg) or its numbers (.csv, .npy, .safetensors) and exit; "
+                "given as often as needed")
+        .one_value_each()
+        .not_empty();
+    program.option("--region", options.regions, "what of it: page, screen, layer (numbers), or a matrix such as probs")
+        .one_value_each();
+    program.option("--pixels", options.pixels, "of a .png per design pixel: 1, 2 or 4").shows_default();
+    program.flag("--transparent", options.transparent, "no background in a .png or .svg");
+    program
+        .option("--script", options.script,
+                "play the actions of this JSON file without a window and exit; --size, --scale and the model win "
+                "over the script's; status 1 where an assertion of the script fails")
+        .not_empty();
+    program.flag("--window", options.window, "with --script: play it in a window, at a speed that can be watched");
     // For the tests: random input instead of a user.
-    app.add_option("--monkey", options.monkey, "seed")->group("");
-    app.add_option("--actions", options.actions, "of --monkey")->group("");
-    app.add_option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder")->delimiter(',')->group("");
-    app.add_flag("--list-pages", options.list_pages, "print the names of the pages and exit");
-    app.add_flag("--list-fields", options.list_fields, "print what --set can set, with its values, and exit");
-    app.add_flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and exit");
+    program.option("--monkey", options.monkey, "seed").hidden();
+    program.option("--actions", options.actions, "of --monkey").hidden();
+    program.option("--monkey-pages", options.monkey_pages, "where it stays: rope,decoder").separated_by(',').hidden();
+    program.flag("--list-pages", options.list_pages, "print the names of the pages and exit");
+    program.flag("--list-fields", options.list_fields, "print what --set can set, with its values, and exit");
+    program.flag("--bench", options.bench, "measure redraw, panning and idling, print JSON and exit");
 }
 
 State state_of(Options& options) {

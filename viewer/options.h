@@ -8,8 +8,8 @@
 #include "viewer/state/settings.h"
 #include "viewer/state/state.h"
 
-namespace CLI {
-class App;
+namespace locus::cli {
+class Command;
 }
 
 namespace locus {
@@ -34,7 +34,7 @@ struct Options {
     int width = 1280, height = 800;  // from `size`
 };
 
-void add_options(CLI::App& app, Options& options);
+void add_options(cli::Command& program, Options& options);
 
 /// Checks every value that needs no model.  Throws Error(usage) naming the option and what was expected.
 State state_of(Options& options);

@@ -1,5 +1,4 @@
 // locus check: does a candidate hold the same stages as a reference, and if not, which mistake is it?
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <optional>
 
@@ -99,7 +98,7 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Compares two traces stage by stage, and names the mistake behind the first that is wrong although what it is\n"
         "made of is right.\n"
         "  locus check reference.safetensors candidate.safetensors --model DIR\n"
@@ -115,22 +114,22 @@ int main(int argc, char** argv) {
         "Exit status: 0 inside, 1 mismatch, 2 wrong usage or nothing in common, 3 unreadable, 4 unsupported.",
         "locus check");
     Options options;
-    app.add_option("reference", options.reference_file, "what is right");
-    app.add_option("candidate", options.candidate_file, "what is to be judged");
-    app.add_option("--model", options.model, "the model folder: its weights explain more stages")
-        ->check(cli::not_empty());
-    app.add_option(
-           "--input", options.input,
-           "what the model was given: tokens and masks, as in locus trace --input; without it what the traces say\n"
-           "themselves (metadata \"inputs\"), or inputs.safetensors beside the reference")
-        ->check(cli::not_empty());
-    app.add_option("--rtol", options.rtol, "relative to the largest value of the stage")->check(CLI::NonNegativeNumber);
-    app.add_option("--atol", options.atol, "absolute")->check(CLI::NonNegativeNumber);
-    app.add_option("--explain", options.explain, "print mistake N of the catalogue")->type_name("N");
-    app.add_flag("--catalogue", options.catalogue,
+    program.option("reference", options.reference_file, "what is right");
+    program.option("candidate", options.candidate_file, "what is to be judged");
+    program.option("--model", options.model, "the model folder: its weights explain more stages").not_empty();
+    program
+        .option(
+            "--input", options.input,
+            "what the model was given: tokens and masks, as in locus trace --input; without it what the traces say\n"
+            "themselves (metadata \"inputs\"), or inputs.safetensors beside the reference")
+        .not_empty();
+    program.option("--rtol", options.rtol, "relative to the largest value of the stage").not_negative();
+    program.option("--atol", options.atol, "absolute").not_negative();
+    program.option("--explain", options.explain, "print mistake N of the catalogue").value_name("N");
+    program.flag("--catalogue", options.catalogue,
                  "list the catalogue of mistakes; with --json all that is known of each");
-    app.add_option("--junit", options.junit, "write JUnit XML")->check(cli::not_empty());
-    app.add_option("--html", options.html, "write one page with pictures")->check(cli::not_empty());
-    app.add_flag("--json", options.json, "print JSON");
-    return cli::run_program(app, argc, argv, [&] { return run(options); });
+    program.option("--junit", options.junit, "write JUnit XML").not_empty();
+    program.option("--html", options.html, "write one page with pictures").not_empty();
+    program.flag("--json", options.json, "print JSON");
+    return cli::run_program(program, argc, argv, [&] { return run(options); });
 }

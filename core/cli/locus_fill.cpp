@@ -1,5 +1,4 @@
 // locus fill: the words a model puts in place of [MASK], or behind the text.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -52,7 +51,7 @@ void need_masks(const ModelInput& input) {
 }
 
 /// Every text with what is behind its masks, handed on as soon as it is known.  Texts pass the encoder together.
-void fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+void fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                   const std::vector<ModelInput>& inputs, const std::function<void(std::size_t, const Rows&)>& found) {
     const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
@@ -65,39 +64,40 @@ void fill_deberta(const CLI::App& app, const Options& options, const Checkpoint&
                                            inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
         const std::vector<Trace> traces = model.forward_texts(some, switches, StageFilter("mlm.logits_at_positions"));
         if (pack == 0)
-            for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+            for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
         for (std::size_t n = 0; n < some.size(); ++n) found(packs[pack] + n, rows_at_masks(traces[n], some[n]));
     }
 }
 
-Rows fill_deberta(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+Rows fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                   const Tokenizer& tokenizer) {
     const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
     need_masks(input);
     Rows rows;
-    fill_deberta(app, options, checkpoint, {input}, [&](std::size_t, const Rows& found) { rows = found; });
+    fill_deberta(program, options, checkpoint, {input}, [&](std::size_t, const Rows& found) { rows = found; });
     return rows;
 }
 
 /// Runs any family for one stage; refuses where the model has no such head.
-Trace run(const CLI::App& app, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
+Trace run(const cli::Command& program, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
           const std::string& stage, const char* expected) {
     const auto model = open_model_of<float>(checkpoint);
     const std::vector<std::string> names = model->stage_names(segments, Dialect::reference);
     need_head(std::find(names.begin(), names.end(), stage) != names.end(), checkpoint, expected);
     Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));
-    for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
+    for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
     return trace;
 }
 
-Rows fill_roformer(const CLI::App& app, const Options& options, const Checkpoint& checkpoint,
+Rows fill_roformer(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                    const Tokenizer& tokenizer) {
     const ModelInput input = input_of_texts({options.text}, tokenizer, Family::roformer);
     need_masks(input);
-    return rows_at_masks(run(app, checkpoint, {input}, "mlm.logits_at_positions", "cls.predictions.*"), input);
+    return rows_at_masks(run(program, checkpoint, {input}, "mlm.logits_at_positions", "cls.predictions.*"), input);
 }
 
-Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
+Rows fill_xlnet(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
+                const Tokenizer& tokenizer) {
     ModelInput input = input_of_texts({options.text}, tokenizer, Family::xlnet);
     std::vector<Index> positions;
     if (options.order.empty()) {
@@ -107,7 +107,7 @@ Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& c
         LOCUS_CHECK(input.mask_positions.empty(), "--order names words of the text, which then holds no [MASK]");
         positions = predict_in_order(input, options.order, tokenizer);
     }
-    const Trace trace = run(app, checkpoint, {input}, "lm.logits", "lm_loss.bias");
+    const Trace trace = run(program, checkpoint, {input}, "lm.logits", "lm_loss.bias");
     const auto logits = trace.at("lm.logits").as<float>().rows();
     Rows rows;
     for (Index p = 0; p < logits.rows(); ++p) {
@@ -122,19 +122,20 @@ Rows fill_xlnet(const CLI::App& app, const Options& options, const Checkpoint& c
     return rows;
 }
 
-Rows next_word(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer) {
+Rows next_word(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
+               const Tokenizer& tokenizer) {
     const ModelInput whole = input_of_texts({options.text}, tokenizer, Family::transformer_xl);
     const std::vector<ModelInput> segments =
         cut_segments(whole, options.segment > 0 ? options.segment : whole.length());
     const std::string stage =
         segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
-    const Trace trace = run(app, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");
+    const Trace trace = run(program, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");
     const auto logits = trace.at(stage).as<float>().rows();
     return {{whole.length(), "behind token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
 }
 
-Rows predict(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
-             Family family) {
+Rows predict(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
+             const Tokenizer& tokenizer, Family family) {
     LOCUS_CHECK(options.order.empty() || family == Family::xlnet,
                 std::string("--order goes with xlnet, found ") + to_string(family));
     LOCUS_CHECK(options.segment == 0 || family == Family::transformer_xl,
@@ -143,15 +144,15 @@ Rows predict(const CLI::App& app, const Options& options, const Checkpoint& chec
                 std::string("--no-emd goes with deberta, found ") + to_string(family));
     switch (family) {
         case Family::roformer:
-            return fill_roformer(app, options, checkpoint, tokenizer);
+            return fill_roformer(program, options, checkpoint, tokenizer);
         case Family::xlnet:
-            return fill_xlnet(app, options, checkpoint, tokenizer);
+            return fill_xlnet(program, options, checkpoint, tokenizer);
         case Family::transformer_xl:
-            return next_word(app, options, checkpoint, tokenizer);
+            return next_word(program, options, checkpoint, tokenizer);
         case Family::deberta:
             break;
     }
-    return fill_deberta(app, options, checkpoint, tokenizer);
+    return fill_deberta(program, options, checkpoint, tokenizer);
 }
 
 void need_numbers(const Rows& rows, const Checkpoint& checkpoint) {
@@ -174,9 +175,9 @@ Json print(const Options& options, const Rows& rows, const Tokenizer& tokenizer)
 
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
-int fill_text(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
-              Family family) {
-    const Rows rows = predict(app, options, checkpoint, tokenizer, family);
+int fill_text(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
+              const Tokenizer& tokenizer, Family family) {
+    const Rows rows = predict(program, options, checkpoint, tokenizer, family);
     need_numbers(rows, checkpoint);
     const Json all = print(options, rows, tokenizer);
     const Json object = family == Family::transformer_xl ? Json{{"next", all.front()}} : Json{{"masks", all}};
@@ -185,10 +186,10 @@ int fill_text(const CLI::App& app, const Options& options, const Checkpoint& che
 }
 
 /// Every line of a file.  All lines are read before the first is computed, so that a bad one costs nothing.
-int fill_lines(const CLI::App& app, const Options& options, const Checkpoint& checkpoint, const Tokenizer& tokenizer,
-               Family family) {
+int fill_lines(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
+               const Tokenizer& tokenizer, Family family) {
     LOCUS_CHECK(family == Family::deberta, std::string("--text-file goes with deberta, found ") + to_string(family));
-    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(app, options.text_file);
+    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     std::vector<ModelInput> inputs;
     for (const cli::NumberedLine& line : lines) {
         inputs.push_back(input_of_texts({line.text}, tokenizer, family));
@@ -196,8 +197,8 @@ int fill_lines(const CLI::App& app, const Options& options, const Checkpoint& ch
             throw Error(Fault::unreadable, options.text_file + ": line " + std::to_string(line.number) +
                                                " has no [MASK], expected at least one");
     }
-    cli::LineProgress progress(app, lines.size());
-    fill_deberta(app, options, checkpoint, inputs, [&](std::size_t n, const Rows& rows) {
+    cli::LineProgress progress(program, lines.size());
+    fill_deberta(program, options, checkpoint, inputs, [&](std::size_t n, const Rows& rows) {
         need_numbers(rows, checkpoint);
         if (!options.json) std::cout << "line " << lines[n].number << ": " << lines[n].text << '\n';
         const Json all = print(options, rows, tokenizer);
@@ -212,7 +213,7 @@ int fill_lines(const CLI::App& app, const Options& options, const Checkpoint& ch
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Predicts the words behind [MASK]; with Transformer-XL, the next word.\n"
         "  locus fill \"the capital of france is [MASK].\"\n"
         "  locus fill --text-file questions.txt --json\n"
@@ -225,34 +226,36 @@ int main(int argc, char** argv) {
         "XLNet: every [MASK] is a target of the query stream, hidden from all tokens.",
         "locus fill");
     Options options;
-    app.add_option("--model", options.model, "model folder, or the name of a built-in one")
-        ->check(cli::not_empty())
-        ->capture_default_str();
-    app.add_option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning");
-    app.add_option("--text-file", options.text_file,
-                   "deberta: a text on each line of this file instead; they pass the model together, not padded")
-        ->check(cli::not_empty())
-        ->excludes("text");
-    app.add_option("--top", options.top, "how many words")->check(CLI::Range(1, 1000000))->capture_default_str();
-    app.add_option("--order", options.order,
-                   "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
-        ->delimiter(',')
-        ->allow_extra_args(false);  // what follows is the text
-    app.add_option("--segment", options.segment,
-                   "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")
-        ->check(CLI::Range(1, 1000000));
-    app.add_flag("--reference", options.reference,
+    program.option("--model", options.model, "model folder, or the name of a built-in one").not_empty().shows_default();
+    const cli::Option text =
+        program.option("text", options.text, "text with one or several [MASK]; with Transformer-XL, its beginning");
+    program
+        .option("--text-file", options.text_file,
+                "deberta: a text on each line of this file instead; they pass the model together, not padded")
+        .not_empty()
+        .excludes(text);
+    program.option("--top", options.top, "how many words").within(1, 1000000).shows_default();
+    program
+        .option("--order", options.order,
+                "xlnet: predict these words of the text one after the other, each seeing those before it: A,B")
+        .separated_by(',')
+        .one_value_each();  // what follows is the text
+    program
+        .option("--segment", options.segment,
+                "transfo-xl: tokens per segment, memory handed on; the whole text at once if absent")
+        .within(1, 1000000);
+    program.flag("--reference", options.reference,
                  "deberta: compute by the readable formulas instead of the fast path, which agrees up to rounding");
-    app.add_flag("--no-emd", options.no_emd, "deberta: read the last layer instead, as Hugging Face does");
-    app.add_flag("--json", options.json, "print JSON");
-    return cli::run_program(app, argc, argv, [&] {
-        LOCUS_CHECK(app.count("text") + app.count("--text-file") == 1,
+    program.flag("--no-emd", options.no_emd, "deberta: read the last layer instead, as Hugging Face does");
+    program.flag("--json", options.json, "print JSON");
+    return cli::run_program(program, argc, argv, [&] {
+        LOCUS_CHECK(program.given("text") != program.given("--text-file"),
                     "neither a text nor --text-file, expected one of them");
         const Checkpoint checkpoint = open_checkpoint(resolve_model(options.model));
         const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
         const auto tokenizer = open_tokenizer(checkpoint.folder);
-        if (!options.text_file.empty()) return fill_lines(app, options, checkpoint, *tokenizer, family);
-        options.text = cli::readable_text(app, options.text);
-        return fill_text(app, options, checkpoint, *tokenizer, family);
+        if (!options.text_file.empty()) return fill_lines(program, options, checkpoint, *tokenizer, family);
+        options.text = cli::readable_text(program, options.text);
+        return fill_text(program, options, checkpoint, *tokenizer, family);
     });
 }

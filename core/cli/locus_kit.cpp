@@ -1,9 +1,10 @@
 // locus kit: cases for a port in any language, and the judgement of what it computed.
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "core/cli/program.h"
 #include "core/cli/words.h"
@@ -31,9 +32,9 @@ struct Arguments {
 int run_export(const Arguments& arguments) {
     LOCUS_CHECK(arguments.dialect.empty() || !arguments.model.empty(), "--dialect goes with --for only");
     const Dialect dialect = arguments.dialect.empty() ? Dialect::hf : parse_dialect(arguments.dialect);
-    const ExportSummary summary =
-        arguments.model.empty() ? export_kit(arguments.folder, source_tree())
-                                : export_kit_for(arguments.folder, source_tree(), arguments.model, dialect);
+    const ExportSummary summary = arguments.model.empty()
+                                      ? export_kit(arguments.folder, source_tree())
+                                      : export_kit_for(arguments.folder, source_tree(), arguments.model, dialect);
     std::cout << arguments.folder << ": " << summary.cases << " cases, " << summary.files << " files, "
               << summary.bytes / 1000 << " kB; README.md says what to do with them\n";
     return 0;
@@ -59,7 +60,7 @@ DumpOf dumps_of(const Arguments& arguments) {
     return [dumps](const KitCase& one) { return read_dump(dumps, one.id); };
 }
 
-int run_check(const CLI::App& app, const Arguments& arguments) {
+int run_check(const cli::Command& program, const Arguments& arguments) {
     LOCUS_CHECK(arguments.dumps.empty() != arguments.command.empty(),
                 "expected either a folder with dumps or --run PROGRAM");
     LOCUS_CHECK(arguments.timeout >= 0.001 && arguments.timeout <= 86400,
@@ -81,40 +82,38 @@ int run_check(const CLI::App& app, const Arguments& arguments) {
     const bool colour = ::isatty(STDOUT_FILENO) && !(no && *no);
     std::cout << (arguments.json ? report_json(result.report) : report_text(result.report, colour));
     if (result.refusal) {
-        cli::say(app, result.refusal->what());
+        cli::say(program, result.refusal->what());
         return result.refusal->exit_status();
     }
     return result.report.pass() ? 0 : 1;
 }
 
-void add_mistake(CLI::App& app, MistakeRequest& request) {
-    app.add_option("mistake", request.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
-        ->check(cli::not_empty());
-    app.add_option("--model", request.input.model, "model folder, or the name of a built-in one")
-        ->check(cli::not_empty())
-        ->required();
-    app.add_option("--text", request.input.texts, "one or several texts")->allow_extra_args(false);
-    app.add_option("--tokens", request.input.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
-    app.add_option("--mask", request.input.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
-    app.add_option("--input", request.input.input_file, "a safetensors file, as in locus trace --input")
-        ->check(cli::not_empty());
-    app.add_option("--segment", request.input.segment,
-                   "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
-        ->check(CLI::Range(1, 1000000));
-    app.add_option("--stages", request.stages, "globs separated by commas; all stages if absent")
-        ->check(cli::not_empty());
-    app.add_option("--precision", request.precision, "of the dump: f32 or f64")->capture_default_str();
-    app.add_option("--dialect", request.dialect, "of everything but the mistake: reference, official, hf or paper")
-        ->capture_default_str();
-    app.add_option("--out", request.out, "write the dump to this safetensors file")->check(cli::not_empty());
-    app.add_flag("--list", request.list, "list what every mistake changes first with this model and input");
-    app.add_flag("--json", request.json, "print JSON");
+void add_mistake(cli::Command& command, MistakeRequest& request) {
+    command.option("mistake", request.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2").not_empty();
+    command.option("--model", request.input.model, "model folder, or the name of a built-in one")
+        .not_empty()
+        .required();
+    command.option("--text", request.input.texts, "one or several texts").one_value_each();
+    command.option("--tokens", request.input.tokens, "token ids instead of text: 1,2,3").not_empty();
+    command.option("--mask", request.input.mask, "1 = visible, for --tokens: 1,1,0").not_empty();
+    command.option("--input", request.input.input_file, "a safetensors file, as in locus trace --input").not_empty();
+    command
+        .option("--segment", request.input.segment,
+                "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+        .within(1, 1000000);
+    command.option("--stages", request.stages, "globs separated by commas; all stages if absent").not_empty();
+    command.option("--precision", request.precision, "of the dump: f32 or f64").shows_default();
+    command.option("--dialect", request.dialect, "of everything but the mistake: reference, official, hf or paper")
+        .shows_default();
+    command.option("--out", request.out, "write the dump to this safetensors file").not_empty();
+    command.flag("--list", request.list, "list what every mistake changes first with this model and input");
+    command.flag("--json", request.json, "print JSON");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Cases for a port of DeBERTa, RoFormer, Transformer-XL or XLNet, and the judgement of what it computed.\n"
         "  locus kit export my-kit/\n"
         "  locus kit export my-kit/ --for my-model/\n"
@@ -127,53 +126,50 @@ int main(int argc, char** argv) {
         "never wrong.\n"
         "Exit status: 0 all right, 1 something is wrong, 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus kit");
-    app.require_subcommand(1);
+    program.takes_commands(1, 1);
     Arguments arguments;
-    CLI::App* exporting =
-        app.add_subcommand("export", "writes the cases, their references and a README into a new folder");
-    exporting->add_option("folder", arguments.folder, "a new or empty folder")->required()->check(cli::not_empty());
+    cli::Command exporting =
+        program.command("export", "writes the cases, their references and a README into a new folder");
+    exporting.option("folder", arguments.folder, "a new or empty folder").required().not_empty();
     exporting
-        ->add_option("--for", arguments.model,
-                     "a model folder, or the name of a built-in one: cases of its real sizes, of its first two layers")
-        ->check(cli::not_empty());
-    exporting->add_option("--dialect", arguments.dialect, "with --for: whose conventions: hf (if absent), official, ...")
-        ->check(cli::not_empty());
-    CLI::App* checking =
-        app.add_subcommand("check", "finds the first wrong stage of every case, and the mistake behind it");
-    checking->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
-    checking->add_option("dumps", arguments.dumps, "what the port computed")->check(cli::not_empty());
+        .option("--for", arguments.model,
+                "a model folder, or the name of a built-in one: cases of its real sizes, of its first two layers")
+        .not_empty();
+    exporting.option("--dialect", arguments.dialect, "with --for: whose conventions: hf (if absent), official, ...")
+        .not_empty();
+    cli::Command checking =
+        program.command("check", "finds the first wrong stage of every case, and the mistake behind it");
+    checking.option("kit", arguments.kit, "what locus kit export wrote").required().not_empty();
+    checking.option("dumps", arguments.dumps, "what the port computed").not_empty();
+    checking.option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
+        .not_empty();
+    checking.option("--timeout", arguments.timeout, "with --run: how many seconds one case may take")
+        .value_name("SECONDS")
+        .shows_default();
+    checking.option("--family", arguments.family, "deberta, roformer, transfo-xl or xlnet alone").not_empty();
     checking
-        ->add_option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
-        ->check(cli::not_empty());
-    checking->add_option("--timeout", arguments.timeout, "with --run: how many seconds one case may take")
-        ->type_name("SECONDS")
-        ->capture_default_str();
-    checking->add_option("--family", arguments.family, "deberta, roformer, transfo-xl or xlnet alone")
-        ->check(cli::not_empty());
-    checking
-        ->add_option("--dialect", arguments.dialect,
-                     "what the port follows: hf, official, paper or reference; as recorded if absent")
-        ->check(cli::not_empty());
-    checking->add_option("--waivers", arguments.waivers, "JSON list of {id, stage, reason, expires}")
-        ->check(cli::not_empty());
-    checking->add_option("--junit", arguments.junit, "also write this JUnit file")->check(cli::not_empty());
-    checking->add_option("--html", arguments.html, "also write this page")->check(cli::not_empty());
-    checking->add_flag("--json", arguments.json, "print JSON");
-    CLI::App* rehearsing =
-        app.add_subcommand("rehearse", "writes the dumps of a port that has everything right but one mistake");
-    rehearsing->add_option("kit", arguments.kit, "what locus kit export wrote")->required()->check(cli::not_empty());
-    rehearsing->add_option("dumps", arguments.dumps, "a new or empty folder")->required()->check(cli::not_empty());
-    rehearsing->add_option("--mistake", arguments.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
-        ->required()
-        ->check(cli::not_empty());
+        .option("--dialect", arguments.dialect,
+                "what the port follows: hf, official, paper or reference; as recorded if absent")
+        .not_empty();
+    checking.option("--waivers", arguments.waivers, "JSON list of {id, stage, reason, expires}").not_empty();
+    checking.option("--junit", arguments.junit, "also write this JUnit file").not_empty();
+    checking.option("--html", arguments.html, "also write this page").not_empty();
+    checking.flag("--json", arguments.json, "print JSON");
+    cli::Command rehearsing =
+        program.command("rehearse", "writes the dumps of a port that has everything right but one mistake");
+    rehearsing.option("kit", arguments.kit, "what locus kit export wrote").required().not_empty();
+    rehearsing.option("dumps", arguments.dumps, "a new or empty folder").required().not_empty();
+    rehearsing.option("--mistake", arguments.mistake, "its number in the catalogue, or one of its ways: 7 or 7.2")
+        .required()
+        .not_empty();
     MistakeRequest mistake;
-    CLI::App* making = app.add_subcommand("mistake", "what a port that makes a mistake of the catalogue would dump");
-    add_mistake(*making, mistake);
-    return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
-        for (std::string& text : mistake.input.texts) text = cli::readable_text(app, text);
-        if (*making) std::cout << run_mistake(mistake);
-        if (*making) return 0;
-        if (*rehearsing) return run_rehearsal(arguments);
-        return *exporting ? run_export(arguments) : run_check(app, arguments);
+    cli::Command making = program.command("mistake", "what a port that makes a mistake of the catalogue would dump");
+    add_mistake(making, mistake);
+    return cli::run_program(program, cli::name_each_value(argc, argv, "--text"), [&] {
+        for (std::string& text : mistake.input.texts) text = cli::readable_text(program, text);
+        if (making.chosen()) std::cout << run_mistake(mistake);
+        if (making.chosen()) return 0;
+        if (rehearsing.chosen()) return run_rehearsal(arguments);
+        return exporting.chosen() ? run_export(arguments) : run_check(program, arguments);
     });
 }

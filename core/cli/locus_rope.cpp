@@ -1,5 +1,4 @@
 // locus rope: the angles of rotary positions, and how far their bound falls with distance.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -91,7 +90,7 @@ std::string as_tables(const Options& options, const Curves& curves) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Prints the angles of rotary positions and their long-term decay.\n"
         "  locus rope --d 64\n"
         "  locus rope --d 64 --scaling yarn,4,2048 --csv\n"
@@ -100,18 +99,15 @@ int main(int argc, char** argv) {
         "divided by d.  csv: series,at,value with the series theta, wavelength, bound, ones.",
         "locus rope");
     Options options;
-    app.add_option("--d", options.width, "head width, an even number")->capture_default_str();
-    app.add_option("--base", options.base, "base of the angles")->capture_default_str();
-    app.add_option("--scaling", options.scaling, "none, linear,S, ntk,S, dynamic,S,LENGTH or yarn,S,LENGTH")
-        ->capture_default_str();
-    app.add_option("--length", options.length, "tokens of the text; only dynamic looks at it")
-        ->check(CLI::Range(0, 100000000));
-    app.add_option("--distances", options.distances, "how many distances, from 0")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
-    auto* json = app.add_flag("--json", options.json, "print JSON");
-    app.add_flag("--csv", options.csv, "print CSV")->excludes(json);
-    return cli::run_program(app, argc, argv, [&] {
+    program.option("--d", options.width, "head width, an even number").shows_default();
+    program.option("--base", options.base, "base of the angles").shows_default();
+    program.option("--scaling", options.scaling, "none, linear,S, ntk,S, dynamic,S,LENGTH or yarn,S,LENGTH")
+        .shows_default();
+    program.option("--length", options.length, "tokens of the text; only dynamic looks at it").within(0, 100000000);
+    program.option("--distances", options.distances, "how many distances, from 0").within(1, 1000000).shows_default();
+    const cli::Option json = program.flag("--json", options.json, "print JSON");
+    program.flag("--csv", options.csv, "print CSV").excludes(json);
+    return cli::run_program(program, argc, argv, [&] {
         LOCUS_CHECK(options.width > 0 && options.width % 2 == 0 && options.width <= 65536,
                     "--d is " + std::to_string(options.width) +
                         ", expected an even number up to 65536: channels turn in pairs");

@@ -1,5 +1,5 @@
 // locus text: models that count words, on files of the user.
-#include <CLI/CLI.hpp>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
     using namespace locus;
-    CLI::App app(
+    cli::Command program(
         "Counts words: models of text before neural networks.\n"
         "  locus text tfidf a.txt b.txt           what each document is about\n"
         "  locus text similar corpus.txt          which lines are alike\n"
@@ -16,8 +16,8 @@ int main(int argc, char** argv) {
         "A single file holds one document per line, several files one each; --lines and --whole change that.\n"
         "locus text COMMAND --help lists the options of a command.",
         "locus text");
-    app.require_subcommand(0, 1);  // none is refused below: with 1 here, a misspelt one would not be named
-    using Add = cli::TextCommand (*)(const CLI::App&, CLI::App&);
+    program.takes_commands(0, 1);  // none is refused below: with 1 here, a misspelt one would not be named
+    using Add = cli::TextCommand (*)(const cli::Command&, cli::Command&);
     const std::vector<std::tuple<const char*, const char*, Add>> all = {
         {"bow", "Counts every word of every document.", cli::add_bag_of_words},
         {"tfidf", "Words that a document has and others have not.", cli::add_tf_idf},
@@ -30,14 +30,14 @@ int main(int argc, char** argv) {
         {"vectors", "Trains word vectors on the neighbours of words (skip-gram).", cli::add_skip_gram},
         {"order", "Who sees whom when words are predicted in some order (XLNet).", cli::add_prediction_order},
     };
-    std::vector<std::pair<CLI::App*, cli::TextCommand>> commands;
+    std::vector<std::pair<cli::Command, cli::TextCommand>> commands;
     for (const auto& [name, what, add] : all) {
-        CLI::App* command = app.add_subcommand(name, what);
-        commands.emplace_back(command, add(app, *command));
+        cli::Command command = program.command(name, what);
+        commands.emplace_back(command, add(program, command));
     }
-    return cli::run_program(app, argc, argv, [&] {
+    return cli::run_program(program, argc, argv, [&] {
         for (const auto& [command, run] : commands)
-            if (command->parsed()) return run();
+            if (command.chosen()) return run();
         throw Error(Fault::usage, "no command was given, expected bow, tfidf or another; locus text --help lists them");
     });
 }

@@ -1,5 +1,4 @@
 // locus tokens: what the model reads.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -12,21 +11,21 @@
 
 int main(int argc, char** argv) {
     using namespace locus;
-    CLI::App app(
+    cli::Command program(
         "Prints the token ids and pieces of a text.\n"
         "  locus tokens \"a new store opened.\"\n"
         "ids hold the special tokens the model wants around the text; pieces are those of the text.",
         "locus tokens");
     std::string model = "tiny-v3", text;
     bool json = false;
-    app.add_option("--model", model, "model folder (only its tokenizer is needed), or a built-in one")
-        ->check(cli::not_empty())
-        ->capture_default_str();
-    app.add_option("text", text, "the text")->required();
-    app.add_flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}");
-    return cli::run_program(app, argc, argv, [&] {
+    program.option("--model", model, "model folder (only its tokenizer is needed), or a built-in one")
+        .not_empty()
+        .shows_default();
+    program.option("text", text, "the text").required();
+    program.flag("--json", json, "print {\"ids\": [...], \"pieces\": [...]}");
+    return cli::run_program(program, argc, argv, [&] {
         const auto tokenizer = open_tokenizer(resolve_model(model));
-        const Tokens tokens = tokenizer->encode(cli::readable_text(app, text));
+        const Tokens tokens = tokenizer->encode(cli::readable_text(program, text));
         const auto [before, behind] = tokenizer->frame();
         if (json) {
             const std::vector<std::string> pieces(tokens.pieces.begin() + static_cast<std::ptrdiff_t>(before),

@@ -1,8 +1,8 @@
 // locus trace: runs a model and keeps every stage that was asked for.
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/cli/many_lines.h"
@@ -152,7 +152,7 @@ Result backward(const Options& options) {
 }
 
 template <class Scalar>
-Result forward(const CLI::App& app, const Options& options) {
+Result forward(const cli::Command& program, const Options& options) {
     // A missing device is told before the model is read.
     const Operations<Scalar>& compute =
         options.device == "cuda" ? cuda::library().operations<Scalar>() : cpu_operations<Scalar>();
@@ -163,11 +163,11 @@ Result forward(const CLI::App& app, const Options& options) {
     const PreparedInput prepared =
         prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
-        cli::say(app, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
+        cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     try {
         Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);
-        for (const std::string& warning : model->warnings()) cli::say(app, "warning: " + warning);
+        for (const std::string& warning : model->warnings()) cli::say(program, "warning: " + warning);
         return {std::move(trace), tokens_as_json(prepared.segments), inputs_as_json(prepared.segments)};
     } catch (const Error& error) {
         // The same wrong value is the user's on the command line and the file's in a file.
@@ -205,13 +205,13 @@ void write_out(const std::string& file, const Options& options, const Result& re
 
 /// Every line of a file is a text of its own; they pass the model together where it can.  Table and JSON are printed
 /// line by line, files go into the folder --out.
-int trace_lines(const CLI::App& app, const Options& options) {
+int trace_lines(const cli::Command& program, const Options& options) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model(options.request.model));
     const Family family = family_of(checkpoint.config_json, checkpoint.config_file.string());
     if (family != Family::deberta)
         throw Error(Fault::unsupported,
                     checkpoint.folder.string() + ": --text-file goes with deberta, found " + to_string(family));
-    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(app, options.text_file);
+    const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     const auto tokenizer = open_tokenizer(checkpoint.folder);
     std::vector<ModelInput> inputs;
     for (const cli::NumberedLine& line : lines) inputs.push_back(input_of_texts({line.text}, *tokenizer, family));
@@ -219,7 +219,7 @@ int trace_lines(const CLI::App& app, const Options& options) {
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     if (!options.out.empty()) create_folder(options.out);
-    cli::LineProgress progress(app, lines.size());
+    cli::LineProgress progress(program, lines.size());
     const std::vector<std::size_t> packs = cli::packs_of(inputs);
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
@@ -240,19 +240,19 @@ int trace_lines(const CLI::App& app, const Options& options) {
             progress.done(packs[pack] + n + 1);
         }
     }
-    for (const std::string& warning : model.warnings()) cli::say(app, "warning: " + warning);
+    for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
     return 0;
 }
 
-Result run(const CLI::App& app, const Options& options) {
+Result run(const cli::Command& program, const Options& options) {
     if (options.gradients) return options.precision == "f64" ? backward<double>(options) : backward<float>(options);
-    return options.precision == "f64" ? forward<double>(app, options) : forward<float>(app, options);
+    return options.precision == "f64" ? forward<double>(program, options) : forward<float>(program, options);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Runs a model and keeps every stage under its name.\n"
         "  locus trace --model tiny-v3 --text \"a new [MASK] opened beside the new [MASK].\" --stages \"layer.2.c2?\"\n"
         "  locus trace --model tiny-txl --text \"tom went to the bakery\" --segment 3 --stages \"segment.1.*.probs\"\n"
@@ -265,45 +265,47 @@ int main(int argc, char** argv) {
         "Without --out it prints a table.  Exit status: 2 wrong usage, 3 unreadable, 4 unsupported.",
         "locus trace");
     Options options;
-    app.add_option("--model", options.request.model, "model folder, or the name of a built-in one")
-        ->check(cli::not_empty())
-        ->required();
-    app.add_option("--text", options.request.texts, "one or several texts")->allow_extra_args(false);
-    app.add_option("--text-file", options.text_file,
-                   "deberta: a text on each line of this file; --out is then a folder, --json a line for each")
-        ->check(cli::not_empty());
-    app.add_option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3")->check(cli::not_empty());
-    app.add_option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0")->check(cli::not_empty());
-    app.add_option("--labels", options.request.labels,
-                   "original ids of masked tokens, 0 elsewhere, for --tokens: 0,56,0")
-        ->check(cli::not_empty());
-    app.add_flag(
+    program.option("--model", options.request.model, "model folder, or the name of a built-in one")
+        .not_empty()
+        .required();
+    program.option("--text", options.request.texts, "one or several texts").one_value_each();
+    program
+        .option("--text-file", options.text_file,
+                "deberta: a text on each line of this file; --out is then a folder, --json a line for each")
+        .not_empty();
+    program.option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3").not_empty();
+    program.option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0").not_empty();
+    program
+        .option("--labels", options.request.labels, "original ids of masked tokens, 0 elsewhere, for --tokens: 0,56,0")
+        .not_empty();
+    program.flag(
         "--gradients", options.gradients,
         "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
-    app.add_option("--answer", options.answers, "with --gradients and --text: the word behind each [MASK], in order")
-        ->allow_extra_args(false);
-    app.add_option("--input", options.request.input_file,
-                   "a safetensors file: tokens, mask, ..., or tokens.0, tokens.1, ...")
-        ->check(cli::not_empty());
-    app.add_option("--segment", options.request.segment,
-                   "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
-        ->check(CLI::Range(1, 1000000));
-    app.add_option("--stages", options.stages, "globs separated by commas; all stages if absent")
-        ->check(cli::not_empty());
-    app.add_flag(
+    program.option("--answer", options.answers, "with --gradients and --text: the word behind each [MASK], in order")
+        .one_value_each();
+    program
+        .option("--input", options.request.input_file,
+                "a safetensors file: tokens, mask, ..., or tokens.0, tokens.1, ...")
+        .not_empty();
+    program
+        .option("--segment", options.request.segment,
+                "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+        .within(1, 1000000);
+    program.option("--stages", options.stages, "globs separated by commas; all stages if absent").not_empty();
+    program.flag(
         "--reference", options.reference,
         "deberta: compute by the readable formulas even where no stage inside a layer is asked for; f64 always "
         "does");
-    app.add_option("--precision", options.precision, "f32 or f64")->capture_default_str();
-    app.add_option("--dialect", options.dialect, "reference, official, hf or paper")->capture_default_str();
-    app.add_option("--device", options.device, "cpu or cuda")->capture_default_str();
-    app.add_option("--out", options.out, "write the stages to this safetensors file")->check(cli::not_empty());
-    app.add_flag("--json", options.json, "print JSON instead of a table");
-    return cli::run_program(app, cli::one_value_each(argc, argv, "--text"), [&] {
+    program.option("--precision", options.precision, "f32 or f64").shows_default();
+    program.option("--dialect", options.dialect, "reference, official, hf or paper").shows_default();
+    program.option("--device", options.device, "cpu or cuda").shows_default();
+    program.option("--out", options.out, "write the stages to this safetensors file").not_empty();
+    program.flag("--json", options.json, "print JSON instead of a table");
+    return cli::run_program(program, cli::name_each_value(argc, argv, "--text"), [&] {
         check_options(options);
-        if (!options.text_file.empty()) return trace_lines(app, options);
-        for (std::string& text : options.request.texts) text = cli::readable_text(app, text);
-        const Result result = run(app, options);
+        if (!options.text_file.empty()) return trace_lines(program, options);
+        for (std::string& text : options.request.texts) text = cli::readable_text(program, text);
+        const Result result = run(program, options);
         if (!options.out.empty()) write_out(options.out, options, result);
         if (options.json)
             std::cout << as_json(result.trace, options).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';

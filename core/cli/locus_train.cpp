@@ -1,8 +1,9 @@
 // locus train: a model from a text file.
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <thread>
 
 #include "core/cli/program.h"
@@ -98,7 +99,7 @@ int train(const cli::TrainRequest& request) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Trains a small DeBERTa on a text file, from its vocabulary to a Hugging Face folder.\n"
         "  locus train --out build/model\n"
         "  locus train --corpus book.txt --out build/model --minutes 3\n"
@@ -110,8 +111,8 @@ int main(int argc, char** argv) {
         "the same options makes the same numbers as one that never stopped.",
         "locus train");
     cli::TrainRequest request;
-    cli::add_train_options(app, request);
-    return cli::run_program(app, argc, argv, [&] {
+    cli::add_train_options(program, request);
+    return cli::run_program(program, argc, argv, [&] {
         keep_freed_memory();
         return train(request);
     });

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -12,12 +11,12 @@
 
 namespace locus::cli {
 
-std::vector<NumberedLine> read_numbered_lines(const CLI::App& app, const std::string& file) {
+std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file) {
     std::vector<NumberedLine> lines;
     Index number = 0;
     for (const std::string& line : read_lines(file)) {
         ++number;
-        if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, readable_text(app, line)});
+        if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, readable_text(program, line)});
     }
     if (lines.empty()) throw Error(Fault::unreadable, file + ": no line with a word, expected a text on each line");
     return lines;
@@ -38,8 +37,8 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs) {
     return firsts;
 }
 
-LineProgress::LineProgress(const CLI::App& app, std::size_t lines)
-    : app_(app), lines_(lines), terminal_(::isatty(STDERR_FILENO) == 1) {}
+LineProgress::LineProgress(const Command& program, std::size_t lines)
+    : program_(program), lines_(lines), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void LineProgress::done(std::size_t lines) {
     const auto now = std::chrono::steady_clock::now();
@@ -56,9 +55,9 @@ void LineProgress::done(std::size_t lines) {
                                  std::to_string(left / 60) + ":" + std::string(2 - seconds.size(), '0') + seconds +
                                  " to go";
     if (terminal_)
-        std::cerr << "\r" << app_.get_name() << ": " << sentence << "   " << std::flush;
+        std::cerr << "\r" << program_.name() << ": " << sentence << "   " << std::flush;
     else
-        say(app_, sentence);
+        say(program_, sentence);
 }
 
 }  // namespace locus::cli

@@ -6,11 +6,9 @@
 
 #include "core/models/model_input.h"
 
-namespace CLI {
-class App;
-}
-
 namespace locus::cli {
+
+class Command;
 
 struct NumberedLine {
     Index number = 0;  // in the file, from 1
@@ -19,7 +17,7 @@ struct NumberedLine {
 
 /// The lines of a file that are not blank, readable as readable_text makes them.
 /// Throws Error(unreadable) for a file that cannot be read or has no such line.
-std::vector<NumberedLine> read_numbered_lines(const CLI::App& app, const std::string& file);
+std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file);
 
 /// Consecutive inputs that pass the model together: one, or as many as have 2,048 tokens.  -> the first of each pack,
 /// and the number of inputs at the end.
@@ -28,12 +26,12 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs);
 /// "120 of 400 lines, 0:41 to go" on stderr: a line that renews itself on a terminal, elsewhere one every ten seconds.
 class LineProgress {
 public:
-    LineProgress(const CLI::App& app, std::size_t lines);
+    LineProgress(const Command& program, std::size_t lines);
     /// So many lines are done.
     void done(std::size_t lines);
 
 private:
-    const CLI::App& app_;
+    const Command& program_;
     std::size_t lines_;
     bool terminal_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), said_ = begin_;

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <system_error>
 
 namespace locus::cli {
@@ -37,19 +39,122 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
+Option Option::required() {
+    option_->required();
+    return *this;
+}
+
+Option Option::shows_default() {
+    option_->capture_default_str();
+    return *this;
+}
+
+Option Option::not_empty() {
+    const auto refusal = [](const std::string& value) {
+        return std::string(value.empty() ? "the value is empty" : "");
+    };
+    option_->check(CLI::Validator(refusal, "", "not_empty"));
+    return *this;
+}
+
+Option Option::not_negative() {
+    option_->check(CLI::NonNegativeNumber);
+    return *this;
+}
+
+Option Option::within(int least, int most) {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Option Option::within(double least, double most) {
+    option_->check(CLI::Range(least, most));
+    return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& words) {
+    option_->check(CLI::IsMember(words));
+    return *this;
+}
+
+Option Option::excludes(const Option& other) {
+    option_->excludes(other.option_);
+    return *this;
+}
+
+Option Option::one_value_each() {
+    option_->allow_extra_args(false);
+    return *this;
+}
+
+Option Option::separated_by(char separator) {
+    option_->delimiter(separator);
+    return *this;
+}
+
+Option Option::value_name(const std::string& name) {
+    option_->type_name(name);
+    return *this;
+}
+
+Option Option::hidden() {
+    option_->group("");
+    return *this;
+}
+
+Command::Command(const std::string& help, const std::string& name) : app_(std::make_shared<CLI::App>(help, name)) {}
+
+template <class Value>
+Option Command::option(const std::string& names, Value& value, const std::string& help) {
+    return Option(app_->add_option(names, value, help));
+}
+
+template Option Command::option(const std::string&, std::string&, const std::string&);
+template Option Command::option(const std::string&, int&, const std::string&);
+template Option Command::option(const std::string&, long&, const std::string&);
+template Option Command::option(const std::string&, std::uint64_t&, const std::string&);
+template Option Command::option(const std::string&, double&, const std::string&);
+template Option Command::option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option Command::option(const std::string&, std::optional<int>&, const std::string&);
+template Option Command::option(const std::string&, std::optional<long>&, const std::string&);
+template Option Command::option(const std::string&, std::optional<std::uint64_t>&, const std::string&);
+template Option Command::option(const std::string&, std::optional<double>&, const std::string&);
+template Option Command::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Option Command::option(const std::string&, std::vector<int>&, const std::string&);
+
+Option Command::flag(const std::string& names, bool& value, const std::string& help) {
+    return Option(app_->add_flag(names, value, help));
+}
+
+Command Command::command(const std::string& name, const std::string& help) {
+    return Command(app_->get_subcommand_ptr(app_->add_subcommand(name, help)));
+}
+
+void Command::takes_commands(int least, int most) {
+    app_->require_subcommand(static_cast<std::size_t>(least), static_cast<std::size_t>(most));
+}
+
+void Command::footer(const std::string& text) { app_->footer(text); }
+
+const std::string& Command::name() const { return app_->get_name(); }
+
+bool Command::chosen() const { return app_->parsed(); }
+
+bool Command::given(const std::string& option) const { return app_->count(option) > 0; }
+
 void keep_memory_reserve() {
     if (!reserve.load()) reserve = std::malloc(kReserve);
 }
 
-void say(const CLI::App& app, const std::string& sentence) {
-    std::cerr << app.get_name() << ": " << one_line(sentence) << '\n';
+void say(const Command& program, const std::string& sentence) {
+    std::cerr << program.name() << ": " << one_line(sentence) << '\n';
 }
 
-int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>& body) {
-    return run_program(app, std::vector<std::string>(argv + 1, argv + argc), body);
+int run_program(Command& program, int argc, char** argv, const std::function<int()>& body) {
+    return run_program(program, std::vector<std::string>(argv + 1, argv + argc), body);
 }
 
-std::vector<std::string> one_value_each(int argc, char** argv, const std::string& option) {
+std::vector<std::string> name_each_value(int argc, char** argv, const std::string& option) {
     std::vector<std::string> arguments;
     bool values = false;  // inside the values of the option
     bool first = false;   // its first value follows its name anyway
@@ -67,23 +172,18 @@ std::vector<std::string> one_value_each(int argc, char** argv, const std::string
     return arguments;
 }
 
-CLI::Validator not_empty() {
-    return {[](const std::string& value) { return value.empty() ? std::string("the value is empty") : std::string(); },
-            "", "not_empty"};
-}
-
-int run_program(CLI::App& app, std::vector<std::string> arguments, const std::function<int()>& body) {
+int run_program(Command& program, std::vector<std::string> arguments, const std::function<int()>& body) {
     keep_memory_reserve();
     std::set_new_handler(give_reserve_back);
     std::signal(SIGXFSZ, SIG_IGN);  // a full quota is an error of write(), not a death in the middle of a file
     try {
         std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
-        app.parse(std::move(arguments));
+        program.app_->parse(std::move(arguments));
     } catch (const CLI::CallForHelp&) {
-        std::cout << app.help();
+        std::cout << program.app_->help();
         return 0;
     } catch (const CLI::ParseError& error) {
-        say(app, std::string(error.what()) + "; " + app.get_name() + " --help lists the options");
+        say(program, std::string(error.what()) + "; " + program.name() + " --help lists the options");
         return static_cast<int>(Fault::usage);
     }
     try {
@@ -92,17 +192,17 @@ int run_program(CLI::App& app, std::vector<std::string> arguments, const std::fu
         if (!std::cout) throw Error(Fault::unreadable, "standard output cannot be written");
         return status;
     } catch (const Error& error) {
-        say(app, error.what());
+        say(program, error.what());
         return error.exit_status();
     } catch (const std::bad_alloc& error) {
         const std::string known = error.what();  // a file's sentence, or the standard library's word
-        say(app, known.find(' ') != std::string::npos ? known : "there is not enough memory for this");
+        say(program, known.find(' ') != std::string::npos ? known : "there is not enough memory for this");
     } catch (const std::system_error& error) {
         const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
-        say(app, no_thread ? "no thread can be started: there is not enough memory for it, or there are too many"
-                           : std::string("unexpected: ") + error.what());
+        say(program, no_thread ? "no thread can be started: there is not enough memory for it, or there are too many"
+                               : std::string("unexpected: ") + error.what());
     } catch (const std::exception& error) {
-        say(app, std::string("unexpected: ") + error.what());
+        say(program, std::string("unexpected: ") + error.what());
     }
     return kInternal;
 }

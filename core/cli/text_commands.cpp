@@ -1,6 +1,5 @@
 #include "core/cli/text_commands.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -18,10 +17,8 @@
 
 namespace locus::cli {
 
-void add_top(CLI::App& command, CommonOptions& options, const std::string& what) {
-    command.add_option("--top", options.top, what + "; 0 for all")
-        ->check(CLI::Range(0, 1000000000))
-        ->capture_default_str();
+void add_top(Command& command, CommonOptions& options, const std::string& what) {
+    command.option("--top", options.top, what + "; 0 for all").within(0, 1000000000).shows_default();
 }
 
 void print(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
@@ -70,10 +67,10 @@ std::vector<std::string> split_lines(const std::string& text) {
     return lines;
 }
 
-std::unordered_set<std::string> read_stop_words(const CLI::App& app, const CorpusRequest& request) {
+std::unordered_set<std::string> read_stop_words(const Command& program, const CorpusRequest& request) {
     if (request.stop_words.empty()) return {};
     if (request.stop_words == "english") return english_stop_words();
-    const Document words = split_words(normalise_text(read_text(app, request.stop_words), request.keep_case));
+    const Document words = split_words(normalise_text(read_text(program, request.stop_words), request.keep_case));
     return {words.begin(), words.end()};
 }
 
@@ -88,8 +85,8 @@ bool add_document(Corpus& corpus, const std::string& name, const std::string& te
     return true;
 }
 
-void add_file(const CLI::App& app, Corpus& corpus, const std::string& file, const CorpusRequest& request) {
-    const std::string text = read_text(app, file), name = file == "-" ? "standard input" : printable(file);
+void add_file(const Command& program, Corpus& corpus, const std::string& file, const CorpusRequest& request) {
+    const std::string text = read_text(program, file), name = file == "-" ? "standard input" : printable(file);
     const std::size_t before = corpus.size();
     if (request.lines || (request.files.size() == 1 && !request.whole)) {
         const std::vector<std::string> lines = split_lines(text);
@@ -105,50 +102,50 @@ void add_file(const CLI::App& app, Corpus& corpus, const std::string& file, cons
 
 namespace {
 
-void add_corpus_options(CLI::App& command, CorpusRequest& request) {
-    command.add_option("files", request.files,
-                       "text files; a single one has a document per line, several have one each; - reads the standard "
-                       "input");
-    command.add_option("--text", request.texts, "a document given here; may be repeated")->allow_extra_args(false);
-    auto* lines = command.add_flag("--lines", request.lines, "every line of every file is a document");
-    command.add_flag("--whole", request.whole, "every file is one document, also a single one")->excludes(lines);
-    command.add_flag("--keep-case", request.keep_case, "\"Car\" and \"car\" are two words");
-    command.add_option("--stop-words", request.stop_words, "leave these words out: \"english\", or a file of words")
-        ->check(not_empty());
+void add_corpus_options(Command& command, CorpusRequest& request) {
+    command.option("files", request.files,
+                   "text files; a single one has a document per line, several have one each; - reads the standard "
+                   "input");
+    command.option("--text", request.texts, "a document given here; may be repeated").one_value_each();
+    const Option lines = command.flag("--lines", request.lines, "every line of every file is a document");
+    command.flag("--whole", request.whole, "every file is one document, also a single one").excludes(lines);
+    command.flag("--keep-case", request.keep_case, "\"Car\" and \"car\" are two words");
+    command.option("--stop-words", request.stop_words, "leave these words out: \"english\", or a file of words")
+        .not_empty();
 }
 
 }  // namespace
 
-void add_common(CLI::App& command, CommonOptions& options) {
+void add_common(Command& command, CommonOptions& options) {
     add_corpus_options(command, options.corpus);
-    command.add_flag("--json", options.json, "print JSON");
+    command.flag("--json", options.json, "print JSON");
 }
 
-std::string read_text(const CLI::App& app, const std::string& file) {
+std::string read_text(const Command& program, const std::string& file) {
     const std::string bytes = read_bytes_of(file), name = file == "-" ? "standard input" : printable(file);
     if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff"))
         throw Error(Fault::unreadable, name + ": is UTF-16, expected UTF-8");
     // A byte order mark is no part of the first word.
     RepairedText repaired = repair_utf8(bytes.starts_with("\xEF\xBB\xBF") ? bytes.substr(3) : bytes);
     if (repaired.replaced > 0)
-        say(app, "warning: " + name + ": " + std::to_string(repaired.replaced) +
-                     (repaired.replaced == 1 ? " place is" : " places are") + " not UTF-8, read as U+FFFD");
+        say(program, "warning: " + name + ": " + std::to_string(repaired.replaced) +
+                         (repaired.replaced == 1 ? " place is" : " places are") + " not UTF-8, read as U+FFFD");
     return std::move(repaired.text);
 }
 
-Corpus read_corpus(const CLI::App& app, const CorpusRequest& request) {
+Corpus read_corpus(const Command& program, const CorpusRequest& request) {
     LOCUS_CHECK(!request.files.empty() || !request.texts.empty(), "no documents, expected files or --text");
     Corpus corpus;
-    for (const std::string& file : request.files) add_file(app, corpus, file, request);
+    for (const std::string& file : request.files) add_file(program, corpus, file, request);
     for (std::size_t n = 0; n < request.texts.size(); ++n) {
         const RepairedText repaired = repair_utf8(request.texts[n]);
         const std::string name = "text " + std::to_string(n + 1);
         if (repaired.replaced > 0)
-            say(app, "warning: " + name + ": " + std::to_string(repaired.replaced) +
-                         (repaired.replaced == 1 ? " place is" : " places are") + " not UTF-8, read as U+FFFD");
+            say(program, "warning: " + name + ": " + std::to_string(repaired.replaced) +
+                             (repaired.replaced == 1 ? " place is" : " places are") + " not UTF-8, read as U+FFFD");
         LOCUS_CHECK(add_document(corpus, name, repaired.text, request), name + ": has no words, expected text");
     }
-    const std::unordered_set<std::string> unwanted = read_stop_words(app, request);
+    const std::unordered_set<std::string> unwanted = read_stop_words(program, request);
     for (Document& document : corpus.documents) document = without_words(document, unwanted);
     LOCUS_CHECK(std::any_of(corpus.documents.begin(), corpus.documents.end(),
                             [](const Document& document) { return !document.empty(); }),

@@ -10,11 +10,9 @@
 #include "core/tensor.h"
 #include "core/text/statistics/words.h"
 
-namespace CLI {
-class App;
-}
-
 namespace locus::cli {
+
+class Command;
 
 struct CorpusRequest {
     std::vector<std::string> files, texts;
@@ -31,13 +29,13 @@ struct Corpus {
 };
 
 /// Reads everything.  A single file has one document per line, several have one each; lines without a word are no
-/// documents.  What is not UTF-8 becomes U+FFFD and is reported as a warning of `app`.
+/// documents.  What is not UTF-8 becomes U+FFFD and is reported as a warning of `program`.
 /// Throws Error(usage) if nothing was given or no word is left, Error(unreadable) for a file that cannot be read, is
 /// UTF-16 or has no word, Error(unsupported) for one above 1 GiB.
-Corpus read_corpus(const CLI::App& app, const CorpusRequest& request);
+Corpus read_corpus(const Command& program, const CorpusRequest& request);
 
 /// A file's text in UTF-8, "-" for standard input; repairs and refuses as above.
-std::string read_text(const CLI::App& app, const std::string& file);
+std::string read_text(const Command& program, const std::string& file);
 
 using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::vector<std::string>>;
@@ -49,17 +47,17 @@ struct CommonOptions {
 };
 
 /// FILE..., --text, --lines, --whole, --keep-case, --stop-words and --json of a command.
-void add_common(CLI::App& command, CommonOptions& options);
+void add_common(Command& command, CommonOptions& options);
 
 /// The options of a command, a struct that extends CommonOptions, with the common ones added.
 template <class Options>
-std::shared_ptr<Options> add_common(CLI::App& command) {
+std::shared_ptr<Options> add_common(Command& command) {
     auto options = std::make_shared<Options>();
     add_common(command, *options);
     return options;
 }
 
-void add_top(CLI::App& command, CommonOptions& options, const std::string& what);
+void add_top(Command& command, CommonOptions& options, const std::string& what);
 
 /// The first `top` items, all for 0.
 template <class Item>
@@ -76,17 +74,17 @@ void print(const CommonOptions& options, const Json& json, const Rows& rows, con
 /// What a command does once its options are parsed; returns the exit status.
 using TextCommand = std::function<int()>;
 
-// Each adds the command's options and returns what it does with them.  `app` is locus text itself: warnings carry its
-// name.
-TextCommand add_bag_of_words(const CLI::App& app, CLI::App& command);
-TextCommand add_tf_idf(const CLI::App& app, CLI::App& command);
-TextCommand add_ngrams(const CLI::App& app, CLI::App& command);
-TextCommand add_next_word(const CLI::App& app, CLI::App& command);
-TextCommand add_suggestions(const CLI::App& app, CLI::App& command);
-TextCommand add_similarity(const CLI::App& app, CLI::App& command);
-TextCommand add_latent_semantics(const CLI::App& app, CLI::App& command);
-TextCommand add_word_movers(const CLI::App& app, CLI::App& command);
-TextCommand add_skip_gram(const CLI::App& app, CLI::App& command);
-TextCommand add_prediction_order(const CLI::App& app, CLI::App& command);
+// Each adds the command's options and returns what it does with them.  `program` is locus text itself: warnings carry
+// its name.
+TextCommand add_bag_of_words(const Command& program, Command& command);
+TextCommand add_tf_idf(const Command& program, Command& command);
+TextCommand add_ngrams(const Command& program, Command& command);
+TextCommand add_next_word(const Command& program, Command& command);
+TextCommand add_suggestions(const Command& program, Command& command);
+TextCommand add_similarity(const Command& program, Command& command);
+TextCommand add_latent_semantics(const Command& program, Command& command);
+TextCommand add_word_movers(const Command& program, Command& command);
+TextCommand add_skip_gram(const Command& program, Command& command);
+TextCommand add_prediction_order(const Command& program, Command& command);
 
 }  // namespace locus::cli

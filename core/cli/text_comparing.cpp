@@ -1,5 +1,4 @@
 // locus text similar and lsa: documents beside each other.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -30,10 +29,10 @@ struct ComparingOptions : CommonOptions {
     Index topics = 2;
 };
 
-void add_weights(CLI::App& command, ComparingOptions& options) {
-    command.add_option("--by", options.by, "what a document is made of: counts, tf (shares), tfidf")
-        ->check(CLI::IsMember({"counts", "tf", "tfidf"}))
-        ->capture_default_str();
+void add_weights(Command& command, ComparingOptions& options) {
+    command.option("--by", options.by, "what a document is made of: counts, tf (shares), tfidf")
+        .one_of({"counts", "tf", "tfidf"})
+        .shows_default();
 }
 
 SparseRows weights_of(const BagOfWords& bag, const std::string& by) {
@@ -133,26 +132,26 @@ int print_topics(const Corpus& corpus, const ComparingOptions& options) {
 
 }  // namespace
 
-TextCommand add_similarity(const CLI::App& app, CLI::App& command) {
+TextCommand add_similarity(const Command& program, Command& command) {
     const auto options = add_common<ComparingOptions>(command);
     add_weights(command, *options);
-    command.add_option("--measure", options->measure, "cosine, or euclid (a distance: small is alike)")
-        ->check(CLI::IsMember({"cosine", "euclid"}))
-        ->capture_default_str();
+    command.option("--measure", options->measure, "cosine, or euclid (a distance: small is alike)")
+        .one_of({"cosine", "euclid"})
+        .shows_default();
     options->top = 20;
     add_top(command, *options, "how many pairs");
-    return [&app, options] { return print_similar(read_corpus(app, options->corpus), *options); };
+    return [&program, options] { return print_similar(read_corpus(program, options->corpus), *options); };
 }
 
-TextCommand add_latent_semantics(const CLI::App& app, CLI::App& command) {
+TextCommand add_latent_semantics(const Command& program, Command& command) {
     const auto options = add_common<ComparingOptions>(command);
     add_weights(command, *options);
-    command.add_option("--topics", options->topics, "how many topics, at most as many as documents and as words")
-        ->check(CLI::Range(1, 1000000))
-        ->capture_default_str();
+    command.option("--topics", options->topics, "how many topics, at most as many as documents and as words")
+        .within(1, 1000000)
+        .shows_default();
     options->top = 5;
     add_top(command, *options, "how many words of a topic");
-    return [&app, options] { return print_topics(read_corpus(app, options->corpus), *options); };
+    return [&program, options] { return print_topics(read_corpus(program, options->corpus), *options); };
 }
 
 // locus text wmd: how far words must travel from one document to another.
@@ -178,7 +177,7 @@ WordVectors read_needed(const std::string& file, const Corpus& corpus) {
 
 /// Every document with the vectors of its words; one warning names those that have none.  `file` is empty where the
 /// vectors were learned here.
-std::vector<PlacedWords> place_all(const CLI::App& app, const Corpus& corpus, const std::string& file) {
+std::vector<PlacedWords> place_all(const Command& program, const Corpus& corpus, const std::string& file) {
     const WordVectors vectors = file.empty() ? learn_word_vectors(corpus.documents) : read_needed(file, corpus);
     std::vector<PlacedWords> placed;
     for (std::size_t n = 0; n < corpus.size(); ++n) {
@@ -190,8 +189,8 @@ std::vector<PlacedWords> place_all(const CLI::App& app, const Corpus& corpus, co
         std::string list;
         for (std::size_t word = 0; word < std::min<std::size_t>(unknown.size(), 10); ++word)
             list += (word ? ", " : "") + unknown[word];
-        say(app, "warning: " + corpus.names[n] + ": words without a vector are left out: " + list +
-                     (unknown.size() > 10 ? " and " + std::to_string(unknown.size() - 10) + " more" : ""));
+        say(program, "warning: " + corpus.names[n] + ": words without a vector are left out: " + list +
+                         (unknown.size() > 10 ? " and " + std::to_string(unknown.size() - 10) + " more" : ""));
     }
     return placed;
 }
@@ -215,10 +214,10 @@ std::vector<Move> moves_of(const WordMovers& movers, const PlacedWords& a, const
     return moves;
 }
 
-int print_movers(const CLI::App& app, const MoverOptions& options) {
-    const Corpus corpus = read_corpus(app, options.corpus);
+int print_movers(const Command& program, const MoverOptions& options) {
+    const Corpus corpus = read_corpus(program, options.corpus);
     LOCUS_CHECK(corpus.size() >= 2, "one document, expected two or more to compare");
-    const std::vector<PlacedWords> placed = place_all(app, corpus, options.vectors);
+    const std::vector<PlacedWords> placed = place_all(program, corpus, options.vectors);
     Rows rows = {{"document", "document", "distance", "relaxed", "from left", "from right", "centroids"}};
     Rows move_rows = {{"from", "to", "share", "distance", "cost"}};
     Json pairs = Json::array();
@@ -258,19 +257,19 @@ int print_movers(const CLI::App& app, const MoverOptions& options) {
 
 }  // namespace
 
-TextCommand add_word_movers(const CLI::App& app, CLI::App& command) {
+TextCommand add_word_movers(const Command& program, Command& command) {
     const auto options = add_common<MoverOptions>(command);
     command
-        .add_option("--vectors", options->vectors,
-                    "word vectors, word2vec's or GloVe's text format; only the needed words are kept; without it they "
-                    "are learned from the documents and some built-in sentences")
-        ->check(not_empty());
+        .option("--vectors", options->vectors,
+                "word vectors, word2vec's or GloVe's text format; only the needed words are kept; without it they "
+                "are learned from the documents and some built-in sentences")
+        .not_empty();
     command.footer(
         "relaxed: every word goes to its nearest one, however many others go there; the larger of both directions, "
         "never\n"
         "above the distance.  Two documents also show what travels where.  Usually taken with --stop-words english.\n"
         "Learned vectors (no --vectors) have seen few sentences: enough to compare short texts, not more.");
-    return [&app, options] { return print_movers(app, *options); };
+    return [&program, options] { return print_movers(program, *options); };
 }
 
 }  // namespace locus::cli

@@ -1,5 +1,4 @@
 // locus text bow and tfidf: how often each word occurs, and what that says.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -98,10 +97,10 @@ int print_tf_idf(const Corpus& corpus, const CountingOptions& options) {
 
 }  // namespace
 
-TextCommand add_bag_of_words(const CLI::App& app, CLI::App& command) {
+TextCommand add_bag_of_words(const Command& program, Command& command) {
     const auto options = add_common<CountingOptions>(command);
-    return [&app, options] {
-        const Corpus corpus = read_corpus(app, options->corpus);
+    return [&program, options] {
+        const Corpus corpus = read_corpus(program, options->corpus);
         const BagOfWords bag = bag_of_words(corpus.documents);
         if (!options->json) {
             const Rows rows = counts_as_rows(bag, corpus.names);
@@ -123,19 +122,19 @@ TextCommand add_bag_of_words(const CLI::App& app, CLI::App& command) {
     };
 }
 
-TextCommand add_tf_idf(const CLI::App& app, CLI::App& command) {
+TextCommand add_tf_idf(const Command& program, Command& command) {
     const auto options = add_common<CountingOptions>(command);
     command
-        .add_option("--idf", options->idf,
-                    "plain log(N/df), as-printed log(N/df + 1), df-plus-one log(N/(df + 1)), scikit-learn "
-                    "ln((N + 1)/(df + 1)) + 1")
-        ->check(CLI::IsMember({"plain", "as-printed", "df-plus-one", "scikit-learn"}))
-        ->capture_default_str();
-    command.add_option("--log", options->base, "base of the logarithm: 10, e, 2 (scikit-learn: always e)")
-        ->check(CLI::IsMember({"10", "e", "2"}))
-        ->capture_default_str();
+        .option("--idf", options->idf,
+                "plain log(N/df), as-printed log(N/df + 1), df-plus-one log(N/(df + 1)), scikit-learn "
+                "ln((N + 1)/(df + 1)) + 1")
+        .one_of({"plain", "as-printed", "df-plus-one", "scikit-learn"})
+        .shows_default();
+    command.option("--log", options->base, "base of the logarithm: 10, e, 2 (scikit-learn: always e)")
+        .one_of({"10", "e", "2"})
+        .shows_default();
     add_top(command, *options, "how many words of each document");
-    return [&app, options] { return print_tf_idf(read_corpus(app, options->corpus), *options); };
+    return [&program, options] { return print_tf_idf(read_corpus(program, options->corpus), *options); };
 }
 
 // locus text ngrams, next and suggest: neighbours, of words and of characters.
@@ -161,14 +160,14 @@ Document words_of(const std::string& text, bool keep_case) {
 
 }  // namespace
 
-TextCommand add_ngrams(const CLI::App& app, CLI::App& command) {
+TextCommand add_ngrams(const Command& program, Command& command) {
     const auto options = add_common<NgramOptions>(command);
-    command.add_option("-n", options->n, "how many in a row")->check(CLI::Range(1, 1000000))->capture_default_str();
-    command.add_flag("--characters", options->characters, "characters instead of words; white space counts as one");
+    command.option("-n", options->n, "how many in a row").within(1, 1000000).shows_default();
+    command.flag("--characters", options->characters, "characters instead of words; white space counts as one");
     options->top = 20;
     add_top(command, *options, "how many n-grams");
-    return [&app, options] {
-        const Corpus corpus = read_corpus(app, options->corpus);
+    return [&program, options] {
+        const Corpus corpus = read_corpus(program, options->corpus);
         std::vector<std::string> grams;
         for (std::size_t n = 0; n < corpus.size(); ++n)
             for (std::string& gram : options->characters ? character_ngrams(corpus.texts[n], options->n)
@@ -192,14 +191,14 @@ TextCommand add_ngrams(const CLI::App& app, CLI::App& command) {
     };
 }
 
-TextCommand add_next_word(const CLI::App& app, CLI::App& command) {
+TextCommand add_next_word(const Command& program, Command& command) {
     auto words = std::make_shared<std::string>();
-    command.add_option("words", *words, "the words in front, e.g. \"how are\"")->required();
+    command.option("words", *words, "the words in front, e.g. \"how are\"").required();
     const auto options = add_common<NgramOptions>(command);
     add_top(command, *options, "how many words");
-    return [&app, words, options] {
+    return [&program, words, options] {
         const Document context = words_of(*words, options->corpus.keep_case);
-        const Corpus corpus = read_corpus(app, options->corpus);
+        const Corpus corpus = read_corpus(program, options->corpus);
         const NextWordTable following(corpus.documents, static_cast<Index>(context.size()) + 1);
         std::vector<NextWord> next = following.after(context);
         LOCUS_CHECK(!next.empty(), "nothing follows \"" + *words + "\" in these documents");
@@ -215,16 +214,16 @@ TextCommand add_next_word(const CLI::App& app, CLI::App& command) {
     };
 }
 
-TextCommand add_suggestions(const CLI::App& app, CLI::App& command) {
+TextCommand add_suggestions(const Command& program, Command& command) {
     auto word = std::make_shared<std::string>();
-    command.add_option("word", *word, "the word in doubt")->required();
+    command.option("word", *word, "the word in doubt").required();
     const auto options = add_common<NgramOptions>(command);
-    command.add_option("-n", options->n, "characters in a row")->check(CLI::Range(1, 1000))->capture_default_str();
+    command.option("-n", options->n, "characters in a row").within(1, 1000).shows_default();
     add_top(command, *options, "how many words");
-    return [&app, word, options] {
+    return [&program, word, options] {
         const Document asked = words_of(*word, options->corpus.keep_case);
         LOCUS_CHECK(asked.size() == 1, "\"" + *word + "\" is " + std::to_string(asked.size()) + " words, expected one");
-        const std::vector<Counted> known = known_words(read_corpus(app, options->corpus));
+        const std::vector<Counted> known = known_words(read_corpus(program, options->corpus));
         const std::vector<std::string> unknown = unknown_ngrams(asked[0], known, options->n);
         std::vector<Suggestion> suggestions = suggest_words(asked[0], known, options->n);
         keep_top(suggestions, options->top);

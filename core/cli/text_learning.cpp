@@ -1,5 +1,4 @@
 // locus text vectors and order: what neighbours teach, and in which order words may be asked for.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -137,35 +136,35 @@ int print_order(const OrderOptions& options) {
 
 }  // namespace
 
-TextCommand add_skip_gram(const CLI::App& app, CLI::App& command) {
+TextCommand add_skip_gram(const Command& program, Command& command) {
     const auto options = add_common<LearningOptions>(command);
     SkipGramOptions& training = options->training;
     const auto size = [&](const char* name, Index& value, const char* what) {
-        command.add_option(name, value, what)->check(CLI::Range(1, 1000000))->capture_default_str();
+        command.option(name, value, what).within(1, 1000000).shows_default();
     };
     size("--width", training.width, "numbers per word");
     size("--window", training.window, "neighbours on each side");
     size("--negatives", training.negatives, "words of noise per neighbour");
     size("--epochs", training.epochs, "times through the documents");
-    command.add_option("--seed", training.seed, "where the random numbers begin")->capture_default_str();
-    command.add_option("--out", options->out, "write the vectors here, in word2vec's text format")->check(not_empty());
+    command.option("--seed", training.seed, "where the random numbers begin").shows_default();
+    command.option("--out", options->out, "write the vectors here, in word2vec's text format").not_empty();
     options->top = 3;
     add_top(command, *options, "how many neighbours of each word");
-    return [&app, options] {
-        const SkipGram model = train_skip_gram(read_corpus(app, options->corpus).documents, options->training);
+    return [&program, options] {
+        const SkipGram model = train_skip_gram(read_corpus(program, options->corpus).documents, options->training);
         if (!options->out.empty()) write_vectors(options->out, model.vectors);
         return print_neighbours(model, *options);
     };
 }
 
-TextCommand add_prediction_order(const CLI::App&, CLI::App& command) {
+TextCommand add_prediction_order(const Command&, Command& command) {
     const auto options = std::make_shared<OrderOptions>();
-    command.add_option("order", options->order, "positions as they are predicted, such as 3,2,4,1")->required();
-    command.add_option("--sentence", options->sentence, "the words that stand there");
-    command.add_option("--memory", options->memory, "words of the segment before, which all see")
-        ->check(CLI::Range(0, 100000))
-        ->capture_default_str();
-    command.add_flag("--json", options->json, "print JSON");
+    command.option("order", options->order, "positions as they are predicted, such as 3,2,4,1").required();
+    command.option("--sentence", options->sentence, "the words that stand there");
+    command.option("--memory", options->memory, "words of the segment before, which all see")
+        .within(0, 100000)
+        .shows_default();
+    command.flag("--json", options->json, "print JSON");
     command.footer(
         "1 where the word of the row sees the word of the column; content sees itself, query must guess it.");
     return [options] { return print_order(*options); };

@@ -1,6 +1,5 @@
 #include "core/cli/train_request.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
@@ -35,55 +34,50 @@ void read_config(const TrainRequest& request, TrainingTask& task) {
 
 }  // namespace
 
-void add_train_options(CLI::App& app, TrainRequest& request) {
-    const auto positive = CLI::Range(1, 1 << 30);
-    app.add_option("--corpus", request.corpus, "text file, one sentence a line; positions is the built-in one")
-        ->check(not_empty())
-        ->capture_default_str();
-    app.add_option("--out", request.out, "folder of the model, new or empty, or with a training to --resume")
-        ->check(not_empty());
-    app.add_flag("--ablate", request.ablate,
+void add_train_options(Command& program, TrainRequest& request) {
+    constexpr int kMost = 1 << 30;
+    program.option("--corpus", request.corpus, "text file, one sentence a line; positions is the built-in one")
+        .not_empty()
+        .shows_default();
+    program.option("--out", request.out, "folder of the model, new or empty, or with a training to --resume")
+        .not_empty();
+    program.flag("--ablate", request.ablate,
                  "instead of one model, train five with a term left out each, and print what that costs");
-    app.add_option("--seeds", request.seeds, "with --ablate: how often each of them")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    app.add_option("--objective", request.objective, "mlm: masked words; rtd: replaced tokens")
-        ->check(CLI::IsMember({"mlm", "rtd"}))
-        ->capture_default_str();
-    app.add_flag("--sift", request.sift, "mlm: hold the words still under a push of the embeddings (SiFT)");
-    app.add_option("--config", request.config, "config.json of the model's shape; a small one if absent")
-        ->check(not_empty());
-    auto* steps = app.add_option("--steps", request.steps,
-                                 "how many steps, 1500 if absent; with --ablate, of each model, 400 if absent")
-                      ->check(positive);
-    app.add_option("--minutes", request.minutes, "as many steps as fit into this time")
-        ->check(CLI::Range(0.01, 100000.0))
-        ->excludes(steps);
-    app.add_flag("--resume", request.resume, "go on with the training in --out");
-    app.add_option("--vocab", request.pieces, "pieces of the vocabulary; as many as the text gives if absent")
-        ->check(positive);
-    app.add_option("--batch-tokens", request.batch_tokens, "tokens of a step")->check(positive)->capture_default_str();
-    app.add_option("--max-gram", request.max_gram, "words that may be masked in a row; above 1, whole words")
-        ->check(CLI::Range(1, 100))
-        ->capture_default_str();
-    app.add_option("--rate", request.rate, "peak of the learning rate")->capture_default_str();
-    app.add_option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent");
-    app.add_option("--dropout", request.dropout, "share dropped; that of --config, or 0, if absent")
-        ->check(CLI::Range(0.0, 0.99));
-    app.add_option("--heldout", request.heldout, "share of the sentences to judge by")
-        ->check(CLI::Range(0.0, 0.9))
-        ->capture_default_str();
-    app.add_option("--seed", request.seed, "another one gives other numbers throughout")->capture_default_str();
-    app.add_option("--device", request.device, "cpu, or cuda: attention and its gradients by the fused kernels")
-        ->check(CLI::IsMember({"cpu", "cuda"}))
-        ->capture_default_str();
-    app.add_option("--threads", request.threads, "one for each core if absent")->check(CLI::Range(1, 1024));
-    app.add_option("--save-every", request.save_every, "steps between checkpoints; every half minute if absent")
-        ->check(positive);
-    app.add_flag("--no-emd", request.no_emd, "predict from the last layer, without the enhanced mask decoder");
-    app.add_flag("--low-memory", request.low_memory,
+    program.option("--seeds", request.seeds, "with --ablate: how often each of them").within(1, 1000).shows_default();
+    program.option("--objective", request.objective, "mlm: masked words; rtd: replaced tokens")
+        .one_of({"mlm", "rtd"})
+        .shows_default();
+    program.flag("--sift", request.sift, "mlm: hold the words still under a push of the embeddings (SiFT)");
+    program.option("--config", request.config, "config.json of the model's shape; a small one if absent").not_empty();
+    const Option steps = program
+                             .option("--steps", request.steps,
+                                     "how many steps, 1500 if absent; with --ablate, of each model, 400 if absent")
+                             .within(1, kMost);
+    program.option("--minutes", request.minutes, "as many steps as fit into this time")
+        .within(0.01, 100000.0)
+        .excludes(steps);
+    program.flag("--resume", request.resume, "go on with the training in --out");
+    program.option("--vocab", request.pieces, "pieces of the vocabulary; as many as the text gives if absent")
+        .within(1, kMost);
+    program.option("--batch-tokens", request.batch_tokens, "tokens of a step").within(1, kMost).shows_default();
+    program.option("--max-gram", request.max_gram, "words that may be masked in a row; above 1, whole words")
+        .within(1, 100)
+        .shows_default();
+    program.option("--rate", request.rate, "peak of the learning rate").shows_default();
+    program.option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent");
+    program.option("--dropout", request.dropout, "share dropped; that of --config, or 0, if absent").within(0.0, 0.99);
+    program.option("--heldout", request.heldout, "share of the sentences to judge by").within(0.0, 0.9).shows_default();
+    program.option("--seed", request.seed, "another one gives other numbers throughout").shows_default();
+    program.option("--device", request.device, "cpu, or cuda: attention and its gradients by the fused kernels")
+        .one_of({"cpu", "cuda"})
+        .shows_default();
+    program.option("--threads", request.threads, "one for each core if absent").within(1, 1024);
+    program.option("--save-every", request.save_every, "steps between checkpoints; every half minute if absent")
+        .within(1, kMost);
+    program.flag("--no-emd", request.no_emd, "predict from the last layer, without the enhanced mask decoder");
+    program.flag("--low-memory", request.low_memory,
                  "compute layers again in the backward pass instead of keeping them");
-    app.add_flag("--json", request.json, "print one JSON object a line");
+    program.flag("--json", request.json, "print one JSON object a line");
 }
 
 TrainingTask task_of(const TrainRequest& request) {

@@ -4,11 +4,9 @@
 
 #include "core/training/training_run.h"
 
-namespace CLI {
-class App;
-}
-
 namespace locus::cli {
+
+class Command;
 
 struct TrainRequest {
     std::string corpus = "positions", out, objective = "mlm", config, device = "cpu";
@@ -19,7 +17,7 @@ struct TrainRequest {
     bool sift = false, no_emd = false, low_memory = false, resume = false, json = false, ablate = false;
 };
 
-void add_train_options(CLI::App& app, TrainRequest& request);
+void add_train_options(Command& program, TrainRequest& request);
 
 /// Throws Error(usage) or Error(unreadable) that names the option or the file.
 TrainingTask task_of(const TrainRequest& request);

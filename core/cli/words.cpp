@@ -20,11 +20,11 @@ std::string bar(double probability) {
 
 }  // namespace
 
-std::string readable_text(const CLI::App& app, const std::string& text) {
+std::string readable_text(const Command& program, const std::string& text) {
     RepairedText repaired = repair_utf8(text);
     if (repaired.replaced > 0)
-        say(app, "warning: the text is not UTF-8: " + std::to_string(repaired.replaced) +
-                     (repaired.replaced == 1 ? " place" : " places") + " replaced by U+FFFD");
+        say(program, "warning: the text is not UTF-8: " + std::to_string(repaired.replaced) +
+                         (repaired.replaced == 1 ? " place" : " places") + " replaced by U+FFFD");
     return repaired.text;
 }
 

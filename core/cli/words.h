@@ -6,14 +6,12 @@
 
 #include "core/io/model_request.h"
 
-namespace CLI {
-class App;
-}
-
 namespace locus::cli {
 
+class Command;
+
 /// The text with U+FFFD in place of bytes that are not UTF-8; one line on stderr says how many there were.
-std::string readable_text(const CLI::App& app, const std::string& text);
+std::string readable_text(const Command& program, const std::string& text);
 
 /// One line per word with its probability and a bar.
 std::string as_table(const std::vector<Guess>& guesses);

@@ -1,7 +1,6 @@
 #include "lessons/support/print.h"
 
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -80,18 +79,18 @@ Lesson::~Lesson() = default;
 int Lesson::run(int argc, char** argv, const std::function<void()>& body) {
     Record& record = *record_;
     bool quiz = false, answer = false;
-    CLI::App app("Lesson " + record.number + ": " + record.title + "\n" + record.question,
-                 "locus lesson " + record.number);
-    app.add_flag("--ascii", record.page.ascii, "letters and signs of ASCII only");
-    app.add_flag("--step", record.page.step, "wait for Enter at the end of a screen of 40 lines");
-    CLI::Option* asks =
-        app.add_flag("--quiz", quiz, "ask two or three questions instead, read the answers, keep score");
-    app.add_flag("--answer", answer, "compute the answer of the exercise instead")->excludes(asks);
-    app.add_flag("--json", record.json_only, "print the numbers as JSON instead");
-    app.add_option("--doubt", record.doubt, "hand claim N (from 1) a wrong number, to see that it can fail")
-        ->check(CLI::Range(1, 1000))
-        ->type_name("N");
-    return cli::run_program(app, argc, argv, [&] {
+    cli::Command program("Lesson " + record.number + ": " + record.title + "\n" + record.question,
+                         "locus lesson " + record.number);
+    program.flag("--ascii", record.page.ascii, "letters and signs of ASCII only");
+    program.flag("--step", record.page.step, "wait for Enter at the end of a screen of 40 lines");
+    const cli::Option asks =
+        program.flag("--quiz", quiz, "ask two or three questions instead, read the answers, keep score");
+    program.flag("--answer", answer, "compute the answer of the exercise instead").excludes(asks);
+    program.flag("--json", record.json_only, "print the numbers as JSON instead");
+    program.option("--doubt", record.doubt, "hand claim N (from 1) a wrong number, to see that it can fail")
+        .within(1, 1000)
+        .value_name("N");
+    return cli::run_program(program, argc, argv, [&] {
         record.mode = quiz ? Mode::quiz : answer ? Mode::answer : Mode::lesson;
         record.page.ink.on = wants_colour();
         record.page.silent = record.json_only || record.mode != Mode::lesson;

@@ -1,5 +1,4 @@
 // locus bench: numbers with their targets, each measured in one run.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -84,21 +83,22 @@ int main(int argc, char** argv) {
         "  locus bench attention --against torch\n";
     for (const Benchmark& benchmark : benchmarks())
         help += std::string("\n  ") + benchmark.name + ": " + benchmark.what;
-    CLI::App app(help, "locus bench");
+    cli::Command program(help, "locus bench");
     std::string name;
     bool json = false;
-    app.add_option("name", name, "one benchmark; all if absent");
-    app.add_flag("--json", json, "print JSON");
+    program.option("name", name, "one benchmark; all if absent");
+    program.flag("--json", json, "print JSON");
     Options options;
-    app.add_option("--against", options.against,
-                   "time these in the same run: torch (attention, encoder, train), onnxruntime, openvino (encoder)")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"torch", "onnxruntime", "openvino"}));
-    app.add_option("--python", options.python, "a Python with these packages (tests/bench/peers.py makes one)")
-        ->check(cli::not_empty());
-    app.add_option("--tokens", options.tokens, "attention, encoder: one length alone")->check(CLI::Range(1, 8192));
-    app.add_option("--threads", options.threads, "encoder: one number of threads alone")->check(CLI::Range(1, 1024));
-    return cli::run_program(app, argc, argv, [&] {
+    program
+        .option("--against", options.against,
+                "time these in the same run: torch (attention, encoder, train), onnxruntime, openvino (encoder)")
+        .separated_by(',')
+        .one_of({"torch", "onnxruntime", "openvino"});
+    program.option("--python", options.python, "a Python with these packages (tests/bench/peers.py makes one)")
+        .not_empty();
+    program.option("--tokens", options.tokens, "attention, encoder: one length alone").within(1, 8192);
+    program.option("--threads", options.threads, "encoder: one number of threads alone").within(1, 1024);
+    return cli::run_program(program, argc, argv, [&] {
         const bool encoder = name == "encoder", peers = name == "attention" || encoder || name == "train";
         LOCUS_CHECK(
             options.against.empty() || peers,

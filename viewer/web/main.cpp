@@ -2,7 +2,7 @@
 // (page/locus.js) fetches files before they are read and keeps what was written.
 #include <emscripten.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -67,10 +67,10 @@ std::unique_ptr<Viewer> viewer;  // there is one per program; the page calls it 
 
 /// Opens what the words of a command line say.  Returns its exit status.
 int open_viewer(std::vector<std::string> words, bool embedded) {
-    CLI::App app("", "locus");
+    cli::Command program("", "locus");
     Options options;
-    add_options(app, options);
-    return cli::run_program(app, std::move(words), [&] {
+    add_options(program, options);
+    return cli::run_program(program, std::move(words), [&] {
         State state = state_of(options);
         open_sources(options, state);
         state.model = place_model(options, state);

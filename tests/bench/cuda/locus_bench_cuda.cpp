@@ -1,6 +1,5 @@
 // locus bench cuda: what the compiler made of every kernel, and, with a device, all CUDA tests and the measurements.
 // It runs where there is nothing but a driver: no library that is not part of it.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -140,7 +139,7 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app(
+    cli::Command program(
         "Runs every CUDA test and measures the fused kernels on this machine's device.\n"
         "  locus bench cuda --report build/cuda.json\n"
         "  locus bench cuda --against torch --report build/cuda.json   with others on the same tensors\n"
@@ -148,34 +147,32 @@ int main(int argc, char** argv) {
         "  locus bench cuda --resources     registers and stack of every kernel; needs no device",
         "locus bench cuda");
     Options options;
-    app.add_flag("--resources", options.resources, "print what the compiler gave every kernel, from this program");
-    app.add_option("--report", options.report, "also write everything into this JSON file")->check(cli::not_empty());
-    app.add_flag("--sanitize", options.sanitize, "also run the tests under compute-sanitizer: memcheck, racecheck");
-    app.add_option("--against", options.against, "torch: also time what others make of the same tensors, in turn")
-        ->check(CLI::IsMember({"torch"}));
-    app.add_option("--python", options.peers.python, "a Python that has them (tests/bench/peers.py makes one)")
-        ->check(cli::not_empty());
-    app.add_option("--rows", options.narrowing.rows, "of kernels and peers alone these")
-        ->check(CLI::IsMember({"forward", "packed", "backward", "model"}));
-    app.add_option("--tokens", options.narrowing.tokens, "of kernels, ladder and peers alone these lengths")
-        ->check(CLI::Range(1, 1 << 20));
-    app.add_option("--peer", options.narrowing.peers, "alone these peers")->check(CLI::IsMember(bench::kPeers));
-    app.add_option("--tests", options.narrowing.tests, "alone tests with this in their names, under the sanitizer too")
-        ->check(cli::not_empty());
-    app.add_option("--jobs,-j", options.tests.jobs, "tests at once")->check(CLI::Range(1, 64))->capture_default_str();
-    app.add_option("--limit", options.tests.seconds, "seconds for each test")
-        ->check(CLI::Range(1.0, 3600.0))
-        ->capture_default_str();
-    app.add_option("--minutes", options.minutes, "no row of a part begins after so many")
-        ->check(CLI::Range(0.1, 600.0))
-        ->capture_default_str();
-    app.add_flag("--tune", options.peers.tune, "let peers that can tune themselves do so first; takes minutes");
-    app.add_flag("--rehearse", options.peers.rehearse,
+    program.flag("--resources", options.resources, "print what the compiler gave every kernel, from this program");
+    program.option("--report", options.report, "also write everything into this JSON file").not_empty();
+    program.flag("--sanitize", options.sanitize, "also run the tests under compute-sanitizer: memcheck, racecheck");
+    program.option("--against", options.against, "torch: also time what others make of the same tensors, in turn")
+        .one_of({"torch"});
+    program.option("--python", options.peers.python, "a Python that has them (tests/bench/peers.py makes one)")
+        .not_empty();
+    program.option("--rows", options.narrowing.rows, "of kernels and peers alone these")
+        .one_of({"forward", "packed", "backward", "model"});
+    program.option("--tokens", options.narrowing.tokens, "of kernels, ladder and peers alone these lengths")
+        .within(1, 1 << 20);
+    program.option("--peer", options.narrowing.peers, "alone these peers").one_of(bench::kPeers);
+    program.option("--tests", options.narrowing.tests, "alone tests with this in their names, under the sanitizer too")
+        .not_empty();
+    program.option("--jobs,-j", options.tests.jobs, "tests at once").within(1, 64).shows_default();
+    program.option("--limit", options.tests.seconds, "seconds for each test").within(1.0, 3600.0).shows_default();
+    program.option("--minutes", options.minutes, "no row of a part begins after so many")
+        .within(0.1, 600.0)
+        .shows_default();
+    program.flag("--tune", options.peers.tune, "let peers that can tune themselves do so first; takes minutes");
+    program.flag("--rehearse", options.peers.rehearse,
                  "with --against: small shapes on the processor, to see that programs, tensors and errors are right");
-    app.add_option("--only", options.only, "of the report alone these parts")
-        ->check(CLI::IsMember({"tests", "sanitizer", "kernels", "ladder", "peers"}));
-    app.add_flag("--json", options.json, "print JSON");
-    return cli::run_program(app, argc, argv, [&] {
+    program.option("--only", options.only, "of the report alone these parts")
+        .one_of({"tests", "sanitizer", "kernels", "ladder", "peers"});
+    program.flag("--json", options.json, "print JSON");
+    return cli::run_program(program, argc, argv, [&] {
         const bool peers = options.wants("peers");
         LOCUS_CHECK(!peers || !options.against.empty(), "--only peers needs --against torch");
         LOCUS_CHECK(peers || (options.peers.python.empty() && options.narrowing.peers.empty() && !options.peers.tune &&
