@@ -274,14 +274,16 @@ const Formula* Replay::right_formula_of(const std::string& stem) const {
 }
 
 const Formula* Replay::replacement_of(const std::string& stem, std::size_t at) const {
-    const std::string other = canonical(stem);
     std::size_t met = 0;
-    for (const std::string& name : {stem, other}) {
+    const auto search = [&](const std::string& name) -> const Formula* {
         for (const Formula& formula : replaced_)
             if (formula.stem == name && met++ == at) return &formula;
-        if (stem == other) break;
-    }
-    return nullptr;
+        return nullptr;
+    };
+    const Formula* found = search(stem);
+    if (found || replaced_.empty() || (stem != "x" && stem != "x_q")) return found;
+    const std::string other = canonical(stem);  // no other stem has a second name
+    return other == stem ? nullptr : search(other);
 }
 
 const Formula* Replay::formula_of(const std::string& stem) const {
@@ -317,19 +319,20 @@ Tensor<double> Replay::right(const std::string& stem) const {
 }
 
 bool Replay::touches(const std::string& stem, const std::set<std::string>& settled) const {
-    std::map<std::string, bool> answers;  // many ways lead to one stage
+    std::unordered_map<std::string, bool> answers;  // many ways lead to one stage
     return touches(stem, settled, settled.empty() ? touched_ : answers);
 }
 
 bool Replay::touches(const std::string& stem, const std::set<std::string>& settled,
-                     std::map<std::string, bool>& answers) const {
+                     std::unordered_map<std::string, bool>& answers) const {
     const auto known = answers.find(stem);
     if (known != answers.end()) return known->second;
     bool touched = is_replaced(stem);
     const Formula* formula = touched ? nullptr : right_formula_of(canonical(stem));
     for (std::size_t n = 0; formula && n < formula->inputs.size() && !touched; ++n) {
         const std::string& input = formula->inputs[n];
-        touched = is_replaced(input) || (!settled.contains(full_name(input)) && touches(input, settled, answers));
+        const bool is_settled = !settled.empty() && settled.contains(full_name(input));
+        touched = is_settled ? is_replaced(input) : touches(input, settled, answers);
     }
     return answers[stem] = touched;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/cancel.h"
@@ -45,7 +46,7 @@ public:
 
 private:
     std::recursive_mutex busy_;  // what is made may itself need what is shared
-    std::map<std::string, Tensor<double>> made_;
+    std::unordered_map<std::string, Tensor<double>> made_;
 };
 
 struct Formula;
@@ -175,7 +176,7 @@ private:
     const Formula* right_formula_of(const std::string& stem) const;
     bool is_replaced(const std::string& stem) const;
     bool touches(const std::string& stem, const std::set<std::string>& settled,
-                 std::map<std::string, bool>& answers) const;
+                 std::unordered_map<std::string, bool>& answers) const;
     /// nullptr if it is not reported.
     const Tensor<double>* reported(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
@@ -188,10 +189,10 @@ private:
     std::vector<Formula> replaced_;
     std::string watched_;
     Watch watch_;
-    mutable std::map<std::string, Tensor<double>> kept_;
-    mutable std::map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
-    mutable std::map<std::string, bool> touched_;                  // what follows from a replaced formula
-    mutable std::map<std::string, std::size_t> busy_;              // how many replacements of a stem are being computed
+    mutable std::unordered_map<std::string, Tensor<double>> kept_;
+    mutable std::unordered_map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
+    mutable std::unordered_map<std::string, bool> touched_;                  // what follows from a replaced formula
+    mutable std::unordered_map<std::string, std::size_t> busy_;  // how many replacements of a stem are being computed
 };
 
 /// "segment.1.layer.0.bd" -> "segment.1.layer.0." and "bd"; "relative.index" -> "" and "/relative.index";
