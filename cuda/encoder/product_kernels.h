@@ -89,17 +89,17 @@ private:
 
     constexpr void multiply(const std::uint16_t* rows, const std::uint16_t* columns) {
         unrolled<kDepth / 16>([&](auto step) {
-            constexpr int kChannel = 16 * decltype(step)::value;
+            const int channel = 16 * step;
             unrolled<kWarpRows / 16>([&](auto m) {
                 block_.template load_matrices<false>([&](Lane& r) {
                     const int matrix = r.lane() / 8, row = first_row(r) + 16 * m + matrix % 2 * 8 + r.lane() % 8;
-                    return std::pair(rows + row * kStride + kChannel + matrix / 2 * 8, &r.a[m][0]);
+                    return std::pair(rows + row * kStride + channel + matrix / 2 * 8, &r.a[m][0]);
                 });
             });
             unrolled<2>([&](auto half) {
                 block_.template load_matrices<false>([&](Lane& r) {
                     const int matrix = r.lane() / 8, row = first_column(r) + 16 * half + matrix / 2 * 8 + r.lane() % 8;
-                    return std::pair(columns + row * kStride + kChannel + matrix % 2 * 8, &r.b[0]);
+                    return std::pair(columns + row * kStride + channel + matrix % 2 * 8, &r.b[0]);
                 });
                 unrolled<kWarpRows / 16>([&](auto m) {
                     block_.template multiply<Scalar>([&](Lane& r) {

@@ -80,8 +80,8 @@ public:
     }
 
     /// Probabilities of 16 queries and the keys 16 step and 15 more, as left factors: accumulators are, as they lie.
-    template <int step, class Lane>
-    static constexpr void pack_probabilities(const Lane& r, std::uint32_t (&a)[4]) {
+    template <class Lane>
+    static constexpr void pack_probabilities(const Lane& r, int step, std::uint32_t (&a)[4]) {
         const auto &first = r.scores[2 * step], &second = r.scores[2 * step + 1];
         a[0] = packed<Scalar>(first[0], first[1]);
         a[1] = packed<Scalar>(first[2], first[3]);

@@ -116,8 +116,8 @@ private:
     constexpr void load_left(int tokens) {
         unrolled<width / 16>([&](auto step) {
             operands_.load_left(
-                shared(tokens), [](Lane& r) { return Steps::first_row(r); }, step,
-                [](Lane & r) -> auto& { return r.a[decltype(step)::value]; });
+                shared(tokens), [](Lane& r) { return Steps::first_row(r); },
+                step, [=](Lane & r) -> auto& { return r.a[step]; });
         });
     }
 
@@ -173,8 +173,8 @@ private:
         block_.each([&](Lane& r) { unrolled<kInner / 8>([&](auto n) { clear(out(r)[n]); }); });
         unrolled<kInner / 8>([&](auto n) {
             operands_.multiply(
-                shared(inner), [](Lane& r) { return Steps::first_inner(r) + 8 * decltype(n)::value; },
-                [](Lane & r) -> auto& { return r.a; }, [&](Lane & r) -> auto& { return out(r)[decltype(n)::value]; });
+                shared(inner), [=](Lane& r) { return Steps::first_inner(r) + 8 * n; },
+                [](Lane & r) -> auto& { return r.a; }, [&](Lane & r) -> auto& { return out(r)[n]; });
         });
     }
 
@@ -192,10 +192,9 @@ private:
     template <class Of, class Sums>
     constexpr void gather(int rows, Of factors, Sums sums) {
         unrolled<kInner / 16>([&](auto step) {
-            constexpr int kStep = decltype(step)::value;
             block_.each([&](Lane& r) {
-                const auto& first = factors(r)[2 * kStep];
-                const auto& second = factors(r)[2 * kStep + 1];
+                const auto& first = factors(r)[2 * step];
+                const auto& second = factors(r)[2 * step + 1];
                 r.a[0][0] = packed<Scalar>(first[0], first[1]);
                 r.a[0][1] = packed<Scalar>(first[2], first[3]);
                 r.a[0][2] = packed<Scalar>(second[0], second[1]);
@@ -203,8 +202,8 @@ private:
             });
             unrolled<width / 16>([&](auto n) {
                 operands_.multiply_down(
-                    shared(rows), [](Lane& r) { return Steps::first_inner(r) + 16 * kStep; }, 16 * n,
-                    [](Lane& r) { return r.a[0]; }, [&](Lane& r) { return &sums(r)[2 * decltype(n)::value]; });
+                    shared(rows), [=](Lane& r) { return Steps::first_inner(r) + 16 * step; }, 16 * n,
+                    [](Lane& r) { return r.a[0]; }, [&](Lane& r) { return &sums(r)[2 * n]; });
             });
         });
     }

@@ -78,8 +78,8 @@ private:
         block_.arrive();
         unrolled<width / 16>([&](auto step) {
             operands_.load_left(
-                shared(layout_.window), [](Lane& r) { return 16 * r.warp(); }, step,
-                [](Lane & r) -> auto& { return r.q[decltype(step)::value]; });
+                shared(layout_.window), [](Lane& r) { return 16 * r.warp(); },
+                step, [=](Lane & r) -> auto& { return r.q[step]; });
         });
         block_.sync();
     }
@@ -120,8 +120,8 @@ private:
         block_.each([](Lane& r) { unrolled<tile_keys / 8>([&](auto n) { clear(r.scores[n]); }); });
         unrolled<tile_keys / 8>([&](auto n) {
             operands_.multiply(
-                keys, [](Lane&) { return 8 * decltype(n)::value; }, [](Lane & r) -> auto& { return r.q; },
-                [](Lane & r) -> auto& { return r.scores[decltype(n)::value]; });
+                keys, [=](Lane&) { return 8 * n; },
+                [](Lane & r) -> auto& { return r.q; }, [=](Lane & r) -> auto& { return r.scores[n]; });
         });
         block_.sync();
         block_.each([&](Lane& r) {
@@ -147,11 +147,11 @@ private:
     /// context += probabilities [16, tile_keys] values [tile_keys, width].
     constexpr void gather_values(const std::uint16_t* values) {
         unrolled<tile_keys / 16>([&](auto step) {
-            block_.each([](Lane& r) { Steps::template pack_probabilities<decltype(step)::value>(r, r.a[0]); });
+            block_.each([=](Lane& r) { Steps::pack_probabilities(r, step, r.a[0]); });
             unrolled<width / 16>([&](auto n) {
                 operands_.multiply_down(
-                    values, [](Lane&) { return 16 * decltype(step)::value; }, 16 * n, [](Lane& r) { return r.a[0]; },
-                    [](Lane& r) { return &r.context[2 * decltype(n)::value]; });
+                    values, [=](Lane&) { return 16 * step; }, 16 * n, [](Lane& r) { return r.a[0]; },
+                    [=](Lane& r) { return &r.context[2 * n]; });
             });
         });
     }

@@ -5,11 +5,22 @@
 
 namespace locus::cuda {
 
-/// f(0), f(1) ... f(count - 1), each with its number known to the compiler: registers have no addresses.
+/// f(0), f(1) ... f(count - 1), each with a number that can be the argument of a template.
 template <int count, class F>
-constexpr void unrolled(F f) {
+constexpr void each_constant(F f) {
     [&]<int... n>(std::integer_sequence<int, n...>) { (f(std::integral_constant<int, n>()), ...); }
     (std::make_integer_sequence<int, count>());
+}
+
+/// f(0), f(1) ... f(count - 1).  On the device each number is known to the compiler, since registers have no addresses;
+/// the host has no such registers, and a loop costs its compiler less than half of the time.
+template <int count, class F>
+constexpr void unrolled(F f) {
+#ifdef __CUDACC__
+    each_constant<count>(f);
+#else
+    for (int n = 0; n < count; ++n) f(n);
+#endif
 }
 
 /// A thread of a block.  Fragments as in the PTX manual, mma.m16n8k16: `group` is the row of 8, `pair` the pair of

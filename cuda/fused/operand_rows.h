@@ -53,15 +53,15 @@ public:
     template <class First, class A, class C>
     constexpr void multiply(const std::uint16_t* rows, First first, A a, C c) {
         unrolled<width / 32>([&](auto steps) {
-            constexpr int kStep = 2 * decltype(steps)::value;
+            const int step = 2 * steps;
             block_.template load_matrices<false>([&](auto& r) {
                 return std::pair(rows + (first(r) + r.lane() % 8) * kStride + 32 * steps + r.lane() / 8 * 8, &r.b[0]);
             });
             block_.template multiply<Scalar>([&](auto& r) {
-                return Factors{&a(r)[kStep][0], r.b[0], r.b[1], &c(r)[0]};
+                return Factors{&a(r)[step][0], r.b[0], r.b[1], &c(r)[0]};
             });
             block_.template multiply<Scalar>([&](auto& r) {
-                return Factors{&a(r)[kStep + 1][0], r.b[2], r.b[3], &c(r)[0]};
+                return Factors{&a(r)[step + 1][0], r.b[2], r.b[3], &c(r)[0]};
             });
         });
     }

@@ -65,7 +65,7 @@ public:
         unrolled<width / 16>([&](auto step) {
             operands_.load_left(
                 tokens, [](auto& r) { return 16 * r.band(kBands); },
-                step, [&](auto& r) -> auto& { return left(r)[decltype(step)::value]; });
+                step, [&](auto& r) -> auto& { return left(r)[step]; });
         });
         // Every warp makes the same number of rounds; in the last one some repeat a part, and keep nothing.
         const int columns = round_up(count, 8), rounds = (columns / 8 + kSharers - 1) / kSharers;
@@ -163,8 +163,8 @@ private:
                 const float of_column =
                     from.of_columns ? half_at(block, r, from.of_columns + (j + right) * from.column_stride) : 0.0f;
                 unrolled<2>([&](auto side) {
-                    constexpr int kCell = 2 * decltype(side)::value + decltype(column)::value;
-                    r.scores[n][kCell] = c2c[n][kCell] * scale + of_column;
+                    const int cell = 2 * side + column;
+                    r.scores[n][cell] = c2c[n][cell] * scale + of_column;
                 });
             });
         });

@@ -136,7 +136,7 @@ public:
                 unrolled<width / 16>([&](auto n) {
                     operands_.multiply_down(
                         window, [&](auto& r) { return smaller(wished(r), rows - 16); }, 16 * n,
-                        [](auto& r) { return r.a[0]; }, [](auto& r) { return &r.d_tokens[2 * decltype(n)::value]; });
+                        [](auto& r) { return r.a[0]; }, [=](auto& r) { return &r.d_tokens[2 * n]; });
                 });
             }
             block_.sync();

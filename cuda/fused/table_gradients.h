@@ -39,8 +39,8 @@ public:
                     [](Lane & r) -> auto& { return r.a; });
                 unrolled<width / 16>([&](auto c) {
                     tokens_.multiply_down(
-                        factors(buffer), [](Lane&) { return 16 * decltype(n)::value; }, 16 * c,
-                        [](Lane& r) { return r.a; }, [](Lane& r) { return &r.sums[2 * decltype(c)::value]; });
+                        factors(buffer), [=](Lane&) { return 16 * n; }, 16 * c, [](Lane& r) { return r.a; },
+                        [=](Lane& r) { return &r.sums[2 * c]; });
                 });
             });
             block_.sync();

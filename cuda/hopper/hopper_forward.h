@@ -102,10 +102,9 @@ private:
         unrolled<width / 16>([&](auto step) {
             block_.template load_matrices<false>([&](Lane& r) {
                 const int matrix = r.lane() / 8, row = r.warp() % 4 * 16 + matrix % 2 * 8 + r.lane() % 8;
-                const int channel = 16 * decltype(step)::value + matrix / 2 * 8;
+                const int channel = 16 * step + matrix / 2 * 8;
                 const int box = copies_.slot(block_.warpgroup(r)) + channel / kPanelChannels * kPanel;
-                return std::pair(shared(box + place_in_panel(row, channel % kPanelChannels)),
-                                 &r.q[decltype(step)::value][0]);
+                return std::pair(shared(box + place_in_panel(row, channel % kPanelChannels)), &r.q[step][0]);
             });
         });
         block_.fence_copies();
@@ -119,9 +118,7 @@ private:
 
     /// Probabilities as left factors.
     constexpr void pack() {
-        block_.each([](Lane& r) {
-            unrolled<4>([&](auto step) { Steps::template pack_probabilities<decltype(step)::value>(r, r.p[step]); });
-        });
+        block_.each([](Lane& r) { unrolled<4>([&](auto step) { Steps::pack_probabilities(r, step, r.p[step]); }); });
     }
 
     // 2. Tiles of keys.

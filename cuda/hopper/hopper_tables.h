@@ -19,7 +19,7 @@ public:
     /// c[64, 64] = queries of the warpgroup times the 64 rows of a box, as a group of products.
     template <class C>
     constexpr void multiply_queries(int box, C c) {
-        unrolled<width / 16>([&](auto step) {
+        each_constant<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t rows = advanced(rows_descriptor(block_.address(box)), channels_of_step(kStep));
             block_.template multiply_held<Scalar, false, (kStep > 0)>([&](auto& r) {
@@ -32,7 +32,7 @@ public:
     /// c[64, columns] = a tile's keys times rows of the window, from its byte first(lane) on, as a group of products.
     template <int columns, class First, class C>
     constexpr void multiply_keys(int keys, int window, First first, C c) {
-        unrolled<width / 16>([&](auto step) {
+        each_constant<width / 16>([&](auto step) {
             constexpr int kStep = decltype(step)::value;
             const std::uint64_t left = rows_descriptor(block_.address(keys)),
                                 right = rows_descriptor(block_.address(window));
@@ -52,7 +52,7 @@ public:
                 const std::uint64_t channels =
                     advanced(channels_descriptor(block_.address(values)), panel * kPanel + step * kStepOfRows);
                 block_.template multiply_held<Scalar, true, true>([&](Lane& r) {
-                    return Held{r.p[decltype(step)::value], channels, r.context + 8 * panel};
+                    return Held{r.p[step], channels, r.context + 8 * panel};
                 });
             });
         });
