@@ -140,7 +140,7 @@ std::string around(const std::string& stage) {
 class Search {
 public:
     Search(const Evidence& evidence, const Comparison& comparison, const MadeOf& made_of)
-        : evidence_(evidence), comparison_(comparison), own_(evidence), seen_(comparison) {
+        : evidence_(evidence), own_(evidence), seen_(comparison) {
         own_.not_its_own = not_its_own(comparison, made_of);
         own_.shared = std::make_shared<SharedWork>();
     }
@@ -257,7 +257,6 @@ private:
     }
 
     const Evidence& evidence_;
-    const Comparison& comparison_;
     Evidence own_;
     Comparison seen_;
     std::string around_;
