@@ -175,6 +175,7 @@ double App::next_frame_delay() const {
     if (state_.animation_runs()) rest = std::min(rest, kAnimationFrame);
     if (worker_.busy() || opener_.busy() || observer_.busy()) rest = std::min(rest, kClock);
     if (flashes()) rest = std::min(rest, kFlash);
+    if (keeper_) rest = std::min(rest, keeper_->wait(now()));  // in a browser no end of the program writes them
     return rest;
 }
 

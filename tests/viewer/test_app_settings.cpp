@@ -1,5 +1,6 @@
 // What is remembered lies in one file that is whole or not there; a damaged one is kept aside.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <thread>
 
 #include "tests/files.h"
@@ -145,10 +146,14 @@ TEST_CASE("settings: changes are written, but not at every turn of the wheel", "
     keeper.keep(settings, 1 + 3 * SettingsKeeper::kPause);
     CHECK(file.peek() == settings);
     settings.zoom = 2;
+    CHECK(std::isinf(keeper.wait(1 + 3.25 * SettingsKeeper::kPause)));
     keeper.keep(settings, 1 + 3.5 * SettingsKeeper::kPause);
     CHECK(file.peek().zoom == 1.25);
+    // Nothing else may happen until then: who draws only what changes has to be told.
+    CHECK(keeper.wait(1 + 3.5 * SettingsKeeper::kPause) == 0.5 * SettingsKeeper::kPause);
     keeper.keep(settings, 1 + 4 * SettingsKeeper::kPause);
     CHECK(file.peek().zoom == 2);
+    CHECK(std::isinf(keeper.wait(1 + 4 * SettingsKeeper::kPause)));
     settings.zoom = 3;
     keeper.keep_at_once(settings);
     CHECK(file.peek().zoom == 3);

@@ -1,6 +1,7 @@
 #include "viewer/state/settings.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/check.h"
@@ -123,9 +124,15 @@ void SettingsFile::write(const Settings& settings) const {
 }
 
 std::string SettingsKeeper::keep(const Settings& settings, double now) {
-    if (now - last_ < kPause || settings == written_) return {};
+    const bool too_early = now - last_ < kPause;
+    held_ = too_early && !failed_ && settings != written_;
+    if (too_early || settings == written_) return {};
     last_ = now;
     return keep_at_once(settings);
+}
+
+double SettingsKeeper::wait(double now) const {
+    return held_ ? std::max(0.0, last_ + kPause - now) : std::numeric_limits<double>::infinity();
 }
 
 std::string SettingsKeeper::keep_at_once(const Settings& settings) {

@@ -68,12 +68,14 @@ public:
     std::string keep(const Settings& settings, double now);
     /// The same at once, at the end.
     std::string keep_at_once(const Settings& settings);
+    /// Seconds until what keep() held back may be written; infinity where it holds nothing back.
+    double wait(double now) const;
 
 private:
     SettingsFile file_;
     Settings written_;
     double last_ = -kPause;
-    bool failed_ = false;
+    bool failed_ = false, held_ = false;
 };
 
 }  // namespace locus

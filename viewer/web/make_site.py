@@ -64,14 +64,16 @@ def subset(path, name, *options):
 
 
 def font(path):
-    return {f"{FONTS}/{path}": subset(path, Path(path).name, "--unicodes=*")}
+    # Light hinting, as the viewer asks for, is FreeType's own for TrueType: the instructions in the font serve nobody.
+    hints = ["--no-hinting"] if path.endswith(".ttf") else []
+    return {f"{FONTS}/{path}": subset(path, Path(path).name, "--unicodes=*", *hints)}
 
 
 def noto(name, characters):
     listed = build / f"{name}.txt"
     listed.write_text("".join(sorted(characters)), encoding="utf-8")
     data = subset("opentype/noto/NotoSansCJK-Regular.ttc", f"{name}.otf", "--font-number=1", f"--text-file={listed}",
-                  "--desubroutinize")
+                  "--desubroutinize", "--no-hinting")
     return {f"{FONTS}/opentype/noto/NotoSansCJKkr-{name}.otf": data}
 
 
@@ -121,7 +123,7 @@ manifest = {
     # What is fetched once there is a picture, and what where a text has Chinese, Japanese or Korean letters.
     "later": ["signs"],
     "letters": "cjk",
-    "pagesWithLetters": ["start"],
+    "pagesWithLetters": ["start", "transformer-xl", "permutation"],
 }
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 for file in sorted((source / "viewer/web/page").iterdir()):
