@@ -63,11 +63,14 @@ StageFilter::StageFilter(const std::string& globs) : everything_(false) {
     }
 }
 
-StageFilter StageFilter::none() {
+StageFilter StageFilter::of(std::vector<std::string> names) {
     StageFilter filter;
     filter.everything_ = false;
+    filter.patterns_ = std::move(names);
     return filter;
 }
+
+StageFilter StageFilter::none() { return of({}); }
 
 bool StageFilter::keeps(const std::string& name) const {
     return everything_ || std::any_of(patterns_.begin(), patterns_.end(),

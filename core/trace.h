@@ -42,6 +42,8 @@ public:
     StageFilter() = default;
     /// "layer.0.c2?,mlm.*".  Throws Error(usage) if a pattern is empty.
     explicit StageFilter(const std::string& globs);
+    /// Keeps these stages; the names may be patterns.
+    static StageFilter of(std::vector<std::string> names);
     /// Keeps nothing: a pass whose caller wants no stage.
     static StageFilter none();
 

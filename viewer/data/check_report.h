@@ -53,8 +53,8 @@ struct ReportedCase {
     std::vector<ReportedStage> stages;           // in the order of a model, also those that were not reported
     std::string first;                           // the first wrong stage; empty if there is none
     std::optional<ReportedMistake> mistake;
-    std::vector<WrongByItself> by_themselves;    // in the order of a model, the first wrong stage among them
-    std::string right_once_repaired;  // "yes", "no", "unknown"; empty where an older report does not say
+    std::vector<WrongByItself> by_themselves;  // in the order of a model, the first wrong stage among them
+    std::string right_once_repaired;           // "yes", "no", "unknown"; empty where an older report does not say
     std::string pattern;
     std::vector<std::string> would_narrow;
     std::vector<std::string> tokens;  // of the sample with the worst cell; may be empty

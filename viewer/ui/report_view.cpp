@@ -194,7 +194,7 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
 }  // namespace
 
 std::string draw_report_verdict(Scene& scene, SideColumn& column, const CheckReport& report, const ReportedCase& one,
-                         const std::string& stage_name) {
+                                const std::string& stage_name) {
     if (report.pass) column.sentence("This report passes: nothing that the port reported is wrong.", false);
     for (std::size_t n = 0; n < report.errors.size() && n < 2; ++n) column.sentence(report.errors[n], false);
     const ReportedStage* stage = one.find(stage_name);

@@ -197,11 +197,8 @@ Trace recompute(const KitCase& whole, Dialect dialect) {
     const auto model = open_model_of<double>(open_checkpoint(whole.model()));
     const std::vector<ModelInput> segments = segments_in(whole.folder / "inputs.safetensors");
     if (whole.checkpoint.empty()) return model->forward(segments, dialect);
-    std::string asked;  // of a real model the first layers alone
-    for (const std::string& name : model->stage_names(segments, dialect))
-        if (std::find(whole.stages.begin(), whole.stages.end(), name) != whole.stages.end())
-            asked += (asked.empty() ? "" : ",") + name;
-    return model->forward(segments, dialect, StageFilter(asked));
+    // Of a real model the first layers alone.
+    return model->forward(segments, dialect, StageFilter::of(whole.stages));
 }
 
 /// True if every stage that the case is given has the same values in the dialect.

@@ -55,10 +55,10 @@ std::vector<CaseContent> tile_cases();
 /// Disentangled attention with H = 5, once square and once with fewer queries than keys: sizes that were not recorded.
 std::vector<CaseContent> own_terms();
 
-/// L3: the first two layers of a checkpoint in its real sizes, computed in double precision: a short text, a padded batch
-/// (Transformer-XL: two segments), long texts as far as the model has positions for them.  References are float32 and
-/// have 20 MB at most in all; where stages do not fit, outputs are kept before scores.
-/// Throws what open_checkpoint and open_model throw; Cancelled, asked before every case.
+/// L3: the first two layers of a checkpoint in its real sizes, computed in double precision: a short text, a padded
+/// batch (Transformer-XL: two segments), long texts as far as the model has positions for them.  References are float32
+/// and have 20 MB at most in all; where stages do not fit, outputs are kept before scores. Throws what open_checkpoint
+/// and open_model throw; Cancelled, asked before every case.
 std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialect dialect, const CancelToken& stop);
 
 // A part of a whole recorded case: what is given and what must follow from it.

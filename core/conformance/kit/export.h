@@ -23,8 +23,8 @@ std::filesystem::path source_tree();
 ExportSummary export_kit(const std::filesystem::path& folder, const std::filesystem::path& source,
                          const CancelToken& stop = {});
 
-/// The same for one checkpoint, a folder or the name of a built-in model: model_cases() in the conventions of `dialect`.
-/// Its weights are not copied: the cases name the folder.
+/// The same for one checkpoint, a folder or the name of a built-in model: model_cases() in the conventions of
+/// `dialect`. Its weights are not copied: the cases name the folder.
 ExportSummary export_kit_for(const std::filesystem::path& folder, const std::filesystem::path& source,
                              const std::filesystem::path& model, Dialect dialect, const CancelToken& stop = {});
 

@@ -13,7 +13,7 @@ namespace {
 constexpr Index kLayers = 2;
 constexpr Index kShort = 17;
 constexpr Index kLong[] = {300, 600};  // beyond the first log bucket, and beyond the ends of most tables
-constexpr Index kTenth = 100000;  // of a MB
+constexpr Index kTenth = 100000;       // of a MB
 
 /// What a case is given, and how many bytes its reference may have.
 struct Plan {
@@ -155,12 +155,6 @@ Trace input_tensors(const std::vector<ModelInput>& segments) {
     return tensors;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-    return text;
-}
-
 }  // namespace
 
 std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialect dialect, const CancelToken& stop) {
@@ -184,7 +178,7 @@ std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialec
         content.checkpoint = std::filesystem::absolute(checkpoint.config_file).parent_path();
         content.inputs = input_tensors(plan.segments);
         const auto names = early_stages(model->stage_names(plan.segments, dialect));
-        content.reference = within(model->forward(plan.segments, dialect, StageFilter(joined(names))), plan.bytes);
+        content.reference = within(model->forward(plan.segments, dialect, StageFilter::of(names)), plan.bytes);
         cases.push_back(std::move(content));
     }
     return cases;

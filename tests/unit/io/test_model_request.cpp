@@ -14,8 +14,8 @@ namespace {
 
 const fs::path kModels = fs::path(LOCUS_SOURCE_DIR) / "assets/models";
 
-const std::vector<std::string> kNames = {"tokens", "mask", "token_types", "labels", "perm_mask", "target_mapping",
-                                         "input_mask", "memory"};
+const std::vector<std::string> kNames = {"tokens",    "mask",           "token_types", "labels",
+                                         "perm_mask", "target_mapping", "input_mask",  "memory"};
 
 PreparedInput prepared(const ModelRequest& request, Family family = Family::deberta,
                        const std::string& model = "tiny-v3") {
@@ -217,7 +217,11 @@ TEST_CASE("request: words are predicted in the order that is asked for", "[reque
     CHECK(hidden(order[0], order[1]) == 1);  // and not the other way around
     CHECK(hidden(order[0], order[0]) == 1);
     CHECK(input.target_mapping.matrix()(0, order[0]) == 1);
-    CHECK_THAT(refusal([&] { predict_in_order(input, {"one", "one"}, *tokenizer); }, Fault::usage),
+    CHECK_THAT(refusal(
+                   [&] {
+                       predict_in_order(input, {"one", "one"}, *tokenizer);
+                   },
+                   Fault::usage),
                Contains("names \"one\" twice"));
     CHECK_THAT(refusal([&] { predict_in_order(input, {"opened"}, *tokenizer); }, Fault::usage),
                Contains("names \"opened\", expected words of the text"));

@@ -69,13 +69,13 @@ double tolerance_of(const DebertaConfig& c, Index tokens) {
 /// The stages of a model that lie around its layers, for a pass that may be fast.
 template <class Scalar>
 StageFilter around_layers(const Deberta<Scalar>& model, const ModelInput& input, const DebertaOptions& options) {
-    std::string globs;
+    std::vector<std::string> names;
     for (const std::string& name : model.stage_names(input, options)) {
         const bool inside = name.starts_with("layer.") || name.starts_with("emd.");
         if (inside && !name.ends_with(".output") && name != "emd.query.0") continue;
-        globs += (globs.empty() ? "" : ",") + name;
+        names.push_back(name);
     }
-    return StageFilter(globs);
+    return StageFilter::of(names);
 }
 
 template <class Scalar>
