@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
 #include "core/models/seq2seq.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

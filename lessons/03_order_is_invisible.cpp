@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 
-#include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
 #include "core/models/recurrent.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"

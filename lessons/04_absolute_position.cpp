@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/products.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
 #include "lessons/support/print.h"

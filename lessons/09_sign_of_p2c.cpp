@@ -3,8 +3,8 @@
 // Question: The paper prints δ(j,i), the official programs compute δ(i,j). Does it matter, and who would notice?
 // Before: 08. Minutes: 10. Page: attention.
 #include "core/attention/disentangled.h"
-#include "core/attention/products.h"
 #include "core/io/model_request.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/products.h"
 #include "core/positions/rotary.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

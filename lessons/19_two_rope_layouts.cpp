@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
-#include "core/attention/products.h"
 #include "core/positions/rotary.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/attention/disentangled.h"
-#include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/attention/relative.h"
 #include "core/attention/rotary.h"
 #include "core/attention/shaw.h"
@@ -14,6 +13,7 @@
 #include "core/positions/offset_bias.h"
 #include "core/positions/position_rows.h"
 #include "core/positions/relative_buckets.h"
+#include "core/products.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"
 

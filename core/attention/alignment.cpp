@@ -1,6 +1,6 @@
 #include "core/attention/alignment.h"
 
-#include "core/attention/products.h"
+#include "core/products.h"
 
 namespace locus {
 

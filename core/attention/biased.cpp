@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/attention/scaled_dot_product.h"
+#include "core/products.h"
 
 namespace locus {
 

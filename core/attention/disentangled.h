@@ -9,9 +9,9 @@
 // Letters: Tq queries, Tk keys, d head width, k span (the relative tables have 2k rows), i query, j key.
 #include <vector>
 
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
 #include "core/positions/relative_buckets.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/attention/products.h"
+#include "core/products.h"
 
 namespace locus {
 

@@ -11,9 +11,9 @@
 // K + T in XLNet).
 #include <vector>
 
-#include "core/attention/products.h"
 #include "core/attention/relative_shift.h"
 #include "core/attention/softmax.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

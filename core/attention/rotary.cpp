@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/attention/products.h"
+#include "core/products.h"
 
 namespace locus {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

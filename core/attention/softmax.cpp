@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/products.h"
+#include "core/products.h"
 
 namespace locus {
 

@@ -1,6 +1,6 @@
 #include "core/attention/two_stream.h"
 
-#include "core/attention/products.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/attention/products.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -1,7 +1,7 @@
 #include "core/models/seq2seq.h"
 
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
+#include "core/products.h"
 
 namespace locus {
 

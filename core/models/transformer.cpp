@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/models/block.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 
 namespace locus {
 

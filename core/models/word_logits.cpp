@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/products.h"
+#include "core/products.h"
 #include "core/tensor.h"
 
 namespace locus {

@@ -6,9 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
 #include "core/io/safetensors.h"
+#include "core/products.h"
 #include "core/python/module.h"
 #include "core/trace.h"
 

@@ -1,6 +1,6 @@
 #include "core/attention/disentangled.h"
-#include "core/attention/products.h"
 #include "core/fast/slices.h"
+#include "core/products.h"
 #include "tests/bench/bench.h"
 #include "tests/max_abs.h"
 

@@ -1,8 +1,7 @@
-// The way back of a whole model under the names of the way there: parameters against torch, stages by what must hold
-// between them and the forward pass.
+// The backward pass of a whole model under the stage names of its forward pass: parameters against torch, stages by
+// what must hold between them and the forward pass.
 #include "core/products.h"
 #include "core/training/masked_words.h"
-
 #include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/products.h"
 #include "core/conformance/diagnosis/evidence.h"
 #include "core/models/block.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 

@@ -97,7 +97,7 @@ Tensor<double> summed_over_rows(const Tensor<double>& x, Index begin, Index end)
 
 Tensor<double> times_by_head(const Tensor<double>& a, const Tensor<double>& b) {
     return each_head(a, a.extent(2), b.extent(3),
-                     [&](Index at, Index, Index) { return Matrix<double>(a.matrix(at) * b.matrix(at)); });
+                     [&](Index at, Index, Index) { return times<double>(a.matrix(at), b.matrix(at)); });
 }
 
 Tensor<double> transposed_times_by_head(const Tensor<double>& a, const Tensor<double>& b) {

@@ -1,6 +1,5 @@
 // The formulas that Transformer-XL and XLNet share.  Dai et al. 2019, section 3.3; spec 7, 8.
 #include "core/conformance/formulas/transformer_xl.h"
-#include "core/attention/products.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
 #include "core/positions/position_rows.h"
+#include "core/products.h"
 
 namespace locus::conformance {
 

@@ -1,9 +1,10 @@
 #include "core/text/statistics/word_movers.h"
-#include "core/products.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
+
+#include "core/products.h"
 
 namespace locus {
 

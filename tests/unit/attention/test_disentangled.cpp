@@ -6,10 +6,10 @@
 #include <random>
 
 #include "core/attention/disentangled.h"
-#include "core/attention/products.h"
 #include "core/attention/softmax.h"
 #include "core/io/input_file.h"
 #include "core/io/safetensors.h"
+#include "core/products.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "core/attention/products.h"
 #include "core/positions/rope_scaling.h"
+#include "core/products.h"
 #include "tests/files.h"
 #include "tests/max_abs.h"
 

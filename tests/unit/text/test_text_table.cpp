@@ -28,7 +28,8 @@ TEST_CASE("text table: a width is counted in columns of a terminal", "[text]") {
     CHECK(display_width("e\u0301") == 1);  // a combining accent takes none
     CHECK(display_width("\uc790\ub9ac") == 4);
     CHECK(display_width("\uff21") == 2);
-    CHECK(display_width("a\xff" "b") == 2);  // a byte of no character
+    CHECK(display_width("a\xff"
+                        "b") == 2);  // a byte of no character
     CHECK(text_table({{"\uc790", "1"}, {"abc", "2"}}, {false, true}) == "\uc790   1\nabc  2\n");
 }
 
