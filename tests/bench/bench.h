@@ -49,41 +49,75 @@ struct Benchmark {
 
 class Peer;
 
-/// The attention core by blocks, beside torch where that is asked for, then measure_layers.
-void bench_attention(const Options& options, Measures& measures);
+// Every benchmark has a namespace of its own, so that any of their files can be compiled together.
+
+namespace attention {
+/// The attention core by blocks, beside torch where that is asked for, then layers::measure.
+void measure(const Options& options, Measures& measures);
+}  // namespace attention
+
+namespace layers {
 /// Attention with its projections, one layer and the whole encoder of deberta-v3-base's shape at T 512, beside a peer
 /// that is there, or null; files go to `folder`.
-void measure_layers(Peer* peer, const std::filesystem::path& folder, Measures& measures);
+void measure(Peer* peer, const std::filesystem::path& folder, Measures& measures);
+}  // namespace layers
+
+namespace encoder {
 /// The whole encoder of deberta-v3-base's shape at several lengths, and a batch of sentences of unequal lengths.
-void bench_encoder(const Options& options, Measures& measures);
+void measure(const Options& options, Measures& measures);
+}  // namespace encoder
 
+namespace train {
 /// One step of masked language modelling at tiny-v3's shape, beside torch where that is asked for.
-void bench_train(const Options& options, Measures& measures);
+void measure(const Options& options, Measures& measures);
+}  // namespace train
 
+namespace gather {
 /// c2p and p2c by slices against an index gather.
-void bench_gather(Measures& measures);
-/// A deberta-v3-base-shaped checkpoint of 371 MB: open it and compute layer 0's terms for 32 tokens.
-void bench_open(Measures& measures);
+void measure(Measures& measures);
+}  // namespace gather
+
+namespace forward {
 /// Whole forward pass of tiny-v3.
-void bench_forward(Measures& measures);
+void measure(Measures& measures);
+}  // namespace forward
+
+namespace wmd {
 /// Word mover's distance of two documents of 60 words.
-void bench_wmd(Measures& measures);
+void measure(Measures& measures);
+}  // namespace wmd
 
+namespace rope {
 /// One rotation in its three forms: time and memory.
-void bench_rope(Measures& measures);
+void measure(Measures& measures);
+}  // namespace rope
+
+namespace linear {
 /// Linear attention beside its quadratic form as texts grow.
-void bench_linear(Measures& measures);
+void measure(Measures& measures);
+}  // namespace linear
+
+namespace segments {
 /// Peak memory of Transformer-XL and XLNet over few and many segments.
-void bench_segments(Measures& measures);
+void measure(Measures& measures);
+}  // namespace segments
 
+namespace kit {
 /// The conformance kit: export, a whole check, and the diagnosis of one large stage.
-void bench_kit(Measures& measures);
+void measure(Measures& measures);
+}  // namespace kit
 
+namespace tokens {
 /// SentencePiece models on the corpus beside libsentencepiece, ids compared.
-void bench_tokens(Measures& measures);
+void measure(Measures& measures);
+}  // namespace tokens
 
+namespace programs {
+/// A deberta-v3-base-shaped checkpoint of 371 MB: open it and compute layer 0's terms for 32 tokens.
+void measure_open(Measures& measures);
 /// The viewer in software: first frame, keystroke, head change, a matrix of 4096 x 4096, memory, idling.
-void bench_view(Measures& measures);
+void measure_view(Measures& measures);
+}  // namespace programs
 
 /// Seconds of a monotonic clock.
 double now();

@@ -10,7 +10,7 @@
 #include "tests/max_abs.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::attention {
 
 namespace {
 
@@ -172,7 +172,7 @@ void measure_core(const Operands& operands, int threads, Peer* peer, const fs::p
 
 }  // namespace
 
-void bench_attention(const Options& options, Measures& measures) {
+void measure(const Options& options, Measures& measures) {
     const test::TemporaryFolder folder;
     const std::unique_ptr<Peer> peer = open_peer(options, "torch");
     std::vector<std::string> notes;
@@ -184,10 +184,10 @@ void bench_attention(const Options& options, Measures& measures) {
             for (const int threads : {1, 2})
                 measure_core(operands, threads, peer.get(), folder.path(), measures, notes);
         }
-    if (options.tokens == 0) measure_layers(peer.get(), folder.path(), measures);
+    if (options.tokens == 0) layers::measure(peer.get(), folder.path(), measures);
     std::sort(notes.begin(), notes.end());
     notes.erase(std::unique(notes.begin(), notes.end()), notes.end());
     for (const std::string& note : notes) std::cerr << "locus bench: " << note << '\n';
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::attention

@@ -12,7 +12,7 @@
 #include "tests/bench/peer.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::encoder {
 
 namespace {
 
@@ -193,7 +193,7 @@ private:
 
 }  // namespace
 
-void bench_encoder(const Options& options, Measures& measures) {
+void measure(const Options& options, Measures& measures) {
     Run run(options, measures);
     const std::vector<Shape> shapes = shapes_of(options);
     std::cerr << "locus bench: encoder, about " << std::max(1.0, std::round(run.seconds(shapes) / 60))
@@ -201,4 +201,4 @@ void bench_encoder(const Options& options, Measures& measures) {
     for (const Shape& shape : shapes) run.measure(shape);
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::encoder

@@ -1,9 +1,9 @@
 #include "core/io/model_request.h"
 #include "tests/bench/bench.h"
 
-namespace locus::bench {
+namespace locus::bench::forward {
 
-void bench_forward(Measures& measures) {
+void measure(Measures& measures) {
     const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
     const Deberta<float> model = open_deberta<float>(checkpoint);
     const ModelInput input = input_of_texts({"a new [MASK] opened beside the new [MASK]."},
@@ -33,4 +33,4 @@ void bench_forward(Measures& measures) {
                   {"words alone, by the fast path", median(quick), "ms", 0, true}});
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::forward

@@ -4,7 +4,7 @@
 #include "tests/bench/bench.h"
 #include "tests/max_abs.h"
 
-namespace locus::bench {
+namespace locus::bench::gather {
 
 namespace {
 
@@ -79,7 +79,7 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
 
 }  // namespace
 
-void bench_gather(Measures& measures) {
+void measure(Measures& measures) {
     const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
     const IndexTensor index = line.matrix(), transposed = line.mirrored().matrix();
     const Matrix<float> relative = Matrix<float>::Random(2 * kSpan, kWidth);
@@ -102,4 +102,4 @@ void bench_gather(Measures& measures) {
     report(measures, "whole terms with their products", whole_terms(line, index, transposed), 0);
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::gather

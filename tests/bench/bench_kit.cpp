@@ -14,7 +14,7 @@
 #include "tests/bench/make_checkpoint.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::kit {
 
 namespace {
 
@@ -144,7 +144,7 @@ void diagnosis_times(const std::string& model_folder, Measures& measures) {
 
 }  // namespace
 
-void bench_kit(Measures& measures) {
+void measure(Measures& measures) {
     const test::TemporaryFolder kept;
     const fs::path& folder = kept.path();
     const std::string kit = (folder / "kit").string(), program = program_beside("locus-kit").string();
@@ -156,4 +156,4 @@ void bench_kit(Measures& measures) {
     diagnosis_times((folder / "model").string(), measures);
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::kit

@@ -10,7 +10,7 @@
 #include "tests/bench/peer.h"
 #include "tests/max_abs.h"
 
-namespace locus::bench {
+namespace locus::bench::layers {
 
 namespace {
 
@@ -63,7 +63,7 @@ void measure_part(const Part& part, int threads, Peer* peer, const fs::path& fol
 
 }  // namespace
 
-void measure_layers(Peer* peer, const fs::path& folder, Measures& measures) {
+void measure(Peer* peer, const fs::path& folder, Measures& measures) {
     write_v3_base_checkpoint(folder / "model", 1);
     const Checkpoint checkpoint = open_checkpoint(folder / "model");
     const DebertaConfig config = parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string());
@@ -107,4 +107,4 @@ void measure_layers(Peer* peer, const fs::path& folder, Measures& measures) {
     }
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::layers

@@ -3,7 +3,7 @@
 #include "core/attention/linear.h"
 #include "tests/bench/bench.h"
 
-namespace locus::bench {
+namespace locus::bench::linear {
 
 namespace {
 
@@ -58,7 +58,7 @@ double quadratic_form(const Texts& texts) {
 
 }  // namespace
 
-void bench_linear(Measures& measures) {
+void measure(Measures& measures) {
     const Texts half(4096), whole(8192);
     fast_forms(half);  // the allocator has seen every size
     const Times t4096 = fast_forms(half), t8192 = fast_forms(whole);
@@ -75,4 +75,4 @@ void bench_linear(Measures& measures) {
                   {"quadratic / linear, T 4096", q4096 / t4096.both_ways, "x", 0, true}});
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::linear

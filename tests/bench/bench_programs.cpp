@@ -13,7 +13,7 @@
 #include "tests/bench/make_checkpoint.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::programs {
 
 namespace {
 
@@ -27,7 +27,7 @@ double needed_megabytes() {
 
 }  // namespace
 
-void bench_open(Measures& measures) {
+void measure_open(Measures& measures) {
     const test::TemporaryFolder kept;
     const fs::path& folder = kept.path();
     write_v3_base_checkpoint(folder, 1);
@@ -72,7 +72,7 @@ double number(const nlohmann::json& object, const char* first, const char* secon
 
 }  // namespace
 
-void bench_view(Measures& measures) {
+void measure_view(Measures& measures) {
     const test::TemporaryFolder folder;
     const nlohmann::json tiny = measured_by_viewer(folder.path(), {});
     std::filesystem::remove(folder / "view.json");
@@ -96,4 +96,4 @@ void bench_view(Measures& measures) {
          {"idle, of one core", tiny.at("idle_percent_of_a_core"), "%", 0.5, false}});
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::programs

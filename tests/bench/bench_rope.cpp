@@ -4,7 +4,7 @@
 #include "tests/bench/bench.h"
 #include "tests/max_abs.h"
 
-namespace locus::bench {
+namespace locus::bench::rope {
 
 namespace {
 
@@ -25,7 +25,7 @@ double milliseconds(Way way) {
 
 }  // namespace
 
-void bench_rope(Measures& measures) {
+void measure(Measures& measures) {
     const RotaryTable<float> table = rotary_table<float>(inverse_frequencies(kWidth), 0, kTokens);
     std::vector<Matrix<float>> x, y(kHeads, Matrix<float>(kTokens, kWidth)), by_matrix = y, by_complex = y;
     for (Index h = 0; h < kHeads; ++h) x.push_back(Matrix<float>::Random(kTokens, kWidth));
@@ -55,4 +55,4 @@ void bench_rope(Measures& measures) {
                   {"memory, matrices / table", matrix_bytes / table_bytes, "x", 64, true}});
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::rope

@@ -7,7 +7,7 @@
 #include "tests/bench/child.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::segments {
 
 namespace {
 
@@ -45,11 +45,11 @@ void report(Measures& measures, const std::string& name, const fs::path& model, 
 
 }  // namespace
 
-void bench_segments(Measures& measures) {
+void measure(Measures& measures) {
     const test::TemporaryFolder folder;
     copy_with_memory(resolve_model("tiny-xlnet"), folder.path());
     report(measures, "Transformer-XL", resolve_model("tiny-txl"), folder.path());
     report(measures, "XLNet", folder.path(), folder.path());
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::segments

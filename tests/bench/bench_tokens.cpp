@@ -12,7 +12,7 @@
 #include "core/text/tokenizers/sentencepiece_model.h"
 #include "tests/bench/rounds.h"
 
-namespace locus::bench {
+namespace locus::bench::tokens {
 
 namespace {
 
@@ -91,11 +91,11 @@ void measure_model(const std::string& name, const std::string& bytes, const std:
 
 }  // namespace
 
-void bench_tokens(Measures& measures) {
+void measure(Measures& measures) {
     const std::vector<std::string> lines = corpus_lines();
     measure_model("unigram, 6000 pieces", bytes_of_file(kRepository / "assets/models/tiny-v3/spm.model"), lines,
                   measures);
     measure_model("BPE, 1000 pieces", learnt_bpe(lines), lines, measures);
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::tokens

@@ -11,7 +11,7 @@
 #include "tests/bench/peer.h"
 #include "tests/temporary_folder.h"
 
-namespace locus::bench {
+namespace locus::bench::train {
 
 namespace {
 
@@ -103,7 +103,7 @@ void measure(int threads, Peer* peer, const Checkpoint& checkpoint, const fs::pa
 
 }  // namespace
 
-void bench_train(const Options& options, Measures& measures) {
+void measure(const Options& options, Measures& measures) {
     keep_freed_memory();
     const test::TemporaryFolder folder;
     const std::unique_ptr<Peer> peer = open_peer(options, "torch");
@@ -124,4 +124,4 @@ void bench_train(const Options& options, Measures& measures) {
     }
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::train

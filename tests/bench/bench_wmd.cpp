@@ -1,7 +1,7 @@
 #include "core/text/statistics/word_movers.h"
 #include "tests/bench/bench.h"
 
-namespace locus::bench {
+namespace locus::bench::wmd {
 
 namespace {
 
@@ -17,7 +17,7 @@ PlacedWords random_document() {
 
 }  // namespace
 
-void bench_wmd(Measures& measures) {
+void measure(Measures& measures) {
     std::vector<double> exact, relaxed;
     for (int round = 0; round < 51; ++round) {
         const PlacedWords a = random_document(), b = random_document();
@@ -33,4 +33,4 @@ void bench_wmd(Measures& measures) {
                   {"relaxed, both ways", median(relaxed), "ms", 0, true}});
 }
 
-}  // namespace locus::bench
+}  // namespace locus::bench::wmd
