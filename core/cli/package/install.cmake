@@ -24,6 +24,7 @@ set(LOCUS_INTERFACE_FLAGS "-ffp-contract=off")
 if(LOCUS_ARCH)
   string(APPEND LOCUS_INTERFACE_FLAGS " -march=${LOCUS_ARCH}")
 endif()
+file(RELATIVE_PATH LOCUS_UP /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # the libraries are static: what they need is named, too
 configure_file(core/cli/package/locus.pc.in locus.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/locus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
