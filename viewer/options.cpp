@@ -276,7 +276,8 @@ void fit_to_model(const Options& options, const DebertaSession& session, State& 
 void check_kept(const Options& options, const State& shown) {
     State wished = shown;
     for (const std::string& set : options.set) {
-        const StateField& field = state_field(set.substr(0, set.find('=')));
+        const std::string name = set.substr(0, set.find('='));
+        const StateField& field = state_field(name);
         // An animation that plays moves on by itself.
         if (field.name.ends_with(".playing") || is_set(options, field.name + ".playing") || field.name == "dialect" ||
             field.name == "model")

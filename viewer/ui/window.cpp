@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cfloat>
+#include <cstdlib>
 #include <deque>
 #include <utility>
 
@@ -58,6 +59,10 @@ struct Window::Parts {
 
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     parts_->setup = setup;
+#ifdef GLFW_PLATFORM  // GLFW 3.4 also looks for Wayland, and where there is none its library complains
+    if (!std::getenv("WAYLAND_DISPLAY") && glfwPlatformSupported(GLFW_PLATFORM_X11))
+        glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
+#endif
     if (!glfwInit())
         throw Error(Fault::unreadable,
                     "there is no display to open a window on, expected DISPLAY to name one; "
