@@ -240,7 +240,7 @@ bool App::draw_frame() {
         Page& shown = page();
         with_memory(state_, [&] { shown.update(state_); });
         Scene scene = scene_for(ui, shown);
-        draw_rooms(scene, shown);
+        draw_parts(scene, shown);
         by_hand_ = by_hand_ || used_by_hand();
         if (!fonts_.stale() || attempt == 2) break;
         window_.discard_frame();  // a character was missing: once more, with it

@@ -96,7 +96,7 @@ private:
     struct Places {
         Rect top, rail, sentence, formula, side, area;
     };
-    void draw_rooms(Scene& scene, Page& shown);
+    void draw_parts(Scene& scene, Page& shown);
     void draw_bars(Scene& scene, Page& shown, const Places& at, bool opens, bool edits);
     /// What the page and the bars around it draw; true if the page had something to show.
     bool draw_page(Scene& scene, Page& shown, const Places& at);

@@ -134,7 +134,7 @@ void App::export_screen(const ExportRequest& request, const std::string& command
         Page& shown = page();
         shown.update(state_);
         Scene scene = scene_for(ui, shown);
-        draw_rooms(scene, shown);
+        draw_parts(scene, shown);
     });
     toasts_ = toasts;
     const Rect all{0, 0, static_cast<float>(setup.width), static_cast<float>(setup.height)};

@@ -66,7 +66,7 @@ bool App::draw_page(Scene& scene, Page& shown, const Places& at) {
     return readable;
 }
 
-void App::draw_rooms(Scene& scene, Page& shown) {
+void App::draw_parts(Scene& scene, Page& shown) {
     const Ui& ui = scene.ui;
     const ImVec2 size = ImGui::GetIO().DisplaySize;
     ImGui::SetNextWindowPos({0, 0});

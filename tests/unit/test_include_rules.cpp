@@ -1,4 +1,4 @@
-// Who may include whom: the plan of the house, read off the files.
+// Who may include whom: the plan of the tree, read off the files.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>

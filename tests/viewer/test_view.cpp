@@ -131,6 +131,21 @@ TEST_CASE("view: a report opens on its first red stage, in both themes", "[viewe
     }
 }
 
+TEST_CASE("view: a report of two files, which are no named case, is drawn on page Conformance",
+          "[viewer][cli][conformance]") {
+    if (!has_virtual_display()) {
+        WARN("skipped: xvfb-run is missing, so no picture can be drawn");
+        return;
+    }
+    const TemporaryFolder folder;
+    const fs::path picture = folder / "page.png";
+    const Outcome outcome = view({"--report", Report(folder, "layer.0.p2c").file.string(), "--page", "conformance",
+                                  "--size", "1000x700", "--screenshot", picture.string()});
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(colours_of(picture, 1000, 700) > 100);
+}
+
 TEST_CASE("view: every dialect has a picture, and the reference is drawn as the official code", "[viewer][cli]") {
     if (!has_virtual_display()) {
         WARN("skipped: xvfb-run is missing");

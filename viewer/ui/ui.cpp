@@ -155,7 +155,8 @@ Touch Ui::touch(const char* id, const Rect& rect) const {
     if (rect.width() < 1 || rect.height() < 1) return touch;
     if (log) log->items.push_back({log->full_id(id), {rect.min(), rect.max()}, draw().clip(), log->scrolled > 0});
     ImGui::SetCursorScreenPos(rect.min());
-    touch.clicked = ImGui::InvisibleButton(id, {rect.width(), rect.height()});
+    // A name out of a file may be empty, which Dear ImGui refuses as a label.
+    touch.clicked = ImGui::InvisibleButton(("##" + std::string(id)).c_str(), {rect.width(), rect.height()});
     touch.hovered = ImGui::IsItemHovered();
     touch.held = ImGui::IsItemActive();
     touch.double_clicked = touch.hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);

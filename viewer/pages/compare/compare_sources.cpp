@@ -67,7 +67,7 @@ float ComparePage::draw_stage_picker(Scene& scene, float right, float y) {
     ImGui::PushFont(ui.fonts->font(Face::mono));
     if (ImGui::BeginPopup("stages")) {
         for (const std::string& name : stages_) {
-            if (ImGui::Selectable(name.c_str(), name == state.stage)) state.open_stage(name);
+            if (ImGui::Selectable((name + "##stage").c_str(), name == state.stage)) state.open_stage(name);
             if (name == state.stage && ImGui::IsWindowAppearing()) ImGui::SetScrollHereY();
         }
         ImGui::EndPopup();
