@@ -141,6 +141,7 @@ TEST_CASE("check report: every stage that is wrong by itself, once each", "[view
     json["cases"][1]["diagnoses"] = {found("layer.0.p2c", 1, "p2c reads row delta(j,i)", nullptr),
                                      found("layer.0.ffn_act", nullptr, nullptr, nullptr),
                                      found("layer.1.p2c", 1, "p2c reads row delta(j,i)", "layer.0.p2c")};
+    json["cases"][1]["diagnoses"][1]["pattern"] = "every value is 0.5 times what it should be";
     json["cases"][1]["right_once_repaired"] = "no";
     const ReportedCase one = read(folder, json).cases[1];
     REQUIRE(one.by_themselves.size() == 2);
@@ -149,6 +150,7 @@ TEST_CASE("check report: every stage that is wrong by itself, once each", "[view
     CHECK(one.by_themselves[0].name == "p2c reads row delta(j,i)");
     CHECK(one.by_themselves[1].stage == "layer.0.ffn_act");
     CHECK(one.by_themselves[1].mistake == 0);
+    CHECK(one.by_themselves[1].pattern == "every value is 0.5 times what it should be");
     CHECK(one.by_themselves[1].in_words() == "no mistake of the catalogue");
     CHECK(one.by_themselves[0].in_words() == "mistake 1");
     CHECK(one.right_once_repaired == "no");

@@ -145,7 +145,7 @@ ReportedCase read_case(const Node& node) {
     one.right_once_repaired = node.text_or_nothing("right_once_repaired");
     for (const Node& found : node.find("diagnoses") ? node.nodes("diagnoses") : std::vector<Node>()) {
         if (found.find("first_at")) continue;  // the same mistake at a further layer
-        WrongByItself wrong{found.text("stage"), 0, found.text_or_nothing("name")};
+        WrongByItself wrong{found.text("stage"), 0, found.text_or_nothing("name"), found.text_or_nothing("pattern")};
         if (found.find("mistake")) wrong.mistake = static_cast<int>(found.whole("mistake"));
         one.by_themselves.push_back(std::move(wrong));
     }

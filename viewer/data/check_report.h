@@ -38,8 +38,9 @@ struct ReportedMistake {
 /// A stage that is wrong by itself, not because of what it is made of.
 struct WrongByItself {
     std::string stage;
-    int mistake = 0;   // of the catalogue; 0: none explains it
-    std::string name;  // of the mistake
+    int mistake = 0;      // of the catalogue; 0: none explains it
+    std::string name;     // of the mistake
+    std::string pattern;  // what the difference looks like: "every value is 0.5 times what it should be"
     /// "mistake 39", or "no mistake of the catalogue".
     std::string in_words() const;
 };

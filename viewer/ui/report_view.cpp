@@ -182,6 +182,7 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
         if (mouse.hovered && !wrong.name.empty()) draw_tooltip(ui, {{{wrong.name, ui.theme->text}}});
         if (mouse.clicked) clicked = wrong.stage;
         column.skip(23);
+        if (wrong.mistake == 0 && !wrong.pattern.empty()) column.sentence(wrong.pattern + ".");
     }
     if (one.right_once_repaired == "yes") column.sentence("With these repaired, every stage of this dump is right.");
     if (one.right_once_repaired == "no") column.sentence("What has no name has to be found before the rest is known.");

@@ -161,9 +161,10 @@ void ConformancePage::draw(Scene& scene, const Rect& area) {
     ConformanceState& state = scene.state.conformance;
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     draw_headline(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(22)});
-    const float below = draw_map(scene, {inside.x0, inside.y0 + ui.px(28), inside.x1, inside.y1}) + ui.px(6);
-    ui.hairline_across(inside.x0, inside.x1, below);
     const ReportedCase& one = shown_case(state);
+    float below = inside.y0 + ui.px(28);
+    if (!one.id.empty()) below = draw_map(scene, {inside.x0, below, inside.x1, inside.y1}) + ui.px(6);  // a kit's cases
+    ui.hairline_across(inside.x0, inside.x1, below);
     const float y = below + ui.px(20);
     ui.text_within(inside.x0, y, inside.width() - ui.px(180), one.id.empty() ? "two dumps" : one.id, ui.theme->text,
                    Face::mono_strong);
