@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core/io/model_request.h"
+#include "core/io/recorded_inputs.h"
 #include "core/positions/relative_buckets.h"
 #include "core/python/interruptible.h"
 #include "core/python/module.h"
@@ -24,6 +25,7 @@ struct Pass {
     std::vector<std::vector<std::int64_t>> tokens;          // [B][T], segments joined
     std::vector<std::vector<std::string>> pieces;           // of the tokens; numbers where there is no tokenizer
     std::vector<std::vector<std::int64_t>> mask_positions;  // [N][2]: sample, token
+    std::string inputs;                                     // JSON, as a trace file keeps it; may be empty
     std::vector<std::string> warnings;                      // one sentence each
 };
 
@@ -66,6 +68,7 @@ Pass compute(const ModelRequest& request, const std::string& stages, Dialect dia
     pass.warnings = model->warnings();
     for (const std::string& name : prepared.ignored)
         pass.warnings.push_back(request.input_file + ": not used by this family: " + name);
+    pass.inputs = inputs_as_json(prepared.segments);
     describe_input(pass, prepared.segments, tokenizer_if_any(checkpoint.folder).get());
     return pass;
 }
@@ -136,6 +139,7 @@ void bind_models(nb::module_& module) {
         .def_ro("tokens", &Pass::tokens)
         .def_ro("pieces", &Pass::pieces)
         .def_ro("mask_positions", &Pass::mask_positions)
+        .def_ro("inputs", &Pass::inputs)
         .def_ro("warnings", &Pass::warnings);
     module.def("run", run, "model"_a, "texts"_a, "input_file"_a, "segment"_a, "stages"_a, "precision"_a, "dialect"_a,
                "reference"_a);

@@ -9,7 +9,7 @@ from . import _core
 from .errors import UsageError
 from .files import PathLike
 from .passes import Inputs, input_file_of, trace as trace_of_folder
-from .tracing import Trace, load
+from .tracing import Trace, inputs_as_json, load
 
 TraceLike = Union[Trace, PathLike]
 
@@ -114,16 +114,20 @@ def check(
 
     reference, candidate: traces, or safetensors files of them.  The candidate may hold any of the stages.
     model: the folder of the model; with its weights more stages can be explained.
-    inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...).
+    inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...); where it is not named,
+    what the traces themselves say.
     rtol, atol: instead of what rounding explains, stage by stage.
     Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
     """
     expected, found = _opened(reference), _opened(candidate)
+    recorded = [] if inputs is not None or model is None else [
+        text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
+    ]
     with input_file_of(inputs) as input_file:
         text_json, text, html = _core.check(
             expected.in_memory(), found.in_memory(), found.stored,
             _name_of(reference, "the reference"), _name_of(candidate, "the candidate"),
-            "" if model is None else os.fspath(model), input_file, rtol, atol,
+            "" if model is None else os.fspath(model), input_file, recorded, rtol, atol,
         )
     return Report(json.loads(text_json), text, html)
 
@@ -135,9 +139,14 @@ def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) 
     folder = model or trace.model
     if not folder or trace.ids is None:
         raise UsageError("this trace does not say which model and tokens it comes from, expected model=")
-    inputs = {"tokens": trace.ids}
-    reference = trace_of_folder(folder, inputs=inputs, precision="f64", dialect=trace.dialect or "reference")
-    return check(reference, trace, model=folder, inputs=inputs, **options)
+    dialect = trace.dialect or "reference"
+    if len(trace.inputs) > 1:  # memory is handed on from segment to segment
+        length = trace.inputs[0]["tokens"].shape[1]
+        reference = trace_of_folder(folder, tokens=trace.ids, segment=length, precision="f64", dialect=dialect)
+    else:
+        given = trace.inputs[0] if trace.inputs else {"tokens": trace.ids}
+        reference = trace_of_folder(folder, inputs=given, precision="f64", dialect=dialect)
+    return check(reference, trace, model=folder, **options)
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":

@@ -10,7 +10,7 @@ import numpy as np
 from . import _core
 from .errors import UsageError
 from .files import PathLike, save_tensors
-from .tracing import StageInfo, Trace
+from .tracing import StageInfo, Trace, inputs_from_json
 
 Texts = Union[str, Sequence[str]]
 Inputs = Union[PathLike, Mapping[str, object]]
@@ -79,6 +79,7 @@ def _trace_of_pass(done: "_core.Pass", model: str, dialect: str) -> Trace:
     result.tokens = [list(sample) for sample in done.pieces]
     result.ids = np.array(done.tokens, dtype=np.int64)
     result.mask_positions = [tuple(place) for place in done.mask_positions]
+    result.inputs = inputs_from_json(done.inputs)
     result.warnings = list(done.warnings)
     return result
 

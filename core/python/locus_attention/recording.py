@@ -308,6 +308,7 @@ class Recorder:
             trace.tokens = [self.pieces(sample) for sample in ids.tolist()]
         if self.passes > 1:
             trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
+        trace.inputs = [{name: np.asarray(values) for name, values in given.items()}] if given else []
         trace.recorded = LiveModel(self.encoder, given)
 
     def pieces(self, ids: List[int]) -> List[str]:

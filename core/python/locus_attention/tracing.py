@@ -3,6 +3,7 @@
 import fnmatch
 import json
 import os
+import re
 from collections.abc import Mapping as MappingBase
 from functools import cmp_to_key
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -12,6 +13,9 @@ import numpy as np
 from . import _core
 from .errors import UsageError
 from .files import PathLike, safetensors_bytes, write_file
+
+
+_OF_LAYER = re.compile(r"(?:segment\.\d+\.)?layer\.(\d+)\.")
 
 
 class StageInfo(NamedTuple):
@@ -46,6 +50,26 @@ def in_model_order(names: Sequence[str]) -> List[str]:
     return sorted(names, key=cmp_to_key(order))
 
 
+def inputs_as_json(inputs: Sequence[Dict[str, np.ndarray]]) -> str:
+    """What a pass was given, as the metadata of its trace keeps it: one object per segment.
+
+    Empty where there is nothing, where memories are among it, which are no whole numbers, and above a million numbers.
+    """
+    arrays = [array for given in inputs for array in given.values()]
+    whole = all(array.dtype.kind in "bui" for array in arrays)
+    if not arrays or not whole or sum(array.size for array in arrays) > 1_000_000:
+        return ""
+    lists = [{name: np.asarray(array, np.int64).tolist() for name, array in given.items()} for given in inputs]
+    return json.dumps(lists, separators=(",", ":"))
+
+
+def inputs_from_json(text: str) -> List[Dict[str, np.ndarray]]:
+    """The same read back."""
+    found = json.loads(text or "[]")
+    found = [found] if isinstance(found, dict) else found
+    return [{name: np.array(values, np.int64) for name, values in given.items()} for given in found]
+
+
 class Trace(MappingBase):
     """Stages of one pass by name: trace["layer.0.c2p"] is a read-only array [B, H, T, T].
 
@@ -56,6 +80,7 @@ class Trace(MappingBase):
     tokens     [B][T] pieces of the text, or numbers where there is no tokenizer;  ids: the same as an array [B, T]
     closing    of a recorded trace: layer -> max |probs v - context| / max |context| over visible rows
     stored     dtype of the model that each stage comes from ("F32", "F16", "BF16", "F64", "I64")
+    inputs     what the pass was given, per segment: arrays by the names of an input file (tokens, mask, ...)
     warnings   one sentence each
     """
 
@@ -67,6 +92,7 @@ class Trace(MappingBase):
         self.tokens: List[List[str]] = []
         self.ids: Optional[np.ndarray] = None
         self.mask_positions: List[Tuple[int, ...]] = []
+        self.inputs: List[Dict[str, np.ndarray]] = []
         self.closing: Dict[int, float] = {}
         self.warnings: List[str] = []
         self.passes = 1
@@ -122,8 +148,7 @@ class Trace(MappingBase):
     @property
     def layers(self) -> List[int]:
         """Numbers of the layers of which this trace holds anything."""
-        numbers = {int(name.split(".")[1]) for name in self._arrays if name.startswith("layer.")}
-        return sorted(numbers)
+        return sorted({int(found.group(1)) for found in map(_OF_LAYER.match, self._arrays) if found})
 
     def in_memory(self) -> Any:
         """The same as an object of the extension, for comparisons."""
@@ -151,6 +176,8 @@ class Trace(MappingBase):
             metadata["pieces"] = json.dumps(self.tokens, ensure_ascii=False)
         if self.ids is not None:
             metadata["tokens"] = json.dumps(np.asarray(self.ids).tolist())
+        if given := inputs_as_json(self.inputs):
+            metadata["inputs"] = given
         if self.closing:
             metadata["closing"] = json.dumps(self.closing)
         tensors = []
@@ -167,11 +194,16 @@ class Trace(MappingBase):
         """
         write_file(path, self.to_bytes(stages))
 
-    def cell(self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "") -> "Any":
-        """The cell of query i and key j, for locus.explain."""
+    def cell(
+        self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "", segment: Optional[int] = None
+    ) -> "Any":
+        """The cell of query i and key j, for locus.explain and Trace.html.
+
+        stream: "g" is the query stream of XLNet.  segment: of a text in segments; then j counts the memory too.
+        """
         from .explaining import Cell
 
-        return Cell(self, sample, layer, head, i, j, stream)
+        return Cell(self, sample, layer, head, i, j, stream, segment)
 
     def check(self, model: Optional[PathLike] = None, **options: Any) -> "Any":
         """Compares this trace with Locus on the same weights and inputs; returns a Report.
@@ -218,6 +250,7 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
         how = {entry["name"]: entry.get("how", "") for entry in json.loads(metadata.get("stages", "[]"))}
         trace.tokens = json.loads(metadata.get("pieces", "[]"))
         trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
+        trace.inputs = inputs_from_json(metadata.get("inputs", "[]"))
         if metadata.get("tokens"):
             trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError):
