@@ -140,12 +140,12 @@ def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) 
     if not folder or trace.ids is None:
         raise UsageError("this trace does not say which model and tokens it comes from, expected model=")
     dialect = trace.dialect or "reference"
-    if len(trace.inputs) > 1:  # memory is handed on from segment to segment
-        length = trace.inputs[0]["tokens"].shape[1]
-        reference = trace_of_folder(folder, tokens=trace.ids, segment=length, precision="f64", dialect=dialect)
-    else:
-        given = trace.inputs[0] if trace.inputs else {"tokens": trace.ids}
-        reference = trace_of_folder(folder, inputs=given, precision="f64", dialect=dialect)
+    given: Dict[str, Any] = {"tokens": trace.ids}
+    if len(trace.inputs) == 1:
+        given = dict(trace.inputs[0])
+    elif trace.inputs:  # as an input file names them
+        given = {f"{name}.{n}": array for n, one in enumerate(trace.inputs) for name, array in one.items()}
+    reference = trace_of_folder(folder, inputs=given, precision="f64", dialect=dialect)
     return check(reference, trace, model=folder, **options)
 
 

@@ -23,6 +23,24 @@ class Cell(NamedTuple):
     stream: str = ""
     segment: Optional[int] = None
 
+    @property
+    def query(self) -> Optional[int]:
+        """The token that asks, by its place in the text; None where the trace does not say what a target is."""
+        if self.stream:
+            places = [token for sample, token in self.trace.mask_positions if sample == self.sample]
+            if self.trace.inputs and "target_mapping" in self.trace.inputs[0]:
+                places = np.asarray(self.trace.inputs[0]["target_mapping"])[self.sample].argmax(-1).tolist()
+            return places[self.i] if self.i < len(places) else None
+        return self.i + sum(np.asarray(one["tokens"]).shape[1] for one in self.trace.inputs[: self.segment or 0])
+
+    @property
+    def key(self) -> int:
+        """The token that is asked, by its place in the text; below 0 it is memory from before the text."""
+        if self.stream:
+            return self.j
+        queries, keys = self.trace[self.name("probs")].shape[2:]
+        return self.j + int(self._replace(i=0).query or 0) + queries - keys
+
     def name(self, stem: str) -> str:
         """The name of a stage at this cell; keys and positions of a query stream are those of the content stream."""
         segment = "" if self.segment is None else f"segment.{self.segment}."
@@ -64,12 +82,18 @@ class Explanation:
         return float(self.softmax["probability"])
 
     def __str__(self) -> str:
-        tokens = self.cell.trace.tokens[self.cell.sample] if self.cell.trace.tokens else []
-        named = [f' "{tokens[at]}"' if at < len(tokens) else "" for at in (self.cell.i, self.cell.j)]
-        lines = [
-            f"layer {self.cell.layer}, head {self.cell.head}: query {self.cell.i}{named[0]}, "
-            f"key {self.cell.j}{named[1]}, i - j = {self.cell.i - self.cell.j}"
-        ]
+        cell = self.cell
+        tokens = cell.trace.tokens[cell.sample] if cell.trace.tokens else []
+        query, key = (
+            f"{'target' if at is None else 'token'} {own if at is None else at}"
+            + (f' "{tokens[at]}"' if at is not None and 0 <= at < len(tokens) else "")
+            if at is None or at >= 0 else f"memory {-at}"
+            for at, own in ((cell.query, cell.i), (cell.key, cell.j))
+        )
+        apart = "" if cell.query is None else f", i - j = {cell.query - cell.key}"
+        where = "" if cell.segment is None else f"segment {cell.segment}, "
+        where += f"layer {cell.layer}, head {cell.head}" + (", query stream" if cell.stream else "")
+        lines = [f"{where}: query {query}, key {key}{apart}"]
         for term in self.terms:
             table = "r_k" if term.name == "bd" else "the relative table"
             row = "" if term.row is None else f"   row {term.row} of {table}"
@@ -133,13 +157,8 @@ def row_of_distance_zero(keys: int, rows: int) -> int:
 def _biased_terms(cell: Cell) -> List[Term]:
     """ac, bd and ef of Transformer-XL and XLNet: (q_i + u) . k_j, (q_i + v) . r_k and (q_i + s) . seg."""
     trace, b, h, i, j = cell.trace, cell.sample, cell.head, cell.i, cell.j
-    queries, keys = trace[cell.name("ac")].shape[2:]
-    at: Optional[int] = i + keys - queries
-    if cell.stream:
-        places = [token for sample, token in trace.mask_positions if sample == b]
-        if trace.inputs and "target_mapping" in trace.inputs[0]:
-            places = np.asarray(trace.inputs[0]["target_mapping"])[b].argmax(-1).tolist()
-        at = places[i] if len(places) == queries else None
+    keys, query = trace[cell.name("ac")].shape[3], cell.query
+    hidden = trace[cell.name("probs")][b, h, i, j] == 0  # there, bd is 0 and no product
     terms = []
     for stem, right in (("ac", "k"), ("bd", "r_k"), ("ef", "")):
         if cell.name(stem) not in trace:
@@ -147,9 +166,9 @@ def _biased_terms(cell: Cell) -> List[Term]:
         value, row, other = float(trace[cell.name(stem)][b, h, i, j]), None, None
         if stem == "ac" and cell.name("k") in trace:
             other = np.asarray(trace[cell.name("k")][b, h, j])
-        elif stem == "bd" and cell.name("r_k") in trace and at is not None:
+        elif stem == "bd" and cell.name("r_k") in trace and query is not None and not hidden:
             table = trace[cell.name("r_k")]
-            row = row_of_distance_zero(keys, table.shape[1]) - (at - j)
+            row = row_of_distance_zero(keys, table.shape[1]) - (query - cell.key)
             backward = cell.name("r_k_backward") in trace
             other = None if backward or not 0 <= row < table.shape[1] else np.asarray(table[h, row])
             row = None if other is None else row

@@ -251,6 +251,9 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
         trace.tokens = json.loads(metadata.get("pieces", "[]"))
         trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
         trace.inputs = inputs_from_json(metadata.get("inputs", "[]"))
+        if trace.inputs:
+            places = trace.inputs[0].get("mask_positions", np.zeros((0, 2), np.int64))
+            trace.mask_positions = [tuple(place) for place in places.tolist()]
         if metadata.get("tokens"):
             trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError):
