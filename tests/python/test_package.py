@@ -79,6 +79,42 @@ def test_inputs_may_be_arrays():
     assert np.allclose(same["layer.0.probs"], trace["layer.0.probs"][:1], atol=1e-6)
 
 
+def test_a_trace_says_what_its_pass_was_given(tmp_path):
+    padded = locus.trace("tiny-v3", text=["a new [MASK] opened", "a new"])
+    (given,) = padded.inputs
+    assert given["tokens"].shape == (2, 6) and given["mask"].sum() == 6 + 4
+    # A wrong port, with no inputs named: the mask is found in the traces, and without it nothing would fit.
+    wrong = locus.trace("tiny-v3", inputs=given, dialect="paper")
+    padded.save(tmp_path / "reference.safetensors")
+    wrong.save(tmp_path / "port.safetensors")
+    report = locus.check(tmp_path / "reference.safetensors", tmp_path / "port.safetensors", model="tiny-v3")
+    assert report.first == "layer.0.p2c" and report.mistake == 1 and report.right_once_repaired
+    back = locus.load(tmp_path / "port.safetensors")
+    assert np.array_equal(back.inputs[0]["mask"], given["mask"]) and back.mask_positions == padded.mask_positions
+    assert locus.check(padded, back, model="tiny-v3").mistake == 1
+    assert locus.trace("tiny-v3", inputs=back.inputs[0], dialect="paper").check().passed
+
+
+def test_traces_of_streams_and_segments_check_themselves(tmp_path):
+    two_streams = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
+    assert two_streams.check().passed and two_streams.layers == [0, 1, 2, 3]
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
+    assert len(segments.inputs) == 3 and segments.layers == [0, 1, 2, 3]
+    report = segments.check()
+    assert report.passed and len(report.stages) == len(segments)
+    segments.save(tmp_path / "segments.safetensors")
+    assert locus.load(tmp_path / "segments.safetensors").check("tiny-txl").passed
+
+
+def test_places_of_queries_and_keys():
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
+    queries, keys = segments.places("segment.1.layer.0.probs")
+    assert queries.tolist() == [[6, 7, 8, 9, 10, 11]] and keys.tolist() == list(range(12))
+    masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
+    queries, keys = masked.places("layer.0.g.probs")
+    assert [masked.tokens[0][at] for at in queries[0]] == ["<mask>", "<mask>"] and len(keys) == len(masked.tokens[0])
+
+
 def test_save_and_load(tmp_path):
     trace = locus.trace("tiny-v3", text="a new [MASK] opened", stages="layer.1.*")
     trace.save(tmp_path / "t.safetensors")
@@ -129,6 +165,33 @@ def test_a_cell_is_replayed_to_the_last_bit():
     assert "row 30" in str(locus.explain(trace.cell(2, 3, 3, 5)))
     with pytest.raises(locus.UsageError, match="the key is 12"):
         locus.explain(trace.cell(2, 3, 3, 12))
+
+
+def test_cells_with_a_bias_of_the_head():
+    """What the products leave of ac is u . k_j, the same for every query; of bd v . r_k, the same at every distance."""
+    masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is paris.", precision="f64")
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6,
+                           precision="f64")
+    cells = {
+        "content": [masked.cell(1, 2, i, j) for i in range(9) for j in range(9)],
+        "query": [masked.cell(1, 2, 0, j, stream="g") for j in range(9)] + [masked.cell(1, 2, i, 1) for i in range(9)],
+        "memory": [segments.cell(2, 1, i, j, segment=1) for i in range(6) for j in range(12)],
+    }
+    for which, listed in cells.items():
+        by_key, by_distance = {}, {}
+        for cell in listed:
+            explained = locus.explain(cell)
+            assert explained.score == pytest.approx(explained.total / explained.divisor)
+            ac, bd = explained.terms
+            by_key.setdefault(cell.key, []).append(ac.bias)
+            if explained.softmax["visible"]:
+                by_distance.setdefault(cell.query - cell.key, []).append(bd.bias)
+        for biases in (*by_key.values(), *by_distance.values()):
+            assert np.ptp(biases) < 1e-9, which
+        assert max(map(len, by_distance.values())) > 1 and any(abs(b[0]) > 1e-3 for b in by_distance.values())
+    shown = str(locus.explain(segments.cell(0, 0, 2, 1, segment=1)))
+    assert 'query token 8 "<unk>", key token 1 "the", i - j = 7' in shown and "row 4 of r_k" in shown
+    assert "query stream" in str(locus.explain(masked.cell(1, 2, 0, 3, stream="g")))
 
 
 def test_kit_of_a_port_that_reports_its_reference(tmp_path):

@@ -26,20 +26,13 @@ class Cell(NamedTuple):
     @property
     def query(self) -> Optional[int]:
         """The token that asks, by its place in the text; None where the trace does not say what a target is."""
-        if self.stream:
-            places = [token for sample, token in self.trace.mask_positions if sample == self.sample]
-            if self.trace.inputs and "target_mapping" in self.trace.inputs[0]:
-                places = np.asarray(self.trace.inputs[0]["target_mapping"])[self.sample].argmax(-1).tolist()
-            return places[self.i] if self.i < len(places) else None
-        return self.i + sum(np.asarray(one["tokens"]).shape[1] for one in self.trace.inputs[: self.segment or 0])
+        queries, _ = self.trace.places(self.name("probs"))
+        return None if queries is None else int(queries[self.sample, self.i])
 
     @property
     def key(self) -> int:
         """The token that is asked, by its place in the text; below 0 it is memory from before the text."""
-        if self.stream:
-            return self.j
-        queries, keys = self.trace[self.name("probs")].shape[2:]
-        return self.j + int(self._replace(i=0).query or 0) + queries - keys
+        return int(self.trace.places(self.name("probs"))[1][self.j])
 
     def name(self, stem: str) -> str:
         """The name of a stage at this cell; keys and positions of a query stream are those of the content stream."""

@@ -124,16 +124,6 @@ class _View:
         flat = (np.ptp(probs, axis=-1) == 0).all(axis=1)
         return float(probs[..., 0].max(axis=1)[flat].max(initial=0.0)) if flat.any() else 0.0
 
-    def targets(self) -> Any:
-        """Which token each query of a query stream predicts, [B][P]; 0 where the trace does not say."""
-        mapping = self.trace.inputs[0].get("target_mapping") if self.trace.inputs else None
-        if mapping is not None:
-            return np.asarray(mapping).argmax(-1)[self.samples].tolist()
-        places: List[List[int]] = [[] for _ in range(self.shape[0])]
-        for sample, token in self.trace.mask_positions:
-            places[sample].append(int(token))
-        return [places[s] for s in self.samples] if all(len(p) == self.shape[2] for p in places) else 0
-
     def rows(self) -> Optional[List[int]]:
         """Row of the relative table for every i - j, from 1 - T to T - 1; None for other families."""
         index = self.trace.get("relative.index")
@@ -179,18 +169,14 @@ class _View:
         """What the page knows of this view beside its layers."""
         scale, divisor = self.scale()
         visible, rows = self.visible(), self.rows()
-        queries, keys = self.shape[2:]
-        first = 0
-        if self.before.startswith("segment."):
-            number = int(self.before.split(".")[1])
-            first = sum(np.asarray(given["tokens"]).shape[1] for given in self.trace.inputs[:number])
-        query_stream = self.after == "g."
+        queries, keys = self.trace.places(self.stage(self.layers[0], "probs"))
+        targets: Any = None  # tokens of the queries where they are not all in a row; 0: nobody knows
+        if self.after == "g.":
+            targets = 0 if queries is None else queries[self.samples].tolist()
         return {
             "name": self.name, "what": "pass" if self.before == "emd." else "layer", "before": self.before,
-            "after": self.after, "tq": queries, "tk": keys, "q0": first,
-            "k0": min(0, len(self.trace.tokens[0]) - keys) if query_stream and self.trace.tokens
-            else 0 if query_stream else first + queries - keys,
-            "at": self.targets() if query_stream else None,
+            "after": self.after, "tq": self.shape[2], "tk": self.shape[3],
+            "q0": int(queries[0, 0]) if queries is not None and targets is None else 0, "k0": int(keys[0]), "at": targets,
             "terms": self.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": self.blind(),
             "visible": None if visible is None else _packed(visible.tobytes()),
         }

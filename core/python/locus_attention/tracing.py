@@ -150,6 +150,31 @@ class Trace(MappingBase):
         """Numbers of the layers of which this trace holds anything."""
         return sorted({int(found.group(1)) for found in map(_OF_LAYER.match, self._arrays) if found})
 
+    def places(self, name: str) -> Tuple[Optional[np.ndarray], np.ndarray]:
+        """Which tokens the queries [B,Tq] and keys [Tk] of a stage of pairs are, by their places in the text.
+
+        A key below 0 is memory from before the text.  No queries for a query stream of which the trace does not say what
+        it predicts.
+        """
+        count, _, queries, keys = self[name].shape
+        parts = name.split(".")
+        if "g" in parts[:-1]:
+            at = None
+            mapping = self.inputs[0].get("target_mapping") if self.inputs else None
+            if mapping is not None:
+                at = np.asarray(mapping).argmax(-1)[:count]
+            else:
+                listed = [[token for sample, token in self.mask_positions if sample == b] for b in range(count)]
+                if all(len(tokens) == queries for tokens in listed):
+                    at = np.array(listed)
+            return at, np.arange(keys) + (min(0, len(self.tokens[0]) - keys) if self.tokens else 0)
+        first = 0
+        for number in range(int(parts[1]) if parts[0] == "segment" else 0):
+            same = ".".join([parts[0], str(number), *parts[2:]])
+            known = number < len(self.inputs)
+            first += np.asarray(self.inputs[number]["tokens"]).shape[1] if known else self[same].shape[2]
+        return np.tile(first + np.arange(queries), (count, 1)), first + queries - keys + np.arange(keys)
+
     def in_memory(self) -> Any:
         """The same as an object of the extension, for comparisons."""
         ready = []
