@@ -56,9 +56,9 @@ void describe_input(Pass& pass, const std::vector<ModelInput>& segments, const T
 
 template <class Scalar>
 Pass compute(const ModelRequest& request, const std::string& stages, Dialect dialect, bool fast,
-             const CancelToken& stop) {
+             const CancelToken& stop, StepCount& layers) {
     Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
-    checkpoint.weights = interruptible(checkpoint.weights, stop);
+    checkpoint.weights = interruptible(checkpoint.weights, stop, layers);
     const auto model =
         open_model_of<Scalar>(checkpoint, cpu_operations<Scalar>(), fast ? ForwardPath::fast : ForwardPath::reference);
     const PreparedInput prepared = prepare_input(request, checkpoint.folder, model->family(), model->input_names());
@@ -74,7 +74,8 @@ Pass compute(const ModelRequest& request, const std::string& stages, Dialect dia
 }
 
 Pass run(const std::string& model, const std::vector<std::string>& texts, const std::string& input_file, Index segment,
-         const std::string& stages, const std::string& precision, const std::string& dialect, bool reference) {
+         const std::string& stages, const std::string& precision, const std::string& dialect, bool reference,
+         const nb::object& progress) {
     LOCUS_CHECK(precision == "f32" || precision == "f64", "precision is \"" + precision + "\", expected f32 or f64");
     const Dialect wanted = parse_dialect(dialect);
     ModelRequest request;
@@ -83,10 +84,12 @@ Pass run(const std::string& model, const std::vector<std::string>& texts, const 
     request.input_file = input_file;
     request.segment = segment;
     Pass pass;
-    run_interruptibly([&](const CancelToken& stop, StepCount&) {
-        pass = precision == "f64" ? compute<double>(request, stages, wanted, false, stop)
-                                  : compute<float>(request, stages, wanted, !reference, stop);
-    });
+    run_interruptibly(
+        [&](const CancelToken& stop, StepCount& layers) {
+            pass = precision == "f64" ? compute<double>(request, stages, wanted, false, stop, layers)
+                                      : compute<float>(request, stages, wanted, !reference, stop, layers);
+        },
+        progress);
     return pass;
 }
 
@@ -142,7 +145,7 @@ void bind_models(nb::module_& module) {
         .def_ro("inputs", &Pass::inputs)
         .def_ro("warnings", &Pass::warnings);
     module.def("run", run, "model"_a, "texts"_a, "input_file"_a, "segment"_a, "stages"_a, "precision"_a, "dialect"_a,
-               "reference"_a);
+               "reference"_a, "progress"_a.none());
     module.def("tokens", tokens_of, "model"_a, "text"_a);
     module.def("family_of", family_of_folder, "model"_a);
     module.def("relative_index", relative_index, "queries"_a, "keys"_a, "span"_a, "buckets"_a, "max_position"_a,

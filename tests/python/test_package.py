@@ -100,6 +100,9 @@ def test_traces_of_streams_and_segments_check_themselves(tmp_path):
     assert two_streams.check().passed and two_streams.layers == [0, 1, 2, 3]
     segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
     assert len(segments.inputs) == 3 and segments.layers == [0, 1, 2, 3]
+    again = locus.trace("tiny-txl", tokens=segments.ids, segment=6)
+    assert again.stages == segments.stages
+    assert np.array_equal(again["segment.1.layer.3.probs"], segments["segment.1.layer.3.probs"])
     report = segments.check()
     assert report.passed and len(report.stages) == len(segments)
     segments.save(tmp_path / "segments.safetensors")
@@ -263,6 +266,70 @@ def test_ctrl_c_ends_a_pass_within_a_layer():
     out, _ = child.communicate(timeout=120)
     assert (out, child.returncode) == ("interrupted\n", 0)
     assert time.perf_counter() - sent < 2 * short
+
+
+SEARCH = """
+import os, signal, sys, threading, time
+import numpy as np
+import locus_attention as locus
+right = locus.trace("tiny-v3", tokens=[list(range(5, 165))], precision="f64", stages="layer.0.*,layer.1.*,emb*,rel*")
+wrong = locus.Trace("deberta", "hf")
+for name in right:
+    array = right[name]
+    wrong.add(name, array + 0.01 * np.sin(np.arange(array.size)).reshape(array.shape) if "probs" in name else array, "a port")
+print("ready", flush=True)
+started = time.perf_counter()
+try:
+    locus.check(right, wrong, model="tiny-v3", inputs=right.inputs[0])
+    print("ended", time.perf_counter() - started)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_the_search_for_a_mistake():
+    child = subprocess.Popen([sys.executable, "-c", SEARCH], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=300)
+    assert (out, child.returncode) == ("interrupted\n", 0)
+
+
+class Shown:
+    """What stands in for tqdm's bar: what it was told."""
+
+    bars = []
+
+    def __init__(self, **options):
+        self.options, self.n = options, 0
+        Shown.bars.append(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def update(self, by):
+        self.n += by
+
+
+def test_long_work_shows_how_far_it_is(monkeypatch, tmp_path):
+    import types
+
+    tqdm = types.ModuleType("tqdm")
+    tqdm.auto = types.ModuleType("tqdm.auto")
+    tqdm.auto.tqdm = Shown
+    monkeypatch.setitem(sys.modules, "tqdm", tqdm)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm.auto)
+    Shown.bars.clear()
+    right = locus.trace("tiny-v3", text="a new [MASK] opened beside the new [MASK].")
+    wrong = locus.trace("tiny-v3", inputs=right.inputs[0], dialect="paper")
+    assert locus.check(right, wrong, model="tiny-v3").mistake == 1
+    first, _, third = Shown.bars
+    assert first.n == 6 and first.options["unit"] == " layers" and first.options["delay"] > 0
+    assert third.n > 10 and third.options["unit"] == " hypotheses"
 
 
 def test_other_threads_run_meanwhile():

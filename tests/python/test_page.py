@@ -264,6 +264,21 @@ def test_segments_with_their_memory(tmp_path):
 
 
 @needs_browser
+def test_memory_that_ends_and_memory_from_before_the_text(tmp_path):
+    # The model remembers 48 tokens: the third segment of 40 does not see the first 32.
+    trace = locus.trace("tiny-txl", tokens=[[5 + n % 60 for n in range(120)]], segment=40, stages="segment.2.layer.0.*")
+    seen = opened(trace.html(cell=trace.cell(0, 0, 0, 0, segment=2)), tmp_path)
+    assert "48 to the left" in seen["micro"]
+    assert seen["tokens"].split()[0] == trace.tokens[0][32].lstrip("▁") and len(seen["tokens"].split()) == 88
+    unknown = locus.Trace("transfo-xl")  # of a text that this trace does not hold
+    unknown.tokens = [["a", "b"]]
+    for stem in ("ac", "bd", "scores", "probs"):
+        unknown.add(f"layer.0.{stem}", np.ones((1, 1, 2, 5), np.float32) * np.arange(5), "by hand")
+    seen = opened(unknown.html(cell=(0, 0, 1, 1)), tmp_path)
+    assert "memory 2" in seen["micro"] and seen["tokens"].split() == ["a", "b"]
+
+
+@needs_browser
 def test_the_mask_decoder(sentence, tmp_path):
     seen = opened(sentence.html(), tmp_path, press("v"))
     assert "mask decoder" in seen["views"]
@@ -278,7 +293,7 @@ def test_the_keys_are_listed_in_the_page(sentence, tmp_path):
 
 def test_notebooks_show_the_page_itself(sentence):
     shown = sentence._repr_html_()
-    assert "vectors" in shown
+    assert "&quot;vectors&quot;:" in shown
     assert shown.startswith("<iframe srcdoc=") and "allow-same-origin" not in shown
 
 

@@ -9,6 +9,7 @@ from . import _core
 from .errors import UsageError
 from .files import PathLike
 from .passes import Inputs, input_file_of, trace as trace_of_folder
+from .progress import shown_progress
 from .tracing import Trace, inputs_as_json, load
 
 TraceLike = Union[Trace, PathLike]
@@ -123,11 +124,12 @@ def check(
     recorded = [] if inputs is not None or model is None else [
         text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
     ]
-    with input_file_of(inputs) as input_file:
+    with input_file_of(inputs) as input_file, shown_progress("check", "hypotheses") as progress:
         text_json, text, html = _core.check(
             expected.in_memory(), found.in_memory(), found.stored,
             _name_of(reference, "the reference"), _name_of(candidate, "the candidate"),
             "" if model is None else os.fspath(model), input_file, recorded, rtol, atol,
+            progress,
         )
     return Report(json.loads(text_json), text, html)
 
