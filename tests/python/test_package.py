@@ -1,7 +1,10 @@
 """What the package does with NumPy alone: passes of folders, comparisons, kits, refusals."""
 
+import ast
+import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -140,7 +143,6 @@ def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
 
 
 def test_one_version_everywhere():
-    import re
 
     project = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{locus.__version__}"' in project
@@ -352,6 +354,52 @@ def test_other_threads_run_meanwhile():
         done.set()
         thread.join()
     assert counted > 20 * min(took, 1)
+
+
+# What editors and type checkers see
+
+PACKAGE = Path(locus.__file__).parent
+
+
+def public_things():
+    """Every name that users call, with what it is."""
+    for name in locus.__all__:
+        thing = getattr(locus, name)
+        yield name, thing
+        for inner, member in vars(thing).items():
+            own = getattr(member, "__module__", None) == getattr(thing, "__name__", None) or inspect.isclass(thing)
+            if not inner.startswith("_") and own and (callable(member) or isinstance(member, property)):
+                yield f"{name}.{inner}", member
+
+
+def test_everything_public_is_documented():
+    listed = dict(public_things())
+    assert {"trace", "Trace.html", "Trace.stages", "kit.export", "explain", "Report"} <= set(listed)
+    assert [name for name, thing in listed.items() if not inspect.getdoc(thing)] == []
+    for name in ("Trace", "Trace.places", "recording", "trace"):
+        assert "[B" in inspect.getdoc(listed[name]), name  # shapes
+
+
+def test_stubs_name_what_the_module_has():
+    from locus_attention import _core
+
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text())
+    functions = {one.name: [argument.arg for argument in one.args.args] for one in stub.body if isinstance(one, ast.FunctionDef)}
+    classes = {one.name for one in stub.body if isinstance(one, ast.ClassDef)}
+    there = {name for name in dir(_core) if not name.startswith("_")}
+    assert set(functions) | classes == there
+    for name, arguments in functions.items():
+        signature = getattr(_core, name).__doc__.splitlines()[0]
+        assert re.findall(r"(\w+): ", signature.rsplit(" -> ", 1)[0]) == arguments, signature
+
+
+def test_types_are_right():
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", os.devnull, str(PACKAGE)],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 # The console scripts

@@ -137,7 +137,8 @@ def check(
 def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) -> Report:
     """A trace against Locus on its model: what Trace.check does."""
     if trace.recorded is not None and model is None:
-        return trace.recorded.check(trace, **options)
+        of_live_model: Report = trace.recorded.check(trace, **options)
+        return of_live_model
     folder = model or trace.model
     if not folder or trace.ids is None:
         raise UsageError("this trace does not say which model and tokens it comes from, expected model=")

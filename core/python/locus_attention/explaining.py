@@ -72,6 +72,7 @@ class Explanation:
 
     @property
     def probability(self) -> float:
+        """What the query makes of the key, from 0 to 1."""
         return float(self.softmax["probability"])
 
     def __str__(self) -> str:

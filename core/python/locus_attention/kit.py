@@ -78,8 +78,9 @@ def check(kit: PathLike, dumps: PathLike, *, family: str = "", dialect: str = ""
 
 def catalogue() -> List[Dict[str, Any]]:
     """All mistakes that a check can name: number, name, what one sees, where it has happened."""
-    listed = json.loads(_core.catalogue())
-    return listed["mistakes"] if isinstance(listed, dict) else listed
+    listed: Any = json.loads(_core.catalogue())
+    mistakes: List[Dict[str, Any]] = listed["mistakes"] if isinstance(listed, dict) else listed
+    return mistakes
 
 
 def from_model(model: Any, folder: PathLike, *, at: Optional[str] = None) -> Exported:

@@ -127,7 +127,8 @@ def decompose(
     weight = seen / np.maximum(seen.sum(-1, keepdims=True), 1)
 
     def centred(array: np.ndarray) -> np.ndarray:
-        return (array - (array * weight).sum(-1, keepdims=True)) * seen
+        moved: np.ndarray = (array - (array * weight).sum(-1, keepdims=True)) * seen
+        return moved
 
     scores = centred(np.sum(list(terms.values()), axis=0))
     variance = float((scores * scores).sum())
@@ -142,8 +143,8 @@ def decompose(
     by_pair: Dict[str, Dict[Tuple[str, str], float]] = {}
     for stem, term in terms.items():
         values = term[sample, rows, columns]
-        apart = np.unique(i - j) if queries is not None else []
-        by_distance[stem] = {int(distance): float(values[i - j == distance].mean()) for distance in apart}
+        apart = np.unique(i - j).tolist() if queries is not None else []
+        by_distance[stem] = {distance: float(values[i - j == distance].mean()) for distance in apart}
         by_pair[stem] = _mean_by_pair(trace, sample, i, j, values)
     return Decomposition(layer, head, share, by_distance, by_pair)
 

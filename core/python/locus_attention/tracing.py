@@ -4,15 +4,18 @@ import fnmatch
 import json
 import os
 import re
-from collections.abc import Mapping as MappingBase
 from functools import cmp_to_key
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _core
 from .errors import UsageError
 from .files import PathLike, safetensors_bytes, write_file
+
+if TYPE_CHECKING:
+    from .checking import Report
+    from .explaining import Cell
 
 
 _OF_LAYER = re.compile(r"(?:segment\.\d+\.)?layer\.(\d+)\.")
@@ -70,7 +73,7 @@ def inputs_from_json(text: str) -> List[Dict[str, np.ndarray]]:
     return [{name: np.array(values, np.int64) for name, values in given.items()} for given in found]
 
 
-class Trace(MappingBase):
+class Trace(Mapping[str, np.ndarray]):
     """Stages of one pass by name: trace["layer.0.c2p"] is a read-only array [B, H, T, T].
 
     stages     names in the order of the model
@@ -96,7 +99,7 @@ class Trace(MappingBase):
         self.closing: Dict[int, float] = {}
         self.warnings: List[str] = []
         self.passes = 1
-        self.report: Any = None  # what check() found last
+        self.report: Optional["Report"] = None  # what check() found last
         self.recorded: Any = None  # the live model behind a recorded trace, for check()
         self._arrays: Dict[str, np.ndarray] = {}
 
@@ -120,6 +123,7 @@ class Trace(MappingBase):
 
     @property
     def stages(self) -> List[str]:
+        """Names of all stages, in the order of the model."""
         return in_model_order(list(self._arrays))
 
     def matching(self, stages: str) -> List[str]:
@@ -221,7 +225,7 @@ class Trace(MappingBase):
 
     def cell(
         self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "", segment: Optional[int] = None
-    ) -> "Any":
+    ) -> "Cell":
         """The cell of query i and key j, for locus.explain and Trace.html.
 
         stream: "g" is the query stream of XLNet.  segment: of a text in segments; then j counts the memory too.
@@ -230,15 +234,16 @@ class Trace(MappingBase):
 
         return Cell(self, sample, layer, head, i, j, stream, segment)
 
-    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Any":
-        """Compares this trace with Locus on the same weights and inputs; returns a Report.
+    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Report":
+        """Compares this trace with Locus on the same weights and inputs; options are those of locus.check.
 
         A recorded trace brings its live model along; for another one, name the folder of its model.
         """
         from .checking import check_trace
 
-        self.report = check_trace(self, model, **options)
-        return self.report
+        report = check_trace(self, model, **options)
+        self.report = report
+        return report
 
     def html(self, path: Optional[PathLike] = None, **options: Any) -> str:
         """One self-contained page of this trace; returns its text and, with a path, writes it there."""
@@ -249,7 +254,7 @@ class Trace(MappingBase):
             write_file(path, [text.encode()])
         return text
 
-    def frame(self, stages: str) -> "Any":
+    def frame(self, stages: str) -> Any:
         """Values as a long table, one row per number: pandas or polars where installed, else a dict of arrays."""
         from .science import long_frame
 
