@@ -428,6 +428,28 @@ def test_programs_refuse_with_their_status(tmp_path):
     assert script("kit", "export", str(tmp_path / "kit")).returncode == 2
 
 
+def test_a_kit_is_made_of_what_lies_inside_the_package(tmp_path, monkeypatch):
+    from locus_attention import programs
+
+    asked = []
+
+    def exported(folder, **options):
+        asked.append((folder, options))
+        return locus.kit.Exported(folder, 1, 1, 1000)
+
+    monkeypatch.setattr(locus.kit, "export", exported)
+    monkeypatch.setattr(programs, "run", lambda verb, arguments: asked.append(arguments) or 2)
+    assert programs.main(["kit", "export", "a", "--for", "tiny-v3", "--dialect=official"]) == 0
+    assert programs.main(["kit", "export", "--for=tiny-v3", "b"]) == 0
+    assert programs.main(["kit", "export", "c"]) == 0
+    wrong = [["export"], ["export", "a", "b"], ["export", "a", "--for"], ["export", "--help"], ["export", "a", "--dialect", "hf"]]
+    assert [programs.main(["kit", *arguments]) for arguments in wrong] == [2] * len(wrong)
+    assert asked == [
+        ("a", {"model": "tiny-v3", "dialect": "official"}), ("b", {"model": "tiny-v3", "dialect": "hf"}),
+        ("c", {"model": None, "dialect": "hf"}), *wrong,
+    ]
+
+
 def test_console_scripts_are_installed():
     folder = Path(sys.executable).parent
     scripts = [folder / f"locus-{verb}" for verb in ("check", "kit", "trace", "fill", "tokens")]
