@@ -1,5 +1,6 @@
 """A progress bar for long work, where tqdm is installed."""
 
+import warnings
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional
 
@@ -8,7 +9,9 @@ from typing import Callable, Iterator, Optional
 def shown_progress(what: str, unit: str) -> Iterator[Optional[Callable[[int], None]]]:
     """A function of the number of steps done so far, which shows them from the second second on; None without tqdm."""
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # in a notebook without ipywidgets, tqdm would say so under every cell
+            from tqdm.auto import tqdm
     except ImportError:
         yield None
         return
