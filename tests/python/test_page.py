@@ -231,13 +231,13 @@ def test_the_products_of_a_cell(sentence, tmp_path):
 @needs_browser
 def test_both_streams_of_xlnet(tmp_path):
     trace = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
-    page = trace.html(cell=trace.cell(1, 1, 1, 3, stream="g"), channels=True)
+    page = trace.html(cell=trace.cell(1, 1, 1, 1, stream="g"), channels=True)
     seen = opened(page, tmp_path)
     assert "query stream" in seen["views"]
     assert np.abs(np.array(seen["probs"]) - trace["layer.1.g.probs"][0, 1].ravel()).max() < 5e-3
     # The second target is the sixth token; products and bias give the term that the trace holds.
-    assert "2 to the left" in seen["micro"] and len(seen["products"]) == 2
-    explained = locus.explain(trace.cell(1, 1, 1, 3, stream="g"))
+    assert "4 to the left" in seen["micro"] and len(seen["products"]) == 2
+    explained = locus.explain(trace.cell(1, 1, 1, 1, stream="g"))
     for line, term in zip(seen["products"], explained.terms):
         assert numbers_in(line)[-1] == pytest.approx(term.running[-1], abs=0.05)
     seen = opened(page, tmp_path, press("v"))
