@@ -310,7 +310,7 @@ def _shell() -> str:
     """The page without its data; what only helps its readers in the source tree is left out."""
     file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.html")
     with open(file, encoding="utf-8") as opened:
-        return re.sub(r"(?m)^ +|^//.*\n", "", opened.read())
+        return re.sub(r"(?m)^ *//.*\n|  // .*$|^ +", "", opened.read())
 
 
 def _trace_name(trace: Any) -> str:
@@ -339,7 +339,7 @@ def page_of(
     report: failing stages stand first (trace.check() leaves its own).  theme: "dark" or "light"; the reader's if empty.
     cell: trace.cell(...), or (layer, head, i, j): locked at the start.
     channels: carries the vectors along, so that a cell is shown product by product; the stages q, k, q_r and k_r (q_rot
-    and k_rot, r_k) are needed, and the page grows: at T = 24 and 64 channels fivefold, at T = 128 twofold.
+    and k_rot, r_k) are needed, and the page grows: at T = 24 and 64 channels fourfold, at T = 128 twofold.
     """
     if theme not in ("", "dark", "light"):
         raise UsageError(f'theme is "{theme}", expected dark, light or nothing')
