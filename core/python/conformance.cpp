@@ -6,9 +6,11 @@
 
 #include "core/conformance/kit/check.h"
 #include "core/conformance/kit/export.h"
+#include "core/conformance/kit/found_inputs.h"
 #include "core/conformance/kit/pair.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/io/checkpoint.h"
+#include "core/io/recorded_inputs.h"
 #include "core/python/interruptible.h"
 #include "core/python/module.h"
 
@@ -21,23 +23,42 @@ namespace {
 
 namespace conf = locus::conformance;
 
-/// The report of a pair of traces as (JSON, text, HTML).  model and input may be empty.
+/// What a pair was given: by an input file, or else by the first of these texts (JSON, as a trace file keeps it) that
+/// the reference does not contradict.
+std::vector<ModelInput> inputs_of(const std::string& file, const std::vector<std::string>& recorded,
+                                  const Trace& reference, const std::shared_ptr<const conf::ModelFolder>& model) {
+    if (!file.empty()) return conf::segments_of(file, *model);
+    for (const std::string& text : recorded) {
+        std::vector<ModelInput> segments = inputs_from_json(text, "\"inputs\" of the trace");
+        if (conf::contradiction(reference, model, segments).empty()) return segments;
+    }
+    return {};
+}
+
+/// The report of a pair of traces as (JSON, text, HTML).  model and input may be empty; recorded: what the traces say
+/// that their pass was given, used where no input is named.
 nb::tuple check(const Trace& reference, const Trace& candidate, const std::map<std::string, std::string>& stored,
                 const std::string& reference_name, const std::string& candidate_name, const std::string& model,
-                const std::string& input, const std::optional<double>& rtol, const std::optional<double>& atol) {
+                const std::string& input, const std::vector<std::string>& recorded, const std::optional<double>& rtol,
+                const std::optional<double>& atol, const nb::object& progress) {
     conf::TracePair pair{reference, candidate, stored, reference_name, candidate_name};
     if (rtol || atol) pair.fixed = Tolerance{rtol.value_or(0), atol.value_or(0)};
     LOCUS_CHECK(input.empty() || !model.empty(), "inputs go with a model");
     conf::Report report;
-    run_interruptibly([&](const CancelToken& stop, StepCount&) {
-        if (!model.empty()) {
-            pair.model = conf::ModelFolder::open(resolve_model(model).string());
-            pair.segments = conf::segments_of(input, *pair.model);
-        }
-        pair.stop = stop;
-        report.candidate = candidate_name;
-        report.cases.push_back(conf::judge_pair(pair));
-    });
+    run_interruptibly(
+        [&](const CancelToken& stop, StepCount& hypotheses) {
+            if (!model.empty()) {
+                pair.model = conf::ModelFolder::open(resolve_model(model).string());
+                pair.segments = inputs_of(input, recorded, reference, pair.model);
+            }
+            pair.stop = [&] {
+                ++hypotheses;
+                return stop();
+            };
+            report.candidate = candidate_name;
+            report.cases.push_back(conf::judge_pair(pair));
+        },
+        progress);
     const conf::CaseReport& one = report.cases.front();
     return nb::make_tuple(conf::pair_json(one, pair.fixed), conf::pair_text(one, pair.fixed),
                           conf::report_html(report));
@@ -93,7 +114,7 @@ nb::tuple check_kit(const std::string& folder, const std::string& dumps, const s
 
 void bind_conformance(nb::module_& module) {
     module.def("check", check, "reference"_a, "candidate"_a, "stored"_a, "reference_name"_a, "candidate_name"_a,
-               "model"_a, "input"_a, "rtol"_a.none(), "atol"_a.none());
+               "model"_a, "input"_a, "recorded"_a, "rtol"_a.none(), "atol"_a.none(), "progress"_a.none());
     module.def("export_kit", export_kit, "folder"_a, "source"_a, "model"_a, "dialect"_a, "progress"_a.none());
     module.def("check_kit", check_kit, "folder"_a, "dumps"_a, "family"_a, "dialect"_a, "progress"_a.none());
     module.def("catalogue", [] { return conf::catalogue_json(); });

@@ -1,5 +1,6 @@
 #include "core/python/interruptible.h"
 
+#include <charconv>
 #include <chrono>
 #include <future>
 
@@ -11,24 +12,37 @@ namespace {
 
 class InterruptibleWeights final : public WeightSource {
 public:
-    InterruptibleWeights(std::shared_ptr<const WeightSource> weights, CancelToken stop)
-        : weights_(std::move(weights)), stop_(std::move(stop)) {}
+    InterruptibleWeights(std::shared_ptr<const WeightSource> weights, CancelToken stop, StepCount& layers)
+        : weights_(std::move(weights)), stop_(std::move(stop)), layers_(layers) {}
 
     std::optional<Shape> shape(const std::string& name) const override { return weights_->shape(name); }
     std::vector<std::string> names() const override { return weights_->names(); }
     std::string location() const override { return weights_->location(); }
     Matrix<float> rows_f32(const std::string& name, Index first_row, Index rows) const override {
-        throw_if_cancelled(stop_);
+        begin(name);
         return weights_->rows_f32(name, first_row, rows);
     }
     Matrix<double> rows_f64(const std::string& name, Index first_row, Index rows) const override {
-        throw_if_cancelled(stop_);
+        begin(name);
         return weights_->rows_f64(name, first_row, rows);
     }
 
 private:
+    void begin(const std::string& name) const {
+        throw_if_cancelled(stop_);
+        for (const std::string part : {"layer.", "layers."}) {
+            const std::size_t at = name.find(part);
+            if (at == std::string::npos) continue;
+            std::size_t number = 0;
+            const char* first = name.data() + at + part.size();
+            if (std::from_chars(first, name.data() + name.size(), number).ptr == first) continue;
+            if (number + 1 > layers_) layers_ = number + 1;  // one thread reads
+        }
+    }
+
     std::shared_ptr<const WeightSource> weights_;
     CancelToken stop_;
+    StepCount& layers_;
 };
 
 /// Waits with the GIL released; true once the work has ended.
@@ -71,8 +85,9 @@ void run_interruptibly(const std::function<void(const CancelToken& stop, StepCou
     throw std::move(*raised);
 }
 
-std::shared_ptr<const WeightSource> interruptible(std::shared_ptr<const WeightSource> weights, CancelToken stop) {
-    return std::make_shared<InterruptibleWeights>(std::move(weights), std::move(stop));
+std::shared_ptr<const WeightSource> interruptible(std::shared_ptr<const WeightSource> weights, CancelToken stop,
+                                                  StepCount& layers) {
+    return std::make_shared<InterruptibleWeights>(std::move(weights), std::move(stop), layers);
 }
 
 }  // namespace locus::python

@@ -23,7 +23,9 @@ void run_interruptibly(const std::function<void(const CancelToken& stop, StepCou
                        const nanobind::object& progress = nanobind::none());
 
 /// The same weights, except that reading throws Cancelled once `stop` says yes: a forward pass reads as it goes, so it
-/// ends within one of its layers.
-std::shared_ptr<const WeightSource> interruptible(std::shared_ptr<const WeightSource> weights, CancelToken stop);
+/// ends within one of its layers.  `layers` counts those that the pass has begun, by the names of what it reads
+/// ("...layer.3.attention..."); it must live as long as the weights.
+std::shared_ptr<const WeightSource> interruptible(std::shared_ptr<const WeightSource> weights, CancelToken stop,
+                                                  StepCount& layers);
 
 }  // namespace locus::python

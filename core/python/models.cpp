@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core/io/model_request.h"
+#include "core/io/recorded_inputs.h"
 #include "core/positions/relative_buckets.h"
 #include "core/python/interruptible.h"
 #include "core/python/module.h"
@@ -24,6 +25,7 @@ struct Pass {
     std::vector<std::vector<std::int64_t>> tokens;          // [B][T], segments joined
     std::vector<std::vector<std::string>> pieces;           // of the tokens; numbers where there is no tokenizer
     std::vector<std::vector<std::int64_t>> mask_positions;  // [N][2]: sample, token
+    std::string inputs;                                     // JSON, as a trace file keeps it; may be empty
     std::vector<std::string> warnings;                      // one sentence each
 };
 
@@ -54,9 +56,9 @@ void describe_input(Pass& pass, const std::vector<ModelInput>& segments, const T
 
 template <class Scalar>
 Pass compute(const ModelRequest& request, const std::string& stages, Dialect dialect, bool fast,
-             const CancelToken& stop) {
+             const CancelToken& stop, StepCount& layers) {
     Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
-    checkpoint.weights = interruptible(checkpoint.weights, stop);
+    checkpoint.weights = interruptible(checkpoint.weights, stop, layers);
     const auto model =
         open_model_of<Scalar>(checkpoint, cpu_operations<Scalar>(), fast ? ForwardPath::fast : ForwardPath::reference);
     const PreparedInput prepared = prepare_input(request, checkpoint.folder, model->family(), model->input_names());
@@ -66,12 +68,14 @@ Pass compute(const ModelRequest& request, const std::string& stages, Dialect dia
     pass.warnings = model->warnings();
     for (const std::string& name : prepared.ignored)
         pass.warnings.push_back(request.input_file + ": not used by this family: " + name);
+    pass.inputs = inputs_as_json(prepared.segments);
     describe_input(pass, prepared.segments, tokenizer_if_any(checkpoint.folder).get());
     return pass;
 }
 
 Pass run(const std::string& model, const std::vector<std::string>& texts, const std::string& input_file, Index segment,
-         const std::string& stages, const std::string& precision, const std::string& dialect, bool reference) {
+         const std::string& stages, const std::string& precision, const std::string& dialect, bool reference,
+         const nb::object& progress) {
     LOCUS_CHECK(precision == "f32" || precision == "f64", "precision is \"" + precision + "\", expected f32 or f64");
     const Dialect wanted = parse_dialect(dialect);
     ModelRequest request;
@@ -80,10 +84,12 @@ Pass run(const std::string& model, const std::vector<std::string>& texts, const 
     request.input_file = input_file;
     request.segment = segment;
     Pass pass;
-    run_interruptibly([&](const CancelToken& stop, StepCount&) {
-        pass = precision == "f64" ? compute<double>(request, stages, wanted, false, stop)
-                                  : compute<float>(request, stages, wanted, !reference, stop);
-    });
+    run_interruptibly(
+        [&](const CancelToken& stop, StepCount& layers) {
+            pass = precision == "f64" ? compute<double>(request, stages, wanted, false, stop, layers)
+                                      : compute<float>(request, stages, wanted, !reference, stop, layers);
+        },
+        progress);
     return pass;
 }
 
@@ -136,9 +142,10 @@ void bind_models(nb::module_& module) {
         .def_ro("tokens", &Pass::tokens)
         .def_ro("pieces", &Pass::pieces)
         .def_ro("mask_positions", &Pass::mask_positions)
+        .def_ro("inputs", &Pass::inputs)
         .def_ro("warnings", &Pass::warnings);
     module.def("run", run, "model"_a, "texts"_a, "input_file"_a, "segment"_a, "stages"_a, "precision"_a, "dialect"_a,
-               "reference"_a);
+               "reference"_a, "progress"_a.none());
     module.def("tokens", tokens_of, "model"_a, "text"_a);
     module.def("family_of", family_of_folder, "model"_a);
     module.def("relative_index", relative_index, "queries"_a, "keys"_a, "span"_a, "buckets"_a, "max_position"_a,

@@ -1,7 +1,10 @@
 """What the package does with NumPy alone: passes of folders, comparisons, kits, refusals."""
 
+import ast
+import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,6 +82,45 @@ def test_inputs_may_be_arrays():
     assert np.allclose(same["layer.0.probs"], trace["layer.0.probs"][:1], atol=1e-6)
 
 
+def test_a_trace_says_what_its_pass_was_given(tmp_path):
+    padded = locus.trace("tiny-v3", text=["a new [MASK] opened", "a new"])
+    (given,) = padded.inputs
+    assert given["tokens"].shape == (2, 6) and given["mask"].sum() == 6 + 4
+    # A wrong port, with no inputs named: the mask is found in the traces, and without it nothing would fit.
+    wrong = locus.trace("tiny-v3", inputs=given, dialect="paper")
+    padded.save(tmp_path / "reference.safetensors")
+    wrong.save(tmp_path / "port.safetensors")
+    report = locus.check(tmp_path / "reference.safetensors", tmp_path / "port.safetensors", model="tiny-v3")
+    assert report.first == "layer.0.p2c" and report.mistake == 1 and report.right_once_repaired
+    back = locus.load(tmp_path / "port.safetensors")
+    assert np.array_equal(back.inputs[0]["mask"], given["mask"]) and back.mask_positions == padded.mask_positions
+    assert locus.check(padded, back, model="tiny-v3").mistake == 1
+    assert locus.trace("tiny-v3", inputs=back.inputs[0], dialect="paper").check().passed
+
+
+def test_traces_of_streams_and_segments_check_themselves(tmp_path):
+    two_streams = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
+    assert two_streams.check().passed and two_streams.layers == [0, 1, 2, 3]
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
+    assert len(segments.inputs) == 3 and segments.layers == [0, 1, 2, 3]
+    again = locus.trace("tiny-txl", tokens=segments.ids, segment=6)
+    assert again.stages == segments.stages
+    assert np.array_equal(again["segment.1.layer.3.probs"], segments["segment.1.layer.3.probs"])
+    report = segments.check()
+    assert report.passed and len(report.stages) == len(segments)
+    segments.save(tmp_path / "segments.safetensors")
+    assert locus.load(tmp_path / "segments.safetensors").check("tiny-txl").passed
+
+
+def test_places_of_queries_and_keys():
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
+    queries, keys = segments.places("segment.1.layer.0.probs")
+    assert queries.tolist() == [[6, 7, 8, 9, 10, 11]] and keys.tolist() == list(range(12))
+    masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
+    queries, keys = masked.places("layer.0.g.probs")
+    assert [masked.tokens[0][at] for at in queries[0]] == ["<mask>", "<mask>"] and len(keys) == len(masked.tokens[0])
+
+
 def test_save_and_load(tmp_path):
     trace = locus.trace("tiny-v3", text="a new [MASK] opened", stages="layer.1.*")
     trace.save(tmp_path / "t.safetensors")
@@ -101,8 +143,6 @@ def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
 
 
 def test_one_version_everywhere():
-    import re
-
     project = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{locus.__version__}"' in project
     assert f"## {locus.__version__}" in (ROOT / "core/python/CHANGELOG.md").read_text()
@@ -129,6 +169,33 @@ def test_a_cell_is_replayed_to_the_last_bit():
     assert "row 30" in str(locus.explain(trace.cell(2, 3, 3, 5)))
     with pytest.raises(locus.UsageError, match="the key is 12"):
         locus.explain(trace.cell(2, 3, 3, 12))
+
+
+def test_cells_with_a_bias_of_the_head():
+    """What the products leave of ac is u . k_j, the same for every query; of bd v . r_k, the same at every distance."""
+    masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is paris.", precision="f64")
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6,
+                           precision="f64")
+    cells = {
+        "content": [masked.cell(1, 2, i, j) for i in range(9) for j in range(9)],
+        "query": [masked.cell(1, 2, 0, j, stream="g") for j in range(9)] + [masked.cell(1, 2, i, 1) for i in range(9)],
+        "memory": [segments.cell(2, 1, i, j, segment=1) for i in range(6) for j in range(12)],
+    }
+    for which, listed in cells.items():
+        by_key, by_distance = {}, {}
+        for cell in listed:
+            explained = locus.explain(cell)
+            assert explained.score == pytest.approx(explained.total / explained.divisor)
+            ac, bd = explained.terms
+            by_key.setdefault(cell.key, []).append(ac.bias)
+            if explained.softmax["visible"]:
+                by_distance.setdefault(cell.query - cell.key, []).append(bd.bias)
+        for biases in (*by_key.values(), *by_distance.values()):
+            assert np.ptp(biases) < 1e-9, which
+        assert max(map(len, by_distance.values())) > 1 and any(abs(b[0]) > 1e-3 for b in by_distance.values())
+    shown = str(locus.explain(segments.cell(0, 0, 2, 1, segment=1)))
+    assert 'query token 8 "<unk>", key token 1 "the", i - j = 7' in shown and "row 4 of r_k" in shown
+    assert "query stream" in str(locus.explain(masked.cell(1, 2, 0, 3, stream="g")))
 
 
 def test_kit_of_a_port_that_reports_its_reference(tmp_path):
@@ -202,6 +269,70 @@ def test_ctrl_c_ends_a_pass_within_a_layer():
     assert time.perf_counter() - sent < 2 * short
 
 
+SEARCH = """
+import os, signal, sys, threading, time
+import numpy as np
+import locus_attention as locus
+right = locus.trace("tiny-v3", tokens=[list(range(5, 165))], precision="f64", stages="layer.0.*,layer.1.*,emb*,rel*")
+wrong = locus.Trace("deberta", "hf")
+for name in right:
+    array = right[name]
+    wrong.add(name, array + 0.01 * np.sin(np.arange(array.size)).reshape(array.shape) if "probs" in name else array, "a port")
+print("ready", flush=True)
+started = time.perf_counter()
+try:
+    locus.check(right, wrong, model="tiny-v3", inputs=right.inputs[0])
+    print("ended", time.perf_counter() - started)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_the_search_for_a_mistake():
+    child = subprocess.Popen([sys.executable, "-c", SEARCH], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=300)
+    assert (out, child.returncode) == ("interrupted\n", 0)
+
+
+class Shown:
+    """What stands in for tqdm's bar: what it was told."""
+
+    bars = []
+
+    def __init__(self, **options):
+        self.options, self.n = options, 0
+        Shown.bars.append(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def update(self, by):
+        self.n += by
+
+
+def test_long_work_shows_how_far_it_is(monkeypatch, tmp_path):
+    import types
+
+    tqdm = types.ModuleType("tqdm")
+    tqdm.auto = types.ModuleType("tqdm.auto")
+    tqdm.auto.tqdm = Shown
+    monkeypatch.setitem(sys.modules, "tqdm", tqdm)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm.auto)
+    Shown.bars.clear()
+    right = locus.trace("tiny-v3", text="a new [MASK] opened beside the new [MASK].")
+    wrong = locus.trace("tiny-v3", inputs=right.inputs[0], dialect="paper")
+    assert locus.check(right, wrong, model="tiny-v3").mistake == 1
+    first, _, third = Shown.bars
+    assert first.n == 6 and first.options["unit"] == " layers" and first.options["delay"] > 0
+    assert third.n > 10 and third.options["unit"] == " hypotheses"
+
+
 def test_other_threads_run_meanwhile():
     counted = 0
     done = threading.Event()
@@ -222,6 +353,53 @@ def test_other_threads_run_meanwhile():
         done.set()
         thread.join()
     assert counted > 20 * min(took, 1)
+
+
+# What editors and type checkers see
+
+PACKAGE = Path(locus.__file__).parent
+
+
+def public_things():
+    """Every name that users call, with what it is."""
+    for name in locus.__all__:
+        thing = getattr(locus, name)
+        yield name, thing
+        for inner, member in vars(thing).items():
+            own = getattr(member, "__module__", None) == getattr(thing, "__name__", None) or inspect.isclass(thing)
+            if not inner.startswith("_") and own and (callable(member) or isinstance(member, property)):
+                yield f"{name}.{inner}", member
+
+
+def test_everything_public_is_documented():
+    listed = dict(public_things())
+    assert {"trace", "Trace.html", "Trace.stages", "kit.export", "explain", "Report"} <= set(listed)
+    assert [name for name, thing in listed.items() if not inspect.getdoc(thing)] == []
+    for name in ("Trace", "Trace.places", "recording", "trace"):
+        assert "[B" in inspect.getdoc(listed[name]), name  # shapes
+
+
+def test_stubs_name_what_the_module_has():
+    from locus_attention import _core
+
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text())
+    functions = {one.name: [argument.arg for argument in one.args.args] for one in stub.body if isinstance(one, ast.FunctionDef)}
+    classes = {one.name for one in stub.body if isinstance(one, ast.ClassDef)}
+    there = {name for name in dir(_core) if not name.startswith("_")}
+    assert set(functions) | classes == there
+    for name, arguments in functions.items():
+        signature = getattr(_core, name).__doc__.splitlines()[0]
+        assert re.findall(r"(\w+): ", signature.rsplit(" -> ", 1)[0]) == arguments, signature
+
+
+def test_types_are_right():
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", os.devnull,
+         *map(str, sorted(PACKAGE.glob("*.py")))],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 # The console scripts
@@ -248,6 +426,28 @@ def test_programs_refuse_with_their_status(tmp_path):
     exported = script("kit", "export", str(tmp_path / "kit"))
     assert exported.returncode == 0 and "cases" in exported.stdout
     assert script("kit", "export", str(tmp_path / "kit")).returncode == 2
+
+
+def test_a_kit_is_made_of_what_lies_inside_the_package(tmp_path, monkeypatch):
+    from locus_attention import programs
+
+    asked = []
+
+    def exported(folder, **options):
+        asked.append((folder, options))
+        return locus.kit.Exported(folder, 1, 1, 1000)
+
+    monkeypatch.setattr(locus.kit, "export", exported)
+    monkeypatch.setattr(programs, "run", lambda verb, arguments: asked.append(arguments) or 2)
+    assert programs.main(["kit", "export", "a", "--for", "tiny-v3", "--dialect=official"]) == 0
+    assert programs.main(["kit", "export", "--for=tiny-v3", "b"]) == 0
+    assert programs.main(["kit", "export", "c"]) == 0
+    wrong = [["export"], ["export", "a", "b"], ["export", "a", "--for"], ["export", "--help"], ["export", "a", "--dialect", "hf"]]
+    assert [programs.main(["kit", *arguments]) for arguments in wrong] == [2] * len(wrong)
+    assert asked == [
+        ("a", {"model": "tiny-v3", "dialect": "official"}), ("b", {"model": "tiny-v3", "dialect": "hf"}),
+        ("c", {"model": None, "dialect": "hf"}), *wrong,
+    ]
 
 
 def test_console_scripts_are_installed():

@@ -17,24 +17,40 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no chromium
 # What a browser says of every canvas: how many colours it holds; and whether the page asked for anything.
 PROBE = """
 <script>
+// Numbers are unpacked on other threads, and the browser's clock runs on while the page has nothing to do: so it is kept
+// busy, by messages to itself, until what is waited for has come.
+const channel = new MessageChannel();
+const tick = () => new Promise(r => { channel.port1.onmessage = r; channel.port2.postMessage(0); });
+const waited = async promise => {
+  let value, done = false;
+  promise.then(v => { value = v; done = true; });
+  for (let n = 0; n < 3e6 && !done; n++) await tick();
+  return value;
+};
+const ready = () => document.body.dataset.ready
+    && [...document.querySelectorAll("#heads div")].every(d => d.style.background);
+const settled = async () => { for (let n = 0; n < 3e6 && !ready(); n++) await tick(); };
+const press = key => document.onkeydown(new KeyboardEvent("keydown", {key}));
 addEventListener("load", async () => {
   const seen = {};
-  const ready = () => document.body.dataset.ready
-      && [...document.querySelectorAll("#heads div")].every(d => d.style.background);
-  for (let n = 0; n < 400 && !ready(); n++) await new Promise(r => setTimeout(r, 25));
+  await settled();
   STEPS
   for (const c of document.querySelectorAll("canvas")) {
     const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data, set = new Set();
     for (let n = 0; n < d.length; n += 4) if (d[n + 3]) set.add(d[n] << 16 | d[n + 1] << 8 | d[n + 2]);
     seen[c.id] = set.size;
   }
-  const saved = await bytes();
+  const saved = await waited(bytes().then(blob => blob.arrayBuffer()));
   const out = {canvases: seen, requests: performance.getEntriesByType("resource").length, title: document.title,
                why: document.getElementById("why").textContent, micro: document.getElementById("micro").innerText,
                failing: document.getElementById("failing").innerText, theme: document.documentElement.dataset.theme,
                heads: new Set([...document.querySelectorAll("#heads div")].map(d => d.style.background)).size,
+               products: [...document.querySelectorAll("#micro .products")].map(d => d.innerText.replace("\\n", " ")),
+               bars: document.querySelectorAll("#micro rect").length, formula: document.getElementById("formula").innerText,
+               tokens: document.getElementById("tokens").innerText, views: document.getElementById("views").innerText,
+               header: document.querySelector("header").offsetHeight,
                wide: document.documentElement.scrollWidth <= innerWidth, probs: [...now.pick("probs")],
-               saved: [...new Uint8Array(await saved.arrayBuffer())]
+               saved: [...new Uint8Array(saved)]
                           .map(b => (b + 256).toString(16).slice(1)).join("")};
   const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = JSON.stringify(out); document.body.append(pre);
 });
@@ -57,7 +73,8 @@ def opened(page, folder, steps=""):
 
 
 def press(key):
-    return f'document.onkeydown(new KeyboardEvent("keydown", {{key: "{key}"}})); await new Promise(r => setTimeout(r, 200));'
+    """A key, and what it makes the page draw."""
+    return f'delete document.body.dataset.ready; press("{key}"); await settled();'
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +86,7 @@ def sentence():
 def random_trace():
     """Sizes of a real model without one: layers x heads, T tokens."""
 
-    def make(layers, heads, length):
+    def make(layers, heads, length, width=0):
         random = np.random.default_rng(1)
         trace = locus.Trace("deberta", "hf", "a model", "random numbers")
         trace.tokens = [[f"w{n}" for n in range(length)]]
@@ -83,6 +100,11 @@ def random_trace():
             probs = np.exp(scores - scores.max(-1, keepdims=True))
             trace.add(f"layer.{layer}.scores", scores, "recomputed")
             trace.add(f"layer.{layer}.probs", probs / probs.sum(-1, keepdims=True), "recomputed")
+            for stem, rows in (("q", length), ("k", length), ("q_r", 512), ("k_r", 512)) if width else ():
+                shape = (1,) * (rows == length) + (heads, rows, width)
+                trace.add(f"layer.{layer}.{stem}", random.normal(size=shape).astype(np.float32), "live projection")
+        if width:
+            trace.add("relative.index", np.arange(length)[:, None] - np.arange(length) + 256, "recomputed")
         return trace
 
     return make
@@ -94,8 +116,11 @@ def test_a_page_asks_for_nothing(sentence):
 
 
 def test_sizes(random_trace):
-    small = random_trace(2, 4, 24).html()
-    assert len(small.encode()) <= 60_000
+    small = random_trace(2, 4, 24, 64)
+    assert len(small.html().encode()) <= 60_000
+    assert len(small.html(channels=True).encode()) <= 300_000
+    with_products = random_trace(3, 12, 128, 64).html(channels=True, layers=range(3))
+    assert len(with_products.encode()) <= 5_000_000
     large = random_trace(12, 12, 128)
     page = large.html(layers=range(5))
     assert len(page.encode()) <= 5_000_000 and "8 bits" in page
@@ -108,11 +133,13 @@ def test_sizes(random_trace):
 @needs_browser
 def test_a_browser_paints_every_picture(sentence, tmp_path):
     seen = opened(sentence.html(cell=(2, 3, 3, 5)), tmp_path)
-    assert set(seen["canvases"]) == {"c-c2c", "c-c2p", "c-p2c", "c-scores", "c-probs"}
+    assert set(seen["canvases"]) == {"c-c2c", "c-c2p", "c-p2c", "c-scores", "c-probs", "c-distance"}
     assert all(count > 20 for count in seen["canvases"].values()), seen["canvases"]
     assert seen["requests"] == 0 and seen["heads"] > 10 and seen["wide"]
     assert "0.925" in seen["why"] and "locked" in seen["why"]
     assert "61.09" in seen["micro"] and "√(3 · 32)" in seen["micro"] and "30" in seen["micro"]
+    assert "2 to the right" in seen["micro"] and seen["formula"].endswith("÷ √(3 · 32) = 5.742")
+    assert seen["header"] < 60
 
 
 @needs_browser
@@ -157,7 +184,10 @@ def test_padding_is_hidden_and_other_families_are_shown(tmp_path):
     assert "hidden by the mask" in seen["micro"]
     wanted = padded["layer.0.probs"][1, 0].ravel()
     assert np.abs(np.array(seen["probs"]) - wanted).max() < 5e-3
-    families = {"tiny-roformer": {"c-scores", "c-probs"}, "tiny-xlnet": {"c-ac", "c-bd", "c-scores", "c-probs"}}
+    families = {
+        "tiny-roformer": {"c-scores", "c-probs", "c-distance"},
+        "tiny-xlnet": {"c-ac", "c-bd", "c-scores", "c-probs", "c-distance"},
+    }
     for model, panels in families.items():
         trace = locus.trace(model, text="i love studying machine learning")
         seen = opened(trace.html(cell=(1, 1, 2, 1)), tmp_path)
@@ -177,8 +207,93 @@ def test_a_wrong_trace_beside_the_right_one(sentence, tmp_path):
     assert seen["why"].startswith("Difference")
 
 
+def numbers_in(words):
+    return [float(word.replace("−", "-")) for word in re.findall(r"[-−]?\d+\.\d+(?:e[-+]?\d+)?", words)]
+
+
+@needs_browser
+def test_the_products_of_a_cell(sentence, tmp_path):
+    page = sentence.html(layers=[2], cell=sentence.cell(2, 3, 3, 5), channels=True)
+    seen = opened(page, tmp_path)
+    assert [line.split(",")[0] for line in seen["products"]] == ["q · k", "q · kʳ", "k · qʳ"]
+    assert seen["bars"] == 3 * 32
+    sums = [numbers_in(line)[-1] for line in seen["products"]]
+    wanted = [sentence[f"layer.2.{stem}"][0, 3, 3, 5] for stem in ("c2c", "c2p", "p2c")]
+    assert np.abs(np.array(sums) - wanted).max() < 0.1
+    plain = opened(sentence.html(layers=[2], cell=(2, 3, 3, 5)), tmp_path)
+    assert plain["bars"] == 0 and "channels=True" in plain["micro"]
+    rope = locus.trace("tiny-roformer", text="i love studying machine learning")
+    seen = opened(rope.html(cell=(1, 1, 2, 1), channels=True), tmp_path)
+    wanted = rope["layer.1.scores"][0, 1, 2, 1] * np.sqrt(rope["layer.1.q_rot"].shape[-1])
+    assert numbers_in(seen["products"][0])[-1] == pytest.approx(wanted, abs=0.05)
+
+
+@needs_browser
+def test_both_streams_of_xlnet(tmp_path):
+    trace = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")
+    page = trace.html(cell=trace.cell(1, 1, 1, 1, stream="g"), channels=True)
+    seen = opened(page, tmp_path)
+    assert "query stream" in seen["views"]
+    assert np.abs(np.array(seen["probs"]) - trace["layer.1.g.probs"][0, 1].ravel()).max() < 5e-3
+    # The second target is the sixth token; products and bias give the term that the trace holds.
+    assert "4 to the left" in seen["micro"] and len(seen["products"]) == 2
+    explained = locus.explain(trace.cell(1, 1, 1, 1, stream="g"))
+    for line, term in zip(seen["products"], explained.terms):
+        assert numbers_in(line)[-1] == pytest.approx(term.running[-1], abs=0.05)
+    seen = opened(page, tmp_path, press("v"))
+    assert "content stream" in seen["views"]
+    assert np.abs(np.array(seen["probs"]) - trace["layer.1.probs"][0, 1].ravel()).max() < 5e-3
+    (tmp_path / "saved.safetensors").write_bytes(bytes.fromhex(seen["saved"]))
+    back = locus.load(tmp_path / "saved.safetensors")
+    assert back["layer.1.g.probs"].shape == trace["layer.1.g.probs"].shape
+    assert np.abs(back["layer.1.g.probs"] - trace["layer.1.g.probs"]).max() < 5e-3
+
+
+@needs_browser
+def test_segments_with_their_memory(tmp_path):
+    text = "the capital of france is paris . he went to the store ."
+    trace = locus.trace("tiny-txl", text=text, segment=6)
+    seen = opened(trace.html(cell=trace.cell(0, 0, 2, 1, segment=1), channels=True), tmp_path)
+    assert "segment 2 of 3" in seen["views"] and "7 to the left" in seen["micro"]
+    assert np.abs(np.array(seen["probs"]) - trace["segment.1.layer.0.probs"][0, 0].ravel()).max() < 5e-3
+    # The memory of the second segment is the first one, whose tokens stand over the keys.
+    assert seen["tokens"].split()[:2] == ["<eos>", "the"] and len(seen["tokens"].split()) == 12
+    explained = locus.explain(trace.cell(0, 0, 2, 1, segment=1))
+    for line, term in zip(seen["products"], explained.terms):
+        assert numbers_in(line)[-1] == pytest.approx(term.running[-1], abs=0.05)
+
+
+@needs_browser
+def test_memory_that_ends_and_memory_from_before_the_text(tmp_path):
+    # The model remembers 48 tokens: the third segment of 40 does not see the first 32.
+    trace = locus.trace("tiny-txl", tokens=[[5 + n % 60 for n in range(120)]], segment=40, stages="segment.2.layer.0.*")
+    seen = opened(trace.html(cell=trace.cell(0, 0, 0, 0, segment=2)), tmp_path)
+    assert "48 to the left" in seen["micro"]
+    assert seen["tokens"].split()[0] == trace.tokens[0][32].lstrip("▁") and len(seen["tokens"].split()) == 88
+    unknown = locus.Trace("transfo-xl")  # of a text that this trace does not hold
+    unknown.tokens = [["a", "b"]]
+    for stem in ("ac", "bd", "scores", "probs"):
+        unknown.add(f"layer.0.{stem}", np.ones((1, 1, 2, 5), np.float32) * np.arange(5), "by hand")
+    seen = opened(unknown.html(cell=(0, 0, 1, 1)), tmp_path)
+    assert "memory 2" in seen["micro"] and seen["tokens"].split() == ["a", "b"]
+
+
+@needs_browser
+def test_the_mask_decoder(sentence, tmp_path):
+    seen = opened(sentence.html(), tmp_path, press("v"))
+    assert "mask decoder" in seen["views"]
+    assert np.abs(np.array(seen["probs"]) - sentence["emd.0.probs"][0, 0].ravel()).max() < 5e-3
+
+
+@needs_browser
+def test_the_keys_are_listed_in_the_page(sentence, tmp_path):
+    steps = 'press("?"); document.title = document.getElementById("keys").innerText;'  # a frame without alert() shows it
+    assert "query stream" in opened(sentence.html(layers=[0]), tmp_path, steps)["title"]
+
+
 def test_notebooks_show_the_page_itself(sentence):
     shown = sentence._repr_html_()
+    assert "&quot;vectors&quot;:" in shown
     assert shown.startswith("<iframe srcdoc=") and "allow-same-origin" not in shown
 
 
@@ -187,6 +302,14 @@ def test_pages_refuse(sentence):
         locus.trace("tiny-v3", text="a", stages="embeddings.*").html()
     with pytest.raises(locus.UsageError, match="layers holds 9"):
         sentence.html(layers=[9])
+    with pytest.raises(locus.UsageError, match="the key of cell is 12"):
+        sentence.html(cell=(0, 0, 0, 12))
+    with pytest.raises(locus.UsageError, match="cell names layer 3"):
+        sentence.html(layers=[0], cell=sentence.cell(3, 0, 0, 0))
+    with pytest.raises(locus.UsageError, match="channels: the trace lacks"):
+        locus.trace("tiny-v3", text="a", stages="layer.*.c2c,layer.*.scores,layer.*.probs").html(channels=True)
+    with pytest.raises(locus.UsageError, match='theme is "blue"'):
+        sentence.html(theme="blue")
     with pytest.raises(locus.UsageError, match="differ in shape"):
         sentence.html(compare=locus.trace("tiny-v3", text="a new"))
 

@@ -31,6 +31,23 @@ def test_a_long_table_has_one_row_per_number(trace):
         trace.frame("nothing.*")
 
 
+def test_tables_and_shares_of_streams_and_segments():
+    masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is paris.")
+    columns = columns_of(masked.frame("layer.*.g.probs"))
+    assert set(columns["query_piece"]) == {"<mask>"} and set(columns["layer"]) == {0, 1, 2, 3}
+    segments = locus.trace("tiny-txl", text="the capital of france is paris . he went to the store .", segment=6)
+    columns = columns_of(segments.frame("segment.1.layer.*.probs"))
+    assert set(columns["layer"]) == {0, 1, 2, 3}
+    at = (columns["query"] == 3) & (columns["key"] == 1)
+    assert set(columns["query_piece"][at]) == {"went"} and set(columns["key_piece"][at]) == {"the"}
+    found = locus.decompose(segments, layer=0, head=1, segment=1)
+    assert sum(found.share.values()) == pytest.approx(1) and max(found.by_distance["bd"]) == 11
+    found = locus.decompose(masked, layer=0, head=1, stream="g")
+    assert sum(found.share.values()) == pytest.approx(1)
+    assert ("<mask>", "▁capital") in found.by_pair["ac"]
+    assert len(repr(found)) < 300 and "ac" in repr(found)
+
+
 def test_shares_of_the_terms_add_up(trace):
     found = locus.decompose(trace, layer=2, head=3)
     assert sum(found.share.values()) == pytest.approx(1)

@@ -9,7 +9,8 @@ from . import _core
 from .errors import UsageError
 from .files import PathLike
 from .passes import Inputs, input_file_of, trace as trace_of_folder
-from .tracing import Trace, load
+from .progress import shown_progress
+from .tracing import Trace, inputs_as_json, load
 
 TraceLike = Union[Trace, PathLike]
 
@@ -114,16 +115,21 @@ def check(
 
     reference, candidate: traces, or safetensors files of them.  The candidate may hold any of the stages.
     model: the folder of the model; with its weights more stages can be explained.
-    inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...).
+    inputs: what the pass was given: a safetensors file or arrays by name (tokens, mask, ...); where it is not named,
+    what the traces themselves say.
     rtol, atol: instead of what rounding explains, stage by stage.
     Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
     """
     expected, found = _opened(reference), _opened(candidate)
-    with input_file_of(inputs) as input_file:
+    recorded = [] if inputs is not None or model is None else [
+        text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text
+    ]
+    with input_file_of(inputs) as input_file, shown_progress("check", "hypotheses") as progress:
         text_json, text, html = _core.check(
             expected.in_memory(), found.in_memory(), found.stored,
             _name_of(reference, "the reference"), _name_of(candidate, "the candidate"),
-            "" if model is None else os.fspath(model), input_file, rtol, atol,
+            "" if model is None else os.fspath(model), input_file, recorded, rtol, atol,
+            progress,
         )
     return Report(json.loads(text_json), text, html)
 
@@ -131,13 +137,19 @@ def check(
 def check_trace(trace: Trace, model: Optional[PathLike] = None, **options: Any) -> Report:
     """A trace against Locus on its model: what Trace.check does."""
     if trace.recorded is not None and model is None:
-        return trace.recorded.check(trace, **options)
+        of_live_model: Report = trace.recorded.check(trace, **options)
+        return of_live_model
     folder = model or trace.model
     if not folder or trace.ids is None:
         raise UsageError("this trace does not say which model and tokens it comes from, expected model=")
-    inputs = {"tokens": trace.ids}
-    reference = trace_of_folder(folder, inputs=inputs, precision="f64", dialect=trace.dialect or "reference")
-    return check(reference, trace, model=folder, inputs=inputs, **options)
+    dialect = trace.dialect or "reference"
+    given: Dict[str, Any] = {"tokens": trace.ids}
+    if len(trace.inputs) == 1:
+        given = dict(trace.inputs[0])
+    elif trace.inputs:  # as an input file names them
+        given = {f"{name}.{n}": array for n, one in enumerate(trace.inputs) for name, array in one.items()}
+    reference = trace_of_folder(folder, inputs=given, precision="f64", dialect=dialect)
+    return check(reference, trace, model=folder, **options)
 
 
 def temporary_folder() -> "tempfile.TemporaryDirectory[str]":

@@ -2,11 +2,11 @@
 
 import json
 import os
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _core
 from .files import PathLike
+from .progress import shown_progress
 
 
 class Exported(NamedTuple):
@@ -47,18 +47,6 @@ class KitReport:
         return f"<KitReport: {self.counts}>"
 
 
-@contextmanager
-def _shown(what: str) -> Iterator[Optional[Callable[[int], None]]]:
-    """A progress bar where tqdm is installed; nothing otherwise."""
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        yield None
-        return
-    with tqdm(desc=what, unit=" cases", leave=False) as bar:
-        yield lambda done: bar.update(done - bar.n)
-
-
 def _source() -> str:
     """What a kit is made of: recorded cases, schemas, shims; they travel inside the package."""
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
@@ -71,7 +59,7 @@ def export(folder: PathLike, *, model: Optional[PathLike] = None, dialect: str =
     layers in their real sizes, as `dialect` computes them.  Its weights are not copied.
     It appears as a whole or not at all.  Ctrl+C ends it.  Raises UsageError where the folder holds something.
     """
-    with _shown("kit") as progress:
+    with shown_progress("kit", "cases") as progress:
         chosen = "" if model is None else os.fspath(model)
         cases, files, size = _core.export_kit(os.fspath(folder), _source(), chosen, dialect, progress)
     return Exported(os.fspath(folder), cases, files, size)
@@ -83,15 +71,16 @@ def check(kit: PathLike, dumps: PathLike, *, family: str = "", dialect: str = ""
     kit: what export wrote.  dumps: a folder with <case>.safetensors, <case>/dump.safetensors or <case>/<stage>.npy.
     family: deberta, roformer, transfo-xl or xlnet alone.  dialect: what the port follows: hf, official, ...
     """
-    with _shown("check") as progress:
+    with shown_progress("check", "cases") as progress:
         text_json, text, html = _core.check_kit(os.fspath(kit), os.fspath(dumps), family, dialect, progress)
     return KitReport(json.loads(text_json), text, html)
 
 
 def catalogue() -> List[Dict[str, Any]]:
     """All mistakes that a check can name: number, name, what one sees, where it has happened."""
-    listed = json.loads(_core.catalogue())
-    return listed["mistakes"] if isinstance(listed, dict) else listed
+    listed: Any = json.loads(_core.catalogue())
+    mistakes: List[Dict[str, Any]] = listed["mistakes"] if isinstance(listed, dict) else listed
+    return mistakes
 
 
 def from_model(model: Any, folder: PathLike, *, at: Optional[str] = None) -> Exported:

@@ -4,12 +4,14 @@ import base64
 import html
 import json
 import os
+import re
 import zlib
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .errors import UsageError
+from .explaining import row_of_distance_zero
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
 # How the page stores numbers, finest first, and how many bytes of the page one number takes, about.
@@ -37,29 +39,42 @@ def encoded(array: np.ndarray, encoding: str) -> Dict[str, Any]:
     return {"e": "i8", "s": [float(f"{x:.6g}") for x in (largest_of / 127).ravel()], "d": _packed(steps.tobytes())}
 
 
-class _Content:
-    """What of a trace the page shows."""
+# The products behind each term: the vectors of the query and of the key or of the table row ("r"), and whether a bias
+# of the head, which a trace does not hold, belongs to the term.
+_PRODUCTS: Tuple[Tuple[str, str, str, str, str, bool], ...] = (
+    ("c2c", "q · k", "q", "k", "ij", False),
+    ("c2p", "q · kʳ", "q", "k_r", "ir", False),
+    ("p2c", "k · qʳ", "k", "q_r", "jr", False),
+    ("ac", "q · k", "q", "k", "ij", True),
+    ("bd", "q · rᵏ", "q", "r_k", "ir", True),
+    ("scores", "q · k, rotated", "q_rot", "k_rot", "ij", False),
+)
 
-    def __init__(self, trace: Any, layers: Optional[Sequence[int]]) -> None:
-        self.trace = trace
-        there = [layer for layer in trace.layers if f"layer.{layer}.probs" in trace]
-        if not there:
-            raise UsageError("the trace holds no layer.*.probs, expected at least one layer with its probabilities")
+
+class _View:
+    """One stack of pictures of the page: a content stream, a query stream, a segment, or the mask decoder.
+
+    Its stages are named {before}{layer}.{after}{stem}.
+    """
+
+    def __init__(
+        self, trace: Any, name: str, before: str, after: str, layers: Optional[Sequence[int]], samples: Sequence[int]
+    ) -> None:
+        self.trace, self.name, self.before, self.after, self.samples = trace, name, before, after, list(samples)
+        there = _layers_of(trace, before, after)
         self.layers = there if layers is None else list(layers)
         for layer in self.layers:
             if layer not in there:
                 raise UsageError(f"layers holds {layer}, expected layers of the trace: {there}")
-        at = f"layer.{self.layers[0]}."
-        self.shape = trace[at + "probs"].shape
-        mixed = at + "scores_mixed" in trace
+        self.shape = self.array(self.layers[0], "probs").shape
+        mixed = self.has(self.layers[0], "scores_mixed")
         self.terms: List[str] = []
         for group in _TERMS:
-            held = [stem for stem in group if all(f"layer.{layer}.{stem}" in trace for layer in self.layers)]
+            held = [stem for stem in group if all(self.has(layer, stem) for layer in self.layers)]
             if held and not mixed:
                 self.terms = held
         self.scores = "scores_mixed" if mixed else "scores"
-        has_scores = all(f"layer.{layer}.{self.scores}" in trace for layer in self.layers)
-        if not self.terms and has_scores:
+        if not self.terms and all(self.has(layer, self.scores) for layer in self.layers):
             self.terms = ["scores"]
 
     @property
@@ -67,9 +82,16 @@ class _Content:
         """Numbers of one sample of one layer."""
         return max(1, len(self.terms)) * int(np.prod(self.shape[1:]))
 
+    def stage(self, layer: int, stem: str) -> str:
+        """The name of a stage; keys and positions of a query stream are those of the content stream."""
+        after = "" if stem in ("k", "r_k", "r_k_backward") else self.after
+        return f"{self.before}{layer}.{after}{stem}"
+
+    def has(self, layer: int, stem: str) -> bool:
+        return self.stage(layer, stem) in self.trace
+
     def array(self, layer: int, stem: str) -> np.ndarray:
-        name = self.scores if stem == "scores" else stem
-        return np.asarray(self.trace[f"layer.{layer}.{name}"])
+        return np.asarray(self.trace[self.stage(layer, self.scores if stem == "scores" else stem)])
 
     def scale(self) -> Tuple[float, str]:
         """What the sum of the terms is multiplied by, and how the page says it."""
@@ -81,15 +103,15 @@ class _Content:
         scores = np.where(probs > 0, self.array(layer, "scores").astype(np.float64), 0)
         total = np.where(probs > 0, total, 0)
         factor = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
-        queries = self.trace.get(f"layer.{layer}.q")
-        width = 0 if queries is None else queries.shape[-1]
+        width = self.array(layer, "q").shape[-1] if self.has(layer, "q") else 0
         count = round(1 / (factor * factor * width)) if width else 0
-        root = f"√({count} · {width})" if width and abs(count * width * factor * factor - 1) < 1e-3 else f"{1 / factor:.5g}"
+        exact = width and abs(count * width * factor * factor - 1) < 1e-3
+        root = f"{1 / factor:.5g}" if not exact else f"√{width}" if count == 1 else f"√({count} · {width})"
         return factor, f"÷ {root}"
 
-    def visible(self, samples: Sequence[int]) -> Optional[np.ndarray]:
+    def visible(self) -> Optional[np.ndarray]:
         """1 where a pair is visible, [B,Tq,Tk]; None where everything is."""
-        probs = self.array(self.layers[0], "probs")[list(samples)]
+        probs = self.array(self.layers[0], "probs")[self.samples]
         shown: np.ndarray = np.asarray((probs > 0).any(axis=1))
         # A row of one value for every key is that of a query that sees nothing.
         blind = (np.ptp(probs, axis=-1) == 0).all(axis=1) & (probs.shape[-1] > 1)
@@ -97,22 +119,108 @@ class _Content:
         return None if shown.all() else shown.astype(np.uint8)
 
     def blind(self) -> float:
+        """The probability of every key in a row that sees nothing."""
         probs = self.array(self.layers[0], "probs")
         flat = (np.ptp(probs, axis=-1) == 0).all(axis=1)
         return float(probs[..., 0].max(axis=1)[flat].max(initial=0.0)) if flat.any() else 0.0
 
+    def rows(self) -> Optional[List[int]]:
+        """Row of the relative table for every i - j, from 1 - T to T - 1; None for other families."""
+        index = self.trace.get("relative.index")
+        if index is None:
+            return None
+        length = index.shape[1]
+        return [int(index[0, length - 1 - n]) for n in range(length - 1)] + [int(index[n, 0]) for n in range(len(index))]
 
-def _layers(content: _Content, samples: Sequence[int], encoding: str, limit: float) -> List[Dict[str, Any]]:
-    """The layers of a trace as the page reads them, as many as stay below `limit` bytes."""
-    stems = content.terms or ["probs"]
+    def products(self) -> List[Dict[str, Any]]:
+        """The terms whose vectors the trace holds for every layer."""
+        return [
+            {"term": term, "name": name, "left": left, "right": right, "by": by, "bias": bias}
+            for term, name, left, right, by, bias in _PRODUCTS
+            if term in self.terms and self.scores == "scores" and ("r" not in by or self.far() is not None)
+            and all(self.has(layer, stem) for layer in self.layers for stem in (left, right))
+        ]
+
+    def far(self) -> Optional[int]:
+        """Which row of r_k serves i - j = 0; 0 where the rows are those of a relative table, None if that is unknown."""
+        if "relative.index" in self.trace:
+            return 0
+        first = self.layers[0]
+        if not self.has(first, "r_k") or self.has(first, "r_k_backward"):
+            return None
+        return row_of_distance_zero(self.shape[3], self.array(first, "r_k").shape[1])
+
+    def vectors(self, layer: int, encoding: str) -> Dict[str, Any]:
+        """What the products of a layer are made of, as the page reads it."""
+        found: Dict[str, Any] = {}
+        rows = self.rows()
+        used = None if rows is None else sorted(set(rows))
+        for product in self.products():
+            for stem in (product["left"], product["right"]):
+                if stem in found:
+                    continue
+                array = self.array(layer, stem)
+                each = array.ndim == 4
+                array = array[self.samples] if each else array[None, :, used] if used is not None else array[None]
+                found[stem] = {**encoded(array, encoding), "rows": array.shape[2], "width": array.shape[3], "each": each}
+        return found
+
+    def data(self) -> Dict[str, Any]:
+        """What the page knows of this view beside its layers."""
+        scale, divisor = self.scale()
+        visible, rows = self.visible(), self.rows()
+        queries, keys = self.trace.places(self.stage(self.layers[0], "probs"))
+        targets: Any = None  # tokens of the queries where they are not all in a row; 0: nobody knows
+        if self.after == "g.":
+            targets = 0 if queries is None else queries[self.samples].tolist()
+        return {
+            "name": self.name, "what": "pass" if self.before == "emd." else "layer", "before": self.before,
+            "after": self.after, "tq": self.shape[2], "tk": self.shape[3],
+            "q0": int(queries[0, 0]) if queries is not None and targets is None else 0, "k0": int(keys[0]), "at": targets,
+            "terms": self.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": self.blind(),
+            "visible": None if visible is None else _packed(visible.tobytes()),
+        }
+
+
+def _layers_of(trace: Any, before: str, after: str) -> List[int]:
+    """The layers of which a trace holds the probabilities, under these parts of their names."""
+    pattern = re.compile(re.escape(before) + r"(\d+)\." + re.escape(after) + "probs")
+    return sorted(int(found.group(1)) for found in map(pattern.fullmatch, trace) if found)
+
+
+def _views(trace: Any, layers: Optional[Sequence[int]], samples: Sequence[int]) -> List[_View]:
+    """Everything that the page can show of a trace, what is looked at first at the front."""
+    parts = [("layer.", "content stream" if _layers_of(trace, "layer.", "g.") else "encoder")]
+    segments = {int(name.split(".")[1]) for name in trace if name.startswith("segment.")}
+    parts += [(f"segment.{n}.layer.", f"segment {n + 1} of {len(segments)}") for n in sorted(segments)]
+    found = []
+    for before, name in parts:
+        for after in ("", "g."):
+            if _layers_of(trace, before, after):
+                shown = name if not after else "query stream" + (f", {name}" if before.startswith("segment") else "")
+                found.append(_View(trace, shown, before, after, layers, samples))
+    if layers is None and _layers_of(trace, "emd.", ""):
+        found.append(_View(trace, "mask decoder", "emd.", "", None, samples))
+    if not found:
+        raise UsageError("the trace holds no layer.*.probs, expected at least one layer with its probabilities")
+    return found
+
+
+def _layers(view: _View, encoding: str, limit: float, channels: bool) -> List[Dict[str, Any]]:
+    """The layers of a view as the page reads them, as many as stay below `limit` bytes."""
+    stems = view.terms or ["probs"]
     listed: List[Dict[str, Any]] = []
     size = 0
-    for layer in content.layers:
-        data = {stem: encoded(content.array(layer, stem)[list(samples)], encoding) for stem in stems}
-        size += sum(len(entry["d"]) for entry in data.values())
+    for layer in view.layers:
+        one: Dict[str, Any] = {
+            "l": layer, "data": {stem: encoded(view.array(layer, stem)[view.samples], encoding) for stem in stems}
+        }
+        if channels:
+            one["vectors"] = view.vectors(layer, encoding)
+        size += sum(len(entry["d"]) + 40 for held in (one["data"], one.get("vectors", {})) for entry in held.values())
         if size > limit:
             break
-        listed.append({"l": layer, "data": data})
+        listed.append(one)
     return listed
 
 
@@ -130,26 +238,84 @@ def _report(report: Any) -> Optional[Dict[str, Any]]:
     return {"passed": report.passed, "head": head, "failing": failing}
 
 
-def _both(
-    content: _Content, second: Optional[_Content], samples: Sequence[int], limit: int, chosen: bool
-) -> Tuple[str, List[Dict[str, Any]], List[Dict[str, Any]]]:
-    """Encoding and layers of one or two traces, in the finest encoding that stays below the limit.
+def _size(layers: Sequence[Dict[str, Any]]) -> int:
+    return sum(len(entry["d"]) for one in layers for part in ("data", "vectors") for entry in one.get(part, {}).values())
 
-    Where even the coarsest does not: the first layers, or a refusal if the layers were chosen.
+
+def _filled(
+    views: Sequence[_View], others: Sequence[_View], limit: int, chosen: bool, channels: bool
+) -> Tuple[str, List[Dict[str, Any]]]:
+    """Encoding and data of the views, in the finest encoding that stays below the limit.
+
+    Where even the coarsest does not: the first layers of the first view, or a refusal if the layers were chosen.
     """
-    traces = [content] if second is None else [content, second]
-    share = (limit - 40_000) / len(traces)
+    wanted = sum(view.values * len(view.samples) * len(view.layers) for view in (*views, *others))
     for encoding, cost in _ENCODINGS:
-        if content.values * len(samples) * len(content.layers) * cost > share and encoding != "i8":
+        if wanted * cost > limit - 40_000 and encoding != "i8":
             continue  # would not fit, and is not tried
-        found = [_layers(one, samples, encoding, share) for one in traces]
-        fits = min(len(layers) for layers in found)
-        if fits == len(content.layers) or (encoding == "i8" and fits and not chosen):
-            return encoding, found[0][:fits], found[1][:fits] if second is not None else []
+        left = float(limit - 40_000)
+        filled: List[Dict[str, Any]] = []
+        for n, view in enumerate(views):
+            share = left if not others else left / 2
+            here = _layers(view, encoding, share, channels)
+            other = _layers(others[n], encoding, share, False) if others else []
+            fits = len(here) if not others else min(len(here), len(other))
+            if fits < len(view.layers) and (encoding != "i8" or chosen or (n == 0 and not fits)):
+                break  # a finer encoding is given up; a coarse one is refused below
+            if fits < len(view.layers) and n > 0:
+                continue  # a further view is there as a whole or not at all
+            filled.append({"view": view, "layers": here[:fits], "other": other[:fits]})
+            left -= _size(here[:fits]) + _size(other[:fits])
+        else:
+            return encoding, filled
+    count = len(views[0].layers)
     raise UsageError(
-        f"{len(content.layers)} layers of this trace do not fit into a page of {limit / 1e6:.3g} MB; choose fewer layers= "
-        "or samples=, or a larger limit="
+        f"{count} layers of this trace do not fit into a page of {limit / 1e6:.3g} MB; choose fewer layers= or samples=, "
+        "or a larger limit=" + (", or leave channels= out" if channels else "")
     )
+
+
+def _note(encoding: str, views: Sequence[_View], filled: Sequence[Dict[str, Any]]) -> str:
+    """How the numbers of the page are stored, and what is not in it."""
+    note = f"{_WORDS[encoding]}; scores and probabilities are computed from that in this page"
+    left_out = views[0].layers[len(filled[0]["layers"]):]
+    if left_out:
+        note += f"; layers {left_out[0]} to {left_out[-1]} are left out, layers= chooses others"
+    absent = [view.name for view in views if all(one["view"] is not view for one in filled)]
+    if absent:
+        note += f"; left out for its size: {', '.join(absent)}"
+    return note
+
+
+def _locked(cell: Any, views: Sequence[_View]) -> Optional[List[int]]:
+    """The cell that is locked at the start, as the page counts: view, sample, layer, head, query, key."""
+    if cell is None:
+        return None
+    sample, layer, head, i, j = cell[1:6] if hasattr(cell, "trace") else (views[0].samples[0], *cell)
+    name = cell.name("probs") if hasattr(cell, "trace") else ""
+    for n, view in enumerate(views):
+        if name and name != f"{view.before}{layer}.{view.after}probs":
+            continue
+        sizes = (("head", head, view.shape[1]), ("query", i, view.shape[2]), ("key", j, view.shape[3]))
+        for what, at, size in sizes:
+            if not 0 <= at < size:
+                raise UsageError(f"the {what} of cell is {at}, expected 0 to {size - 1}")
+        if layer not in view.layers or sample not in view.samples:
+            break
+        return [n, view.samples.index(sample), view.layers.index(layer), head, i, j]
+    raise UsageError(f"cell names layer {layer} of sample {sample}, expected one that the page shows: {views[0].layers}")
+
+
+def _shell() -> str:
+    """The page without its data; what only helps its readers in the source tree is left out."""
+    file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.html")
+    with open(file, encoding="utf-8") as opened:
+        return re.sub(r"(?m)^ *//.*\n|  // .*$|^ +", "", opened.read())
+
+
+def _trace_name(trace: Any) -> str:
+    name = trace.model if trace.made_by == "Locus" else trace.made_by
+    return os.path.basename(name.rstrip("/")) or trace.family or "a trace"
 
 
 def page_of(
@@ -161,62 +327,73 @@ def page_of(
     report: Any = None,
     title: str = "",
     theme: str = "",
-    cell: Optional[Tuple[int, int, int, int]] = None,
+    cell: Any = None,
+    channels: bool = False,
     limit: int = 5_000_000,
 ) -> str:
     """The text of one HTML page that needs nothing else.
 
+    It shows every layer and head; of XLNet both streams, of a text in segments each with its memory, and the mask
+    decoder of DeBERTa where the trace holds them.
     layers, samples: numbers; what fits below `limit` bytes where not given.  compare: another trace of the same shape.
     report: failing stages stand first (trace.check() leaves its own).  theme: "dark" or "light"; the reader's if empty.
-    cell: (layer, head, i, j) that is locked at the start.
+    cell: trace.cell(...), or (layer, head, i, j): locked at the start.
+    channels: carries the vectors along, so that a cell is shown product by product; the stages q, k, q_r and k_r (q_rot
+    and k_rot, r_k) are needed, and the page grows: at T = 24 and 64 channels fourfold, at T = 128 twofold.
     """
-    content = _Content(trace, layers)
-    count = content.shape[0]
+    if theme not in ("", "dark", "light"):
+        raise UsageError(f'theme is "{theme}", expected dark, light or nothing')
+    first = _views(trace, layers, [0])
+    count = first[0].shape[0]
     shown = list(range(count)) if samples is None else list(samples)
-    if samples is None and content.values * len(content.layers) * count * _ENCODINGS[0][1] > limit:
+    numbers = sum(view.values * len(view.layers) for view in first)
+    if samples is None and numbers * count * _ENCODINGS[0][1] > limit:
         shown = [0]
     if any(not 0 <= sample < count for sample in shown) or not shown:
         raise UsageError(f"samples holds {shown}, expected numbers from 0 to {count - 1}")
-    second = None
+    views = _views(trace, layers, shown)
+    products = [view.products() for view in views]
+    if channels and not products[0]:
+        raise UsageError("channels: the trace lacks vectors of its terms, expected the stages q, k, q_r, k_r of each layer")
+    others: List[_View] = []
     if compare is not None:
-        second = _Content(compare, content.layers)
-        if second.shape != content.shape or second.terms != content.terms:
+        others = [_View(compare, one.name, one.before, one.after, one.layers, shown) for one in views
+                  if set(one.layers) <= set(_layers_of(compare, one.before, one.after))]
+        views = [one for one in views if any((one.before, one.after) == (two.before, two.after) for two in others)]
+        if not others or any(one.shape != two.shape or one.terms != two.terms for one, two in zip(views, others)):
             raise UsageError("the traces to compare differ in shape or terms, expected two of the same text and model")
-    encoding, here, other = _both(content, second, shown, limit, layers is not None)
-    left_out = content.layers[len(here):]
-    content.layers = content.layers[: len(here)]
-    scale, divisor = content.scale()
-    visible = content.visible(shown)
-    index = trace.get("relative.index")
-    rows = None
-    if index is not None:
-        length = index.shape[1]
-        rows = [int(index[0, length - 1 - n]) for n in range(length - 1)] + [int(index[n, 0]) for n in range(len(index))]
+    encoding, filled = _filled(views, others, limit, layers is not None, channels)
+    listed = []
+    for one in filled:
+        view = one["view"]
+        view.layers = view.layers[: len(one["layers"])]
+        more: Dict[str, Any] = {"layers": one["layers"], "other": one["other"]}
+        if channels:
+            rows = view.rows()
+            more.update(products=view.products(), used=None if rows is None else sorted(set(rows)), far=view.far())
+        listed.append({**view.data(), **more})
     closing = f", closing {max(trace.closing.values()):.1e}" if trace.closing else ""
-    note = f"{_WORDS[encoding]}; scores and probabilities are computed from that in this page"
-    if left_out:
-        note += f"; layers {left_out[0]} to {left_out[-1]} are left out, layers= chooses others"
-    name = trace.model if trace.made_by == "Locus" else trace.made_by
     data = {
-        "title": title or f"{os.path.basename(name.rstrip('/')) or trace.family}{closing}",
+        "title": title or f"{_trace_name(trace)}{closing}",
         "tokens": [trace.tokens[s] for s in shown] if trace.tokens else [],
-        "samples": len(shown), "heads": content.shape[1], "tq": content.shape[2], "tk": content.shape[3],
-        "terms": content.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": content.blind(),
-        "visible": None if visible is None else _packed(visible.tobytes()), "theme": theme,
-        "cell": None if cell is None else [content.layers.index(cell[0]), *cell[1:]],
-        "layers": here, "other": other, "encoding": _WORDS[encoding], "note": note,
+        "samples": len(shown), "heads": views[0].shape[1], "theme": theme,
+        "cell": _locked(cell, [one["view"] for one in filled]),
+        "names": None if compare is None else [_trace_name(trace), _trace_name(compare)],
+        "hint": "" if channels or not products[0] else "html(channels=True) adds the products, channel by channel",
+        "views": listed, "encoding": _WORDS[encoding], "note": _note(encoding, views, filled),
         "report": _report(report if report is not None else trace.report),
     }
-    shell_file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page.html")
-    with open(shell_file, encoding="utf-8") as file:
-        shell = file.read()
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return shell.replace("/*DATA*/", text)
+    return _shell().replace("/*DATA*/", text)
 
 
 def notebook_of(trace: Any) -> str:
-    """The page inside a notebook, in a frame of its own."""
-    page = page_of(trace, limit=2_000_000)
+    """The page inside a notebook, in a frame of its own; with the products of every cell where there is room."""
+    limit = 2_000_000
+    try:
+        page = page_of(trace, limit=limit, channels=True)
+    except UsageError:
+        page = page_of(trace, limit=limit)
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="allow-scripts allow-downloads" '
         'style="width:100%;height:760px;border:0"></iframe>'

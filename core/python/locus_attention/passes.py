@@ -10,7 +10,8 @@ import numpy as np
 from . import _core
 from .errors import UsageError
 from .files import PathLike, save_tensors
-from .tracing import StageInfo, Trace
+from .progress import shown_progress
+from .tracing import StageInfo, Trace, inputs_from_json
 
 Texts = Union[str, Sequence[str]]
 Inputs = Union[PathLike, Mapping[str, object]]
@@ -51,11 +52,13 @@ def trace(
     model: a Hugging Face folder, or a built-in model: tiny-v3, tiny-roformer, tiny-txl, tiny-xlnet.
     Exactly one of text (one or several), tokens ([B][T] ids) and inputs (a safetensors file, or arrays by the names
     of such a file: tokens, mask, token_types, perm_mask, target_mapping, ...).
-    stages: globs separated by commas ("layer.2.c2?,mlm.*"); empty: all.  What lies behind the last is not computed.
+    stages: globs of * and ? separated by commas ("layer.2.c2?,mlm.*"); empty: all.  What lies behind the last is not
+    computed.
     precision: f32 or f64.  dialect: reference, official, hf or paper.
-    segment: tokens per segment, memory handed on (Transformer-XL, XLNet).
+    segment: tokens per segment of a text or of tokens, memory handed on (Transformer-XL, XLNet).
     reference: use the readable formulas even where no stage inside a layer is wanted.
-    Ctrl+C ends it within a layer.  Raises UsageError, UnreadableError, UnsupportedError.
+    Where tqdm is installed, work of more than a second shows how far it is.  Ctrl+C ends it within a layer.
+    Raises UsageError, UnreadableError, UnsupportedError.
     """
     texts = [] if text is None else [text] if isinstance(text, str) else list(text)
     if (text is not None) + (tokens is not None) + (inputs is not None) != 1:
@@ -63,9 +66,14 @@ def trace(
     if tokens is not None:
         ids = np.atleast_2d(np.asarray(tokens, dtype=np.int64))
         inputs = {"tokens": ids}
-    with input_file_of(inputs) as input_file:
+        if segment > 0:  # as an input file names them
+            starts = range(0, ids.shape[1], segment)
+            inputs = {f"tokens.{n}": ids[:, start : start + segment] for n, start in enumerate(starts)}
+            segment = 0
+    with input_file_of(inputs) as input_file, shown_progress("trace", "layers") as progress:
         done = _core.run(
-            os.fspath(model), texts, input_file, int(segment), stages, precision, dialect, bool(reference)
+            os.fspath(model), texts, input_file, int(segment), stages, precision, dialect, bool(reference),
+            progress,
         )
     return _trace_of_pass(done, os.fspath(model), dialect)
 
@@ -79,6 +87,7 @@ def _trace_of_pass(done: "_core.Pass", model: str, dialect: str) -> Trace:
     result.tokens = [list(sample) for sample in done.pieces]
     result.ids = np.array(done.tokens, dtype=np.int64)
     result.mask_positions = [tuple(place) for place in done.mask_positions]
+    result.inputs = inputs_from_json(done.inputs)
     result.warnings = list(done.warnings)
     return result
 

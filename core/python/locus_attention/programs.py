@@ -46,19 +46,39 @@ def tokens() -> NoReturn:
 
 def _kit(arguments: List[str]) -> int:
     """locus-kit: what a kit is made of lies inside the package, so export goes through it."""
-    if arguments[:1] != ["export"] or len(arguments) != 2 or arguments[1].startswith("-"):
+    asked = _export_of(arguments)
+    if asked is None:
         return run("kit", arguments)
     from . import kit as kits
     from .errors import LocusError, UnreadableError, UnsupportedError
 
     try:
-        done = kits.export(arguments[1])
+        done = kits.export(asked["folder"], model=asked.get("--for"), dialect=asked.get("--dialect", "hf"))
     except LocusError as error:
         print(f"locus kit: {error}", file=sys.stderr)
         return 3 if isinstance(error, UnreadableError) else 4 if isinstance(error, UnsupportedError) else 2
     print(f"{done.folder}: {done.cases} cases, {done.files} files, {done.bytes // 1000} kB; "
           "README.md says what to do with them")
     return 0
+
+
+def _export_of(arguments: List[str]) -> Optional[Dict[str, str]]:
+    """Folder and options of an export; None for anything else, of which the program itself tells what is wrong."""
+    if arguments[:1] != ["export"]:
+        return None
+    asked: Dict[str, str] = {}
+    left = arguments[1:]
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        if name in ("--for", "--dialect"):
+            if not equals and not left:
+                return None
+            asked[name] = value if equals else left.pop(0)
+        elif name.startswith("-") or equals or "folder" in asked:
+            return None
+        else:
+            asked["folder"] = name
+    return asked if "folder" in asked and ("--for" in asked or "--dialect" not in asked) else None
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

@@ -308,6 +308,7 @@ class Recorder:
             trace.tokens = [self.pieces(sample) for sample in ids.tolist()]
         if self.passes > 1:
             trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
+        trace.inputs = [{name: np.asarray(values) for name, values in given.items()}] if given else []
         trace.recorded = LiveModel(self.encoder, given)
 
     def pieces(self, ids: List[int]) -> List[str]:
@@ -337,6 +338,8 @@ def recording(
     model: any module that holds a DeBERTa (v1, v2, v3), RoFormer or XLNet of transformers, as it is: in float16 or
     bfloat16, under autocast, with LoRA, compiled, checkpointed, wrapped, or inside CrossEncoder, SentenceTransformer,
     GLiNER, ...  Call it as always; its results are the same bits, and no hook stays, also after an exception.
+    The trace holds NumPy arrays by name: layer.0.q, k, v [B, H, T, d]; c2c, c2p, p2c, scores, probs [B, H, T, T];
+    context, attention, ffn, output [B, T, D]; q_r, k_r [H, 2k, d]; mlm.logits [B, T, V]; the terms before any scale.
     stages: globs separated by commas;  layers: numbers of layers;  batch: only the first so many samples.
     at: path of the encoder, where the model holds several.
     tokenizer: for pieces instead of numbers in trace.tokens.

@@ -99,8 +99,8 @@ def closing_of(probs: Any, v: Any, context: Any, visible: Optional[Any]) -> floa
     if visible is not None:
         seen = visible.any(-1, keepdim=True).expand_as(difference)
         difference, context = difference[seen], context[seen]
-    largest = context.abs().max().item() if context.numel() else 0.0
+    largest = float(context.abs().max()) if context.numel() else 0.0
     if not difference.numel():
         return 0.0
-    worst = difference.abs().max().item()
+    worst = float(difference.abs().max())
     return worst / largest if largest > 0 else worst

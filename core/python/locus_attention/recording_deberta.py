@@ -34,7 +34,8 @@ class DebertaV2Adapter(Adapter):
     # What there is
 
     def layers(self) -> Sequence[Any]:
-        return self.core.encoder.layer
+        listed: Sequence[Any] = self.core.encoder.layer
+        return listed
 
     @property
     def conv(self) -> Optional[Any]:
@@ -184,7 +185,7 @@ class DebertaV2Adapter(Adapter):
         return tuple(
             split_heads(linear.forward(x), heads)
             for linear in (attention.query_proj, attention.key_proj, attention.value_proj)
-        )  # type: ignore[return-value]
+        )
 
     def project_positions(self, attention: Any, table: Any) -> Tuple[Optional[Any], Optional[Any]]:
         """q_r and k_r [H,2k,d]; None where the term is off."""

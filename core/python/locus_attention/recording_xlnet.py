@@ -24,7 +24,8 @@ class XLNetAdapter(Adapter):
         self.streams: Dict[int, int] = {}  # layer -> how many streams its attention has computed
 
     def layers(self) -> Sequence[Any]:
-        return self.core.layer
+        listed: Sequence[Any] = self.core.layer
+        return listed
 
     @property
     def head(self) -> Optional[Any]:

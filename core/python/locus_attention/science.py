@@ -1,12 +1,14 @@
 """Numbers for studies: long tables, shares of the terms, and terms left out of a live model."""
 
+import re
 from contextlib import ExitStack, contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from .errors import UnsupportedError, UsageError
 
+_LAYER = re.compile(r"(?:^|\.)layer\.(\d+)\.")
 _AXES = {"B": "sample", "H": "head", "Tq": "query", "Tk": "key", "T": "token", "d": "channel", "D": "channel",
          "E": "channel", "F": "channel", "2k": "row", "R": "row", "V": "word", "P": "target"}
 
@@ -18,6 +20,7 @@ def long_frame(trace: Any, stages: str) -> Any:
     All stages must have the same axes.  Raises UsageError where they differ.
     """
     names = trace.matching(stages)
+    numbers = {name: _LAYER.search(name) for name in names}
     axes = {trace.info[name].axes for name in names}
     if len(axes) != 1:
         raise UsageError(f"the stages {', '.join(names[:4])} have different axes, expected stages of one kind")
@@ -29,19 +32,16 @@ def long_frame(trace: Any, stages: str) -> Any:
         grid = np.indices(array.shape).reshape(array.ndim, -1)
         count = array.size
         columns["stage"].append(np.full(count, name, dtype=object))
-        layer = int(name.split(".")[1]) if name.startswith("layer.") else -1
-        columns["layer"].append(np.full(count, layer))
+        columns["layer"].append(np.full(count, int(found.group(1)) if (found := numbers[name]) else -1))
         for label, index in zip(labels, grid):
             columns.setdefault(label, []).append(index)
         samples = grid[labels.index("sample")] if "sample" in labels else np.zeros(count, int)
-        for label in ("token", "query", "key"):
-            if label in labels and trace.tokens:
-                pieces = np.array(trace.tokens, dtype=object)
-                at = grid[labels.index(label)]
-                words = np.full(count, "", dtype=object)
-                fits = at < pieces.shape[1]
-                words[fits] = pieces[samples[fits], at[fits]]
-                columns.setdefault("piece" if label == "token" else label + "_piece", []).append(words)
+        for label, at in _tokens_of(trace, name, labels, samples, grid).items():
+            pieces = np.array(trace.tokens, dtype=object)
+            words = np.full(count, "", dtype=object)
+            fits = (at >= 0) & (at < pieces.shape[1])
+            words[fits] = pieces[samples[fits], at[fits]]
+            columns.setdefault("piece" if label == "token" else label + "_piece", []).append(words)
         columns.setdefault("value", []).append(np.asarray(array).reshape(-1))
     joined = {label: np.concatenate(parts) for label, parts in columns.items()}
     for library in ("pandas", "polars"):
@@ -50,6 +50,23 @@ def long_frame(trace: Any, stages: str) -> Any:
         except ImportError:
             continue
     return joined
+
+
+def _tokens_of(
+    trace: Any, name: str, labels: Sequence[str], samples: np.ndarray, grid: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """For every number of a stage, the place in the text of its token, or of its query and key."""
+    found: Dict[str, np.ndarray] = {}
+    if not trace.tokens:
+        return found
+    if "token" in labels:
+        found["token"] = grid[labels.index("token")]
+    if "query" in labels and "key" in labels:
+        queries, keys = trace.places(name)
+        asking = grid[labels.index("query")]
+        found["query"] = np.full(len(samples), -1) if queries is None else queries[samples, asking]
+        found["key"] = keys[grid[labels.index("key")]]
+    return found
 
 
 class Decomposition(NamedTuple):
@@ -66,13 +83,22 @@ class Decomposition(NamedTuple):
     by_distance: Dict[str, Dict[int, float]]
     by_pair: Dict[str, Dict[Tuple[str, str], float]]
 
+    def __repr__(self) -> str:
+        parts = [f"{stem} {share:.1%}" for stem, share in self.share.items()]
+        strongest = [
+            f"{stem}: {pair[0]} → {pair[1]} {value:.3g}"
+            for stem, means in self.by_pair.items() for pair, value in list(means.items())[:1]
+        ]
+        shown = f"; strongest pairs {', '.join(strongest)}" if strongest else ""
+        return f"<Decomposition of layer {self.layer}, head {self.head}: {', '.join(parts)}{shown}>"
 
-def scaled_terms(trace: Any, layer: int, head: int) -> Dict[str, np.ndarray]:
-    """The terms of one head as they enter the score: [B,T,T] each, in double; their sum is layer.{l}.scores."""
-    at = f"layer.{layer}."
+
+def scaled_terms(trace: Any, at: str, head: int) -> Dict[str, np.ndarray]:
+    """The terms of one head as they enter the score, by the beginning of their names ("layer.0."): [B,Tq,Tk] each, in
+    double; their sum is the stage scores."""
     stems = [stem for stem in ("c2c", "c2p", "p2c", "ac", "bd", "ef") if at + stem in trace]
     if not stems or at + "scores" not in trace:
-        raise UsageError(f"the trace holds no terms of layer {layer}, expected c2c, c2p, p2c (or ac, bd, ef) and scores")
+        raise UsageError(f"the trace holds no terms at {at}, expected c2c, c2p, p2c (or ac, bd, ef) and scores")
     heads = trace[at + "scores"].shape[1]
     if not 0 <= head < heads:
         raise UsageError(f"the head is {head}, expected 0 to {heads - 1}")
@@ -82,31 +108,43 @@ def scaled_terms(trace: Any, layer: int, head: int) -> Dict[str, np.ndarray]:
     return {stem: term * scale for stem, term in terms.items()}
 
 
-def decompose(trace: Any, layer: int, head: int) -> Decomposition:
+def decompose(
+    trace: Any, layer: int, head: int, *, stream: str = "", segment: Optional[int] = None
+) -> Decomposition:
     """Shares of the terms of one head, by distance and by pair of tokens.
+
+    stream: "g" is the query stream of XLNet.  segment: of a text in segments.
 
     A share is the covariance of a term with the scores along each row of visible keys, over the variance of the scores:
     what is the same for every key of a query moves no probability, and counts nothing.
     Raises UsageError where the trace lacks the terms of that layer.
     """
-    terms = scaled_terms(trace, layer, head)
-    probs = trace.get(f"layer.{layer}.probs")
+    at = ("" if segment is None else f"segment.{segment}.") + f"layer.{layer}." + (f"{stream}." if stream else "")
+    terms = scaled_terms(trace, at, head)
+    probs = trace.get(at + "probs")
     shape = next(iter(terms.values())).shape
     seen = np.ones(shape, bool) if probs is None else np.asarray(probs[:, head]) > 0
     weight = seen / np.maximum(seen.sum(-1, keepdims=True), 1)
 
     def centred(array: np.ndarray) -> np.ndarray:
-        return (array - (array * weight).sum(-1, keepdims=True)) * seen
+        moved: np.ndarray = (array - (array * weight).sum(-1, keepdims=True)) * seen
+        return moved
 
     scores = centred(np.sum(list(terms.values()), axis=0))
     variance = float((scores * scores).sum())
     share = {stem: float((centred(term) * scores).sum()) / variance if variance else 0.0 for stem, term in terms.items()}
     sample, i, j = np.nonzero(seen)
+    queries, keys = trace.places(at + "scores")
+    if queries is not None:  # by their places in the text
+        i, j, rows, columns = queries[sample, i], keys[j], i, j
+    else:
+        rows, columns = i, j
     by_distance: Dict[str, Dict[int, float]] = {}
     by_pair: Dict[str, Dict[Tuple[str, str], float]] = {}
     for stem, term in terms.items():
-        values = term[sample, i, j]
-        by_distance[stem] = {int(at): float(values[i - j == at].mean()) for at in np.unique(i - j)}
+        values = term[sample, rows, columns]
+        apart = np.unique(i - j).tolist() if queries is not None else []
+        by_distance[stem] = {distance: float(values[i - j == distance].mean()) for distance in apart}
         by_pair[stem] = _mean_by_pair(trace, sample, i, j, values)
     return Decomposition(layer, head, share, by_distance, by_pair)
 
@@ -117,7 +155,7 @@ def _mean_by_pair(
     sums: Dict[Tuple[str, str], List[float]] = {}
     for b, query, key, value in zip(sample, i, j, values):
         pieces = trace.tokens[b] if b < len(trace.tokens) else []
-        if key < len(pieces) and query < len(pieces):
+        if 0 <= key < len(pieces) and 0 <= query < len(pieces):
             sums.setdefault((pieces[query], pieces[key]), []).append(float(value))
     means = {pair: sum(found) / len(found) for pair, found in sums.items()}
     return dict(sorted(means.items(), key=lambda entry: -abs(entry[1])))

@@ -3,15 +3,22 @@
 import fnmatch
 import json
 import os
-from collections.abc import Mapping as MappingBase
+import re
 from functools import cmp_to_key
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _core
 from .errors import UsageError
 from .files import PathLike, safetensors_bytes, write_file
+
+if TYPE_CHECKING:
+    from .checking import Report
+    from .explaining import Cell
+
+
+_OF_LAYER = re.compile(r"(?:segment\.\d+\.)?layer\.(\d+)\.")
 
 
 class StageInfo(NamedTuple):
@@ -46,7 +53,27 @@ def in_model_order(names: Sequence[str]) -> List[str]:
     return sorted(names, key=cmp_to_key(order))
 
 
-class Trace(MappingBase):
+def inputs_as_json(inputs: Sequence[Dict[str, np.ndarray]]) -> str:
+    """What a pass was given, as the metadata of its trace keeps it: one object per segment.
+
+    Empty where there is nothing, where memories are among it, which are no whole numbers, and above a million numbers.
+    """
+    arrays = [array for given in inputs for array in given.values()]
+    whole = all(array.dtype.kind in "bui" for array in arrays)
+    if not arrays or not whole or sum(array.size for array in arrays) > 1_000_000:
+        return ""
+    lists = [{name: np.asarray(array, np.int64).tolist() for name, array in given.items()} for given in inputs]
+    return json.dumps(lists, separators=(",", ":"))
+
+
+def inputs_from_json(text: str) -> List[Dict[str, np.ndarray]]:
+    """The same read back."""
+    found = json.loads(text or "[]")
+    found = [found] if isinstance(found, dict) else found
+    return [{name: np.array(values, np.int64) for name, values in given.items()} for given in found]
+
+
+class Trace(Mapping[str, np.ndarray]):
     """Stages of one pass by name: trace["layer.0.c2p"] is a read-only array [B, H, T, T].
 
     stages     names in the order of the model
@@ -56,6 +83,7 @@ class Trace(MappingBase):
     tokens     [B][T] pieces of the text, or numbers where there is no tokenizer;  ids: the same as an array [B, T]
     closing    of a recorded trace: layer -> max |probs v - context| / max |context| over visible rows
     stored     dtype of the model that each stage comes from ("F32", "F16", "BF16", "F64", "I64")
+    inputs     what the pass was given, per segment: arrays by the names of an input file (tokens, mask, ...)
     warnings   one sentence each
     """
 
@@ -67,10 +95,11 @@ class Trace(MappingBase):
         self.tokens: List[List[str]] = []
         self.ids: Optional[np.ndarray] = None
         self.mask_positions: List[Tuple[int, ...]] = []
+        self.inputs: List[Dict[str, np.ndarray]] = []
         self.closing: Dict[int, float] = {}
         self.warnings: List[str] = []
         self.passes = 1
-        self.report: Any = None  # what check() found last
+        self.report: Optional["Report"] = None  # what check() found last
         self.recorded: Any = None  # the live model behind a recorded trace, for check()
         self._arrays: Dict[str, np.ndarray] = {}
 
@@ -94,6 +123,7 @@ class Trace(MappingBase):
 
     @property
     def stages(self) -> List[str]:
+        """Names of all stages, in the order of the model."""
         return in_model_order(list(self._arrays))
 
     def matching(self, stages: str) -> List[str]:
@@ -122,8 +152,32 @@ class Trace(MappingBase):
     @property
     def layers(self) -> List[int]:
         """Numbers of the layers of which this trace holds anything."""
-        numbers = {int(name.split(".")[1]) for name in self._arrays if name.startswith("layer.")}
-        return sorted(numbers)
+        return sorted({int(found.group(1)) for found in map(_OF_LAYER.match, self._arrays) if found})
+
+    def places(self, name: str) -> Tuple[Optional[np.ndarray], np.ndarray]:
+        """Which tokens the queries [B,Tq] and keys [Tk] of a stage of pairs are, by their places in the text.
+
+        A key below 0 is memory from before the text.  No queries for a query stream of which the trace does not say what
+        it predicts.
+        """
+        count, _, queries, keys = self[name].shape
+        parts = name.split(".")
+        if "g" in parts[:-1]:
+            at = None
+            mapping = self.inputs[0].get("target_mapping") if self.inputs else None
+            if mapping is not None:
+                at = np.asarray(mapping).argmax(-1)[:count]
+            else:
+                listed = [[token for sample, token in self.mask_positions if sample == b] for b in range(count)]
+                if all(len(tokens) == queries for tokens in listed):
+                    at = np.array(listed)
+            return at, np.arange(keys) + (min(0, len(self.tokens[0]) - keys) if self.tokens else 0)
+        first = 0
+        for number in range(int(parts[1]) if parts[0] == "segment" else 0):
+            same = ".".join([parts[0], str(number), *parts[2:]])
+            known = number < len(self.inputs)
+            first += np.asarray(self.inputs[number]["tokens"]).shape[1] if known else self[same].shape[2]
+        return np.tile(first + np.arange(queries), (count, 1)), first + queries - keys + np.arange(keys)
 
     def in_memory(self) -> Any:
         """The same as an object of the extension, for comparisons."""
@@ -151,6 +205,8 @@ class Trace(MappingBase):
             metadata["pieces"] = json.dumps(self.tokens, ensure_ascii=False)
         if self.ids is not None:
             metadata["tokens"] = json.dumps(np.asarray(self.ids).tolist())
+        if given := inputs_as_json(self.inputs):
+            metadata["inputs"] = given
         if self.closing:
             metadata["closing"] = json.dumps(self.closing)
         tensors = []
@@ -167,21 +223,27 @@ class Trace(MappingBase):
         """
         write_file(path, self.to_bytes(stages))
 
-    def cell(self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "") -> "Any":
-        """The cell of query i and key j, for locus.explain."""
+    def cell(
+        self, layer: int, head: int, i: int, j: int, sample: int = 0, stream: str = "", segment: Optional[int] = None
+    ) -> "Cell":
+        """The cell of query i and key j, for locus.explain and Trace.html.
+
+        stream: "g" is the query stream of XLNet.  segment: of a text in segments; then j counts the memory too.
+        """
         from .explaining import Cell
 
-        return Cell(self, sample, layer, head, i, j, stream)
+        return Cell(self, sample, layer, head, i, j, stream, segment)
 
-    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Any":
-        """Compares this trace with Locus on the same weights and inputs; returns a Report.
+    def check(self, model: Optional[PathLike] = None, **options: Any) -> "Report":
+        """Compares this trace with Locus on the same weights and inputs; options are those of locus.check.
 
         A recorded trace brings its live model along; for another one, name the folder of its model.
         """
         from .checking import check_trace
 
-        self.report = check_trace(self, model, **options)
-        return self.report
+        report = check_trace(self, model, **options)
+        self.report = report
+        return report
 
     def html(self, path: Optional[PathLike] = None, **options: Any) -> str:
         """One self-contained page of this trace; returns its text and, with a path, writes it there."""
@@ -192,7 +254,7 @@ class Trace(MappingBase):
             write_file(path, [text.encode()])
         return text
 
-    def frame(self, stages: str) -> "Any":
+    def frame(self, stages: str) -> Any:
         """Values as a long table, one row per number: pandas or polars where installed, else a dict of arrays."""
         from .science import long_frame
 
@@ -218,6 +280,10 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
         how = {entry["name"]: entry.get("how", "") for entry in json.loads(metadata.get("stages", "[]"))}
         trace.tokens = json.loads(metadata.get("pieces", "[]"))
         trace.closing = {int(layer): value for layer, value in json.loads(metadata.get("closing", "{}")).items()}
+        trace.inputs = inputs_from_json(metadata.get("inputs", "[]"))
+        if trace.inputs:
+            places = trace.inputs[0].get("mask_positions", np.zeros((0, 2), np.int64))
+            trace.mask_positions = [tuple(place) for place in places.tolist()]
         if metadata.get("tokens"):
             trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
     except (ValueError, TypeError, KeyError, AttributeError):
