@@ -50,6 +50,15 @@ AllMistakes all_of(const Range& range, const Trace& reference, const Trace& cand
     return diagnose_all(evidence, comparison, *first, stages.depends);
 }
 
+/// What a port dumps that reports these stages alone.
+Trace reported(const Trace& all, const std::string& globs) {
+    const StageFilter filter(globs);
+    Trace kept;
+    for (const Stage& stage : all.stages())
+        if (filter.keeps(stage.name)) kept.add(stage);
+    return kept;
+}
+
 std::set<int> numbers_of(const AllMistakes& all) {
     std::set<int> numbers;
     for (const WrongStage& stage : all.stages) {
@@ -121,6 +130,62 @@ TEST_CASE("all mistakes: two in one stage are found as a pair, and neither is na
     CHECK(numbers_of(all) == std::set<int>{port.ways[0].first, port.ways[1].first});
     CHECK(all.repaired == Repaired::yes);
     for (const Explanation& each : all.stages.front().pair) CHECK(each.fits());
+}
+
+TEST_CASE("all mistakes: two in stages that nobody reports are found as a pair in the first stage behind them",
+          "[kit][several]") {
+    struct SmallDump {
+        SeveralMistakes port;
+        std::string globs;
+    };
+    const SmallDump dump = GENERATE(
+        values<SmallDump>({{{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {32, 0}}}, "*.probs"},  // scale and mask
+                           {{Family::deberta, "ms_deberta_v3_emd", {{26, 0}, {36, 0}}}, "layer.0.probs"},
+                           {{Family::deberta, "ms_deberta_v3_emd", {{86, 0}, {32, 0}}}, "*.c2c,*.c2p,*.p2c,*.probs"},
+                           {{Family::deberta, "ms_deberta_v3_emd", {{1, 0}, {95, 0}}}, "layer.0.probs"},
+                           {{Family::deberta, "hf_deberta_v1", {{28, 1}, {95, 0}}}, "*.probs"},
+                           {{Family::deberta, "ms_deberta_v3_emd", {{25, 0}, {32, 0}}}, "*.context"},
+                           {{Family::roformer, "hf_roformer", {{27, 0}, {95, 0}}}, "*.probs"},
+                           {{Family::roformer, "hf_roformer", {{56, 0}, {27, 0}}}, "layer.0.probs"},
+                           {{Family::xlnet, "hf_xlnet_bi", {{62, 3}, {73, 0}}}, "*.probs"}}));
+    const Range& range = several_range(dump.port.family, dump.port.where);
+    const auto check = [&](const Trace& reference, const Trace& port) {
+        const AllMistakes all = all_of(range, reference, reported(port, dump.globs));
+        INFO(dump.port.where << ", " << dump.globs << "\n" << said(all));
+        CHECK(all.stages.front().pair.size() == 2);
+        CHECK_FALSE(all.stages.front().diagnosis.named);
+        CHECK(numbers_of(all) == std::set<int>{dump.port.ways[0].first, dump.port.ways[1].first});
+    };
+    check(range.sharp, port_with_all<double>(range, dump.port.ways));
+    check(range.recorded, port_with_all<float>(range, dump.port.ways));
+}
+
+TEST_CASE("all mistakes: of one stage of the first layer alone most mistakes are named, and none wrongly",
+          "[kit][several]") {
+    for (const std::string only : {"layer.0.probs", "layer.0.output"}) {
+        const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+        std::size_t named = 0, caught = 0;
+        for (const InjectedMistake& known : injected_mistakes()) {
+            if (std::find(known.families.begin(), known.families.end(), Family::deberta) == known.families.end())
+                continue;
+            const Trace port =
+                reported(port_with_all<double>(range, {{known.injected.mistake, known.injected.variant}}), only);
+            if (compare(range.sharp, port).pass()) continue;
+            ++caught;
+            const AllMistakes all = all_of(range, range.sharp, port);
+            INFO(only << ", mistake " << known.injected.mistake << " (" << known.what << ")\n" << said(all));
+            const WrongStage& stage = all.stages.front();
+            CHECK(stage.pair.empty());
+            if (!stage.diagnosis.named) continue;
+            ++named;
+            const auto& same = stage.diagnosis.equivalent;
+            CHECK((names(stage.diagnosis.named->mistake, known.injected) ||
+                   std::find(same.begin(), same.end(), known.injected.mistake) != same.end()));
+        }
+        INFO(only << ": " << named << " of " << caught);
+        CHECK(caught > 50);
+        CHECK(named * 5 >= caught * 4);
+    }
 }
 
 TEST_CASE("all mistakes: a mistake in every layer is said once and counted", "[kit][several]") {

@@ -11,7 +11,8 @@ namespace locus::conformance {
 namespace {
 
 constexpr std::size_t kMostPaired = 32;    // hypotheses that are tried in pairs,
-constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself
+constexpr std::size_t kMostOfOne = 96;     // and those that stand in place of the stage itself, or of stages
+constexpr std::size_t kMostSteps = 2;      // that lie so many steps before it and are not reported
 constexpr double kMostPairedValues = 1e9;  // values that all pairs together predict
 constexpr Index kFewestWrong = 3;          // fewer wrong values are no work of two formulas
 
@@ -47,8 +48,28 @@ bool meet(const Variant& a, const Variant& b) {
                        [&](const Formula& formula) { return replaces(b, formula.stem); });
 }
 
-/// The ways that say something about the stage; where they are too many, those that stand in place of it.
-std::vector<OpenHypothesis> to_be_paired(const Judge& judge, const std::string& stem,
+/// What stands around a stage: itself, then what it is directly made of and the candidate does not report, and so on.
+std::vector<std::string> unreported_before(const Evidence& evidence, const std::string& stage, std::size_t steps) {
+    const auto [scope, stem] = scope_and_stem(stage);
+    const Replay here(evidence, scope);
+    std::vector<std::string> found = {stem}, last = {stem};
+    for (std::size_t step = 0; step < steps; ++step) {
+        std::vector<std::string> next;
+        for (const std::string& each : last)
+            for (const std::string& from : here.inputs_of(each))
+                if (from != "x" && from != "x_q" && !here.claimed(from) &&
+                    std::find(found.begin(), found.end(), from) == found.end()) {
+                    found.push_back(from);
+                    next.push_back(from);
+                }
+        last = std::move(next);
+    }
+    return found;
+}
+
+/// The ways that say something about the stage; where they are too many, those that stand in place of it or of what it
+/// is made of and nobody reports: scores behind probs, and as far back as there are not too many.
+std::vector<OpenHypothesis> to_be_paired(const Evidence& evidence, const Judge& judge, const std::string& stage,
                                          const std::vector<Hypothesis>& alone) {
     const auto too_many = [&](std::size_t count, std::size_t most) {
         const double pairs = static_cast<double>(count * count);
@@ -57,10 +78,19 @@ std::vector<OpenHypothesis> to_be_paired(const Judge& judge, const std::string& 
     std::vector<OpenHypothesis> all;
     for (const Hypothesis& each : alone)
         if (each.explanation.mistake != 0) all.push_back({each.explanation.mistake, each.explanation.way});
-    if (too_many(all.size(), kMostPaired))
-        std::erase_if(all, [&](const OpenHypothesis& each) { return !replaces(*each.variant, stem); });
-    if (too_many(all.size(), kMostOfOne)) all.clear();
-    return all;
+    if (!too_many(all.size(), kMostPaired)) return all;
+    std::vector<OpenHypothesis> best;
+    for (std::size_t steps = 0; steps <= kMostSteps; ++steps) {
+        const std::vector<std::string> stems = unreported_before(evidence, stage, steps);
+        std::vector<OpenHypothesis> near;
+        for (const OpenHypothesis& each : all)
+            if (std::any_of(stems.begin(), stems.end(),
+                            [&](const std::string& stem) { return replaces(*each.variant, stem); }))
+                near.push_back(each);
+        if (too_many(near.size(), kMostOfOne)) break;
+        best = std::move(near);
+    }
+    return best;
 }
 
 std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
@@ -76,9 +106,9 @@ std::vector<Pair> pairs_of(const std::vector<OpenHypothesis>& open) {
 
 /// The two mistakes that explain the stage together: they leave no more than rounding, everything else that makes
 /// other numbers is as far away as a name demands, and no other two mistakes make the same numbers.
-std::vector<Explanation> pair_behind(const Judge& judge, const std::string& stem,
+std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judge, const std::string& stage,
                                      const std::vector<Hypothesis>& alone) {
-    const std::vector<Pair> pairs = pairs_of(to_be_paired(judge, stem, alone));
+    const std::vector<Pair> pairs = pairs_of(to_be_paired(evidence, judge, stage, alone));
     std::vector<OpenHypothesis> open;
     for (std::size_t n = 0; n < pairs.size(); ++n) open.push_back({static_cast<int>(n) + 1, &pairs[n].both});
     std::vector<Hypothesis> all = judge.judge_all(open);
@@ -209,8 +239,7 @@ private:
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen_, verdict, assumed);
-            stage.pair =
-                pair_behind(judge, scope_and_stem(verdict.name).second, judge.judge_all(judge.open_hypotheses()));
+            stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
         }
         if (&evidence == &own_ && !stage.explained() && !right_fits)
             stage.diagnosis.pattern = pattern_of_own(verdict, assumed);

@@ -337,6 +337,11 @@ bool Replay::touches(const std::string& stem, const std::set<std::string>& settl
     return answers[stem] = touched;
 }
 
+std::vector<std::string> Replay::inputs_of(const std::string& stem) const {
+    const Formula* formula = right_formula_of(canonical(stem));
+    return formula ? formula->inputs : std::vector<std::string>{};
+}
+
 bool Replay::is_replaced(const std::string& stem) const {
     return !replaced_.empty() && replacement_of(stem, 0) != nullptr;
 }

@@ -134,6 +134,9 @@ public:
     /// name) cannot make this one wrong.
     bool touches(const std::string& stem, const std::set<std::string>& settled = {}) const;
 
+    /// What a stage is directly made of by its right formula; nothing where it has none.
+    std::vector<std::string> inputs_of(const std::string& stem) const;
+
     const std::string& scope() const { return scope_; }
     /// What the segment of this scope was given.  Throws NotEnough where no inputs are known.
     const ModelInput& input() const;

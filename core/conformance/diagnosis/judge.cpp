@@ -83,6 +83,10 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
     if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
     hypothesis.explanation.residual = largest_difference(found_, hypothesis.predicted) / size;
     hypothesis.explanation.allowed = verdict_.tolerance.relative + verdict_.tolerance.absolute / size;
+    if (variant.measured && hypothesis.explanation.fits()) try {
+            hypothesis.explanation.how += ": " + variant.measured(Replay(evidence_, scope()));
+        } catch (const NotEnough&) {  // the prediction had what the words lack
+        }
     // Predictions are compared among those that fit; a hypothesis far away need not be kept.
     if (hypothesis.explanation.residual > 3 * hypothesis.explanation.allowed) hypothesis.predicted = {};
     return hypothesis;

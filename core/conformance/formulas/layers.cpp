@@ -8,7 +8,7 @@ namespace {
 
 /// Where a family keeps the parts of a layer.
 struct Names {
-    std::string out, attention_norm, up, ffn_norm;
+    std::string out, attention_norm, up, down, ffn_norm;
 };
 
 Names names_of(const Replay& at) {
@@ -18,18 +18,19 @@ Names names_of(const Replay& at) {
         case Family::roformer: {
             const std::string layer = "encoder.layer." + number + ".";
             return {layer + "attention.output.dense", layer + "attention.output.LayerNorm",
-                    layer + "intermediate.dense", layer + "output.LayerNorm"};
+                    layer + "intermediate.dense", layer + "output.dense", layer + "output.LayerNorm"};
         }
         case Family::transformer_xl: {
             const std::string layer = "layers." + number + ".";
             return {layer + "dec_attn.o_net", layer + "dec_attn.layer_norm", layer + "pos_ff.CoreNet.0",
-                    layer + "pos_ff.layer_norm"};
+                    layer + "pos_ff.CoreNet.3", layer + "pos_ff.layer_norm"};
         }
         case Family::xlnet:
             break;
     }
     const std::string layer = "layer." + number + ".";
-    return {layer + "rel_attn.o", layer + "rel_attn.layer_norm", layer + "ff.layer_1", layer + "ff.layer_norm"};
+    return {layer + "rel_attn.o", layer + "rel_attn.layer_norm", layer + "ff.layer_1", layer + "ff.layer_2",
+            layer + "ff.layer_norm"};
 }
 
 Shape shape_of(const Replay& at, const std::string& name) {
@@ -96,6 +97,7 @@ Dense<double> attention_dense_of(const Replay& at) {
 Norm<double> attention_norm_of(const Replay& at) { return norm_of(at, names_of(at).attention_norm); }
 Norm<double> ffn_norm_of(const Replay& at) { return norm_of(at, names_of(at).ffn_norm); }
 Dense<double> ffn_dense_of(const Replay& at) { return dense_of(at, names_of(at).up); }
+Dense<double> ffn_down_of(const Replay& at) { return dense_of(at, names_of(at).down); }
 
 Activation activation_of(const Replay& at) {
     switch (at.family()) {

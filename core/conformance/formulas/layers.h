@@ -11,8 +11,9 @@ Index heads_of(const Replay& at);
 Dense<double> attention_dense_of(const Replay& at);
 Norm<double> attention_norm_of(const Replay& at);
 Norm<double> ffn_norm_of(const Replay& at);
-/// D -> F.
+/// D -> F, and back.
 Dense<double> ffn_dense_of(const Replay& at);
+Dense<double> ffn_down_of(const Replay& at);
 Activation activation_of(const Replay& at);
 double norm_eps_of(const Replay& at);
 /// True where the configuration puts the norms in front: Transformer-XL with pre_lnorm.

@@ -47,10 +47,26 @@ std::vector<Formula> rotations_of_all(Step step) {
     return {rotation("q_rot", "q", step), rotation("k_rot", "k", step), rotation("v_rot", "v", step)};
 }
 
+/// The same by step(replay, x), which brings its own angles.
+template <class Step>
+std::vector<Formula> rotations_of_all_here(Step step) {
+    std::vector<Formula> all;
+    for (const auto& [stem, from] : {std::pair{"q_rot", "q"}, {"k_rot", "k"}, {"v_rot", "v"}})
+        all.push_back(
+            {stem, {from}, [step, from = std::string(from)](const Replay& at) { return step(at, at(from)); }});
+    return all;
+}
+
+/// Positions that have an angle: those of the reference's table, else of the input.
+inline Index positions_of(const Replay& at) {
+    const auto sin = at.expected("/rotary.sin");
+    return sin && sin->rank() == 2 ? sin->extent(0) : at.input().length();
+}
+
 /// rotary.sin and rotary.cos by other angles per position [d/2].
 template <class Theta>
 std::vector<Formula> angles_by(Theta theta) {
-    const auto table = [theta](const Replay& at) { return rotary_table<double>(theta(at), 0, at.input().length()); };
+    const auto table = [theta](const Replay& at) { return rotary_table<double>(theta(at), 0, positions_of(at)); };
     return {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
             {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}};
 }

@@ -35,7 +35,11 @@ std::vector<Mistake> all_groups() {
                              encoder_part_mistakes,
                              later_norm_and_activation_mistakes,
                              left_out_mistakes,
-                             later_relative_mistakes}) {
+                             later_relative_mistakes,
+                             rope_scaling_mistakes,
+                             other_bucket_mistakes,
+                             tile_step_mistakes,
+                             untied_head_mistakes}) {
         std::vector<Mistake> mistakes = group();
         all.insert(all.end(), std::make_move_iterator(mistakes.begin()), std::make_move_iterator(mistakes.end()));
     }

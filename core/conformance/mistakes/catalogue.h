@@ -1,6 +1,7 @@
 #pragma once
 // The catalogue of mistakes that ports make: what people do, how it shows, and the formulas it puts in place of the
 // right ones.  The mistakes themselves stand in the files beside this one, by group and in the order of their numbers.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,12 @@ struct Variant {
     std::string how;                      // one clause; empty if there is only one way
     std::vector<Formula> formulas;        // what it puts in place of the right ones
     std::vector<std::string> stems = {};  // stages that this way makes wrong first; empty: those of the mistake
+    /// Of a way that leaves a number open: what the candidate shows of it, e.g. "base 42000"; may throw NotEnough.
+    std::function<std::string(const Replay&)> measured = {};
 };
 
 struct Mistake {
-    int number = 0;        // of the catalogue, 1 ... 107
+    int number = 0;        // of the catalogue, 1 ... 112
     std::string name;      // "p2c reads delta(j,i), as the paper prints it"
     std::string symptom;   // what the porter sees
     std::string betrays;   // how to recognise it: the number that tells it from others
@@ -60,5 +63,9 @@ std::vector<Mistake> encoder_part_mistakes();               // 95 to 97
 std::vector<Mistake> later_norm_and_activation_mistakes();  // 98 and 99
 std::vector<Mistake> left_out_mistakes();                   // 100 to 104
 std::vector<Mistake> later_relative_mistakes();             // 105 to 107
+std::vector<Mistake> rope_scaling_mistakes();               // 108 and 109
+std::vector<Mistake> other_bucket_mistakes();               // 110
+std::vector<Mistake> tile_step_mistakes();                  // 111
+std::vector<Mistake> untied_head_mistakes();                // 112
 
 }  // namespace locus::conformance

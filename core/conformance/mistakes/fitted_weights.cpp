@@ -204,4 +204,43 @@ Tensor<double> fitted_projection(const Replay& at, const char* stem) {
     return explained;
 }
 
+// The output matrix of a head.
+
+namespace {
+
+constexpr Index kProbedWords = 64;
+
+/// Throws NotEnough unless most words' logits look like nothing that the word table makes of the same rows.
+void require_unlike_the_table(const Replay& at, const Matrix<double>& x, const Matrix<double>& logits) {
+    const Index words = std::min(logits.cols(), kProbedWords);
+    const Matrix<double> table = at.model().weights.block("embeddings.word_embeddings.weight", 0, words);
+    if (table.cols() != x.cols()) throw NotEnough{"a word table as wide as what meets it"};
+    const Matrix<double> right = directions(times_transposed<double>(x, table));
+    const Matrix<double> shown = directions(Matrix<double>(logits.leftCols(words)));
+    const RowVector<double> alike = shown.cwiseProduct(right).colwise().sum();
+    if (alike.cwiseAbs().maxCoeff() > kSameDirection || alike.mean() > kAlike)
+        throw NotEnough{"an output matrix unlike the word table"};
+}
+
+}  // namespace
+
+Tensor<double> fitted_logits(const Replay& at) {
+    const Tensor<double>*logits = at.claimed("/mlm.logits"), *transform = at.claimed("/mlm.transform");
+    if (!logits || !transform || logits->rank() != 3 || transform->rank() != 3)
+        throw NotEnough{"the candidate's mlm.transform and mlm.logits"};
+    const Matrix<double> x = transform->rows(), found = logits->rows();
+    if (x.rows() != found.rows() || !x.allFinite() || !found.allFinite()) throw NotEnough{"finite rows of one number"};
+    Eigen::MatrixXd terms(x.rows(), x.cols() + 1);
+    terms.leftCols(x.cols()) = x;
+    terms.rightCols(1).setOnes();
+    Eigen::ColPivHouseholderQR<Eigen::MatrixXd> solver(terms);
+    solver.setThreshold(1e-6);
+    const Index more = x.rows() - solver.rank();
+    if (more < kMoreRows || more * found.cols() < kMoreNumbers) throw NotEnough{"more tokens than unknowns"};
+    require_unlike_the_table(at, x, found);
+    const Eigen::MatrixXd basis = solver.householderQ() * Eigen::MatrixXd::Identity(x.rows(), solver.rank());
+    const Matrix<double> explained = basis * (basis.transpose() * Eigen::MatrixXd(found));
+    return shaped(*logits, explained);
+}
+
 }  // namespace locus::conformance

@@ -19,4 +19,10 @@ Matrix<double> fitted_position_key_bias(const Replay& at);
 /// else is wrong.
 Tensor<double> fitted_projection(const Replay& at, const char* stem);
 
+/// The candidate's mlm.logits as far as they are linear in its own mlm.transform: x W + b with the W and b that explain
+/// them best.  Throws NotEnough where it does not report both, where there are no three tokens more than W and b have
+/// unknowns per word, and where W is anything like the word table: then the table was read, and something else is
+/// wrong.
+Tensor<double> fitted_logits(const Replay& at);
+
 }  // namespace locus::conformance

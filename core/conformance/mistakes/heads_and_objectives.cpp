@@ -1,8 +1,11 @@
-// Mistakes 51 to 55.  What reads a layer's output: hidden states, the masked-word head, tied words, RTD and SiFT.
+// Mistakes 51 to 55 and 112.  What reads a layer's output: hidden states, the masked-word head, tied words, RTD and
+// SiFT.
 #include "core/attention/softmax.h"
 #include "core/conformance/formulas/deberta.h"
 #include "core/conformance/formulas/objectives.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/fitted_weights.h"
+#include "core/models/word_logits.h"
 
 namespace locus::conformance {
 
@@ -66,7 +69,7 @@ Formula without_bias(const char* stem, const char* from) {
     return {stem, {from}, [from](const Replay& at) { return word_scores(at, at(from), {}); }};
 }
 
-// An output matrix of its own, untied, holds numbers that only the port knows: no hypothesis can predict it.
+// An output matrix of its own, untied, is mistake 112.
 Mistake mistake() {
     return {.number = 52,
             .name = "the masked-word head lacks a part, has another eps, or counts unlabelled tokens",
@@ -297,5 +300,43 @@ std::vector<Mistake> head_and_objective_mistakes() {
         perturbed_embeddings::mistake(),      // 55
     };
 }
+
+// Mistake 112.  A head that is not tied to the words.
+
+namespace head_not_tied {  // mistake 112
+
+/// Where checkpoints keep a second [V,E], which the words' own table stands in place of.
+constexpr const char* kOtherTables[] = {"cls.predictions.decoder.weight", "lm_predictions.lm_head.decoder.weight",
+                                        "lm_predictions.lm_head.weight", "lm_head.decoder.weight", "lm_head.weight"};
+
+Tensor<double> logits_of_another_table(const Replay& at) {
+    const Tensor<double>& x = at("/mlm.transform");
+    const RowVector<double> bias = head_parts(at).bias;
+    for (const char* name : kOtherTables) {
+        const auto shape = at.model().source->shape(name);
+        if (!shape || *shape != Shape{bias.size(), x.extent(2)}) continue;
+        const auto rows = [&](Index first, Index count) { return at.model().weights.block(name, first, count); };
+        return shaped(x, word_logits<double>(x.rows(), rows, bias.size(), bias));
+    }
+    throw NotEnough{"a second output matrix in the checkpoint"};
+}
+
+Mistake mistake() {
+    return {.number = 112,
+            .name = "the masked-word head has an output matrix of its own instead of the word table",
+            .symptom = "words are guessed at random although the encoder and mlm.transform are right",
+            .betrays = "mlm.logits is linear in mlm.transform, by a matrix that is not E_word",
+            .evidence = "",
+            .lesson = "13",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"/mlm.logits"},
+            .variants = {
+                {"another matrix of the checkpoint", {{"/mlm.logits", {"/mlm.transform"}, logits_of_another_table}}},
+                {"a matrix that no file holds", {{"/mlm.logits", {"/mlm.transform"}, fitted_logits}}}}};
+}
+
+}  // namespace head_not_tied
+
+std::vector<Mistake> untied_head_mistakes() { return {head_not_tied::mistake()}; }
 
 }  // namespace locus::conformance

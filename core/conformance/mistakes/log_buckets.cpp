@@ -1,10 +1,11 @@
-// Mistakes 16 to 21.  The logarithmic buckets of DeBERTa v2 and v3.
+// Mistakes 16 to 21 and 110.  The logarithmic buckets of DeBERTa v2 and v3, and those of T5 in their place.
 #include <algorithm>
 #include <cstdlib>
 
 #include "core/conformance/formulas/relative_rule.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
+#include "core/positions/offset_bias.h"
 
 namespace locus::conformance {
 
@@ -174,5 +175,90 @@ std::vector<Mistake> log_bucket_mistakes() {
         end_point_rounded_up::mistake(),  // 21
     };
 }
+
+// Mistake 110.  Buckets of T5: of another model, or of its other half.
+
+namespace buckets_of_t5 {  // mistake 110
+
+/// T5's buckets that the reference itself has, where no DeBERTa made its index: both sides, or one.
+std::vector<T5Buckets> buckets_behind(const Tensor<double>& index) {
+    std::vector<T5Buckets> all;
+    if (index.rank() != 2 || index.empty()) return all;
+    const Index queries = index.extent(0), keys = index.extent(1);
+    for (const bool both : {true, false})
+        for (const Index buckets : {8, 16, 32, 64, 128, 256, 512})
+            for (const Index farthest : {16, 32, 64, 128, 256, 512, 1024, 2048}) {
+                const T5Buckets config{buckets, farthest, both};
+                if (farthest <= buckets / (both ? 4 : 2)) continue;
+                bool fits = true;
+                for (Index n = 0; n < index.size() && fits; ++n)
+                    fits = index[n] == static_cast<double>(t5_bucket(n % keys - n / keys, config));
+                if (fits && queries > 1 && keys > 1) all.push_back(config);
+            }
+    return all;
+}
+
+Tensor<double> index_of_t5(Index queries, Index keys, const T5Buckets& config) {
+    const IndexTensor rows = t5_index(queries, keys, config);
+    return {rows.shape(), std::vector<double>(rows.values().begin(), rows.values().end())};
+}
+
+/// The reference's own buckets for the other number of sides.
+Formula other_sides(bool both) {
+    return {"/relative.index", {}, [both](const Replay& at) {
+                const auto expected = at.expected("/relative.index");
+                if (!expected || at.has_model()) throw NotEnough{"an index of T5's buckets"};
+                for (T5Buckets config : buckets_behind(*expected)) {
+                    if (config.bidirectional == both) continue;
+                    config.bidirectional = both;
+                    if (config.max_distance <= config.buckets / (both ? 4 : 2)) continue;
+                    const Tensor<double> rows = index_of_t5(expected->extent(0), expected->extent(1), config);
+                    const Tensor<double>* claim = at.claimed("/relative.index");
+                    if (claim && claim->shape() == rows.shape() && claim->values() == rows.values()) return rows;
+                }
+                throw NotEnough{"an index of T5's buckets"};
+            }};
+}
+
+/// T5's buckets in place of DeBERTa's.  buckets: of 2k, or 0 for all of them; farthest: 0 for M.
+Formula in_place_of_ours(bool both, Index buckets, Index farthest) {
+    return {"/relative.index", {}, [=](const Replay& at) {
+                const RelativeRule rule = log_rule(at);
+                const T5Buckets config{buckets > 0 ? buckets : rule.rows(), farthest > 0 ? farthest : rule.max_position,
+                                       both};
+                if (config.buckets > rule.rows() || config.buckets < 4 || config.buckets % 4 != 0 ||
+                    config.max_distance <= config.buckets / (both ? 4 : 2))
+                    throw NotEnough{"buckets that fit into the table"};
+                return index_of_t5(rule.queries, rule.keys, config);
+            }};
+}
+
+std::vector<Variant> ways() {
+    std::vector<Variant> all = {
+        {"causal buckets, those of a decoder, where the model has both sides", {other_sides(false)}},
+        {"buckets of both sides where the model has those of a decoder", {other_sides(true)}}};
+    for (const bool both : {true, false})
+        for (const auto& [buckets, farthest] : {std::pair<Index, Index>{0, 0}, {0, 128}, {32, 128}})
+            all.push_back({std::string(both ? "buckets of both sides" : "causal buckets, those of a decoder") + ", " +
+                               (buckets > 0 ? "32" : "as many as rows") + (farthest > 0 ? " up to 128" : " up to M"),
+                           {in_place_of_ours(both, buckets, farthest)}});
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 110,
+            .name = "the index counts in T5's buckets: those of another model, or of one side instead of both",
+            .symptom = "before and after are the same or exchanged, and far keys share other rows",
+            .betrays = "relative.index is 0 on the diagonal, and rounds down; causal: 0 for every later key, too",
+            .evidence = "",
+            .lesson = "06",
+            .families = {Family::deberta},
+            .stems = {"/relative.index"},
+            .variants = ways()};
+}
+
+}  // namespace buckets_of_t5
+
+std::vector<Mistake> other_bucket_mistakes() { return {buckets_of_t5::mistake()}; }
 
 }  // namespace locus::conformance

@@ -227,6 +227,12 @@ namespace table_folded_into_batch {  // mistake 14
 
 /// Sample b's table [H,T,d]: rows b T ... b T + T - 1.  A table that does not fold into B pieces crashes instead.
 Tensor<double> piece_of(const Tensor<double>& table, Index length, Index b, Index batch) {
+    if (table.rank() == 4) {  // reported as it lies in memory
+        if (table.extent(0) != batch || table.extent(2) != length) throw NotEnough{"a table of B pieces"};
+        Tensor<double> piece({table.extent(1), length, table.extent(3)});
+        for (Index h = 0; h < piece.extent(0); ++h) piece.matrix(h) = table.matrix(b * piece.extent(0) + h);
+        return piece;
+    }
     if (table.extent(1) != length * batch) throw NotEnough{"a table of B T rows"};
     Tensor<double> piece({table.extent(0), length, table.extent(2)});
     for (Index h = 0; h < table.extent(0); ++h) piece.matrix(h) = table.matrix(h).middleRows(b * length, length);
@@ -273,6 +279,23 @@ std::vector<Formula> folded_terms(Make index) {
              }}};
 }
 
+/// k_r or q_r as (-1, T, H, d) leaves it: [2k / T,H,T,d], or the same numbers under the right shape.
+Formula folded_table(const char* stem) {
+    return {stem, {"/relative.table"}, [stem = std::string(stem)](const Replay& at) {
+                const Tensor<double>* claim = at.claimed(stem);
+                if (!claim) throw NotEnough{"the candidate's own " + stem};
+                const Tensor<double> right = at.right(stem);
+                const Index heads = right.extent(0), rows = right.extent(1), width = right.extent(2);
+                const Index length = relative_rule(at).queries;
+                if (length < 1 || rows % length != 0 || rows == length) throw NotEnough{"a table of pieces"};
+                Tensor<double> pieces({rows / length, heads, length, width});
+                for (Index n = 0; n < pieces.extent(0); ++n)
+                    for (Index h = 0; h < heads; ++h)
+                        pieces.matrix(n * heads + h) = right.matrix(h).middleRows(n * length, length);
+                return claim->rank() == 3 ? Tensor<double>(right.shape(), pieces.values()) : pieces;
+            }};
+}
+
 std::vector<Formula> with_index(std::vector<Formula> terms) {
     terms.push_back(index_by(half_text));
     return terms;
@@ -286,10 +309,13 @@ Mistake mistake() {
             .evidence = "qcqced123/model_study",
             .lesson = "08",
             .families = {Family::deberta},
-            .stems = {"c2p", "p2c", "/relative.index"},
+            .stems = {"c2p", "p2c", "/relative.index", "k_r", "q_r"},
             .variants = {{"B pieces of T rows, indexed with a span of T / 2", with_index(folded_terms(index_here))},
                          {"B pieces of T rows, indexed with a span of T / 2, while another index is written down",
-                          folded_terms(index_of_half_text)}}};
+                          folded_terms(index_of_half_text)},
+                         {"the table's pieces are reported as they are",
+                          {folded_table("k_r"), folded_table("q_r")},
+                          {"k_r", "q_r"}}}};
 }
 
 }  // namespace table_folded_into_batch

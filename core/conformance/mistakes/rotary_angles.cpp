@@ -1,15 +1,26 @@
 // Mistakes 88 to 94.  RoFormer: which angles, for which samples, channels and positions.
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/conformance/formulas/roformer.h"
 #include "core/conformance/mistakes/catalogue.h"
+#include "core/conformance/mistakes/rope_scaling.h"
 #include "core/positions/position_rows.h"
 
 namespace locus::conformance {
 
 namespace {
 
-std::vector<double> right_angles(const Replay& at) { return inverse_frequencies(at.roformer().head_width()); }
+/// Channels of a head: by the configuration, else by the reference's angles.
+Index head_width(const Replay& at) {
+    if (at.has_model()) return at.roformer().head_width();
+    const auto sin = at.expected("/rotary.sin");
+    if (!sin || sin->rank() != 2 || sin->extent(1) == 0) throw NotEnough{"a model folder or rotary.sin"};
+    return 2 * sin->extent(1);
+}
+
+std::vector<double> right_angles(const Replay& at) { return inverse_frequencies(head_width(at)); }
 
 }  // namespace
 
@@ -40,10 +51,10 @@ namespace another_base {  // mistake 89
 
 std::vector<Variant> bases() {
     std::vector<Variant> all;
-    for (const double base : {500000.0, 1000000.0, 160000.0, 100000.0, 1000.0})
-        all.push_back({"base " + std::to_string(static_cast<long>(base)), angles_by([base](const Replay& at) {
-                           return inverse_frequencies(at.roformer().head_width(), base);
-                       })});
+    for (const double base : kOtherBases)
+        all.push_back({"base " + std::to_string(static_cast<long>(base)),
+                       angles_by([base](const Replay& at) { return inverse_frequencies(head_width(at), base); })});
+    for (const auto& more : {fitted_bases(), bases_of_one_layer()}) all.insert(all.end(), more.begin(), more.end());
     return all;
 }
 
@@ -65,7 +76,7 @@ namespace positions_scaled {  // mistake 90
 
 std::vector<Variant> factors() {
     std::vector<Variant> all;
-    for (const double factor : {4.0, 2.0, 8.0, 0.5, 0.25})
+    for (const double factor : kOtherDivisors)
         all.push_back({factor > 1 ? "divided by " + std::to_string(static_cast<int>(factor))
                                   : "times " + std::to_string(static_cast<int>(1 / factor)),
                        angles_by([factor](const Replay& at) {
@@ -73,6 +84,7 @@ std::vector<Variant> factors() {
                            for (double& angle : theta) angle /= factor;
                            return theta;
                        })});
+    for (const Variant& more : fitted_factors()) all.push_back(more);
     return all;
 }
 
@@ -198,7 +210,13 @@ Mistake mistake() {
 namespace positions_from_one {  // mistake 94
 
 Mistake mistake() {
-    const auto table = [](const Replay& at) { return rotary_table<double>(right_angles(at), 1, at.input().length()); };
+    const auto table = [](const Replay& at) {
+        // Scores, and what follows from them, are those of positions from 0.
+        const char* shown[] = {"/rotary.sin", "/rotary.cos", "q_rot", "k_rot", "v_rot"};
+        if (std::none_of(std::begin(shown), std::end(shown), [&](const char* stem) { return at.claimed(stem); }))
+            throw NotEnough{"what the candidate rotated"};
+        return rotary_table<double>(right_angles(at), 1, positions_of(at));
+    };
     return {.number = 94,
             .name = "positions are counted from 1",
             .symptom = "scores are right as long as queries and keys agree; q_rot and k_rot are not",

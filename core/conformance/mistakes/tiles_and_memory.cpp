@@ -1,4 +1,4 @@
-// Mistakes 80 to 83.  Tiles of a kernel, buffers read in another order, and sums in a short number format.
+// Mistakes 80 to 83 and 111.  Tiles of a kernel, buffers read in another order, and sums in a short number format.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -236,6 +236,38 @@ Formula projection(int part) {
             }};
 }
 
+/// What a layer does behind attention, with a weight read by columns.
+Formula attention_misread() {
+    return {"attention", {"context", "x_q"}, [](const Replay& at) {
+                const Dense<double> right = attention_dense_of(at);
+                const Tensor<double>& residual = at("x_q");
+                const Tensor<double> sum = sum_of(
+                    shaped(residual, dense<double>(at("context").rows(), {by_columns(right.weight), right.bias})),
+                    residual);
+                if (norm_first(at)) return sum;
+                return shaped(residual, layer_norm<double>(sum.rows(), attention_norm_of(at), norm_eps_of(at)));
+            }};
+}
+
+Formula ffn_act_misread() {
+    return {"ffn_act", {"attention"}, [](const Replay& at) {
+                const Dense<double> right = ffn_dense_of(at);
+                Matrix<double> x = at("attention").rows();
+                if (norm_first(at)) x = layer_norm<double>(x, ffn_norm_of(at), norm_eps_of(at));
+                return shaped(
+                    at("attention"),
+                    activate<double>(dense<double>(x, {by_columns(right.weight), right.bias}), activation_of(at)));
+            }};
+}
+
+Formula ffn_misread() {
+    return {
+        "ffn", {"ffn_act"}, [](const Replay& at) {
+            const Dense<double> right = ffn_down_of(at);
+            return shaped(at("ffn_act"), dense<double>(at("ffn_act").rows(), {by_columns(right.weight), right.bias}));
+        }};
+}
+
 Formula transposed_stage(const std::string& stem) {
     return {stem, {"q", "k"}, [stem](const Replay& at) {
                 const Tensor<double> right = at.right(stem);
@@ -248,6 +280,13 @@ Mistake mistake() {
     std::vector<Variant> variants;
     for (int part = 0; part < 3; ++part)
         variants.push_back({std::string("the weight of ") + kStems[part] + " read by columns", {projection(part)}});
+    const std::pair<const char*, Formula (*)()> behind[] = {{"the dense layer behind attention", attention_misread},
+                                                            {"the first feed-forward layer", ffn_act_misread},
+                                                            {"the second feed-forward layer", ffn_misread}};
+    for (const auto& [what, formula] : behind) {
+        const Formula misread = formula();
+        variants.push_back({std::string("the weight of ") + what + " read by columns", {misread}, {misread.stem}});
+    }
     for (const char* stem : {"c2c", "ac", "scores", "probs"})
         variants.push_back({std::string(stem) + " transposed", {transposed_stage(stem)}});
     return {.number = 82,
@@ -257,7 +296,7 @@ Mistake mistake() {
             .evidence = "",
             .lesson = "28",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"q", "k", "v", "c2c", "ac"},
+            .stems = {"q", "k", "v", "c2c", "ac", "attention", "ffn_act", "ffn"},
             .variants = std::move(variants)};
 }
 
@@ -343,5 +382,85 @@ std::vector<Mistake> tile_and_memory_mistakes() {
         added_up_in_float::mistake(),     // 83
     };
 }
+
+// Mistake 111.  A kernel's pointer from one tile of keys to the next.
+
+namespace next_tile_by_columns {  // mistake 111
+
+/// How the rows of a head lie in memory: one behind the other, or those of all heads side by side.
+enum class Rows { of_a_head, of_all_heads };
+
+/// Rows of x [B,H,T,d] as a kernel reads them whose pointer moves on by `tile` numbers instead of `tile` rows.
+Matrix<double> stepped_rows(const Tensor<double>& x, Index at, Index tile, Rows rows) {
+    const Index heads = x.extent(1), length = x.extent(2), width = x.extent(3);
+    const Index step = rows == Rows::of_a_head ? width : heads * width;
+    Matrix<double> read(length, width);
+    for (Index j = 0; j < length; ++j)
+        for (Index c = 0; c < width; ++c) {
+            const Index first = j / tile * tile, column = rows == Rows::of_a_head ? c : at % heads * width + c;
+            const Index flat = first + (j - first) * step + column;
+            const Index head = rows == Rows::of_a_head ? at : at / heads * heads + flat % step / width;
+            read(j, c) = x.matrix(head)(flat / step, flat % width);
+        }
+    return read;
+}
+
+/// scores[b,h,i,j] of q and the keys that are read, each times `factor`.
+Formula of_keys(const char* stem, const char* query, const char* key, bool scaled, Index tile, Rows rows) {
+    return {stem, {query, key}, [=, name = std::string(stem)](const Replay& at) {
+                const Tensor<double>&q = at(query), &k = at(key);
+                require_tiles(tile, 0, k.extent(2));
+                const double factor = scaled ? 1 / std::sqrt(static_cast<double>(q.extent(3))) : 1;
+                return each_head(q, q.extent(2), k.extent(2), [&](Index n, Index, Index) {
+                    const Matrix<double> head =
+                        products_of_rows<double>(q.matrix(n), stepped_rows(k, n, tile, rows)) * factor;
+                    at.show(name, n, head);
+                    return head;
+                });
+            }};
+}
+
+Formula of_values(Index tile, Rows rows) {
+    return {"context", {"probs", "probs_mixed", "v", "v_rot"}, [=](const Replay& at) {
+                const bool rotated = at.family() == Family::roformer && at.has_model() && at.roformer().rotary_value;
+                const bool talks =
+                    at.family() == Family::deberta && at.has_model() && at.deberta().config().talking_head;
+                const Tensor<double>&v = at(rotated ? "v_rot" : "v"), &probs = at(talks ? "probs_mixed" : "probs");
+                require_tiles(tile, 0, v.extent(2));
+                return join_heads(each_head(probs, probs.extent(2), v.extent(3), [&](Index n, Index, Index) {
+                    return Matrix<double>(times<double>(probs.matrix(n), stepped_rows(v, n, tile, rows)));
+                }));
+            }};
+}
+
+std::vector<Variant> ways() {
+    std::vector<Variant> all;
+    for (const Rows rows : {Rows::of_a_head, Rows::of_all_heads})
+        for (const Index tile : kTiles) {
+            const std::string where =
+                in_tiles_of(tile) + (rows == Rows::of_a_head ? "" : ", rows of all heads side by side");
+            all.push_back(
+                {"keys" + where,
+                 {of_keys("c2c", "q", "k", false, tile, rows), of_keys("scores", "q_rot", "k_rot", true, tile, rows)}});
+            all.push_back({"values" + where, {of_values(tile, rows)}});
+        }
+    return all;
+}
+
+Mistake mistake() {
+    return {.number = 111,
+            .name = "the next tile of keys or values begins as many numbers further on as it should rows",
+            .symptom = "texts of one tile are right, of longer ones only the first keys",
+            .betrays = "key j behind the first tile is a piece of a row in front of it",
+            .evidence = "",
+            .lesson = "07",
+            .families = {Family::deberta, Family::roformer},
+            .stems = {"c2c", "scores", "context"},
+            .variants = ways()};
+}
+
+}  // namespace next_tile_by_columns
+
+std::vector<Mistake> tile_step_mistakes() { return {next_tile_by_columns::mistake()}; }
 
 }  // namespace locus::conformance

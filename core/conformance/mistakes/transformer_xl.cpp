@@ -123,6 +123,42 @@ Tensor<double> last_row_dropped(const Replay& at) {
     });
 }
 
+/// All rows of bd_raw [B,H,T,R]: of the query stream only those of targets are kept, its other queries were 0, so that
+/// v alone met the positions.
+Tensor<double> every_row(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    if (!at.is_query_stream()) return raw;
+    if (at.xlnet().bi_data) throw NotEnough{"one set of positions"};
+    const Tensor<double>&v = at("bias.v"), &r_k = at("r_k"), &tokens = at("query_tokens");
+    return each_head(raw, queries_of(at), raw.extent(3), [&](Index n, Index h, Index b) {
+        const RowVector<double> unasked = r_k.matrix(h) * RowVector<double>(v.matrix().row(h)).transpose();
+        Matrix<double> rows = unasked.replicate(queries_of(at), 1);
+        for (Index p = 0; p < raw.extent(2); ++p)
+            if (const auto token = static_cast<Index>(tokens.matrix()(b, p)); token >= 0)
+                rows.row(token) = raw.matrix(n).row(p);
+        return rows;
+    });
+}
+
+/// XLNet: the buffer that was folded into [R,T] keeps as many rows as there are keys, instead of as many columns
+/// behind the second view.
+Tensor<double> sliced_too_early(const Replay& at) {
+    at.xlnet();
+    const Tensor<double> all = every_row(at);
+    const Tensor<double>& tokens = at("query_tokens");
+    const Index keys = keys_of(at), length = queries_of(at);
+    return without_hidden(at, each_head(all, tokens.extent(1), keys, [&](Index n, Index, Index b) {
+                              const auto rows = all.matrix(n);
+                              Matrix<double> moved = Matrix<double>::Zero(tokens.extent(1), keys);
+                              for (Index p = 0; p < moved.rows(); ++p) {
+                                  const auto token = static_cast<Index>(tokens.matrix()(b, p));
+                                  for (Index j = 0; j < keys && token >= 0; ++j)
+                                      moved(p, j) = number_of(rows, length + token * keys + j);
+                              }
+                              return moved;
+                          }));
+}
+
 Mistake mistake() {
     const auto bd = [](Tensor<double> (*compute)(const Replay&)) {
         return std::vector<Formula>{{"bd", {"bd_raw", "visible", "query_tokens"}, compute}};
@@ -137,7 +173,8 @@ Mistake mistake() {
             .stems = {"bd"},
             .variants = {{"off by one", bd(one_off)},
                          {"off by one, reading on into the next row", bd(reading_on)},
-                         {"the last row is dropped instead of the first", bd(last_row_dropped)}}};
+                         {"the last row is dropped instead of the first", bd(last_row_dropped)},
+                         {"rows are sliced to the number of keys before the second view", bd(sliced_too_early)}}};
 }
 
 }  // namespace shift_by_another_offset

@@ -9,13 +9,23 @@ namespace locus::conformance {
 
 namespace order_taken_for_ranks {  // mistake 72
 
-/// The order that a perm_mask was made from: the token that sees t others is the t-th; empty if it tells no order.
-std::vector<Index> order_of(const Mask& hidden) {
-    std::vector<Index> order(static_cast<std::size_t>(hidden.rows()), -1);
-    for (Index i = 0; i < hidden.rows(); ++i) {
-        const auto seen = static_cast<std::size_t>((hidden.row(i).array() == 0).count());
+/// Tokens that a perm_mask hides: those that are predicted.  They are hidden from themselves.
+std::vector<Index> targets_in(const Mask& hidden) {
+    std::vector<Index> targets;
+    for (Index t = 0; t < hidden.rows(); ++t)
+        if (hidden(t, t) != 0) targets.push_back(t);
+    return targets;
+}
+
+/// The order that a perm_mask was made from, as places in `targets`: the one that sees n other targets is the n-th;
+/// empty if it tells no order.
+std::vector<Index> order_of(const Mask& hidden, const std::vector<Index>& targets) {
+    std::vector<Index> order(targets.size(), -1);
+    for (std::size_t n = 0; n < targets.size(); ++n) {
+        const auto seen = static_cast<std::size_t>(
+            std::count_if(targets.begin(), targets.end(), [&](Index other) { return hidden(targets[n], other) == 0; }));
         if (seen >= order.size() || order[seen] >= 0) return {};
-        order[seen] = i;
+        order[seen] = static_cast<Index>(n);
     }
     return order;
 }
@@ -24,12 +34,13 @@ Tensor<double> visible_by_order(const Replay& at) {
     if (at.input().perm_mask.empty()) throw NotEnough{"perm_mask"};
     return visible_to_stream(at, [&](Index b) {
         TwoStreamHiding hiding = hiding_of(at, b);
-        const std::vector<Index> order = order_of(hiding.permutation);
-        if (order.empty()) throw NotEnough{"a perm_mask of a whole order"};
-        for (Index i = 0; i < hiding.permutation.rows(); ++i)
-            for (Index j = 0; j < hiding.permutation.cols(); ++j)
-                hiding.permutation(i, j) =
-                    order[static_cast<std::size_t>(j)] >= order[static_cast<std::size_t>(i)] ? 1 : 0;
+        const std::vector<Index> targets = targets_in(hiding.permutation);
+        const std::vector<Index> order = order_of(hiding.permutation, targets);
+        if (order.empty()) throw NotEnough{"a perm_mask of an order"};
+        // What is not predicted is seen by whoever saw it.
+        for (std::size_t a = 0; a < targets.size(); ++a)
+            for (std::size_t c = 0; c < targets.size(); ++c)
+                hiding.permutation(targets[a], targets[c]) = order[c] >= order[a] ? 1 : 0;
         const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding);
         return at.is_query_stream() ? masks.query : masks.content;
     });

@@ -51,7 +51,14 @@ Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& 
 
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& name, int variant) const {
-    return dense(x, weight(name + ".weight"), injected().is(104, variant) ? Array<Scalar>() : weight(name + ".bias"));
+    Array<Scalar> matrix = weight(name + ".weight");
+    if (injected().is(82, 3 + variant)) {  // the buffer read by columns
+        const Array<Scalar> stored = matrix;
+        const Index rows = stored.extent(0), columns = stored.width();
+        for (Index r = 0; r < rows; ++r)
+            for (Index c = 0; c < columns; ++c) matrix(r, c) = stored.values[static_cast<std::size_t>(c * rows + r)];
+    }
+    return dense(x, matrix, injected().is(104, variant) ? Array<Scalar>() : weight(name + ".bias"));
 }
 
 template <class Scalar>
@@ -151,8 +158,21 @@ Array<Scalar> Toolbox<Scalar>::transposed(const Array<Scalar>& x) const {
     return y;
 }
 
+/// Mistake 111: behind each tile of eight rows the pointer moves on by eight numbers instead of eight rows.
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::products(const Array<Scalar>& q, const Array<Scalar>& k) const {
+Array<Scalar> Toolbox<Scalar>::stepping_by_columns(const Array<Scalar>& x) const {
+    const Index tile = 8, rows = x.extent(2), width = x.width();
+    Array<Scalar> y(x.shape);
+    for (Index n = 0; n < x.runs(); ++n) {
+        const Index row = n % rows, first = row / tile * tile;
+        for (Index c = 0; c < width; ++c) y.run(n)[c] = x.run(n - row)[first + (row - first) * width + c];
+    }
+    return y;
+}
+
+template <class Scalar>
+Array<Scalar> Toolbox<Scalar>::products(const Array<Scalar>& q, const Array<Scalar>& all_keys) const {
+    const Array<Scalar> k = injected().is(111, 0) ? stepping_by_columns(all_keys) : all_keys;
     const Index heads = q.extent(0) * q.extent(1), rows = q.extent(2), keys = k.extent(2);
     Array<Scalar> y({q.extent(0), q.extent(1), rows, keys});
     for (Index at = 0; at < heads; ++at)
@@ -210,7 +230,8 @@ Array<Scalar> Toolbox<Scalar>::softmax(const Array<Scalar>& scores, const Visibl
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::context(const Array<Scalar>& probs, const Array<Scalar>& v) const {
+Array<Scalar> Toolbox<Scalar>::context(const Array<Scalar>& probs, const Array<Scalar>& values) const {
+    const Array<Scalar> v = injected().is(111, 1) ? stepping_by_columns(values) : values;
     const Index heads = probs.extent(1), rows = probs.extent(2), keys = probs.extent(3), width = v.width();
     Array<Scalar> all({probs.extent(0), heads, rows, width});
     for (Index at = 0; at < probs.extent(0) * heads; ++at)
@@ -270,12 +291,17 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
                       const Array<Scalar>& x, Trace& trace) {
     const Injection& injected = tools.injected();
     Array<Scalar> transform = x;
-    const Array<Scalar> table = tools.weight(head.table);
+    Array<Scalar> table = tools.weight(head.table);
+    const Index words = table.extent(0);
     if (!injected.is(52, 0) || table.width() != x.width()) {
         transform = tools.dense(x, head.dense);
         if (!injected.is(52, 1)) transform = tools.activated(std::move(transform), head.activation);
         if (!injected.is(52, 2)) transform = tools.norm(transform, head.norm);
     }
+    if (injected.is(112))  // an output matrix of its own
+        for (Index w = 0; w < words; ++w)
+            for (Index c = 0; c < table.width(); ++c)
+                table(w, c) = static_cast<Scalar>(std::sin(1.3 * static_cast<double>(w * table.width() + c + 1)) / 3);
     const Array<Scalar> logits =
         tools.dense(transform, table, injected.is(52, 3) ? Array<Scalar>() : tools.weight(head.bias));
     trace.add("mlm.transform", as_stage(transform));

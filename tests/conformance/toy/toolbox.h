@@ -115,6 +115,7 @@ public:
     Array<Scalar> transposed(const Array<Scalar>& x) const;
 
 private:
+    Array<Scalar> stepping_by_columns(const Array<Scalar>& x) const;
     void softmax_run(Scalar* run, const char* sees, Index length, Index step, Index step_sees) const;
 
     const WeightSource& weights_;

@@ -26,10 +26,26 @@ Index log_bucket(Index x, const DebertaConfig& config, const ToyOptions& options
     return x < 0 && !injected.is(19, 1) ? -bucket : bucket;
 }
 
+/// Row j - i of T5's table of 2k rows.  Raffel et al. 2020; transformers modeling_t5.py.
+Index t5_row(Index x, const DebertaConfig& config, bool both_sides) {
+    Index rows = 2 * config.span(), first = 0;
+    if (both_sides) {
+        rows /= 2;
+        first = x > 0 ? rows : 0;
+    }
+    const Index distance = both_sides ? std::abs(x) : std::max<Index>(-x, 0), exact = rows / 2;
+    if (distance < exact) return first + distance;
+    const double far = std::log(double(distance) / double(exact)) /
+                       std::log(double(config.max_relative_positions) / double(exact)) * double(rows - exact);
+    return first + std::min(rows - 1, exact + static_cast<Index>(far));
+}
+
 Index row_of(Index i, Index j, Index length, const DebertaConfig& config, const ToyOptions& options) {
     const Injection& injected = options.injected;
     const Index k = config.span();
     const Index x = injected.is(12) ? std::abs(i - j) : injected.is(5) ? j - i : i - j;
+    if (injected.is(110) && config.position_buckets > 0 && config.max_relative_positions > k)
+        return t5_row(j - i, config, injected.is(110, 0));
     if (injected.is(13)) return std::clamp<Index>(x + length / 2, 0, length - 1);
     if (injected.is(10) && config.position_buckets == 0) return x <= k ? 0 : 2 * k - 1;
     if (injected.is(87)) return k;

@@ -146,14 +146,25 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
         x.shape.erase(x.shape.begin());
         return x;
     };
+    // 14, 1: the table as it stands in memory, [2k / T,H,T,d].
+    const auto shown = [&](const A& table) {
+        const Index count = table.extent(1), rows = table.extent(2), length = rows_.c2p.extent(0),
+                    width = table.width();
+        if (!injected().is(14, 1) || rows != heads.q.extent(0) * length) return drop_batch(table);
+        A pieces({rows / length, count, length, width});
+        for (Index n = 0; n < pieces.runs(); ++n)
+            for (Index c = 0; c < width; ++c)
+                pieces.run(n)[c] = table(0, n / length % count, n / (count * length) * length + n % length, c);
+        return pieces;
+    };
     if (config_.terms.c2p) {
         const A k_r = position_heads(l, false);
-        add(at + "k_r", drop_batch(k_r));
+        add(at + "k_r", shown(k_r));
         add(at + "c2p", to_position = c2p(heads.q, k_r));
     }
     if (config_.terms.p2c) {
         const A q_r = position_heads(l, true);
-        add(at + "q_r", drop_batch(q_r));
+        add(at + "q_r", shown(q_r));
         add(at + "p2c", to_content = p2c(heads.k, q_r));
     }
     const double d = static_cast<double>(heads.q.width());

@@ -10,8 +10,11 @@ namespace {
 /// Which angles a port takes; right: 10000, 1, all pairs, 0.
 struct AngleRule {
     double base = 10000, factor = 1;
-    Index pairs = 1 << 30;  // pair t has the angle of t modulo this
-    Index first = 0;        // position of row 0
+    Index pairs = 1 << 30;   // pair t has the angle of t modulo this
+    Index first = 0;         // position of row 0
+    double long_factor = 0;  // pair t turns 1 + t times this slower,
+    Index longer = 0;        // from this row on
+    double amplitude = 1;    // sines and cosines times this
 };
 
 /// sin or cos of position * base^(-power * t / width), [length, pairs].
@@ -22,7 +25,8 @@ Array<Scalar> angles(Index length, Index pairs, double power, Index width, doubl
     for (Index m = 0; m < length; ++m)
         for (Index t = 0; t < pairs; ++t)
             y(m, t) = static_cast<Scalar>(
-                wave(rule.factor * double(m + rule.first) *
+                rule.amplitude *
+                wave(rule.factor * double(m + rule.first) / (m < rule.longer ? 1 : 1 + rule.long_factor * double(t)) *
                      std::pow(rule.base, -power * double(t % rule.pairs) / static_cast<double>(width))));
     return y;
 }
@@ -57,11 +61,18 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     const Index d = config_.head_width();
     const A table = tools_.weight("encoder.embed_positions.weight");
     AngleRule rule;
-    if (injected().is(89)) rule.base = injected().is(89, 0) ? 500000 : 1000;
-    if (injected().is(90)) rule.factor = injected().is(90, 0) ? 0.25 : 2;
+    if (injected().is(89, 0)) rule.base = 500000;
+    if (injected().is(89, 1)) rule.base = 1000;
+    if (injected().is(89, 2)) rule.base = 42000;
+    if (injected().is(90)) rule.factor = injected().is(90, 0) ? 0.25 : injected().is(90, 1) ? 2 : 1.0 / 3;
+    if (injected().is(108)) rule.long_factor = 0.7;
+    if (injected().is(108, 1)) rule.longer = length / 2;
+    if (injected().is(108, 2) || injected().is(109)) rule.amplitude = 1.1386;
     if (injected().is(91)) rule.pairs = std::max<Index>(1, d / 4);
     if (injected().is(94)) rule.first = 1;
-    const bool other = injected().is(89) || injected().is(90) || injected().is(91) || injected().is(94);
+    const bool another_base = injected().is(89) && !injected().is(89, 3);
+    const bool other = another_base || injected().is(90) || injected().is(91) || injected().is(94) ||
+                       injected().is(108) || injected().is(109);
     const bool own = table.empty() || injected().is(61) || other;
     if (own) {
         const Index width = injected().is(61, 0) ? config_.hidden_size : d;
@@ -81,6 +92,10 @@ void ToyRoformer<Scalar>::read_angles(Index length) {
     add("rotary.sin", sine_);
     add("rotary.cos", cosine_);
     if (injected().is(58, 0)) sine_ = times(std::move(sine_), -1);
+    rule = {};
+    rule.base = 160000;
+    other_sine_ = angles<Scalar>(length, d / 2, 2, d, std::sin, rule);
+    other_cosine_ = angles<Scalar>(length, d / 2, 2, d, std::cos, rule);
 }
 
 /// 92: a channel's partner by one layout, its angle by the other.
@@ -154,6 +169,10 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     const std::string at = "layer." + std::to_string(l) + ".", names = "encoder." + at;
     const std::string self = names + "attention.self.", first_norm = names + "attention.output.LayerNorm";
     const bool norm_first = injected().is(43);
+    if (injected().is(89, 3) && l % 2 == 1) {  // every second layer takes the angles of the other type of layer
+        std::swap(sine_, other_sine_);
+        std::swap(cosine_, other_cosine_);
+    }
     const Index heads = config_.num_attention_heads;
     const A in = norm_first ? tools_.norm(x, first_norm) : x;
     const bool kv = injected().is(103, 0), qk = injected().is(103, 1);
@@ -172,6 +191,10 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     add(at + "q_rot", q_rot);
     add(at + "k_rot", k_rot);
     if (config_.rotary_value != injected().is(62, 0)) v = rotated(v, sine_, cosine_, Pairs::neighbours);
+    if (injected().is(89, 3) && l % 2 == 1) {
+        std::swap(sine_, other_sine_);
+        std::swap(cosine_, other_cosine_);
+    }
     if (config_.rotary_value) add(at + "v_rot", v);
     A scores = tools_.products(q_rot, k_rot);
     if (injected().is(82, 1)) scores = tools_.transposed(scores);

@@ -30,7 +30,8 @@ private:
     ToyOptions options_;
     Toolbox<Scalar> tools_;
     Trace trace_{StageFilter{}, Scheme::rotary};
-    A sine_, cosine_;  // [T,d/2]
+    A sine_, cosine_;              // [T,d/2]
+    A other_sine_, other_cosine_;  // of mistake 89
     Visible visible_;
 };
 

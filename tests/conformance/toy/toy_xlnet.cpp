@@ -8,6 +8,23 @@ namespace locus::conformance::toy {
 
 namespace {
 
+/// 72, 1: the same among the targets alone, counted from the first of them in the text; all other tokens are seen.
+std::vector<char> hidden_by_partial_order(std::vector<char> hidden, Index length) {
+    std::vector<Index> targets;
+    for (Index t = 0; t < length; ++t)
+        if (hidden[static_cast<std::size_t>(t * length + t)] != 0) targets.push_back(t);
+    const auto cell = [&](Index i, Index j) -> char& { return hidden[static_cast<std::size_t>(i * length + j)]; };
+    std::vector<Index> order(targets.size());
+    for (std::size_t n = 0; n < targets.size(); ++n) {
+        std::size_t seen = 0;
+        for (const Index other : targets) seen += cell(targets[n], other) == 0;
+        order[seen] = static_cast<Index>(n);
+    }
+    for (std::size_t a = 0; a < targets.size(); ++a)
+        for (std::size_t b = 0; b < targets.size(); ++b) cell(targets[a], targets[b]) = order[b] >= order[a];
+    return hidden;
+}
+
 /// perm_mask of sample b; mistake 72: where it says a whole order, that order is taken for ranks.
 std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Injection& injected) {
     const Index length = input.length();
@@ -16,6 +33,7 @@ std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Inject
     for (std::size_t n = 0; n < hidden.size(); ++n)
         hidden[n] = static_cast<char>(input.perm_mask[b * length * length + static_cast<Index>(n)]);
     if (!injected.is(72)) return hidden;
+    if (injected.is(72, 1)) return hidden_by_partial_order(hidden, length);
     // The token that sees t others is the t-th of the order.
     std::vector<Index> order(static_cast<std::size_t>(length), -1);
     for (Index i = 0; i < length; ++i) {

@@ -53,7 +53,19 @@ void ToyXlnet<Scalar>::position_term(const A& asked, const Asked& who, Index l, 
                 if (i < 0) continue;
                 for (Index t = 0; t < raw.width(); ++t)
                     raw(b, h, p, t) = tools_.dot(&asked(b, h, p, 0), &r_k(0, h, t, 0), asked.width());
-                for (Index j = 0; j < keys; ++j) {
+                for (Index j = 0; j < keys && injected().is(67, 1); ++j) {
+                    // Rows of the folded buffer are sliced to as many as there are keys, then it is unfolded.
+                    const Index flat = length + i * keys + j, row = flat / raw.width();
+                    const A bias = tools_.weight(names + "r_r_bias");  // a query that is no target is 0
+                    Scalar value =
+                        row < length ? tools_.dot(&bias(h, 0), &r_k(0, h, flat % raw.width(), 0), bias.width()) : 0;
+                    for (Index other = 0; other < rows; ++other)
+                        if (who.tokens[static_cast<std::size_t>(b)][static_cast<std::size_t>(other)] == row)
+                            value =
+                                tools_.dot(&asked(b, h, other, 0), &r_k(0, h, flat % raw.width(), 0), asked.width());
+                    if (who.sees(b, p, j)) bd(b, h, p, j) = value;
+                }
+                for (Index j = 0; j < keys && !injected().is(67, 1); ++j) {
                     const Index right = j + length - i - (injected().is(67) ? 1 : 0);
                     const Index from = injected().is(105) ? raw.width() - 1 - right : right;
                     if (who.sees(b, p, j) && from < raw.width()) bd(b, h, p, j) = raw(b, h, p, from);

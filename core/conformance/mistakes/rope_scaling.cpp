@@ -1,0 +1,360 @@
+// Mistakes 108 and 109, and ways of 89 and 90.  RoFormer: angles whose scale is read off the candidate itself.
+#include "core/conformance/mistakes/rope_scaling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/conformance/formulas/roformer.h"
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr double kSame = 1e-3;     // thetas and factors that differ by less, relative, are the same
+constexpr Index kFewestRows = 3;   // rows that a scale is read off
+constexpr double kRounded = 1e-6;  // what single precision leaves of an angle or a length
+constexpr double kPi = std::numbers::pi;
+
+/// The angle of every pair at every position, and the length of its sine and cosine.  [T,d/2]
+struct Turns {
+    Matrix<double> angle, length;
+};
+
+Turns turns_of(const Tensor<double>& sin, const Tensor<double>& cos) {
+    if (sin.rank() != 2 || sin.shape() != cos.shape()) throw NotEnough{"sines and cosines of one shape"};
+    Turns turns{Matrix<double>(sin.extent(0), sin.extent(1)), Matrix<double>(sin.extent(0), sin.extent(1))};
+    for (Index n = 0; n < sin.size(); ++n) {
+        turns.angle.data()[n] = std::atan2(sin[n], cos[n]);
+        turns.length.data()[n] = std::hypot(sin[n], cos[n]);
+    }
+    return turns;
+}
+
+/// What turns rows x into rows y, both [B,H,T,d], neighbours as complex numbers: the best y / x over samples and heads.
+Turns turns_between(const Tensor<double>& x, const Tensor<double>& y) {
+    if (x.rank() != 4 || x.shape() != y.shape() || x.extent(3) % 2 != 0) throw NotEnough{"rotated rows"};
+    const Index rows = x.extent(2), pairs = x.extent(3) / 2;
+    Matrix<double> real = Matrix<double>::Zero(rows, pairs), imaginary = real, square = real;
+    for (Index n = 0; n < x.extent(0) * x.extent(1); ++n)
+        for (Index m = 0; m < rows; ++m)
+            for (Index t = 0; t < pairs; ++t) {
+                const double a = x.matrix(n)(m, 2 * t), b = x.matrix(n)(m, 2 * t + 1);
+                const double c = y.matrix(n)(m, 2 * t), d = y.matrix(n)(m, 2 * t + 1);
+                real(m, t) += a * c + b * d;
+                imaginary(m, t) += a * d - b * c;
+                square(m, t) += a * a + b * b;
+            }
+    if (!(square.minCoeff() > 0)) throw NotEnough{"rows that are not 0"};
+    Turns turns{Matrix<double>(rows, pairs), Matrix<double>(rows, pairs)};
+    for (Index n = 0; n < real.size(); ++n) {
+        turns.angle.data()[n] = std::atan2(imaginary.data()[n], real.data()[n]);
+        turns.length.data()[n] = std::hypot(imaginary.data()[n], real.data()[n]) / square.data()[n];
+    }
+    return turns;
+}
+
+Turns right_turns(const Replay& at) {
+    const auto sin = at.expected("/rotary.sin"), cos = at.expected("/rotary.cos");
+    return sin && cos ? turns_of(*sin, *cos) : turns_of(at.right("/rotary.sin"), at.right("/rotary.cos"));
+}
+
+/// Of the queries of a layer that the candidate reports before and behind the rotation.
+Turns turns_of_queries(const Replay& layer) {
+    const Tensor<double>* rotated = layer.claimed("q_rot");
+    if (!rotated) throw NotEnough{"the candidate's rotated queries"};
+    return turns_between(layer("q"), *rotated);
+}
+
+/// What the candidate turns by: its own tables, else what its queries show.
+Turns found_turns(const Replay& at) {
+    const Tensor<double>*sin = at.claimed("/rotary.sin"), *cos = at.claimed("/rotary.cos");
+    if (sin && cos) return turns_of(*sin, *cos);
+    if (sin || cos) throw NotEnough{"sines and cosines"};
+    return turns_of_queries(at.scope().find("layer.") == std::string::npos ? at.elsewhere("layer.0.") : at);
+}
+
+/// theta_t of each pair if angle(m,t) = m theta_t (mod 2 pi) in all rows from `first` on; what does not fit is seen
+/// by what it predicts.  [d/2]
+std::vector<double> thetas_of(const Turns& turns, Index first = 0) {
+    const Index rows = turns.angle.rows();
+    if (rows - first < kFewestRows) throw NotEnough{"three rows of angles"};
+    if (!turns.angle.allFinite() || !turns.length.allFinite()) throw NotEnough{"finite angles"};
+    std::vector<double> thetas;
+    for (Index t = 0; t < turns.angle.cols(); ++t) {
+        double theta = 0;
+        for (Index m = first + 1; m < rows; ++m)
+            theta += std::remainder(turns.angle(m, t) - turns.angle(m - 1, t), 2 * kPi);
+        theta /= static_cast<double>(rows - 1 - first);
+        for (Index m = std::max<Index>(first, 1); m < rows; ++m) {  // each row knows it better than the one before
+            const auto position = static_cast<double>(m);
+            theta += std::remainder(turns.angle(m, t) - position * theta, 2 * kPi) / position;
+        }
+        if (!(theta > 0)) throw NotEnough{"angles that grow with the position"};
+        thetas.push_back(theta);
+    }
+    return thetas;
+}
+
+bool same(double a, double b) { return std::abs(a - b) <= kSame * std::abs(b); }
+bool same(const std::vector<double>& a, const std::vector<double>& b) {
+    return a.size() == b.size() &&
+           std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) { return same(x, y); });
+}
+
+/// The one length of all sines and cosines from row `first` on; what has several shows it by what this predicts.
+double length_of(const Turns& turns, Index first = 0) {
+    return turns.length.bottomRows(turns.length.rows() - first).mean();
+}
+
+/// Angles and length of the reference, which may be kept in single precision: exact where they are the plain ones.
+std::vector<double> right_thetas(const Turns& right) {
+    std::vector<double> thetas = thetas_of(right);
+    const std::vector<double> plain = inverse_frequencies(2 * static_cast<Index>(thetas.size()));
+    const auto is_plain = [](double a, double b) { return std::abs(a - b) <= kRounded; };
+    return std::equal(thetas.begin(), thetas.end(), plain.begin(), is_plain) ? plain : thetas;
+}
+double right_length(const Turns& right) {
+    const double length = length_of(right);
+    return std::abs(length - 1) <= kRounded ? 1 : length;
+}
+
+/// The factor between two sets of angles that leaves least; pairs that turn fast count most.
+double factor_between(const std::vector<double>& found, const std::vector<double>& right) {
+    double product = 0, square = 0;
+    for (std::size_t t = 0; t < right.size(); ++t) {
+        product += found[t] * right[t];
+        square += right[t] * right[t];
+    }
+    return product / square;
+}
+
+/// b of theta_t = b^(-2t/d) for pairs that are known to `found`, which has as many pairs as d/2.
+double base_of(const std::vector<double>& found) {
+    double product = 0, square = 0;
+    for (std::size_t t = 0; t < found.size(); ++t) {
+        const double power = -static_cast<double>(t) / static_cast<double>(found.size());
+        product += found[t] * found[t] * power * std::log(found[t]);
+        square += found[t] * found[t] * power * power;
+    }
+    return std::exp(product / square);
+}
+
+std::vector<double> thetas_by_base(std::size_t pairs, double base) {
+    return inverse_frequencies(2 * static_cast<Index>(pairs), base);
+}
+
+/// A base that is listed, or that makes the angles of mistake 61: theta from D instead of d, or t over d.
+bool is_listed_base(double base, double right) {
+    if (std::any_of(kOtherBases.begin(), kOtherBases.end(), [&](double one) { return same(base, one); })) return true;
+    if (same(base, right) || same(base, right * right)) return true;
+    for (int root = 2; root <= 128; ++root)
+        if (same(base, std::pow(right, 1.0 / root))) return true;
+    return false;
+}
+
+bool is_listed_factor(double factor) {
+    return same(factor, 1) ||
+           std::any_of(kOtherDivisors.begin(), kOtherDivisors.end(), [&](double one) { return same(factor, 1 / one); });
+}
+
+/// Base that the candidate's angles have and no list holds.  Two pairs have any base, so there must be more.
+double fitted_base(const Turns& found, const Turns& right) {
+    const std::vector<double> thetas = thetas_of(found);
+    if (thetas.size() < 3 || !same(thetas.front(), 1)) throw NotEnough{"three pairs of channels"};
+    const double base = base_of(thetas);
+    if (!(base > 1) || is_listed_base(base, base_of(right_thetas(right)))) throw NotEnough{"a base of its own"};
+    return base;
+}
+
+double fitted_factor(const Turns& found, const Turns& right) {
+    const double factor = factor_between(thetas_of(found), right_thetas(right));
+    if (is_listed_factor(factor)) throw NotEnough{"a factor of its own"};
+    return factor;
+}
+
+/// Angles that have no rule in common: each pair has a factor of its own.  Throws NotEnough for those that another
+/// mistake makes, and for two pairs of which one is right: they have a base.
+std::vector<double> scaled_thetas(const Turns& found, const Turns& right, Index first) {
+    const std::vector<double> own = thetas_of(found, first), known = right_thetas(right);
+    if (own.size() != known.size() || own.size() < 2) throw NotEnough{"two pairs of channels"};
+    std::vector<double> repeated = known;
+    for (std::size_t t = known.size() / 2; t < known.size(); ++t) repeated[t] = known[t - known.size() / 2];
+    const double factor = factor_between(own, known), base = base_of(own);
+    std::vector<double> one_factor = known;
+    for (double& theta : one_factor) theta *= factor;
+    const bool has_a_base = same(own.front(), known.front()) &&
+                            (own.size() == 2 || (base > 1 && same(own, thetas_by_base(own.size(), base))));
+    if (same(own, known) || same(own, repeated) || same(own, one_factor) || has_a_base)
+        throw NotEnough{"a factor of its own for each pair"};
+    return own;
+}
+
+/// The first row whose angles are not the right ones; at least 2, as rows before it must show that they are right.
+Index first_longer_row(const Turns& found, const Turns& right) {
+    if (found.angle.rows() != right.angle.rows() || found.angle.cols() != right.angle.cols())
+        throw NotEnough{"angles of as many positions and pairs"};
+    Index row = 0;
+    while (row < found.angle.rows() && ((found.angle.row(row) - right.angle.row(row))
+                                            .unaryExpr([](double x) { return std::abs(std::remainder(x, 2 * kPi)); })
+                                            .maxCoeff() < kSame))
+        ++row;
+    if (row < 2) throw NotEnough{"right rows before the wrong ones"};
+    return row;
+}
+
+/// Sines and cosines of these angles, `length` long; rows before `first` are the right ones.
+RotaryTable<double> table_of(const std::vector<double>& thetas, Index rows, double length) {
+    return rotary_table<double>(thetas, 0, rows, length);
+}
+
+using MakeTable = std::function<RotaryTable<double>(const Replay&, const Turns& found, const Turns& right)>;
+
+std::vector<Formula> fitted_tables(const MakeTable& make) {
+    const auto table = [make](const Replay& at) {
+        const Turns found = found_turns(at), right = right_turns(at);
+        if (found.angle.rows() != right.angle.rows()) throw NotEnough{"angles of as many positions"};
+        return make(at, found, right);
+    };
+    return {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
+            {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}};
+}
+
+std::string as_number(double value) {
+    std::string text = std::to_string(value);
+    if (value >= 100) return std::to_string(static_cast<long>(std::lround(value)));
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    return text;
+}
+
+}  // namespace
+
+// Ways of 89 and 90.
+
+std::vector<Variant> fitted_bases() {
+    const auto table = [](const Replay&, const Turns& found, const Turns& right) {
+        return table_of(thetas_by_base(static_cast<std::size_t>(right.angle.cols()), fitted_base(found, right)),
+                        right.angle.rows(), right_length(right));
+    };
+    Variant way{"a base of its own", fitted_tables(table)};
+    way.measured = [](const Replay& at) { return "base " + as_number(fitted_base(found_turns(at), right_turns(at))); };
+    return {way};
+}
+
+std::vector<Variant> bases_of_one_layer() {
+    std::vector<Variant> all;
+    for (const double base : kOtherBases)
+        all.push_back({"base " + std::to_string(static_cast<long>(base)) +
+                           " in this layer alone, as for another type of layer; the table is right",
+                       rotations_of_all_here([base](const Replay& at, const Tensor<double>& x) {
+                           if (!at.claimed("/rotary.sin") && !at.claimed("/rotary.cos"))
+                               throw NotEnough{"the candidate's own angles"};
+                           const RotaryTable<double> table =
+                               rotary_table<double>(inverse_frequencies(x.extent(3), base), 0, x.extent(2));
+                           return rotated(x, as_rows(table.sin), as_rows(table.cos), RotaryLayout::interleaved);
+                       })});
+    return all;
+}
+
+std::vector<Variant> fitted_factors() {
+    const auto table = [](const Replay&, const Turns& found, const Turns& right) {
+        std::vector<double> thetas = right_thetas(right);
+        const double factor = fitted_factor(found, right);
+        for (double& theta : thetas) theta *= factor;
+        return table_of(thetas, right.angle.rows(), right_length(right));
+    };
+    Variant way{"by a factor of its own", fitted_tables(table)};
+    way.measured = [](const Replay& at) {
+        return "positions times " + as_number(fitted_factor(found_turns(at), right_turns(at)));
+    };
+    return {way};
+}
+
+namespace a_factor_per_pair {  // mistake 108
+
+/// Length of the candidate's sines and cosines; right where it is that of the reference.
+enum class Length { right, another };
+
+Variant all_rows(const std::string& how, Length length) {
+    return {how, fitted_tables([length](const Replay&, const Turns& found, const Turns& right) {
+                const double own = length_of(found), known = right_length(right);
+                if (same(own, known) != (length == Length::right)) throw NotEnough{"sines of this length"};
+                return table_of(scaled_thetas(found, right, 0), right.angle.rows(),
+                                length == Length::right ? known : own);
+            })};
+}
+
+RotaryTable<double> long_rows(const Replay&, const Turns& found, const Turns& right) {
+    const Index first = first_longer_row(found, right), rest = right.angle.rows() - first;
+    RotaryTable<double> rows = table_of(right_thetas(right), right.angle.rows(), right_length(right));
+    const RotaryTable<double> other =
+        table_of(scaled_thetas(found, right, first), right.angle.rows(), length_of(found, first));
+    rows.sin.bottomRows(rest) = other.sin.bottomRows(rest);
+    rows.cos.bottomRows(rest) = other.cos.bottomRows(rest);
+    return rows;
+}
+
+Mistake mistake() {
+    return {.number = 108,
+            .name =
+                "each pair of channels has a scale of its own: factors of LongRoPE or of a ramp that the text, or "
+                "the model, does not have",
+            .symptom = "texts of one length are right, shorter or longer ones drift",
+            .betrays = "every pair turns by m theta_t', and theta_t' / theta_t is another number for each t",
+            .evidence = "llama.cpp #24823: the long factors by the length that was allocated",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = {all_rows("at all positions", Length::right),
+                         all_rows("at all positions, and sine and cosine are multiplied, too", Length::another),
+                         {"from one position on", fitted_tables(long_rows)}}};
+}
+
+}  // namespace a_factor_per_pair
+
+namespace attention_factor {  // mistake 109
+
+enum class Factor { left_out, applied, another };
+
+Variant way(const std::string& how, Factor factor) {
+    Variant one{
+        how, fitted_tables([factor](const Replay&, const Turns& found, const Turns& right) {
+            const double own = length_of(found), known = right_length(right);
+            const Factor is = same(own, 1) ? Factor::left_out : same(known, 1) ? Factor::applied : Factor::another;
+            if (same(own, known) || is != factor) throw NotEnough{"sines of another length"};
+            return table_of(right_thetas(right), right.angle.rows(), factor == Factor::left_out ? 1 : own);
+        })};
+    one.measured = [](const Replay& at) {
+        return "length " + as_number(length_of(found_turns(at))) + " for " + as_number(right_length(right_turns(at)));
+    };
+    return one;
+}
+
+Mistake mistake() {
+    return {.number = 109,
+            .name =
+                "the attention factor of YaRN or LongRoPE is left out of sine and cosine, or applied where there is "
+                "none",
+            .symptom = "attention is too flat or too sharp by one factor, whatever the text",
+            .betrays = "sin^2 + cos^2 is one number everywhere, and not the right one; the angles are right",
+            .evidence = "",
+            .lesson = "16",
+            .families = {Family::roformer},
+            .stems = {"/rotary.sin", "/rotary.cos"},
+            .variants = {way("left out", Factor::left_out), way("applied where there is none", Factor::applied),
+                         way("another factor", Factor::another)}};
+}
+
+}  // namespace attention_factor
+
+std::vector<Mistake> rope_scaling_mistakes() {
+    return {
+        a_factor_per_pair::mistake(),  // 108
+        attention_factor::mistake(),   // 109
+    };
+}
+
+}  // namespace locus::conformance

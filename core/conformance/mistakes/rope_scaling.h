@@ -1,0 +1,22 @@
+#pragma once
+// Ways to scale rotary angles whose numbers are read off the candidate: each explains all positions and pairs by one
+// number, or by one per pair, and is judged by what it predicts.
+#include <array>
+#include <vector>
+
+#include "core/conformance/mistakes/catalogue.h"
+
+namespace locus::conformance {
+
+/// Bases that models are trained with, and that ports take for 10000.
+inline constexpr std::array<double, 5> kOtherBases = {500000, 1000000, 160000, 100000, 1000};
+/// What rope_scaling divides positions by.
+inline constexpr std::array<double, 5> kOtherDivisors = {4, 2, 8, 0.5, 0.25};
+
+/// Ways of mistake 89: a base that is not listed, and a listed one in one layer alone.
+std::vector<Variant> fitted_bases();
+std::vector<Variant> bases_of_one_layer();
+/// A way of mistake 90: a factor that is not listed.
+std::vector<Variant> fitted_factors();
+
+}  // namespace locus::conformance
