@@ -175,6 +175,14 @@ bool of_terms(int number, const std::string& how) {
     return number == 64 || how.find("second step") != std::string::npos;
 }
 
+/// What is measured on a candidate, or needs an index that no recorded model has: test_fitted_numbers.cpp and the toy
+/// ports of test_mutations.cpp make it.
+bool needs_a_candidate(int number, const std::string& how) {
+    return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
+           how == "by a factor of its own" || how.find(" in this layer alone") != std::string::npos ||
+           (number == 110 && how.find("where the model has") != std::string::npos);
+}
+
 }  // namespace
 
 TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded stage by far more than rounding",
@@ -185,7 +193,7 @@ TEST_CASE("mistakes: every way to make 56 ... 77, 82 and 83 misses a recorded st
     for (const Mistake& mistake : catalogue()) {
         if (!is_mine(mistake.number)) continue;
         for (const Variant& variant : mistake.variants) {
-            if (of_terms(mistake.number, variant.how)) continue;
+            if (of_terms(mistake.number, variant.how) || needs_a_candidate(mistake.number, variant.how)) continue;
             INFO(mistake.number << " " << mistake.name << ", " << variant.how);
             double worst = 0;
             for (const Family family : mistake.families)

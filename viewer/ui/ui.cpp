@@ -156,7 +156,7 @@ Touch Ui::touch(const char* id, const Rect& rect) const {
     if (log) log->items.push_back({log->full_id(id), {rect.min(), rect.max()}, draw().clip(), log->scrolled > 0});
     ImGui::SetCursorScreenPos(rect.min());
     // A name out of a file may be empty, which Dear ImGui refuses as a label.
-    touch.clicked = ImGui::InvisibleButton(("##" + std::string(id)).c_str(), {rect.width(), rect.height()});
+    touch.clicked = ImGui::InvisibleButton(("##touch/" + std::string(id)).c_str(), {rect.width(), rect.height()});
     touch.hovered = ImGui::IsItemHovered();
     touch.held = ImGui::IsItemActive();
     touch.double_clicked = touch.hovered && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
