@@ -191,6 +191,9 @@ TEST_CASE("catalogue: with few stages reported none of the mistakes 39 to 52 is 
         {"the last pass", [](Name name) { return name == "emd.1.output"; }},
         {"transform", [](Name name) { return name == "mlm.transform"; }},
         {"logits", [](Name name) { return name == "mlm.logits"; }},
+        {"layers and logits", [](Name name) { return name.starts_with("layer.") || name == "mlm.logits"; }},
+        {"outputs of layers and logits",
+         [](Name name) { return (name.starts_with("layer.") && name.ends_with(".output")) || name == "mlm.logits"; }},
         {"scores", [](Name name) { return name.ends_with(".scores"); }},
     };
     std::map<std::string, int> named;
