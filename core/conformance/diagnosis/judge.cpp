@@ -157,8 +157,7 @@ int Judge::explained_around(const Variant& variant) const {
             explained +=
                 largest_difference(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
         } catch (const NotEnough&) {
-            explained +=
-                verdict.pass;  // a formula that belongs to other scopes, as the mask decoder's, says nothing here
+            explained += verdict.pass;  // a formula of other scopes, as the mask decoder's, says nothing here
         } catch (const Error&) {
         }
     }
