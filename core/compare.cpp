@@ -19,22 +19,18 @@ double epsilon(const std::string& dtype) {
     return std::numeric_limits<float>::epsilon();
 }
 
-double last_extent(const Trace& reference, const std::string& name) {
-    const Stage* stage = reference.find(name);
-    return stage && !stage->shape().empty() ? static_cast<double>(stage->shape().back()) : 0;
-}
-
 /// Length of all sums of one layer, read off the shapes of its stages; those that are missing count as the model width.
-double sums_per_layer(const Trace& reference, const Stage& stage) {
+double sums_per_layer(const TraceView& reference, const Stage& stage) {
     double width = 0, heads = 0, tokens = 0, feed_forward = 0;
-    for (const Stage& other : reference.stages()) {
-        const std::string& name = other.name;
-        if (name.ends_with(".output") || name.ends_with(".attention"))
-            width = std::max(width, last_extent(reference, name));
-        if (name.ends_with(".q")) heads = std::max(heads, last_extent(reference, name));
-        if (name.ends_with(".probs") || name.ends_with(".scores"))
-            tokens = std::max(tokens, last_extent(reference, name));
-        if (name.ends_with(".ffn_act")) feed_forward = std::max(feed_forward, last_extent(reference, name));
+    for (const std::string& name : reference.names()) {
+        const auto longest = [&](double& known) {
+            const Shape* shape = reference.shape_of(name);
+            if (shape && !shape->empty()) known = std::max(known, static_cast<double>(shape->back()));
+        };
+        if (name.ends_with(".output") || name.ends_with(".attention")) longest(width);
+        if (name.ends_with(".q")) longest(heads);
+        if (name.ends_with(".probs") || name.ends_with(".scores")) longest(tokens);
+        if (name.ends_with(".ffn_act")) longest(feed_forward);
     }
     if (width == 0) width = stage.shape().empty() ? 1 : static_cast<double>(stage.shape().back());
     if (heads == 0) heads = width;
@@ -50,11 +46,11 @@ std::string without_segment(const std::string& name) {
 }
 
 /// How many layers lie before or around a stage.
-double depth(const std::string& full_name, const Trace& reference) {
+double depth(const std::string& full_name, const TraceView& reference) {
     const std::string name = without_segment(full_name);
     double layers = 0;
-    for (const Stage& stage : reference.stages()) {
-        const std::string other = without_segment(stage.name);
+    for (const std::string& stage : reference.names()) {
+        const std::string other = without_segment(stage);
         if (other.starts_with("layer.")) layers = std::max(layers, 1 + std::strtod(other.c_str() + 6, nullptr));
     }
     if (name.starts_with("embeddings.") || name.starts_with("relative.")) return 0;
@@ -77,16 +73,23 @@ std::vector<Index> unravel(Index flat, const Shape& shape) {
 
 double largest_magnitude(const Stage& stage) {
     double largest = 0;
-    for (Index n = 0; n < stage.size(); ++n)
-        if (std::isfinite(stage.at(n))) largest = std::max(largest, std::abs(stage.at(n)));
+    std::visit(
+        [&](const auto& tensor) {
+            for (const auto stored : tensor.values()) {
+                const double size = std::abs(static_cast<double>(stored));
+                if (size <= std::numeric_limits<double>::max()) largest = std::max(largest, size);
+            }
+        },
+        stage.values);
     return largest;
 }
 
 /// The value loop: a value passes only by being inside; NaN and infinity are outside, also where both sides have them.
-void compare_values(const Stage& expected, const Stage& found, StageVerdict& verdict) {
+template <class Expected, class Found>
+void compare_values(const Tensor<Expected>& expected, const Tensor<Found>& found, StageVerdict& verdict) {
     double worst = -1;
     for (Index n = 0; n < expected.size(); ++n) {
-        const double difference = std::abs(found.at(n) - expected.at(n));
+        const double difference = std::abs(static_cast<double>(found[n]) - static_cast<double>(expected[n]));
         const bool inside = difference <= verdict.allowed;
         if (!inside) ++verdict.wrong;
         const double badness = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
@@ -98,8 +101,8 @@ void compare_values(const Stage& expected, const Stage& found, StageVerdict& ver
     }
     if (verdict.worst >= 0) {
         verdict.worst_index = unravel(verdict.worst, expected.shape());
-        verdict.expected = expected.at(verdict.worst);
-        verdict.found = found.at(verdict.worst);
+        verdict.expected = static_cast<double>(expected[verdict.worst]);
+        verdict.found = static_cast<double>(found[verdict.worst]);
     }
     verdict.pass = verdict.wrong == 0;
     if (!verdict.pass)
@@ -117,7 +120,8 @@ StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& t
     else if (expected.shape() != found.shape())
         verdict.reason = "shape " + to_string(found.shape()) + " instead of " + to_string(expected.shape());
     else
-        compare_values(expected, found, verdict);
+        std::visit([&](const auto& right, const auto& other) { compare_values(right, other, verdict); },
+                   expected.values, found.values);
     return verdict;
 }
 
@@ -131,7 +135,7 @@ const StageVerdict* Comparison::first() const {
     return wrong == stages.end() ? nullptr : &*wrong;
 }
 
-Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,
+Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
                             const std::map<std::string, std::string>& stored) {
     if (is_index(expected)) return {};
     const auto dtype = stored.find(found.name);
@@ -146,23 +150,24 @@ Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const
     return {bound, bound};
 }
 
-Comparison compare(const Trace& reference, const Trace& candidate, const std::optional<Tolerance>& fixed,
-                   const std::map<std::string, std::string>& stored) {
+Comparison compare(const TraceView& reference, const TraceView& candidate, const std::optional<Tolerance>& fixed,
+                   const std::map<std::string, std::string>& stored,
+                   const std::function<void(const StageVerdict&)>& tell) {
     Comparison comparison;
     std::vector<std::string> names = reference.names();
     std::stable_sort(names.begin(), names.end(), stage_comes_before);
     for (const std::string& name : names) {
-        const Stage& expected = reference.at(name);
-        const Stage* found = candidate.find(name);
-        if (!found) {
+        if (!candidate.has(name)) {
             comparison.missing.push_back(name);
             continue;
         }
+        const auto expected = reference.at(name), found = candidate.at(name);
         comparison.stages.push_back(
-            judge(expected, *found, fixed ? *fixed : derived_tolerance(reference, expected, *found, stored)));
+            judge(*expected, *found, fixed ? *fixed : derived_tolerance(reference, *expected, *found, stored)));
+        if (tell) tell(comparison.stages.back());
     }
     for (const std::string& name : candidate.names())
-        if (!reference.find(name)) comparison.unexpected.push_back(name);
+        if (!reference.has(name)) comparison.unexpected.push_back(name);
     LOCUS_CHECK(!comparison.stages.empty(), "compare: the two traces have no stage in common");
     return comparison;
 }

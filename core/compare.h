@@ -1,11 +1,12 @@
 #pragma once
 // The one comparison of two traces: tests, `locus check` and the viewer all use it.
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/trace.h"
+#include "core/trace_view.h"
 
 namespace locus {
 
@@ -42,12 +43,15 @@ struct Comparison {
 /// Rounding that dtype and depth explain: 2 eps (4 + sqrt n) with n the length of all sums on the way to the stage,
 /// read off the shapes in the reference; in F16 and BF16, which `stored` says of values that a file held, n is 16 per
 /// layer and the sums count in single precision.  Index stages are exact.
-Tolerance derived_tolerance(const Trace& reference, const Stage& expected, const Stage& found,
+Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, const Stage& found,
                             const std::map<std::string, std::string>& stored = {});
 
-/// Compares every stage that both have.  Throws Error(usage) if they have none in common.
-/// `fixed` replaces the derived tolerance for all float stages.
-Comparison compare(const Trace& reference, const Trace& candidate, const std::optional<Tolerance>& fixed = std::nullopt,
-                   const std::map<std::string, std::string>& stored = {});
+/// Compares every stage that both have, in model order, one at a time: of a file no more than that is held in memory.
+/// Throws Error(usage) if they have none in common.  `fixed` replaces the derived tolerance for all float stages;
+/// `tell` is called with each verdict as soon as it is known.
+Comparison compare(const TraceView& reference, const TraceView& candidate,
+                   const std::optional<Tolerance>& fixed = std::nullopt,
+                   const std::map<std::string, std::string>& stored = {},
+                   const std::function<void(const StageVerdict&)>& tell = {});
 
 }  // namespace locus

@@ -1,4 +1,5 @@
 // locus check: does a candidate hold the same stages as a reference, and if not, which mistake is it?
+#include <chrono>
 #include <iostream>
 #include <optional>
 
@@ -23,10 +24,42 @@ struct Options {
     bool json = false, catalogue = false;
 };
 
-Report judge(const Options& options, const std::optional<Tolerance>& fixed) {
+/// Says on stderr how far a check is that takes longer than a second, and the first wrong stage before all others are
+/// compared.
+class Progress {
+public:
+    explicit Progress(const cli::Command& program) : program_(program) {}
+
+    void compared(const StageVerdict& verdict) {
+        if (!verdict.pass && first_.empty()) first_ = verdict.name;
+        if (!first_.empty()) say_after(1, "the first wrong stage is " + first_ + "; comparing the others");
+    }
+    void searched() { say_after(10, "looking for the mistake behind it"); }
+
+private:
+    void say_after(double seconds, const std::string& sentence) {
+        const auto now = std::chrono::steady_clock::now();
+        if (sentence == said_ || std::chrono::duration<double>(now - since_).count() < seconds) return;
+        cli::say(program_, sentence);
+        since_ = now;
+        said_ = sentence;
+    }
+
+    const cli::Command& program_;
+    std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+    std::string first_, said_;
+};
+
+Report judge(const Options& options, const std::optional<Tolerance>& fixed, const cli::Command& program) {
+    Progress progress(program);
     TracePair pair;
-    pair.reference = read_trace(options.reference_file);
-    pair.candidate = read_trace(options.candidate_file, &pair.stored);
+    pair.compared = [&](const StageVerdict& verdict) { progress.compared(verdict); };
+    pair.stop = [&] {
+        progress.searched();
+        return false;
+    };
+    pair.reference = open_trace(options.reference_file);
+    pair.candidate = open_trace(options.candidate_file, &pair.stored);
     pair.reference_name = options.reference_file;
     pair.candidate_name = options.candidate_file;
     pair.fixed = fixed;
@@ -70,7 +103,7 @@ std::string explained(const Mistake& mistake) {
     return text;
 }
 
-int run(const Options& options) {
+int run(const Options& options, const cli::Command& program) {
     if (options.catalogue) {
         LOCUS_CHECK(options.reference_file.empty() && !options.explain,
                     "--catalogue goes alone, found a reference or --explain beside it");
@@ -87,7 +120,7 @@ int run(const Options& options) {
     LOCUS_CHECK(options.input.empty() || !options.model.empty(), "--input goes with --model");
     std::optional<Tolerance> fixed;
     if (options.rtol || options.atol) fixed = Tolerance{options.rtol.value_or(0), options.atol.value_or(0)};
-    const Report report = judge(options, fixed);
+    const Report report = judge(options, fixed, program);
     if (!options.junit.empty()) write_atomic_file(options.junit, report_junit(report));
     if (!options.html.empty()) write_atomic_file(options.html, report_html(report));
     const CaseReport& one = report.cases.front();
@@ -131,5 +164,5 @@ int main(int argc, char** argv) {
     program.option("--junit", options.junit, "write JUnit XML").not_empty();
     program.option("--html", options.html, "write one page with pictures").not_empty();
     program.flag("--json", options.json, "print JSON");
-    return cli::run_program(program, argc, argv, [&] { return run(options); });
+    return cli::run_program(program, argc, argv, [&] { return run(options, program); });
 }

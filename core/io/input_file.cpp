@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -62,6 +63,12 @@ MappedFile::MappedFile(const std::filesystem::path& file) : path_(file) {
 
 MappedFile::~MappedFile() {
     if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::forget(std::size_t first, std::size_t count) const {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t begin = first / page * page, end = std::min(first + count, size_);
+    if (data_ && begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
 void check_no_pointer(const MappedFile& file) {

@@ -20,6 +20,8 @@ public:
     MappedFile& operator=(const MappedFile&) = delete;
 
     const std::byte* data() const { return data_; }
+    /// Gives the memory of these bytes back; who touches them again reads the file again.
+    void forget(std::size_t first, std::size_t count) const;
     std::size_t size() const { return size_; }
     const std::filesystem::path& path() const { return path_; }
 

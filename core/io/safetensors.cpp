@@ -293,23 +293,45 @@ void write_trace(const std::filesystem::path& file, const Trace& trace,
     });
 }
 
-Trace read_trace(const std::filesystem::path& path, std::map<std::string, std::string>* stored) {
-    const TensorFile file = open_safetensors(path);
-    std::vector<std::string> order = listed_names(file), names;
-    for (const TensorEntry& entry : file.entries) names.push_back(entry.name);
-    const auto place = [&](const std::string& name) { return std::find(order.begin(), order.end(), name); };
-    std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-        const auto place_a = place(a), place_b = place(b);
-        if (place_a == order.end() && place_b == order.end()) return stage_comes_before(a, b);
-        return place_a < place_b;
+namespace {
+
+/// The tensors of a trace in the order of its stages.
+std::vector<TensorEntry> stages_of(const std::filesystem::path& path, std::map<std::string, std::string>* stored) {
+    TensorFile file = open_safetensors(path);
+    std::map<std::string, std::size_t> places;
+    for (const std::string& name : listed_names(file)) places.emplace(name, places.size());
+    const auto place = [&](const TensorEntry& entry) {
+        const auto found = places.find(entry.name);
+        return found == places.end() ? places.size() : found->second;
+    };
+    std::stable_sort(file.entries.begin(), file.entries.end(), [&](const TensorEntry& a, const TensorEntry& b) {
+        const std::size_t place_a = place(a), place_b = place(b);
+        return place_a == places.size() && place_b == places.size() ? stage_comes_before(a.name, b.name)
+                                                                    : place_a < place_b;
     });
+    if (stored)
+        for (const TensorEntry& entry : file.entries) (*stored)[entry.name] = to_string(entry.dtype);
+    return std::move(file.entries);
+}
+
+}  // namespace
+
+Trace read_trace(const std::filesystem::path& path, std::map<std::string, std::string>* stored) {
     Trace trace;
-    for (const std::string& name : names) {
-        const TensorEntry& entry = *file.find(name);
-        if (stored) (*stored)[name] = to_string(entry.dtype);
-        trace.add(read_stage(entry));
-    }
+    for (const TensorEntry& entry : stages_of(path, stored)) trace.add(read_stage(entry));
     return trace;
+}
+
+TraceView open_trace(const std::filesystem::path& path, std::map<std::string, std::string>* stored) {
+    const auto entries = std::make_shared<const std::vector<TensorEntry>>(stages_of(path, stored));
+    std::vector<StageHeading> headings;
+    for (const TensorEntry& entry : *entries) headings.push_back({entry.name, entry.shape});
+    return {std::move(headings), [entries](std::size_t n) {
+                const TensorEntry& entry = (*entries)[n];
+                Stage stage = read_stage(entry);
+                entry.file->forget(entry.offset, static_cast<std::size_t>(stage.size()) * byte_size(entry.dtype));
+                return stage;
+            }};
 }
 
 }  // namespace locus

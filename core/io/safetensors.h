@@ -10,7 +10,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
 #include "core/io/tensor_file.h"
-#include "core/trace.h"
+#include "core/trace_view.h"
 
 namespace locus {
 
@@ -30,6 +30,10 @@ void write_trace(const std::filesystem::path& file, const Trace& trace,
 /// float, I32 becomes 64 bits).  Stages come in the order of the stage list if there is one, else in model order
 /// (core/stages.h).  `stored` receives the dtype each stage had in the file ("F16").
 Trace read_trace(const std::filesystem::path& file, std::map<std::string, std::string>* stored = nullptr);
+
+/// The same without its values: each stage is read when the view is asked for it.  What read_trace throws of a file
+/// that is no such trace, this throws at once.
+TraceView open_trace(const std::filesystem::path& file, std::map<std::string, std::string>* stored = nullptr);
 
 /// Name, shape and number format of a tensor in a file.
 struct TensorHeading {

@@ -80,9 +80,10 @@ Trace wrong_port(const Evidence& right, const std::string& name, const std::vect
     const auto [scope, stem] = scope_and_stem(name);
     const Tensor<double> wrong = Replay(right, scope, wrong_formulas).computed(stem);
     Trace port;
-    for (const Stage& stage : right.reference.stages()) {
-        const bool index = std::holds_alternative<IndexTensor>(stage.values);
-        if (stage.name == name) {
+    for (const std::string& reported : right.reference.names()) {
+        const auto stage = right.reference.at(reported);
+        const bool index = std::holds_alternative<IndexTensor>(stage->values);
+        if (reported == name) {
             if (index)
                 port.add<std::int64_t>(name, whole(wrong));
             else
@@ -90,9 +91,9 @@ Trace wrong_port(const Evidence& right, const std::string& name, const std::vect
             break;
         }
         if (index)
-            port.add(stage);
+            port.add(*stage);
         else
-            port.add<float>(stage.name, narrowed(stage.as<double>()));
+            port.add<float>(reported, narrowed(stage->as<double>()));
     }
     return port;
 }

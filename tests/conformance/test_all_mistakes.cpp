@@ -6,6 +6,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/pair.h"
 #include "core/io/recorded_inputs.h"
+#include "core/io/safetensors.h"
 #include "tests/conformance/toy/injected_mistakes.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/run_program.h"
@@ -202,6 +203,52 @@ TEST_CASE("all mistakes: a mistake in every layer is said once and counted", "[k
         CHECK(all.stages[n].diagnosis.runner_up->mistake == 0);
         CHECK(all.stages[n].diagnosis.runner_up->residual > 10 * all.stages[n].diagnosis.named->allowed);
     }
+}
+
+TEST_CASE("all mistakes: traces in files are judged as those in memory", "[kit][several]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const Trace port = port_with_all<float>(range, {{1, 0}, {16, 0}});
+    const TemporaryFolder folder;
+    const fs::path right = folder / "right.safetensors", wrong = folder / "wrong.safetensors";
+    write_trace(right, range.sharp);
+    write_trace(wrong, port);
+    TracePair pair{range.sharp, port};
+    pair.model = range.model;
+    pair.segments = range.segments;
+    std::vector<std::string> told;
+    pair.compared = [&](const StageVerdict& verdict) { told.push_back(verdict.name); };
+    const std::string expected = pair_json(judge_pair(pair));
+    CHECK(told.size() > 50);
+    CHECK(std::is_sorted(told.begin(), told.end(), stage_comes_before));
+    pair.reference = open_trace(right);
+    pair.candidate = open_trace(wrong);
+    CHECK(pair_json(judge_pair(pair)) == expected);
+    CHECK_THAT(expected, Catch::Contains("\"mistake\": 16"));
+}
+
+TEST_CASE("all mistakes: files larger than the memory are compared stage by stage", "[kit][several]") {
+    const TemporaryFolder folder;
+    const Index heads = 4, tokens = 256;
+    Trace right, wrong;
+    for (int layer = 0; layer < 12; ++layer)
+        for (const char* term : {"c2c", "c2p", "p2c", "scores"}) {
+            Tensor<float> values({1, heads, tokens, tokens});
+            for (Index n = 0; n < values.size(); ++n) values[n] = static_cast<float>((n * 7 + layer) % 1001) - 500;
+            const std::string name = "layer." + std::to_string(layer) + "." + term;
+            right.add(name, values);
+            if (name == "layer.11.c2p") values[12345] += 1;
+            wrong.add(name, values);
+        }
+    write_trace(folder / "right.safetensors", right);
+    write_trace(folder / "wrong.safetensors", wrong);
+    REQUIRE(fs::file_size(folder / "right.safetensors") > 48'000'000);
+    // 40 MB for what a program allocates, of 100 MB in the files.
+    const Outcome outcome = run_file(fs::path(LOCUS_BINARY_DIR) / "bin/locus-check",
+                                     {(folder / "right.safetensors").string(), (folder / "wrong.safetensors").string()},
+                                     "ulimit -d 40000; ");
+    INFO(outcome.err);
+    CHECK(outcome.status == 1);
+    CHECK_THAT(outcome.out, Catch::Contains("first wrong stage: layer.11.c2p"));
 }
 
 TEST_CASE("all mistakes: what no mistake explains is said, and a repair would not do", "[kit][several]") {

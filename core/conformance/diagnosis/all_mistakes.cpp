@@ -185,8 +185,8 @@ public:
             own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
         }
         // A tolerance that the user chose says what is red, not what rounding explains.
-        const Tolerance rounding = derived_tolerance(evidence_.reference, evidence_.reference.at(verdict.name),
-                                                     evidence_.candidate.at(verdict.name));
+        const Tolerance rounding = derived_tolerance(evidence_.reference, *evidence_.reference.at(verdict.name),
+                                                     *evidence_.candidate.at(verdict.name));
         verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
         verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
         const std::vector<Formula> assumed = assumed_at(verdict.name);
@@ -249,7 +249,7 @@ private:
     /// How the stage differs from what the right formula makes of the candidate's own inputs.
     std::string pattern_of_own(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
         const auto [scope, stem] = scope_and_stem(verdict.name);
-        Stage right = evidence_.reference.at(verdict.name);
+        Stage right = *evidence_.reference.at(verdict.name);
         right.values = Replay(own_, scope, assumed).computed(stem);
         Trace alone;
         alone.add(std::move(right));
@@ -262,7 +262,7 @@ private:
         std::vector<Formula> assumed;
         const auto take = [&](const Explanation& each) {
             for (const Formula& formula : each.way->formulas)
-                if (formula.stem != "x" && formula.stem != "x_q" && !evidence_.candidate.find(name_of(here, formula)))
+                if (formula.stem != "x" && formula.stem != "x_q" && !evidence_.candidate.has(name_of(here, formula)))
                     assumed.push_back(formula);
         };
         for (const WrongStage& each : result.stages) {

@@ -149,8 +149,8 @@ const XlnetConfig& Replay::xlnet() const {
 }
 
 MaskedRow Replay::masked_row() const {
-    const Stage* probs = evidence_.reference.find(full_name("probs"));
-    if (!probs || probs->shape().size() != 4) return MaskedRow::zero;
+    const Tensor<double>* probs = of_reference(full_name("probs"));
+    if (!probs || probs->rank() != 4) return MaskedRow::zero;
     const Index heads = probs->shape()[1], rows = probs->shape()[2], keys = probs->shape()[3];
     const Replay right(evidence_, scope_);  // whatever this hypothesis hides
     for (Index b = 0; b < probs->shape()[0]; ++b) {
@@ -162,7 +162,7 @@ MaskedRow Replay::masked_row() const {
         }
         if (visible.rows() != rows || visible.cols() != keys) continue;
         for (Index i = 0; i < rows; ++i)
-            if ((visible.row(i).array() == 0).all() && probs->at((b * heads * rows + i) * keys) != 0)
+            if ((visible.row(i).array() == 0).all() && (*probs)[(b * heads * rows + i) * keys] != 0)
                 return MaskedRow::uniform;
     }
     return MaskedRow::zero;
@@ -173,9 +173,10 @@ Index Replay::layer() const {
     if (at.starts_with("layer.")) return std::stol(at.substr(6));
     if (at.starts_with("emd.") && has_model()) return deberta().config().num_hidden_layers - 1;
     Index last = -1;  // what the reference shows of a model that was not given
-    for (const Stage& stage : evidence_.reference.stages())
-        if (at.starts_with("emd.") && stage.name.starts_with(segment_ + "layer."))
-            last = std::max<Index>(last, std::stol("0" + stage.name.substr(segment_.size() + 6)));
+    if (at.starts_with("emd."))
+        for (const std::string& name : evidence_.reference.names())
+            if (name.starts_with(segment_ + "layer."))
+                last = std::max<Index>(last, std::stol("0" + name.substr(segment_.size() + 6)));
     if (last >= 0) return last;
     throw NotEnough{"a layer around " + scope_};
 }
@@ -214,9 +215,9 @@ std::string Replay::canonical(const std::string& stem) const {
 
 const Tensor<double>* Replay::reported(const std::string& name) const {
     return evidence_.shared->get(name, [&]() -> std::optional<Tensor<double>> {
-        if (const Stage* stage = evidence_.candidate.find(name)) return widened(*stage);
+        if (const auto stage = evidence_.candidate.find(name)) return widened(*stage);
         if (evidence_.not_its_own.contains(name)) return std::nullopt;
-        if (const Stage* stage = evidence_.reference.find(name)) return widened(*stage);
+        if (const auto stage = evidence_.reference.find(name)) return widened(*stage);
         return std::nullopt;
     });
 }
@@ -229,19 +230,26 @@ const Tensor<double>& Replay::table_products(const std::string& rows, const std:
     return known != kept_.end() ? known->second : kept_.emplace(name, make()).first->second;
 }
 
+const Tensor<double>* Replay::of_reference(const std::string& name) const {
+    return evidence_.shared->get(name + " of the reference", [&]() -> std::optional<Tensor<double>> {
+        const auto stage = evidence_.reference.find(name);
+        return stage ? std::optional(widened(*stage)) : std::nullopt;
+    });
+}
+
 std::optional<Tensor<double>> Replay::expected(const std::string& stem) const {
-    const Stage* stage = evidence_.reference.find(full_name(stem));
-    return stage ? std::optional(widened(*stage)) : std::nullopt;
+    const Tensor<double>* values = of_reference(full_name(stem));
+    return values ? std::optional(*values) : std::nullopt;
 }
 
 std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
-    const Stage* stage = evidence_.candidate.find(full_name(stem));
-    return stage ? std::optional(widened(*stage)) : std::nullopt;
+    const Tensor<double>* values = claimed(stem);
+    return values ? std::optional(*values) : std::nullopt;
 }
 
 const Tensor<double>* Replay::claimed(const std::string& stem) const {
     const std::string name = full_name(stem);
-    return evidence_.candidate.find(name) ? reported(name) : nullptr;
+    return evidence_.candidate.has(name) ? reported(name) : nullptr;
 }
 
 namespace {
@@ -368,7 +376,7 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
 Mask Replay::mask(Index b) const {
     if (family() == Family::transformer_xl || family() == Family::xlnet)
         return (*this)("visible").matrix(b).cast<std::uint8_t>();
-    const Stage* alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
+    const auto alone = evidence_.segments.empty() ? evidence_.reference.find("mask") : nullptr;
     const IndexTensor& given = alone ? alone->as<std::int64_t>() : input().mask;
     if (given.empty()) return {};
     const Index length = given.extent(1), keys = given.extent(given.rank() - 1);

@@ -17,7 +17,7 @@
 #include "core/models/transformer_xl.h"
 #include "core/models/weight_reader.h"
 #include "core/models/xlnet.h"
-#include "core/trace.h"
+#include "core/trace_view.h"
 
 namespace locus::conformance {
 
@@ -53,8 +53,7 @@ struct Formula;
 
 /// Everything that is known about one wrong pass.
 struct Evidence {
-    const Trace& reference;
-    const Trace& candidate;
+    TraceView reference, candidate;
     std::shared_ptr<const ModelFolder> model;  // nullptr: only stages that follow from stages can be explained
     std::vector<ModelInput> segments;          // tokens and masks; may be empty
     Dialect dialect = Dialect::reference;      // what the reference follows; of XLNet and Transformer-XL memories
@@ -182,6 +181,8 @@ private:
                  std::unordered_map<std::string, bool>& answers) const;
     /// nullptr if it is not reported.
     const Tensor<double>* reported(const std::string& name) const;
+    /// What the reference says, although the candidate may say something else; nullptr where it is silent.
+    const Tensor<double>* of_reference(const std::string& name) const;
     /// Layer l's input: what it is made of in this scope.
     std::string input_name(bool of_query) const;
     /// "layer.0.g." without its segment.

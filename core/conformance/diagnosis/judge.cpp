@@ -57,7 +57,7 @@ Judge::Judge(const Evidence& evidence, const Comparison& comparison, const Stage
       verdict_(verdict),
       assumed_(std::move(assumed)),
       place_(scope_and_stem(verdict.name)),
-      found_(widened(evidence.candidate.at(verdict.name))),
+      found_(widened(*evidence.candidate.at(verdict.name))),
       largest_(largest_size(found_)) {
     for (const StageVerdict& stage : comparison.stages)
         if (stage.pass) settled_.insert(stage.name);
@@ -155,7 +155,7 @@ int Judge::explained_around(const Variant& variant) const {
             }
             const double allowed = std::max(verdict.allowed, 0.0);
             explained +=
-                largest_difference(widened(evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
+                largest_difference(widened(*evidence_.candidate.at(verdict.name)), replay.computed(what)) <= allowed;
         } catch (const NotEnough&) {
             explained += verdict.pass;  // a formula of other scopes, as the mask decoder's, says nothing here
         } catch (const Error&) {

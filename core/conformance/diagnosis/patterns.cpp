@@ -39,10 +39,10 @@ bool Compared::has_heads() const {
 
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
     if (verdict.worst < 0) return verdict.reason;
-    const Stage& stage = evidence.reference.at(verdict.name);
-    const Tensor<double> right = widened(stage), found = widened(evidence.candidate.at(verdict.name));
+    const auto stage = evidence.reference.at(verdict.name);
+    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;
-    const Compared compared{right, found, verdict.allowed, stage.axes};
+    const Compared compared{right, found, verdict.allowed, stage->axes};
     const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared)) return *values;

@@ -52,7 +52,7 @@ std::size_t places_left(const KitCase& one, const std::set<std::string>& suspect
 
 }  // namespace
 
-KitCase case_of(const Trace& reference) {
+KitCase case_of(const TraceView& reference) {
     KitCase one;
     one.stages = reference.names();
     for (const std::string& stage : one.stages) one.depends[stage] = depends_of(stage, one.stages);

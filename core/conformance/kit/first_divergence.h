@@ -9,7 +9,7 @@
 namespace locus::conformance {
 
 /// Stages of a reference and what each is made of: as much of a case as the search below needs.
-KitCase case_of(const Trace& reference);
+KitCase case_of(const TraceView& reference);
 
 /// Failing stages of which everything reported that they follow from passes, in the order of a pass.
 std::vector<std::string> first_wrong(const KitCase& one, const Comparison& comparison);

@@ -22,10 +22,10 @@ std::string metadata_of(const std::string& file, const std::string& key) {
     return "";
 }
 
-bool has_segments(const Trace& reference) {
-    const std::vector<Stage>& stages = reference.stages();
-    return std::any_of(stages.begin(), stages.end(),
-                       [](const Stage& stage) { return stage.name.starts_with("segment."); });
+bool has_segments(const TraceView& reference) {
+    const std::vector<std::string> names = reference.names();
+    return std::any_of(names.begin(), names.end(),
+                       [](const std::string& name) { return name.starts_with("segment."); });
 }
 
 double distance_over_size(const Tensor<double>& found, const Tensor<double>& expected) {
@@ -52,21 +52,20 @@ void check_fields(const ModelInput& input) {
 }
 
 /// Stages of a reference that tokens and masks alone decide, beside what it reports itself.
-std::vector<std::string> witnesses(const Trace& reference) {
-    std::vector<std::string> names;
-    const Stage* probs = nullptr;
-    for (const Stage& stage : reference.stages()) {
-        const std::string stem = scope_and_stem(stage.name).second;
-        if (stem == "/embeddings.word" || stem == "/embeddings.output") names.push_back(stage.name);
-        if (!probs && stem == "probs") probs = &stage;
+std::vector<std::string> witnesses(const TraceView& reference) {
+    std::vector<std::string> names, probs;
+    for (const std::string& name : reference.names()) {
+        const std::string stem = scope_and_stem(name).second;
+        if (stem == "/embeddings.word" || stem == "/embeddings.output") names.push_back(name);
+        if (stem == "probs" && probs.empty()) probs = {name};
     }
-    if (probs) names.push_back(probs->name);
+    names.insert(names.end(), probs.begin(), probs.end());
     return names;
 }
 
 }  // namespace
 
-std::string contradiction(const Trace& reference, const std::shared_ptr<const ModelFolder>& model,
+std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
                           const std::vector<ModelInput>& segments) {
     try {
         for (const ModelInput& segment : segments) check_fields(segment);
@@ -78,7 +77,7 @@ std::string contradiction(const Trace& reference, const std::shared_ptr<const Mo
         const auto [scope, stem] = scope_and_stem(name);
         try {
             const Tensor<double> expected = Replay(evidence, scope).computed(stem);
-            if (distance_over_size(widened(reference.at(name)), expected) > kSamePass)
+            if (distance_over_size(widened(*reference.at(name)), expected) > kSamePass)
                 return "the reference's " + name + " is that of other tokens, masks or weights";
         } catch (const NotEnough&) {
         } catch (const Error&) {  // tokens that the model does not have, shapes that do not fit
@@ -88,8 +87,8 @@ std::string contradiction(const Trace& reference, const std::shared_ptr<const Mo
     return "";
 }
 
-FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file, const Trace& reference,
-                        const std::shared_ptr<const ModelFolder>& model) {
+FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
+                        const TraceView& reference, const std::shared_ptr<const ModelFolder>& model) {
     FoundInputs found;
     using Read = std::function<std::vector<ModelInput>()>;
     const auto try_one = [&](const std::string& where, const Read& read) {

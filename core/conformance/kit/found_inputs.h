@@ -10,18 +10,19 @@ namespace locus::conformance {
 struct FoundInputs {
     std::vector<ModelInput> segments;  // empty: none was found that fits
     std::string where;                 // "inputs.safetensors beside the reference"
-    std::string not_used;  // one clause about what was found and belongs to another pass, or cannot be read; mostly empty
+    std::string
+        not_used;  // one clause about what was found and belongs to another pass, or cannot be read; mostly empty
 };
 
 /// Looks, in this order, at "inputs" in the metadata of the reference and of the candidate, at inputs.safetensors
 /// beside the reference, and at "tokens" in either metadata.  What is found is used only if the reference agrees: its
 /// embeddings and the zeros of its probabilities must be those of these tokens and masks.  Never throws for what is
 /// found, which nobody asked for.
-FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file, const Trace& reference,
-                        const std::shared_ptr<const ModelFolder>& model);
+FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
+                        const TraceView& reference, const std::shared_ptr<const ModelFolder>& model);
 
 /// One clause on how the reference contradicts these inputs; empty where it does not.
-std::string contradiction(const Trace& reference, const std::shared_ptr<const ModelFolder>& model,
+std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
                           const std::vector<ModelInput>& segments);
 
 }  // namespace locus::conformance

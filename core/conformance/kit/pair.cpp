@@ -26,7 +26,7 @@ const StageVerdict& first_of(const KitCase& stages, const Comparison& comparison
 /// A candidate of which no stage can be compared is a mistake in its names, not in its numbers.
 void require_common_stage(const TracePair& pair) {
     const std::vector<std::string> known = pair.reference.names(), found = pair.candidate.names();
-    const auto is_known = [&](const std::string& name) { return pair.reference.find(name) != nullptr; };
+    const auto is_known = [&](const std::string& name) { return pair.reference.has(name); };
     if (std::any_of(found.begin(), found.end(), is_known)) return;
     std::string sentence =
         printable(pair.candidate_name) + " and " + printable(pair.reference_name) + " have no stage in common";
@@ -50,7 +50,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     require_common_stage(pair);
     CaseReport one;
     one.id = pair.candidate_name;
-    one.comparison = compare(pair.reference, pair.candidate, pair.fixed, pair.stored);
+    one.comparison = compare(pair.reference, pair.candidate, pair.fixed, pair.stored, pair.compared);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
     if (one.verdict == Verdict::pass) {
         if (tell) tell(one);
@@ -58,11 +58,9 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     }
     const KitCase stages = case_of(pair.reference);
     const StageVerdict* first = &first_of(stages, one.comparison);
-    one.first = ShownStage{first->name,
-                           widened(pair.reference.at(first->name)),
-                           widened(pair.candidate.at(first->name)),
-                           pair.reference.at(first->name).axes,
-                           {}};
+    const auto expected = pair.reference.at(first->name);
+    one.first =
+        ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
     if (tell) tell(one);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
     evidence.stop = pair.stop;

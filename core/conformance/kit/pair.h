@@ -16,14 +16,15 @@
 namespace locus::conformance {
 
 struct TracePair {
-    Trace reference, candidate;
-    std::map<std::string, std::string> stored;     // dtype that each stage of the candidate came in, "F16"
-    std::string reference_name = "the reference";  // for messages and the report: a file, mostly
+    TraceView reference, candidate;
+    std::map<std::string, std::string> stored = {};  // dtype that each stage of the candidate came in, "F16"
+    std::string reference_name = "the reference";    // for messages and the report: a file, mostly
     std::string candidate_name = "the candidate";
-    std::shared_ptr<const ModelFolder> model = nullptr;  // with it more stages can be explained
-    std::vector<ModelInput> segments = {};               // what the pass was given; may be empty
-    std::optional<Tolerance> fixed = std::nullopt;       // instead of what rounding explains
-    CancelToken stop = {};                               // asked before every hypothesis
+    std::shared_ptr<const ModelFolder> model = nullptr;      // with it more stages can be explained
+    std::vector<ModelInput> segments = {};                   // what the pass was given; may be empty
+    std::optional<Tolerance> fixed = std::nullopt;           // instead of what rounding explains
+    CancelToken stop = {};                                   // asked before every hypothesis
+    std::function<void(const StageVerdict&)> compared = {};  // called with each verdict as soon as it is known
 };
 
 /// What the model of a pair was given, by an input file as `locus trace --input` reads it; nothing for no file.

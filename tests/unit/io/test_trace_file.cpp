@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <limits>
@@ -62,6 +63,35 @@ TEST_CASE("trace_file: a trace comes back bit by bit, in order, with its metadat
     REQUIRE(stages.size() == 3);
     CHECK(stages[2]["name"] == "layer.0.c2p");
     CHECK(stages[2]["axes"] == nlohmann::json(small_trace().at("layer.0.c2p").axes));
+}
+
+TEST_CASE("trace_file: an opened trace has the stages of a read one, each when it is asked for", "[trace]") {
+    const TemporaryFolder folder;
+    const fs::path file = folder / "trace.safetensors";
+    const Trace written = small_trace();
+    write_trace(file, written);
+    std::map<std::string, std::string> stored;
+    const TraceView opened = open_trace(file, &stored);
+    CHECK(opened.names() == written.names());
+    CHECK(stored.at("layer.0.c2p") == "F64");
+    const TraceView in_memory = written;
+    for (const Stage& stage : written.stages()) {
+        REQUIRE(opened.shape_of(stage.name));
+        CHECK(*opened.shape_of(stage.name) == stage.shape());
+        CHECK(in_memory.at(stage.name).get() == &stage);
+        const auto found = opened.at(stage.name);
+        CHECK(found->axes == stage.axes);
+        CHECK(found->values.index() == stage.values.index());
+        for (Index n = 0; n < stage.size(); ++n) {
+            const double expected = stage.at(n), value = found->at(n);
+            CHECK((value == expected || (std::isnan(value) && std::isnan(expected))));
+        }
+    }
+    for (const TraceView& view : {opened, in_memory, TraceView()}) {
+        CHECK_FALSE(view.has("layer.1.q"));
+        CHECK_FALSE(view.find("layer.1.q"));
+        CHECK_THAT(refusal([&] { view.at("layer.1.q"); }, Fault::usage), Contains("no stage layer.1.q; there is"));
+    }
 }
 
 TEST_CASE("trace_file: stages without a stage list come in model order", "[trace]") {
