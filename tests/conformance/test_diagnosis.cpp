@@ -11,6 +11,7 @@
 #include "tests/conformance/toy/mutation.h"
 #include "tests/conformance/toy/recorded_ranges.h"
 #include "tests/oracle_cases.h"
+#include "tests/random_model.h"
 #include "tests/run_program.h"
 
 namespace locus::test::test_diagnosis {
@@ -60,6 +61,25 @@ double largest_of(const Tensor<double>& values) {
     return size;
 }
 
+/// Sums as long as in DeBERTa v3 base, values about as large as after training.
+std::shared_ptr<ModelFolder> wide_model() {
+    DebertaConfig config = small_config();
+    config.hidden_size = config.embedding_size = 768;
+    config.num_hidden_layers = 6;
+    config.num_attention_heads = 12;
+    config.attention_head_size = 64;
+    config.intermediate_size = 3072;
+    const auto weights = random_weights(config, 5);
+    for (auto& [name, tensor] : weights->tensors) {
+        tensor.second *= 0.06;  // a standard deviation of 0.03
+        if (name.ends_with("LayerNorm.weight")) tensor.second.array() += 1;
+    }
+    auto model = std::make_shared<ModelFolder>(weights);
+    model->location = "memory";
+    model->deberta = std::make_unique<DebertaWeights<double>>(config, weights);
+    return model;
+}
+
 }  // namespace
 
 TEST_CASE("diagnosis: a port that follows the paper is mistake 1", "[kit]") {
@@ -77,6 +97,24 @@ TEST_CASE("diagnosis: a port that follows the paper is mistake 1", "[kit]") {
     REQUIRE(diagnosis.named);
     CHECK(diagnosis.named->mistake == 1);
     CHECK(diagnosis.equivalent.empty());
+}
+
+TEST_CASE("diagnosis: tanh GELU is told where sums are as long as in a real model", "[kit]") {
+    const auto model = wide_model();
+    DebertaConfig config = model->deberta->config();
+    std::vector<std::int64_t> tokens;
+    for (Index i = 0; i < 16; ++i) tokens.push_back(i * 7 % 37);
+    const std::vector<ModelInput> segments = {tokens_input(tokens)};
+    const DebertaOptions options = DebertaOptions::of(Dialect::official);
+    const Trace reference = Deberta<float>(config, model->source).forward(segments.front(), options);
+    config.hidden_act = Activation::gelu_tanh;
+    const Trace candidate = Deberta<float>(config, model->source).forward(segments.front(), options);
+    const Comparison comparison = compare(reference, candidate);
+    REQUIRE(comparison.first() != nullptr);
+    INFO(comparison.first()->name);
+    const Diagnosis diagnosis = diagnose({reference, candidate, model, segments}, comparison, *comparison.first());
+    REQUIRE(diagnosis.named);
+    CHECK(diagnosis.named->mistake == 39);
 }
 
 TEST_CASE("diagnosis: what was given up early leaves no less than is said of it", "[kit]") {

@@ -118,9 +118,9 @@ std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judg
     const auto of = [&](const Hypothesis& each) -> const Pair& {
         return pairs[static_cast<std::size_t>(each.explanation.mistake) - 1];
     };
+    const double rounding = judge.rounding_beside(best.explanation);
     const auto far = [&](double residual) {
-        return residual >= kBeyondBest * best.explanation.residual &&
-               residual >= kBeyondRounding * best.explanation.allowed;
+        return residual >= kBeyondBest * best.explanation.residual && residual >= kBeyondRounding * rounding;
     };
     if (!std::all_of(alone.begin(), alone.end(),
                      [&](const Hypothesis& each) { return far(each.explanation.residual); }))

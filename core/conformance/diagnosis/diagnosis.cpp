@@ -24,7 +24,8 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     if (all.empty()) return diagnosis;
 
     const Hypothesis& best = all.front();
-    const double same = best.explanation.allowed * std::max(largest_size(best.predicted), 1e-300);
+    const double rounding = judge.rounding_beside(best.explanation);
+    const double same = rounding * std::max(largest_size(best.predicted), 1e-300);
     const Hypothesis* next = nullptr;
     for (std::size_t n = 1; n < all.size() && !next; ++n) {
         if (all[n].explanation.mistake == best.explanation.mistake) continue;
@@ -37,7 +38,7 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     }
     if (next) diagnosis.runner_up = next->explanation;
     const bool far = !next || (next->explanation.residual >= kBeyondBest * best.explanation.residual &&
-                               next->explanation.residual >= kBeyondRounding * best.explanation.allowed);
+                               next->explanation.residual >= kBeyondRounding * rounding);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
     if (best.explanation.mistake == 0 && best.explanation.fits())

@@ -31,8 +31,8 @@ struct Diagnosis {
 /// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
 /// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
 /// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and
-/// 10 times what rounding allows.  Throws Cancelled as soon as evidence.stop says yes.
-/// `assumed`: formulas that are known to be the candidate's in stages that it does not report.
+/// 10 times what rounding allows beside it (Judge::rounding_beside).  Throws Cancelled as soon as evidence.stop says
+/// yes. `assumed`: formulas that are known to be the candidate's in stages that it does not report.
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                    const std::vector<Formula>& assumed = {});
 

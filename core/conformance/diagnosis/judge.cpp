@@ -164,6 +164,28 @@ int Judge::explained_around(const Variant& variant) const {
     return explained;
 }
 
+double Judge::rounding_beside(const Explanation& best) const {
+    const Replay here(evidence_, scope());
+    const std::vector<std::string> inputs = here.inputs_of(stem());
+    if (inputs.empty()) return best.allowed;
+    Index longest = 1;  // of the sums of this step: over columns, or over rows as in a gradient of weights
+    for (const std::string& input : inputs) {
+        const Shape* shape = nullptr;
+        try {
+            shape = evidence_.candidate.shape_of(here.full_name(input));
+        } catch (const NotEnough&) {  // it stands in a layer, and this is none
+        }
+        if (!shape) return best.allowed;
+        for (std::size_t axis = shape->size() - std::min<std::size_t>(shape->size(), 2); axis < shape->size(); ++axis)
+            longest = std::max(longest, (*shape)[axis]);
+    }
+    const double eps = std::string(evidence_.candidate.at(verdict_.name)->dtype()) == "F64"
+                           ? std::numeric_limits<double>::epsilon()
+                           : std::numeric_limits<float>::epsilon();
+    const double step = 2 * eps * (4 + std::sqrt(static_cast<double>(longest)));
+    return best.residual <= step ? std::min(step, best.allowed) : best.allowed;
+}
+
 std::vector<OpenHypothesis> Judge::open_hypotheses() const {
     static const Variant as_it_should_be;
     std::vector<OpenHypothesis> open = {{0, &as_it_should_be}};

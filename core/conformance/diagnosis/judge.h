@@ -50,6 +50,11 @@ public:
     /// How many stages that the candidate reports around this one are as the variant would have them.
     int explained_around(const Variant& variant) const;
     Index size() const { return found_.size(); }
+    /// What rounding may explain of another hypothesis where `best` fits: a part of the largest value.  The tolerance
+    /// of the stage counts all sums since the tokens.  Where the candidate reports everything that the stage is made
+    /// of, what was rounded before is in those values, and the sums of this one step are left; so it is if `best`
+    /// leaves no more than they do.
+    double rounding_beside(const Explanation& best) const;
 
 private:
     const std::string& scope() const { return place_.first; }
