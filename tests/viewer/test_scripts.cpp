@@ -181,8 +181,8 @@ TEST_CASE("scripts: decoder, and its words are the softmax of the logits", "[vie
             for (const auto& [name, number] : printed.at(n).at("values").items())
                 if (name.starts_with("decoder/" + mask + "/with/")) shown.push_back(number.get<double>());
             std::sort(shown.rbegin(), shown.rend());
-            REQUIRE(shown.size() == 5);
-            for (std::size_t best = 0; best < 5; ++best)
+            REQUIRE(shown.size() == 4);  // two masks, two lists each: so many fit into the column
+            for (std::size_t best = 0; best < shown.size(); ++best)
                 CHECK(shown[best] == Approx(chances[best] / sum).epsilon(1e-12));
         }
     }

@@ -41,6 +41,7 @@ private:
     void draw_pass(Scene& scene, const Rect& cells, int pass, bool labels);
     void draw_moves(Scene& scene, const Rect& area, const Rect& rows) const;
     void draw_words(const Scene& scene, class SideColumn& column, const MaskWords& mask) const;
+    std::size_t words_that_fit(const Scene& scene) const;
     void draw_all_words(Scene& scene, class SideColumn& column) const;
     void draw_cell(Scene& scene, class SideColumn& column);
     void draw_heads(Scene& scene, class SideColumn& column) const;
@@ -58,7 +59,7 @@ private:
     std::string explained_;  // what `cell_` was made for
     std::uint64_t serial_ = 0;
     AnimationClock clock_;
-    float scroll_ = 0;
+    float scroll_ = 0, side_height_ = 0;  // of the column, in design pixels
 };
 
 }  // namespace locus

@@ -13,6 +13,7 @@ namespace locus {
 
 void DecoderPage::draw_side(Scene& scene, const Rect& area) {
     if (!scene.answer) return;
+    side_height_ = area.height() / scene.ui.px(1);
     const Ui& ui = scene.ui;
     const DecoderAnswer& decoder = scene.answer->decoder;
     const Ui::Scrolled scrolled(ui);
@@ -43,15 +44,26 @@ void DecoderPage::draw_all_words(Scene& scene, SideColumn& column) const {
     if (decoder.unavailable.empty() && scene.state.dialect == Dialect::hf)
         column.sentence("hf: transformers leaves the decoder out, so its words are the grey ones.");
     if (decoder.masks.empty()) return;
-    if (column.link(state.ten ? "five words, as bars" : "ten words, with their logits")) state.ten = !state.ten;
+    if (column.link(state.ten ? "fewer words, as bars" : "ten words, with their logits")) state.ten = !state.ten;
     if (!decoder.unavailable.empty()) return;
     if (column.link(state.at_input ? "without I at the input" : "compare: I added at the input"))
         state.at_input = !state.at_input;
 }
 
+/// How many words of each list the column holds beside its headings and links: 3 to 5.
+std::size_t DecoderPage::words_that_fit(const Scene& scene) const {
+    const std::vector<MaskWords>& masks = scene.answer->decoder.masks;
+    std::size_t lists = 0;
+    for (const MaskWords& mask : masks)
+        for (const auto* words : {&mask.with_decoder, &mask.last_layer, &mask.at_input}) lists += !words->empty();
+    const float headings = 158 + 46 * static_cast<float>(masks.size()) + 20 * static_cast<float>(lists);
+    const float rows = (side_height_ - headings) / (19 * static_cast<float>(lists));
+    return static_cast<std::size_t>(std::clamp(rows, 3.0f, 5.0f));
+}
+
 void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskWords& mask) const {
     const Theme& theme = *scene.ui.theme;
-    constexpr std::size_t kFew = 5;
+    const std::size_t few = words_that_fit(scene);
     const bool ten = scene.state.decoder.ten;
     double largest = 1e-9;
     for (const auto* words : {&mask.with_decoder, &mask.last_layer, &mask.at_input})
@@ -62,7 +74,7 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
         if (ten)
             scene.ui.text(column.right(), column.y(), "logit   probability", theme.muted, Face::label, Align::right);
         column.skip(19);
-        for (std::size_t n = 0; n < std::min(words.size(), ten ? words.size() : kFew); ++n) {
+        for (std::size_t n = 0; n < std::min(words.size(), ten ? words.size() : few); ++n) {
             const Word& word = words[n];
             scene.ui.note(("decoder/" + std::to_string(mask.position) + "/" +
                            (&words == &mask.with_decoder ? "with/" : "without/") + word.piece)
@@ -82,7 +94,8 @@ void DecoderPage::draw_words(const Scene& scene, SideColumn& column, const MaskW
         }
         column.skip(1);
     };
-    column.heading("What stands at [MASK] " + std::to_string(mask.position) + "?", ten ? "top 10" : "top 5");
+    column.heading("What stands at [MASK] " + std::to_string(mask.position) + "?",
+                   "top " + std::to_string(ten ? 10 : few));
     column.skip(-4);
     list("with the mask decoder", mask.with_decoder, theme.c2p);
     list("last layer alone, same head", mask.last_layer, theme.muted);
