@@ -95,6 +95,7 @@ void check_head(const DisentangledHead<Scalar>& head, const RelativeBuckets& buc
     check_shape(kDisentangledBackward, "k", head.k, keys, width);
     check_shape(kDisentangledBackward, "v", head.v, keys, head.v.cols());
     check_shape(kDisentangledBackward, "probs", head.probs, queries, keys);
+    // An empty matrix says that there was none: no dropout, no c2p, no p2c.
     check_shape(kDisentangledBackward, "the gradient of the context", d_context, queries, head.v.cols());
     if (head.keep.size() > 0) check_shape(kDisentangledBackward, "keep", head.keep, queries, keys);
     if (head.k_r.size() > 0) check_shape(kDisentangledBackward, "k_r", head.k_r, 2 * buckets.span(), width);
@@ -120,6 +121,7 @@ DisentangledGradients<Scalar> disentangled_backward(const DisentangledHead<Scala
     grad.v = std::move(end.v);
     grad.scores = end.scores / head.divisor;
 
+    // The terms were added, so each has the gradient of the sum.
     // c2c = q k^T: the gradient of a product is the gradient times the other factor.
     grad.q = times<Scalar>(grad.scores, head.k);
     grad.k = transposed_times<Scalar>(grad.scores, head.q);
@@ -181,6 +183,7 @@ void check_cell(const HeadTensors<Scalar>& head, const RelativeBuckets& buckets,
     LOCUS_CHECK(i >= 0 && i < buckets.queries() && j >= 0 && j < buckets.keys(),
                 "explain_cell: cell (" + std::to_string(i) + ", " + std::to_string(j) + ") lies outside " +
                     std::to_string(buckets.queries()) + " x " + std::to_string(buckets.keys()));
+    // A model without a term has no table for it; one that is there has a row for every offset.
     for (const Matrix<Scalar>* table : {&head.k_r, &head.q_r})
         LOCUS_CHECK(table->size() == 0 || (table->rows() == 2 * buckets.span() && table->cols() == head.q.cols()),
                     "explain_cell: a table of [" + std::to_string(table->rows()) + ", " +
@@ -196,6 +199,7 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Rel
     cell.kept = kept;
     cell.i = i;
     cell.j = j;
+    // The buckets of near offsets are the offsets themselves, far ones share a bucket; row 0 of a table serves -k.
     cell.offset = i - j;
     cell.bucket = buckets.row(i, j) - buckets.span();
     const auto term = [](const Matrix<Scalar>& left, Index m, const Matrix<Scalar>& right, Index n, Index row) {
@@ -204,12 +208,14 @@ CellExplanation<Scalar> explain_score(const HeadTensors<Scalar>& head, const Rel
     // Terms are added in the order of the paper, c2c, c2p, p2c: another order could round to other bits.
     cell.c2c = term(head.q, i, head.k, j, -1);
     cell.sum = kept.c2c ? cell.c2c.value : Scalar(0);
+    // A dropped term is explained all the same, so that a reader sees what an experiment left out.
     if (head.k_r.size() > 0) {
         const Index row = buckets.row(i, j);
         cell.c2p = term(head.q, i, head.k_r, row, row);
         if (kept.c2p) cell.sum += cell.c2p.value;
     }
     if (head.q_r.size() > 0) {
+        // Here the key's vector is the left factor, and the row of the pair is the one that position_to_content reads.
         const Index row = p2c_index == P2cIndex::official_ij ? buckets.row(i, j) : buckets.row(j, i);
         cell.p2c = term(head.k, j, head.q_r, row, row);
         if (kept.p2c) cell.sum += cell.p2c.value;

@@ -22,11 +22,13 @@ Matrix<Scalar> plus_bias(const ConstView<Scalar>& q, const RowVector<Scalar>& bi
 
 template <class Scalar>
 Matrix<Scalar> content_term(const ConstView<Scalar>& q, const RowVector<Scalar>& u, const ConstView<Scalar>& k) {
+    // (a) + (c) of the paper in one product, as every program computes them: q_i . k_j + u . k_j.
     return products_of_rows<Scalar>(plus_bias<Scalar>(q, u, "u"), k);
 }
 
 template <class Scalar>
 Matrix<Scalar> position_term(const ConstView<Scalar>& q, const RowVector<Scalar>& v, const ConstView<Scalar>& r_k) {
+    // (b) + (d): every query against every distance.  Which distance belongs to which key is the shift's business.
     return products_of_rows<Scalar>(plus_bias<Scalar>(q, v, "v"), r_k);
 }
 

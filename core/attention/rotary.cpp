@@ -10,6 +10,8 @@ namespace locus {
 template <class Scalar>
 Matrix<Scalar> rotary_scores(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const RotaryTable<Scalar>& q_table,
                              const RotaryTable<Scalar>& k_table, RotaryLayout layout) {
+    // Each side is rotated by its own position, and only the difference is left: R_i^T R_j = R_{j-i}, for rotations of
+    // one plane add up.  So a cached key is rotated once and serves all later queries.
     return products_of_rows<Scalar>(rotate<Scalar>(q, q_table, layout), rotate<Scalar>(k, k_table, layout)) /
            std::sqrt(Scalar(q.cols()));
 }
@@ -19,6 +21,7 @@ Matrix<Scalar> rotary_attention(const ConstView<Scalar>& q, const ConstView<Scal
                                 const RotaryTable<Scalar>& table, RotaryLayout layout, const Mask& mask) {
     LOCUS_CHECK(k.rows() == v.rows(), "rotary_attention: " + std::to_string(k.rows()) + " keys but " +
                                           std::to_string(v.rows()) + " values, expected as many");
+    // Values are not rotated: positions decide how much of a value is read, not what it is.
     return times<Scalar>(masked_softmax<Scalar>(rotary_scores<Scalar>(q, k, table, table, layout), mask), v);
 }
 
@@ -74,6 +77,8 @@ void check_cell(const RotaryHeadTensors<Scalar>& head, Index i, Index j) {
 /// The same numbers of the cell, plane by plane.
 template <class Scalar>
 void fill_planes(const RotaryHeadTensors<Scalar>& head, RotaryExplanation<Scalar>& cell) {
+    // A plane's two products together are the dot product of two arrows of the plane, which the page draws: their sum
+    // is |q||k| cos of the angle between them, and that angle moved by (i - j) theta_t.
     const Index planes = head.q_table.sin.cols();
     for (Index t = 0; t < planes; ++t) {
         RotatedPlane<Scalar> plane;
@@ -112,6 +117,7 @@ RotaryExplanation<Scalar> explain_rotary_cell(const RotaryHeadTensors<Scalar>& h
         return explain_term<Scalar>(rotated_row<Scalar>(head.q, head.q_table, head.layout, i),
                                     rotated_row<Scalar>(head.k, head.k_table, head.layout, key), -1);
     };
+    // One sum over all d channels, in their order, not plane by plane: so products_of_rows adds them.
     TermExplanation<Scalar> term = term_of(j);
     cell.left = std::move(term.left);
     cell.right = std::move(term.right);

@@ -20,12 +20,17 @@ TwoStreamMasks two_stream_masks(Index queries, const TwoStreamHiding& hiding) {
     for (Index i = 0; i < queries; ++i)
         for (Index j = 0; j < keys; ++j) {
             const Index token = j - memory;  // negative: memory
+            // Direction is a matter of places, so it holds for the memory too; there no key stands right of a query,
+            // and with same_length every query gives up one old key for each one that it has gained.
             bool hidden = causal && token > i;
             hidden = hidden || (causal && hiding.same_length && j < i);
+            // The order of prediction and the padding are known of this segment alone: memory was predicted before.
             if (token >= 0) {
                 hidden = hidden || (hiding.permutation.size() > 0 && hiding.permutation(i, token) != 0);
                 hidden = hidden || (!hiding.padding.empty() && hiding.padding[static_cast<std::size_t>(token)]);
             }
+            // The two streams differ in the diagonal alone.  h encodes a word that is there, so it sees itself whatever
+            // the order; g predicts the word, so it must not, and perm_mask has to hide it.
             masks.query(i, j) = !hidden;
             masks.content(i, j) = !hidden || token == i;
         }
@@ -39,6 +44,7 @@ Matrix<Scalar> segment_term(const ConstView<Scalar>& q, const RowVector<Scalar>&
                 "segment_term: the table is [" + std::to_string(segments.rows()) + ", " +
                     std::to_string(segments.cols()) + "], expected [2, " + std::to_string(q.cols()) + "]");
     LOCUS_CHECK(static_cast<Index>(query_ids.size()) == q.rows(), "segment_term: one segment id per query expected");
+    // s stands beside q as u and v do in the other two terms: what any query asks, whatever its word is.
     const Matrix<Scalar> biased = q.rowwise() + s;
     // Only two segment rows exist: every query against both once, and each key selects one of the two products.
     const Matrix<Scalar> both = products_of_rows<Scalar>(biased, segments);  // [T,2]: same, different
@@ -52,7 +58,7 @@ Matrix<Scalar> segment_term(const ConstView<Scalar>& q, const RowVector<Scalar>&
 std::vector<Index> target_positions(const ConstView<double>& mapping) {
     std::vector<Index> positions;
     for (Index p = 0; p < mapping.rows(); ++p) {
-        Index position = -1;
+        Index position = -1;  // as it stays for a row of zeros, which pads a batch with fewer targets
         for (Index t = 0; t < mapping.cols(); ++t) {
             LOCUS_CHECK(mapping(p, t) == 0 || mapping(p, t) == 1,
                         "target_mapping holds " + std::to_string(mapping(p, t)) + ", expected 0 or 1");
@@ -103,6 +109,7 @@ SegmentGradients<Scalar> segment_term_backward(const ConstView<Scalar>& q, const
     for (Index i = 0; i < d_ef.rows(); ++i)
         for (Index j = 0; j < d_ef.cols(); ++j)
             d_both(i, query_ids[static_cast<std::size_t>(i)] != key_ids[static_cast<std::size_t>(j)]) += d_ef(i, j);
+    // both = (q + s) segments^T is a product; s was added to every query, so it gets the sum over the queries.
     SegmentGradients<Scalar> grad;
     grad.q = times<Scalar>(d_both, segments);
     grad.bias = grad.q.colwise().sum();
@@ -116,6 +123,8 @@ TwoStreamGradients<Scalar> two_stream_backward(const RelativeKeys<Scalar>& keys,
                                                const ConstView<Scalar>& d_context_h,
                                                const RelativeQueries<Scalar>& query_stream,
                                                const ConstView<Scalar>& d_context_g) {
+    // Each stream is relative attention with queries of its own.  Keys, values, positions and biases are one set that
+    // both read, so their gradients add; the queries' do not.
     RelativeGradients<Scalar> h = relative_backward<Scalar>(keys, content_stream, d_context_h);
     RelativeGradients<Scalar> g = relative_backward<Scalar>(keys, query_stream, d_context_g);
     TwoStreamGradients<Scalar> grad{std::move(h.q),
@@ -137,6 +146,7 @@ TwoStreamGradients<Scalar> two_stream_backward(const RelativeKeys<Scalar>& keys,
             stream.q, segments.bias, segments.segments,
             query_ids(stream.positions, stream.q.rows(), keys.memory, segments.key_ids), segments.key_ids, d_scores);
     };
+    // The segment term is added to the others before the division, so the gradient of the scores is its own too.
     const SegmentGradients<Scalar> ef_h = of_segments(content_stream, h.scores);
     const SegmentGradients<Scalar> ef_g = of_segments(query_stream, g.scores);
     grad.content_q += ef_h.q;
@@ -151,6 +161,8 @@ HiddenBy hidden_by(Index queries, const TwoStreamHiding& hiding, Stream stream, 
     LOCUS_CHECK(position >= 0 && position < queries && key >= 0 && token < queries,
                 "hidden_by: (" + std::to_string(position) + ", " + std::to_string(key) + ") lies outside [" +
                     std::to_string(queries) + ", " + std::to_string(hiding.memory + queries) + "]");
+    // The same questions as in two_stream_masks, in the order in which a reader would name a reason: that a key is no
+    // word says more than that it also stands to the right.
     const bool own = token == position;
     if (own && stream == Stream::content) return HiddenBy::nothing;
     if (token >= 0 && !hiding.padding.empty() && hiding.padding[static_cast<std::size_t>(token)])

@@ -34,7 +34,7 @@ TEST_CASE("layout check: a text that its room or the window cuts is a fault on e
     const Corners room{{100, 100}, {200, 200}};
     CHECK(faults({line("fits", 100, 100, 100, room), line("too", 100, 180, 100, room)}).empty());
     CHECK(only_fault({line("wide", 140, 120, 70, room)}) ==
-          "\"wide\" at 140,124 … 210,135 is cut off by its room 100,100 … 200,200");
+          "\"wide\" at 140,124 … 210,135 is cut off by its box 100,100 … 200,200");
     for (const auto& [x, y] : {std::pair<float, float>{97, 120}, {103, 120}, {100, 94}, {100, 187}}) {
         INFO(x << " " << y);
         CHECK_THAT(only_fault({line("out", x, y, 100, room)}),

@@ -81,7 +81,7 @@ std::vector<std::string> layout_faults(const DrawRecorder& log, ImVec2 window) {
         const Corners ink = ink_of(*text), area = mark.clip.common(screen);
         const Corners wider{{area.min.x - kSlack, area.min.y - kSlack}, {area.max.x + kSlack, area.max.y + kSlack}};
         if (!mark.scrolled && !wider.holds(ink))
-            faults.push_back(quoted(text->text) + " at " + place_text(ink) + " is cut off by its room " +
+            faults.push_back(quoted(text->text) + " at " + place_text(ink) + " is cut off by its box " +
                              place_text(area));
         const Corners visible = ink.common(area);
         if (!visible.empty()) seen.push_back({text, visible, mark.above});
