@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
-#include <regex>
+#include <string_view>
 
 #include "core/io/input_file.h"
 
@@ -38,26 +38,53 @@ NpyHeader npy_header(const MappedFile& file) {
     return {std::string(reinterpret_cast<const char*>(bytes) + begin, length), begin + length};
 }
 
-std::string header_field(const fs::path& file, const std::string& text, const char* pattern, const char* what) {
-    std::smatch match;
-    constexpr std::size_t kMost = 10000;  // NumPy writes some 100; the search takes a step of the stack for each
-    if (text.size() > kMost)
-        throw_unreadable(file, "has a header of " + std::to_string(text.size()) + " bytes, expected at most " +
-                                   std::to_string(kMost));
-    if (!std::regex_search(text, match, std::regex(pattern)))
-        throw_unreadable(file, std::string("has a header without ") + what);
-    return match[1];
+/// What stands behind 'key': in the header, blanks left out; throws where there is no such key.
+std::string_view after_key(const fs::path& file, std::string_view header, const std::string& key, const char* what) {
+    const std::string quoted = "'" + key + "':";
+    const std::size_t at = header.find(quoted);
+    const std::size_t value = at == header.npos ? at : header.find_first_not_of(' ', at + quoted.size());
+    if (value == header.npos) throw_unreadable(file, std::string("has a header without ") + what);
+    return header.substr(value);
 }
 
-Shape npy_shape(const fs::path& file, const std::string& text) {
+/// What stands between two letters at the front of this text.
+std::string between(const fs::path& file, std::string_view text, char open, char close, const char* what) {
+    const std::size_t end = text.front() == open ? text.find(close, 1) : text.npos;
+    if (end == text.npos) throw_unreadable(file, std::string("has a header without ") + what);
+    return std::string(text.substr(1, end - 1));
+}
+
+std::string npy_descr(const fs::path& file, std::string_view header) {
+    const char* what = "descr as a text such as '<f4' (arrays of fields are not read)";
+    return between(file, after_key(file, header, "descr", what), '\'', '\'', what);
+}
+
+bool npy_is_fortran(const fs::path& file, std::string_view header) {
+    const char* what = "fortran_order as True or False";
+    const std::string_view value = after_key(file, header, "fortran_order", what);
+    if (!value.starts_with("True") && !value.starts_with("False"))
+        throw_unreadable(file, std::string("has a header without ") + what);
+    return value.starts_with("True");
+}
+
+/// "(2, 3)"; NumPy of Python 2 wrote "(2L, 3L)".
+Shape npy_shape(const fs::path& file, std::string_view header) {
+    const char* what = "shape as whole numbers such as (2, 3)";
+    const std::string sizes = between(file, after_key(file, header, "shape", what), '(', ')', what);
+    if (sizes.find_first_not_of("0123456789, L") != sizes.npos)
+        throw_unreadable(file, std::string("has a header without ") + what);
     Shape shape;
-    static const std::regex number("[0-9]+");
-    for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
-        const std::string digits = at->str();
+    for (const char* at = sizes.data(); at != sizes.data() + sizes.size();) {
+        if (*at < '0' || *at > '9') {
+            ++at;
+            continue;
+        }
         Index extent = 0;
-        const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
-        if (read.ec != std::errc{}) throw_unreadable(file, "has the size " + digits + ", larger than any file");
+        const auto read = std::from_chars(at, sizes.data() + sizes.size(), extent);
+        if (read.ec != std::errc{})
+            throw_unreadable(file, "has the size " + std::string(at, read.ptr) + ", larger than any file");
         shape.push_back(extent);
+        at = read.ptr;
     }
     return shape;
 }
@@ -66,8 +93,8 @@ Shape npy_shape(const fs::path& file, const std::string& text) {
 Dtype npy_dtype(const fs::path& file, const std::string& descr) {
     if (descr.starts_with('>'))
         throw_unreadable(file,
-                         "holds big-endian values (" + descr + "), expected little-endian ones: array.astype(\"<" +
-                             descr.substr(1) + "\")",
+                         "holds big-endian values (" + descr.substr(0, 80) +
+                             "), expected little-endian ones: array.astype(\"<" + descr.substr(1, 80) + "\")",
                          Fault::unsupported);
     const std::string type = descr.empty() ? "" : descr.substr(1);
     for (const auto& [name, dtype] : {std::pair{"f8", Dtype::f64},
@@ -80,7 +107,7 @@ Dtype npy_dtype(const fs::path& file, const std::string& descr) {
                                       {"u1", Dtype::u8},
                                       {"b1", Dtype::boolean}})
         if (type == name) return dtype;
-    throw_unreadable(file, "holds values of type " + descr + ", expected <f8, <f4, <f2 or whole numbers",
+    throw_unreadable(file, "holds values of type " + descr.substr(0, 80) + ", expected <f8, <f4, <f2 or whole numbers",
                      Fault::unsupported);
 }
 
@@ -89,13 +116,9 @@ Dtype npy_dtype(const fs::path& file, const std::string& descr) {
 Stage read_npy(const fs::path& path, std::string& stored) {
     const MappedFile file(path);
     const NpyHeader header = npy_header(file);
-    const std::string descr = header_field(path, header.text, "'descr': *'([^']*)'",
-                                           "descr as a text such as '<f4' (arrays of fields are not read)");
-    const Dtype dtype = npy_dtype(path, descr);
-    const Shape shape = npy_shape(
-        path, header_field(path, header.text, "'shape': *\\(([0-9, L]*)\\)", "shape as whole numbers such as (2, 3)"));
-    if (header_field(path, header.text, "'fortran_order': *(True|False)", "fortran_order as True or False") == "True" &&
-        shape.size() > 1)
+    const Dtype dtype = npy_dtype(path, npy_descr(path, header.text));
+    const Shape shape = npy_shape(path, header.text);
+    if (npy_is_fortran(path, header.text) && shape.size() > 1)
         throw_unreadable(path, "is stored in Fortran order, expected C order: numpy.ascontiguousarray(array)",
                          Fault::unsupported);
     stored = to_string(dtype);
