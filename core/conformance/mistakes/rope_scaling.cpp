@@ -106,6 +106,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 
 /// The one length of all sines and cosines from row `first` on; what has several shows it by what this predicts.
 double length_of(const Turns& turns, Index first = 0) {
+    if (turns.length.rows() <= first || turns.length.cols() == 0) throw NotEnough{"rows of sines and cosines"};
     return turns.length.bottomRows(turns.length.rows() - first).mean();
 }
 

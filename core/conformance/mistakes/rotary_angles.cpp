@@ -131,6 +131,9 @@ namespace angles_and_partners {  // mistake 92
 Tensor<double> crossed(const Tensor<double>& x, const Tensor<double>& sin, const Tensor<double>& cos, bool halves) {
     const Index width = x.extent(3), half = width / 2;
     if (half < 2) throw NotEnough{"two pairs of channels"};
+    for (const Tensor<double>* table : {&sin, &cos})
+        if (table->matrix().rows() != x.extent(2) || table->matrix().cols() != half)
+            throw NotEnough{"sines and cosines of as many positions and pairs"};
     return each_head(x, x.extent(2), width, [&](Index at, Index, Index) {
         const Matrix<double> rows = x.matrix(at);
         Matrix<double> y(rows.rows(), width);
