@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/whole_pass.h"
 
 namespace locus::conformance {
 
@@ -175,8 +176,21 @@ public:
         own_.shared = std::make_shared<SharedWork>();
     }
 
-    /// By the reference, as diagnose() does.
-    void judge_first(const StageVerdict& verdict) { add(evidence_, verdict, {}); }
+    /// By the reference, as diagnose() does.  True if one mistake, made in a whole pass, gives all that is reported.
+    bool judge_first(const StageVerdict& verdict) {
+        WrongStage stage{verdict.name, diagnose(evidence_, seen_, verdict), {}, ""};
+        if (!stage.diagnosis.named)
+            if (std::optional<WholePass> whole = whole_pass_behind(evidence_, seen_, verdict)) {
+                stage.diagnosis.named = std::move(whole->named);
+                stage.diagnosis.equivalent = std::move(whole->equivalent);
+                stage.diagnosis.runner_up = std::move(whole->runner_up);
+                stage.diagnosis.in_whole_pass = true;
+                result.stages.push_back(std::move(stage));
+                return whole->complete;
+            }
+        add(evidence_, verdict, {}, std::move(stage));
+        return false;
+    }
 
     /// By the candidate's own inputs.
     void judge_behind(StageVerdict verdict) {
@@ -202,7 +216,8 @@ public:
             settle(verdict.name);
             return;
         }
-        if (!repeats(judge, verdict, own)) add(own_, verdict, assumed);
+        if (!repeats(judge, verdict, own))
+            add(own_, verdict, assumed, {verdict.name, diagnose(own_, seen_, verdict, assumed), {}, ""});
     }
 
     AllMistakes result;
@@ -230,8 +245,9 @@ private:
         return false;
     }
 
-    void add(const Evidence& evidence, const StageVerdict& verdict, const std::vector<Formula>& assumed) {
-        WrongStage stage{verdict.name, diagnose(evidence, seen_, verdict, assumed), {}, ""};
+    /// Takes a stage that was diagnosed, and looks for a pair where that gave no name.
+    void add(const Evidence& evidence, const StageVerdict& verdict, const std::vector<Formula>& assumed,
+             WrongStage stage) {
         const std::vector<Explanation>& judged = stage.diagnosis.judged;
         const bool right_fits = !judged.empty() && judged.front().mistake == 0 && judged.front().fits();
         const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
@@ -300,7 +316,10 @@ const char* repaired_word(Repaired repaired) {
 AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
                          const MadeOf& made_of) {
     Search search(evidence, comparison, made_of);
-    search.judge_first(first);
+    if (search.judge_first(first)) {
+        search.result.repaired = Repaired::yes;
+        return std::move(search.result);
+    }
     for (const StageVerdict& verdict : comparison.stages) {
         if (verdict.pass || verdict.name == first.name) continue;
         throw_if_cancelled(evidence.stop);

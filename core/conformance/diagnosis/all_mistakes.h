@@ -38,8 +38,9 @@ using MadeOf = std::map<std::string, std::vector<std::string>>;
 /// Judges the first wrong stage as diagnose() does, and every failing stage behind it by the candidate's own inputs:
 /// where the right formula leaves more than ten times what rounding allows, the stage is wrong by itself and a mistake
 /// is looked for.  Where no mistake explains a stage alone, pairs are tried; a pair is named under the same conditions
-/// as a mistake, and only if no other two mistakes make the same numbers.  `made_of`: of every stage of the reference.
-/// Throws Cancelled as soon as evidence.stop says yes.
+/// as a mistake, and only if no other two mistakes make the same numbers.  Where stages before the first wrong one are
+/// not reported, mistakes are also made in a whole pass (whole_pass.h); one that gives every reported stage ends the
+/// search. `made_of`: of every stage of the reference. Throws Cancelled as soon as evidence.stop says yes.
 AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first,
                          const MadeOf& made_of);
 

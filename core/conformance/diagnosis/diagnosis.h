@@ -25,6 +25,7 @@ struct Diagnosis {
     std::vector<int> equivalent;       // other mistakes that make the very same numbers here
     std::optional<Explanation> runner_up;
     std::vector<Explanation> judged;  // every hypothesis that could be computed, best first
+    bool in_whole_pass = false;       // named because its whole pass gives every stage that is reported
     std::string pattern;              // what the difference looks like; one sentence, also where a name was found
 };
 

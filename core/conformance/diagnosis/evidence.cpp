@@ -249,7 +249,11 @@ std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
 
 const Tensor<double>* Replay::claimed(const std::string& stem) const {
     const std::string name = full_name(stem);
-    return evidence_.candidate.has(name) ? reported(name) : nullptr;
+    if (!evidence_.dump) return evidence_.candidate.has(name) ? reported(name) : nullptr;
+    return evidence_.shared->get(name + " of the dump", [&]() -> std::optional<Tensor<double>> {
+        const auto stage = evidence_.dump->find(name);
+        return stage ? std::optional(widened(*stage)) : std::nullopt;
+    });
 }
 
 namespace {

@@ -64,6 +64,8 @@ struct Evidence {
     /// Stages that follow from one the candidate has wrong and that it does not report: the reference's values are not
     /// its own there, so they are computed from what it does report.
     std::set<std::string> not_its_own = {};
+    /// The dump, where `candidate` is a pass that was made to explain it: what Replay::claimed looks at.
+    std::optional<TraceView> dump = std::nullopt;
 };
 
 /// The model's, or the case's; empty where neither is known.
@@ -116,6 +118,8 @@ public:
     std::optional<Tensor<double>> found(const std::string& stem) const;
     /// The same, kept: nullptr where the candidate is silent.
     const Tensor<double>* claimed(const std::string& stem) const;
+    /// True where all stages are those of one pass that a mistake was made in, to be held against a dump.
+    bool in_whole_pass() const { return evidence_.dump.has_value(); }
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;

@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kMostWorkers = 4;  // each holds a prediction as large as the stage
 constexpr double kFar = 1e-3;         // a hypothesis that leaves this and much more than rounding need not be finished
 
-double largest_difference(const double* a, const double* b, Index count) {
+double worst_difference(const double* a, const double* b, Index count) {
     double worst = 0;
     for (Index n = 0; n < count; ++n) {
         const double difference = std::abs(a[n] - b[n]);
@@ -37,7 +37,7 @@ double largest_size(const Tensor<double>& values) {
 }
 
 double largest_difference(const Tensor<double>& a, const Tensor<double>& b) {
-    return a.shape() == b.shape() ? largest_difference(a.data(), b.data(), a.size())
+    return a.shape() == b.shape() ? worst_difference(a.data(), b.data(), a.size())
                                   : std::numeric_limits<double>::infinity();
 }
 
@@ -115,7 +115,7 @@ std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant
 void Judge::stop_if_far(Index at, const Matrix<double>& head) const {
     const auto shape = found_.shape();
     if (shape.size() != 4 || at >= shape[0] * shape[1] || head.rows() != shape[2] || head.cols() != shape[3]) return;
-    const double difference = largest_difference(found_.matrix(at).data(), head.data(), head.size());
+    const double difference = worst_difference(found_.matrix(at).data(), head.data(), head.size());
     const double at_least = std::min(0.5, difference / (2 * largest_));
     const double rounding = std::max(verdict_.tolerance.relative, verdict_.allowed / largest_);
     if (largest_ > 0 && at_least >= kFar && at_least >= kBeyondBest * rounding) throw FarAway{at_least};
@@ -202,27 +202,32 @@ std::vector<OpenHypothesis> Judge::open_hypotheses() const {
 
 std::vector<Hypothesis> Judge::judge_all(const std::vector<OpenHypothesis>& open) const {
     std::vector<std::optional<Hypothesis>> judged(open.size());
+    share_out(open.size(), evidence_.stop,
+              [&](std::size_t n) { judged[n] = judge(open[n].mistake, *open[n].variant); });
+    std::vector<Hypothesis> all;
+    for (std::optional<Hypothesis>& one : judged)
+        if (one) all.push_back(std::move(*one));
+    return all;
+}
+
+void share_out(std::size_t count, const CancelToken& stop, const std::function<void(std::size_t)>& work) {
     std::atomic<std::size_t> next = 0;
     std::atomic<bool> cancelled = false;
-    const auto work = [&](bool asks) {  // one thread alone asks whether the result is still wanted
-        for (std::size_t n = next++; n < open.size() && !cancelled; n = next++) {
-            if (asks && evidence_.stop && evidence_.stop()) cancelled = true;
-            if (!cancelled) judged[n] = judge(open[n].mistake, *open[n].variant);
+    const auto take = [&](bool asks) {  // one thread alone asks whether the result is still wanted
+        for (std::size_t n = next++; n < count && !cancelled; n = next++) {
+            if (asks && stop && stop()) cancelled = true;
+            if (!cancelled) work(n);
         }
     };
     std::vector<std::future<void>> pool;
     try {
         for (unsigned n = 1; n < std::min(kMostWorkers, std::thread::hardware_concurrency()); ++n)
-            pool.push_back(std::async(std::launch::async, work, false));
+            pool.push_back(std::async(std::launch::async, take, false));
     } catch (const std::system_error&) {  // the system gives no more threads
     }
-    work(true);
+    take(true);
     for (std::future<void>& worker : pool) worker.get();
     if (cancelled) throw Cancelled();
-    std::vector<Hypothesis> all;
-    for (std::optional<Hypothesis>& one : judged)
-        if (one) all.push_back(std::move(*one));
-    return all;
 }
 
 void settle_ties(std::vector<Hypothesis>& all, const Judge& judge) {

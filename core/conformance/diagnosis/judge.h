@@ -1,5 +1,6 @@
 #pragma once
 // Holds one wrong stage of a candidate against hypotheses: what would the stage be, if these formulas were its own?
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,6 +72,10 @@ private:
     double largest_ = 0;             // of found_
     std::set<std::string> settled_;  // what the candidate reports and has right
 };
+
+/// Calls work(n) once for each n < count, on a few threads; returns when all are done.  Throws Cancelled as soon as
+/// `stop` says yes.
+void share_out(std::size_t count, const CancelToken& stop, const std::function<void(std::size_t n)>& work);
 
 /// Hypotheses that fit equally well are told apart by the other stages that the candidate reports: those that explain
 /// fewer of them than another are dropped, and the rest stand in the order of the catalogue.  `all`: best first.

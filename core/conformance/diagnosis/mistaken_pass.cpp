@@ -91,6 +91,7 @@ public:
         evidence_.dialect = right.dialect;
         evidence_.family = right.family;
         evidence_.formulas = right.formulas;
+        evidence_.dump = right.dump;
     }
     Port(const Port&) = delete;
 

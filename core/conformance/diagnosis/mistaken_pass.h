@@ -21,6 +21,7 @@ struct RightPass {
     std::optional<Family> family = std::nullopt;
     const std::vector<Formula>* formulas = nullptr;  // the right ones, where no family has them
     std::set<std::string> given = {};                // stages that the port is handed, and does not compute
+    std::optional<TraceView> dump = std::nullopt;    // of the port that the pass is to explain: its own word
 
     /// Runs the model.  Throws what Model::forward throws, Cancelled.
     static RightPass of(std::shared_ptr<const ModelFolder> model, std::vector<ModelInput> segments, Dialect dialect,

@@ -59,6 +59,25 @@ Mistake mistake() {
 
 namespace span_of_m {  // mistake 18
 
+/// Rows of zeros behind a table of 2k rows, up to row 2M - 1.
+Tensor<double> zeros_behind(const Replay& at, const char* stem) {
+    const Tensor<double>& table = at(stem);
+    const Index rows = 2 * at.deberta().config().max_relative_positions;
+    if (rows <= table.extent(1)) throw NotEnough{"rows behind the table"};
+    // Where the index is not reported, zeros may as well be a term that was left out: only whole passes know both.
+    if (!at.claimed("/relative.index") && !at.in_whole_pass()) throw NotEnough{"the port's own index"};
+    Tensor<double> longer({table.extent(0), rows, table.extent(2)});
+    for (Index h = 0; h < table.extent(0); ++h) {
+        longer.matrix(h).setZero();
+        longer.matrix(h).topRows(table.extent(1)) = table.matrix(h);
+    }
+    return longer;
+}
+
+Index around_m(const RelativeRule& rule, Index offset) {
+    return std::clamp<Index>(rule.bucket(offset) + rule.max_position, 0, 2 * rule.max_position - 1);
+}
+
 Mistake mistake() {
     return {.number = 18,
             .name = "the index is centred at M although it holds log buckets of span b",
@@ -68,13 +87,14 @@ Mistake mistake() {
             .lesson = "06",
             .families = {Family::deberta},
             .stems = {"/relative.index"},
-            .variants = {{"clamped to 0 ... 2M - 1", {log_index_by([](const RelativeRule& rule, Index offset) {
-                              return std::clamp<Index>(rule.bucket(offset) + rule.max_position, 0,
-                                                       2 * rule.max_position - 1);
-                          })}},
-                         {"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
-                              return rule.inside(rule.bucket(offset) + rule.max_position);
-                          })}}}};
+            .variants = {
+                {"clamped to 0 ... 2M - 1", {log_index_by(around_m)}},
+                {"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
+                     return rule.inside(rule.bucket(offset) + rule.max_position);
+                 })}},
+                {"not clamped, rows behind the table read as zeros",
+                 {log_index_by(around_m), c2p_by(index_here, [](const Replay& at) { return zeros_behind(at, "k_r"); }),
+                  p2c_by(index_here, [](const Replay& at) { return zeros_behind(at, "q_r"); })}}}};
 }
 
 }  // namespace span_of_m

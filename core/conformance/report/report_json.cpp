@@ -43,6 +43,7 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"runner_up_is_bound", diagnosis->runner_up && diagnosis->runner_up->is_bound},
             {"runner_up_residual", diagnosis->runner_up ? json_number(diagnosis->runner_up->residual) : Json()},
             {"equivalent", diagnosis->equivalent},
+            {"in_whole_pass", diagnosis->in_whole_pass},
             {"evidence", mistake.evidence},
             {"betrays", mistake.betrays},
             {"lesson", mistake.lesson}};

@@ -43,6 +43,8 @@ std::string named(const Diagnosis& diagnosis) {
     const Mistake& mistake = mistake_of(diagnosis.named->mistake);
     std::string text = "  this is mistake " + std::to_string(mistake.number) + ": " + mistake.name;
     if (!diagnosis.named->how.empty()) text += " (" + diagnosis.named->how + ")";
+    if (diagnosis.in_whole_pass)
+        text += "\n  made from the tokens on, wherever it can be made, it gives every stage that is reported";
     text += "\n  what it leaves: " + format_number(diagnosis.named->residual) +
             " of the largest value, rounding allows " + format_number(diagnosis.named->allowed);
     if (diagnosis.runner_up)

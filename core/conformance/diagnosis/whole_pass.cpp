@@ -1,0 +1,212 @@
+#include "core/conformance/diagnosis/whole_pass.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/mistaken_pass.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr Index kMostTokens = 1024;            // of a right pass with every stage
+constexpr double kMostMultiplications = 1e11;  // of all passes together: about a minute on two processors
+
+/// Multiplications of a pass by weights.  Embeddings count as if they were multiplied: a word head does that.
+double multiplications(const WeightSource& weights, Index tokens) {
+    double elements = 0;
+    for (const std::string& name : weights.names())
+        if (const auto shape = weights.shape(name); shape && shape->size() > 1)
+            elements += static_cast<double>(element_count(*shape));
+    return elements * static_cast<double>(tokens);
+}
+
+/// Every stage of the reference that the model computes is as this pass has it.  Of float32, also where the reference
+/// is wider: other people's code rounds some stages to it whatever it runs in.
+bool gives_the_reference(const Trace& right, const TraceView& reference) {
+    std::map<std::string, std::string> stored;
+    for (const std::string& name : right.names())
+        if (reference.has(name)) stored[name] = "F32";
+    return !stored.empty() && compare(reference, right, std::nullopt, stored).pass();
+}
+
+/// The right pass in the dialect that the reference follows; nothing if the inputs do not give it.
+std::optional<RightPass> right_pass(const Evidence& evidence) {
+    std::vector<Dialect> dialects = {evidence.dialect};
+    for (const Dialect other : {Dialect::reference, Dialect::official, Dialect::hf})
+        if (other != evidence.dialect) dialects.push_back(other);
+    for (const Dialect dialect : dialects) try {
+            RightPass right = RightPass::of(evidence.model, evidence.segments, dialect, evidence.stop);
+            if (gives_the_reference(right.trace, evidence.reference)) return right;
+        } catch (const Error&) {  // inputs that do not fit the model, or nothing to compare
+        }
+    return std::nullopt;
+}
+
+/// The stages up to the last one of these names.
+Trace up_to(const Trace& trace, const std::vector<std::string>& names) {
+    std::size_t count = 0, end = 0;
+    for (const Stage& stage : trace.stages()) {
+        ++count;
+        if (std::find(names.begin(), names.end(), stage.name) != names.end()) end = count;
+    }
+    Trace part;
+    for (std::size_t n = 0; n < end; ++n) part.add(trace.stages()[n]);
+    return part;
+}
+
+/// A stage that the candidate reports and the model computes.
+struct Reported {
+    std::string name;
+    Tolerance tolerance;
+    Tensor<double> values;
+};
+
+/// What a pass makes of the reported stages.
+struct Pass {
+    int mistake = 0;
+    const Variant* way = nullptr;
+    std::vector<std::optional<Tensor<double>>> predicted;    // of each reported stage; nothing where no formula leads
+    double ratio = std::numeric_limits<double>::infinity();  // the largest of what is left over what rounding allows
+    Explanation explanation;                                 // at the first wrong stage
+};
+
+class Passes {
+public:
+    Passes(const Evidence& evidence, const Comparison& comparison, const StageVerdict& first, RightPass right)
+        : evidence_(evidence), right_(std::move(right)) {
+        std::vector<std::string> names;
+        for (const StageVerdict& verdict : comparison.stages) {
+            if (!right_.trace.find(verdict.name)) continue;
+            const bool is_first = verdict.name == first.name;
+            if (is_first) first_ = reported_.size();
+            names.push_back(verdict.name);
+            reported_.push_back({verdict.name, verdict.tolerance, widened(*evidence.candidate.at(verdict.name))});
+        }
+        right_.trace = up_to(right_.trace, names);
+        right_.dump = evidence.candidate;
+    }
+
+    std::vector<Pass> of(const std::vector<OpenHypothesis>& open) const {
+        std::vector<std::optional<Pass>> made(open.size());
+        share_out(open.size(), evidence_.stop, [&](std::size_t n) { made[n] = pass_of(open[n]); });
+        std::vector<Pass> all;
+        for (std::optional<Pass>& one : made)
+            if (one) all.push_back(std::move(*one));
+        std::stable_sort(all.begin(), all.end(), [](const Pass& a, const Pass& b) { return a.ratio < b.ratio; });
+        return all;
+    }
+
+    /// True if two passes give the same numbers in every reported stage, as far as rounding tells.
+    bool same(const Pass& a, const Pass& b) const {
+        if (a.predicted.size() != b.predicted.size()) return false;
+        for (std::size_t n = 0; n < reported_.size(); ++n) {
+            if (a.predicted[n].has_value() != b.predicted[n].has_value()) return false;
+            if (a.predicted[n] && ratio_of(*a.predicted[n], *b.predicted[n], reported_[n].tolerance) > 1) return false;
+        }
+        return true;
+    }
+    /// How much of the model runs up to the last reported stage, from 0 to 1.
+    double share() const {
+        return static_cast<double>(right_.trace.stages().size()) / static_cast<double>(stages_of_model_);
+    }
+
+private:
+    static double ratio_of(const Tensor<double>& found, const Tensor<double>& predicted, const Tolerance& tolerance) {
+        const double difference = largest_difference(found, predicted);
+        const double allowed = tolerance.absolute + tolerance.relative * largest_size(predicted);
+        return difference == 0 ? 0 : difference / allowed;
+    }
+
+    std::optional<Pass> pass_of(const OpenHypothesis& open) const try {
+        const MistakenPass made = mistaken_pass(right_, *open.variant);
+        if (made.changed.empty()) return std::nullopt;
+        Pass pass;
+        pass.mistake = open.mistake;
+        pass.way = open.variant;
+        pass.ratio = 0;
+        for (const Reported& stage : reported_) {
+            const Stage* found = made.trace.find(stage.name);
+            pass.predicted.push_back(found ? std::optional(widened(*found)) : std::nullopt);
+            if (found)
+                pass.ratio = std::max(pass.ratio, ratio_of(stage.values, *pass.predicted.back(), stage.tolerance));
+        }
+        const std::optional<Tensor<double>>& first = pass.predicted[first_];
+        if (!first) return std::nullopt;
+        const double size = std::max(largest_size(*first), 1e-300);
+        const Tolerance& tolerance = reported_[first_].tolerance;
+        pass.explanation.mistake = open.mistake;
+        pass.explanation.how = open.variant->how;
+        pass.explanation.way = open.variant;
+        pass.explanation.residual = largest_difference(reported_[first_].values, *first) / size;
+        pass.explanation.allowed = tolerance.relative + tolerance.absolute / size;
+        if (pass.ratio > 3) pass.predicted.clear();  // far away: never compared with another
+        return pass;
+    } catch (const NotEnough&) {  // this model or input cannot make it
+        return std::nullopt;
+    } catch (const Error&) {  // shapes that do not fit the formulas
+        return std::nullopt;
+    }
+
+    const Evidence& evidence_;
+    RightPass right_;
+    std::size_t stages_of_model_ = right_.trace.stages().size();
+    std::vector<Reported> reported_;
+    std::size_t first_ = 0;
+};
+
+/// Some stage before this one is not reported.
+bool is_in_the_dark(const Trace& right, const TraceView& candidate, const std::string& first) {
+    for (const Stage& stage : right.stages()) {
+        if (stage.name == first) return false;
+        if (!candidate.has(stage.name)) return true;
+    }
+    return false;  // the model does not compute it
+}
+
+std::vector<OpenHypothesis> ways_of(Family family) {
+    std::vector<OpenHypothesis> ways;
+    for (const Mistake& mistake : catalogue())
+        if (std::find(mistake.families.begin(), mistake.families.end(), family) != mistake.families.end())
+            for (const Variant& variant : mistake.variants) ways.push_back({mistake.number, &variant});
+    return ways;
+}
+
+}  // namespace
+
+std::optional<WholePass> whole_pass_behind(const Evidence& evidence, const Comparison& comparison,
+                                           const StageVerdict& first) {
+    if (!evidence.model || evidence.segments.empty()) return std::nullopt;
+    if (first.worst < 0 && !first.reason.starts_with("shape")) return std::nullopt;
+    Index tokens = 0;
+    for (const ModelInput& segment : evidence.segments) tokens += segment.tokens.size();
+    const double of_one = multiplications(*evidence.model->source, tokens);
+    if (tokens > kMostTokens || of_one > kMostMultiplications / 10) return std::nullopt;
+    std::optional<RightPass> right = right_pass(evidence);
+    if (!right || !is_in_the_dark(right->trace, evidence.candidate, first.name)) return std::nullopt;
+
+    const std::vector<OpenHypothesis> open = ways_of(evidence.model->family);
+    const Passes passes(evidence, comparison, first, std::move(*right));
+    if (of_one * passes.share() * static_cast<double>(open.size()) > kMostMultiplications) return std::nullopt;
+    const std::vector<Pass> all = passes.of(open);
+    if (all.empty() || all.front().ratio > 1) return std::nullopt;
+    const Pass& best = all.front();
+    WholePass found;
+    found.named = best.explanation;
+    found.complete = std::all_of(best.predicted.begin(), best.predicted.end(), [](const auto& each) { return !!each; });
+    for (const Pass& each : all) {
+        if (each.mistake == best.mistake) continue;
+        if (each.ratio <= 3 && passes.same(each, best)) {
+            if (std::find(found.equivalent.begin(), found.equivalent.end(), each.mistake) == found.equivalent.end())
+                found.equivalent.push_back(each.mistake);
+            continue;
+        }
+        if (each.ratio < kBeyondBest * best.ratio || each.ratio < kBeyondRounding) return std::nullopt;
+        if (!found.runner_up) found.runner_up = each.explanation;
+    }
+    return found;
+}
+
+}  // namespace locus::conformance

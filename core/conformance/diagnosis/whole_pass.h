@@ -1,0 +1,29 @@
+#pragma once
+// A dump without the stages that its first wrong one is made of: the mistake may have been made in an earlier layer,
+// and again in each one since.  Then the whole pass of a port with that mistake is what the dump has to be held
+// against.
+#include <optional>
+#include <vector>
+
+#include "core/conformance/diagnosis/diagnosis.h"
+
+namespace locus::conformance {
+
+/// A mistake whose whole pass gives every stage that the candidate reports.
+struct WholePass {
+    Explanation named;            // measured at the first wrong stage
+    std::vector<int> equivalent;  // other mistakes whose passes give the same numbers in all these stages
+    std::optional<Explanation> runner_up;
+    bool complete = true;  // every reported stage was computed; else some follow by no formula from what is wrong
+};
+
+/// Runs the pass of every way to make a mistake of the family, and looks for the one that leaves no more than rounding
+/// in any reported stage.  A name is given only if every mistake that makes other numbers leaves, in some stage, 100
+/// times as much as it does and 10 times what rounding allows.
+/// Nothing without model and inputs, where the right pass with these inputs is not the reference's, where the candidate
+/// reports everything before its first wrong stage, and where all these passes would take too long.
+/// `first`: a failing verdict of the comparison.  Throws Cancelled as soon as evidence.stop says yes.
+std::optional<WholePass> whole_pass_behind(const Evidence& evidence, const Comparison& comparison,
+                                           const StageVerdict& first);
+
+}  // namespace locus::conformance

@@ -1,0 +1,120 @@
+// A dump of one later stage: the mistake that was made in every layer is named from it.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "core/conformance/diagnosis/all_mistakes.h"
+#include "core/conformance/diagnosis/whole_pass.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "tests/conformance/toy/injected_mistakes.h"
+#include "tests/conformance/toy/mutation.h"
+#include "tests/conformance/toy/recorded_ranges.h"
+
+namespace locus::test::test_whole_pass {
+
+using namespace locus::conformance;
+using namespace locus::conformance::toy;
+
+namespace {
+
+const Range& recorded(const std::string& name) {
+    static std::map<std::string, Range> all;
+    if (!all.count(name)) {
+        const fs::path folder = kOracle / name;
+        all[name] = range_of({folder, folder / "model", read_json(folder / "case.json")});
+    }
+    return all[name];
+}
+
+/// What is said of the first wrong stage where a toy port dumps no more than these stages; nothing where none is wrong.
+template <class Scalar>
+std::optional<WrongStage> judged(const Range& range, const Injection& injected, const std::string& globs) {
+    ToyOptions options;
+    options.hugging_face = range.hugging_face;
+    options.injected = injected;
+    const StageFilter filter(globs);
+    const Trace port = run_toy<Scalar>(range.model_folder, range.segments, options);
+    const Trace& reference = std::is_same_v<Scalar, float> ? range.recorded : range.sharp;
+    Trace kept;
+    for (const Stage& stage : port.stages())
+        if (filter.keeps(stage.name)) kept.add(stage);
+    const Comparison comparison = compare(reference, kept);
+    const StageVerdict* first = comparison.first();
+    if (!first) return std::nullopt;
+    const Evidence evidence{reference, kept, range.model, range.segments};
+    return diagnose_all(evidence, comparison, *first, case_of(reference).depends).stages.front();
+}
+
+/// How many mistakes of a family are called by their name from such dumps; none may be called by another.
+template <class Scalar>
+int named(const std::string& name, Family family, const std::string& globs) {
+    int named = 0;
+    for (const InjectedMistake& known : injected_mistakes()) {
+        if (std::find(known.families.begin(), known.families.end(), family) == known.families.end()) continue;
+        const std::optional<WrongStage> found = judged<Scalar>(recorded(name), known.injected, globs);
+        if (!found || !found->diagnosis.named) continue;
+        const int number = found->diagnosis.named->mistake;
+        const std::vector<int>& same = found->diagnosis.equivalent;
+        const bool right =
+            names(number, known.injected) || std::find(same.begin(), same.end(), known.injected.mistake) != same.end();
+        INFO(name << ", " << globs << ", mistake " << known.injected.mistake << ", variant " << known.injected.variant
+                  << ", called " << number << " at " << found->stage);
+        CHECK(right);
+        named += right;
+    }
+    return named;
+}
+
+}  // namespace
+
+TEST_CASE("whole pass: probabilities of a later layer alone name the mistake", "[kit][mutation]") {
+    CHECK(named<float>("ms_deberta_v3_emd", Family::deberta, "layer.1.probs") >= 76);  // of 84 that are seen there
+}
+
+TEST_CASE("whole pass: logits alone name the mistake", "[kit][mutation]") {
+    CHECK(named<double>("ms_deberta_v3_emd", Family::deberta, "mlm.logits") >= 90);  // of 101
+}
+
+TEST_CASE("whole pass: the output of a later layer alone names the mistake", "[kit][mutation]") {
+    CHECK(named<double>("hf_roformer", Family::roformer, "layer.1.output") >= 65);  // of 72
+    CHECK(named<float>("txl_basic", Family::transformer_xl, "*layer.1.output") >=
+          24);  // of 30, some of them below float32
+    CHECK(named<double>("hf_xlnet_bi", Family::xlnet, "*layer.1.output,*layer.1.g.output") >= 37);  // of 40
+}
+
+TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump", "[kit]") {
+    const Range& range = recorded("ms_deberta_v3_emd");
+    const auto found = judged<double>(range, {1, 0}, "layer.1.output,layer.2.output");
+    REQUIRE(found);
+    REQUIRE(found->diagnosis.named);
+    CHECK(found->stage == "layer.1.output");
+    CHECK(found->diagnosis.named->mistake == 1);
+    CHECK(found->diagnosis.in_whole_pass);
+    CHECK(found->diagnosis.named->fits());
+    REQUIRE(found->diagnosis.runner_up);
+    CHECK(found->diagnosis.runner_up->residual > 10 * found->diagnosis.runner_up->allowed);
+    // A second mistake in a stage behind it is not explained by the first.
+    ToyOptions options;
+    options.injected = {1, 0};
+    Trace port = run_toy<double>(range.model_folder, range.segments, options), kept;
+    kept.add(port.at("layer.1.output"));
+    Stage other = port.at("layer.2.output");
+    Tensor<double> values = other.as<double>();
+    for (Index n = 0; n < values.size(); ++n) values[n] *= 1.01;
+    other.values = values;
+    kept.add(other);
+    const Comparison comparison = compare(range.sharp, kept);
+    const Evidence evidence{range.sharp, kept, range.model, range.segments};
+    CHECK_FALSE(whole_pass_behind(evidence, comparison, *comparison.first()));
+    // Nor is anything looked for without inputs, or with those of another text.
+    kept = Trace();
+    kept.add(port.at("layer.1.output"));
+    const Comparison one = compare(range.sharp, kept);
+    CHECK(whole_pass_behind({range.sharp, kept, range.model, range.segments}, one, *one.first()));
+    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, {}}, one, *one.first()));
+    std::vector<ModelInput> others = range.segments;
+    others.front().tokens[1] += 1;
+    CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, others}, one, *one.first()));
+}
+
+}  // namespace locus::test::test_whole_pass
