@@ -129,6 +129,21 @@ def test_save_and_load(tmp_path):
     assert all(np.array_equal(back[name], trace[name]) for name in trace)
 
 
+def test_one_language_of_globs(tmp_path):
+    chosen = "layer.[02].c2?,layer.[!0-4].q"
+    wanted = ["layer.0.c2c", "layer.0.c2p", "layer.2.c2c", "layer.2.c2p", "layer.5.q"]
+    trace = locus.trace("tiny-v3", text="a new store", stages=chosen)
+    assert trace.stages == wanted
+    whole = locus.trace("tiny-v3", text="a new store")
+    assert whole.matching(chosen) == wanted
+    whole.save(tmp_path / "some.safetensors", stages=chosen)
+    assert locus.load(tmp_path / "some.safetensors").stages == wanted
+    with pytest.raises(locus.UsageError, match=r'"layer.\[67\].q" matches no stage'):
+        whole.matching("layer.0.q,layer.[67].q")
+    with pytest.raises(locus.UsageError, match="an empty pattern"):
+        whole.matching("layer.0.q,,mlm.*")
+
+
 def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
     from locus_attention.files import safetensors_bytes, write_file
 

@@ -64,6 +64,7 @@ def test_only_what_is_asked_for_is_kept():
     assert trace.stages == ["layer.1.probs", "mlm.logits"]
     assert trace["layer.1.probs"].shape == (1, 4, 11, 11)
     assert trace.check().passed
+    assert recorded(deberta_v3(), stages="layer.[!0].c2[cp]").stages == ["layer.1.c2c", "layer.1.c2p"]
 
 
 def test_what_matches_nothing_is_refused():

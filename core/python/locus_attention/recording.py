@@ -340,7 +340,7 @@ def recording(
     GLiNER, ...  Call it as always; its results are the same bits, and no hook stays, also after an exception.
     The trace holds NumPy arrays by name: layer.0.q, k, v [B, H, T, d]; c2c, c2p, p2c, scores, probs [B, H, T, T];
     context, attention, ffn, output [B, T, D]; q_r, k_r [H, 2k, d]; mlm.logits [B, T, V]; the terms before any scale.
-    stages: globs separated by commas;  layers: numbers of layers;  batch: only the first so many samples.
+    stages: globs as of locus.trace;  layers: numbers of layers;  batch: only the first so many samples.
     at: path of the encoder, where the model holds several.
     tokenizer: for pieces instead of numbers in trace.tokens.
     Raises RecordingError where the pass did not give every stage that was asked for, naming what is missing.
