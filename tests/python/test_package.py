@@ -4,7 +4,9 @@ import ast
 import inspect
 import json
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -378,6 +380,33 @@ def test_other_threads_run_meanwhile():
         done.set()
         thread.join()
     assert counted > 20 * min(took, 1)
+
+
+OTHER_PROCESSOR = """
+import numpy as np
+import locus_attention as locus
+
+print(locus._core.kernels())
+print(locus.fill("the capital of france is [MASK].")[0].guesses[0].piece)
+right = locus.trace("tiny-v3", tokens=[list(range(5, 90))], stages="layer.0.*,layer.1.*")
+wrong = locus.trace("tiny-v3", tokens=right.ids, stages="layer.0.*,layer.1.*", dialect="paper", precision="f64")
+print(locus.check(right, wrong, model="tiny-v3").mistake)
+np.save("output.npy", locus.trace("tiny-v3", tokens=right.ids, stages="layer.5.output")["layer.5.output"])
+"""
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="there is no qemu-x86_64 on the PATH"
+)
+@pytest.mark.parametrize("processor, kernels", [("SandyBridge", "portable"), ("Haswell", "avx2")])
+def test_processors_without_avx2_and_without_avx512(processor, kernels, tmp_path):
+    # Sandy Bridge has AVX, which wheels of NumPy take for granted, but neither AVX2 nor fused products.
+    done = subprocess.run(
+        ["qemu-x86_64", "-cpu", processor, sys.executable, "-c", OTHER_PROCESSOR], capture_output=True, text=True, cwd=tmp_path,
+    )
+    assert done.returncode == 0 and done.stdout.split() == [kernels, "paris", "1"], done.stdout + done.stderr[-800:]
+    here = locus.trace("tiny-v3", tokens=[list(range(5, 90))], stages="layer.5.output")["layer.5.output"]
+    assert np.abs(np.load(tmp_path / "output.npy") - here).max() < 1e-4
 
 
 # What editors and type checkers see
