@@ -7,15 +7,35 @@ namespace locus {
 
 namespace {
 
-/// Glob with * and ?, by backtracking to the last star.
+/// True if a character matches the element of a pattern at p, which ends where `next` says: itself, ?, or one of a
+/// class: [02], [0-3], [!0].  A [ that nothing closes is itself, as in Python's fnmatch and in a shell.
+bool matches_one(const std::string& pattern, std::size_t p, char character, std::size_t& next) {
+    next = p + 1;
+    if (pattern[p] != '[') return pattern[p] == '?' || pattern[p] == character;
+    const bool others = pattern.compare(p + 1, 1, "!") == 0;
+    const std::size_t first = p + (others ? 2 : 1);
+    const std::size_t end = pattern.find(']', first + 1);  // a ] at the front is a member
+    if (end == std::string::npos) return character == '[';
+    next = end + 1;
+    bool member = false;
+    for (std::size_t at = first; at < end; ++at) {
+        const bool range = at + 2 < end && pattern[at + 1] == '-';
+        member = member || (pattern[at] <= character && character <= pattern[range ? at + 2 : at]);
+        if (range) at += 2;
+    }
+    return member != others;
+}
+
+/// Glob with *, ? and classes, by backtracking to the last star.
 bool matches(const std::string& pattern, const std::string& name) {
-    std::size_t p = 0, n = 0, star = std::string::npos, resume = 0;
+    std::size_t p = 0, n = 0, star = std::string::npos, resume = 0, next = 0;
     while (n < name.size()) {
-        if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') {
-            ++p, ++n;
-        } else if (p < pattern.size() && pattern[p] == '*') {
+        if (p < pattern.size() && pattern[p] == '*') {
             star = p++;
             resume = n;
+        } else if (p < pattern.size() && matches_one(pattern, p, name[n], next)) {
+            p = next;
+            ++n;
         } else if (star != std::string::npos) {
             p = star + 1;
             n = ++resume;

@@ -35,7 +35,8 @@ struct Stage {
     const Tensor<Scalar>& as() const;
 };
 
-/// Which stages to keep.  Patterns are globs with * and ?; several are separated by commas.
+/// Which stages to keep.  Patterns are globs with *, ? and classes of characters ([02], [0-3], [!0]); several are
+/// separated by commas.
 class StageFilter {
 public:
     /// Keeps everything.

@@ -101,7 +101,8 @@ void add_mistake(cli::Command& command, MistakeRequest& request) {
         .option("--segment", request.input.segment,
                 "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
         .within(1, 1000000);
-    command.option("--stages", request.stages, "globs separated by commas; all stages if absent").not_empty();
+    command.option("--stages", request.stages, "globs (*, ?, [0-3]) separated by commas; all stages if absent")
+        .not_empty();
     command.option("--precision", request.precision, "of the dump: f32 or f64").shows_default();
     command.option("--dialect", request.dialect, "of everything but the mistake: reference, official, hf or paper")
         .shows_default();

@@ -291,7 +291,8 @@ int main(int argc, char** argv) {
         .option("--segment", options.request.segment,
                 "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
         .within(1, 1000000);
-    program.option("--stages", options.stages, "globs separated by commas; all stages if absent").not_empty();
+    program.option("--stages", options.stages, "globs (*, ?, [0-3]) separated by commas; all stages if absent")
+        .not_empty();
     program.flag(
         "--reference", options.reference,
         "deberta: compute by the readable formulas even where no stage inside a layer is asked for; f64 always "

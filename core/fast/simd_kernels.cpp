@@ -17,8 +17,9 @@ const SimdKernels<Scalar>& portable_simd_kernels() {
 
 template <class Scalar>
 const SimdKernels<Scalar>& best_simd_kernels() {
-    const SimdKernels<Scalar>* wide = avx512_simd_kernels<Scalar>();
-    return wide ? *wide : portable_simd_kernels<Scalar>();
+    for (const SimdKernels<Scalar>* wide : {avx512_simd_kernels<Scalar>(), avx2_simd_kernels<Scalar>()})
+        if (wide) return *wide;
+    return portable_simd_kernels<Scalar>();
 }
 
 template <class Scalar>

@@ -14,7 +14,7 @@ inline constexpr std::ptrdiff_t kSimdBlock = 64;
 template <class Scalar>
 struct SimdKernels {
     using Index = std::ptrdiff_t;
-    const char* name;  // "avx512" or "portable"
+    const char* name;  // "avx512", "avx2" or "portable"
     Index columns;     // of b that `multiply` takes at once; divides kSimdBlock
 
     /// c [rows,cols] = or (add) += a [rows,depth] b [depth,cols], with row strides.
@@ -50,6 +50,9 @@ const SimdKernels<Scalar>& portable_simd_kernels();
 /// 64-byte registers; null where this program was built without them or the processor has none.
 template <class Scalar>
 const SimdKernels<Scalar>* avx512_simd_kernels();
+/// 32-byte registers and fused products; null where the portable set has them already or the processor has none.
+template <class Scalar>
+const SimdKernels<Scalar>* avx2_simd_kernels();
 
 /// out [cols, padded rows] = the transpose of in [rows, cols]; columns are padded to whole blocks.
 template <class Scalar>

@@ -7,6 +7,7 @@
 
 #include "core/cancel.h"
 #include "core/check.h"
+#include "core/fast/simd_kernels.h"
 
 int locus_check_main(int argc, char** argv);
 int locus_kit_main(int argc, char** argv);
@@ -67,6 +68,7 @@ NB_MODULE(_core, module) {
     using namespace locus::python;
     nb::register_exception_translator(translate);
     module.def("run_program", run_program, nb::arg("verb"), nb::arg("arguments"));
+    module.def("kernels", [] { return locus::best_simd_kernels<float>().name; });
     bind_traces(module);
     bind_models(module);
     bind_conformance(module);

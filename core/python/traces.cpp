@@ -138,6 +138,12 @@ void bind_traces(nb::module_& module) {
     module.def("read_trace", read_trace_file, "file"_a);
     module.def("describe", described, "name"_a, "family"_a = "");
     module.def("comes_before", &stage_comes_before, "a"_a, "b"_a);
+    module.def(
+        "keeps_stage",
+        [](const std::string& globs, const std::string& name) {
+            return globs.empty() || StageFilter(globs).keeps(name);
+        },
+        "globs"_a, "name"_a);
     module.def("replayed_product_f32", &replayed_product<float>, "left"_a, "right"_a);
     module.def("replayed_product_f64", &replayed_product<double>, "left"_a, "right"_a);
     module.def("replayed_softmax_f32", &replayed_softmax<float>, "scores"_a, "visible"_a, "key"_a);

@@ -154,6 +154,9 @@ def test_a_mistake_in_a_live_model_is_seen_and_named(number, make, plant):
     assert not report.passed
     assert report.mistake == number, f"{report!r}\n{report}"
     assert "do not give the measured context" in str(report)
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16), locus.recording(model) as trace:
+        model(**inputs)
+    assert not trace.check().passed
 
 
 def test_the_same_models_without_the_mistake_close():

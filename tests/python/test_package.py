@@ -4,7 +4,9 @@ import ast
 import inspect
 import json
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -127,6 +129,21 @@ def test_save_and_load(tmp_path):
     back = locus.load(tmp_path / "t.safetensors")
     assert back.stages == trace.stages and back.tokens == trace.tokens and back.how == trace.how
     assert all(np.array_equal(back[name], trace[name]) for name in trace)
+
+
+def test_one_language_of_globs(tmp_path):
+    chosen = "layer.[02].c2?,layer.[!0-4].q"
+    wanted = ["layer.0.c2c", "layer.0.c2p", "layer.2.c2c", "layer.2.c2p", "layer.5.q"]
+    trace = locus.trace("tiny-v3", text="a new store", stages=chosen)
+    assert trace.stages == wanted
+    whole = locus.trace("tiny-v3", text="a new store")
+    assert whole.matching(chosen) == wanted
+    whole.save(tmp_path / "some.safetensors", stages=chosen)
+    assert locus.load(tmp_path / "some.safetensors").stages == wanted
+    with pytest.raises(locus.UsageError, match=r'"layer.\[67\].q" matches no stage'):
+        whole.matching("layer.0.q,layer.[67].q")
+    with pytest.raises(locus.UsageError, match="an empty pattern"):
+        whole.matching("layer.0.q,,mlm.*")
 
 
 def test_bfloat16_files_are_rounded_to_the_nearest(tmp_path):
@@ -270,31 +287,41 @@ def test_ctrl_c_ends_a_pass_within_a_layer():
 
 
 SEARCH = """
-import os, signal, sys, threading, time
+import time
 import numpy as np
 import locus_attention as locus
-right = locus.trace("tiny-v3", tokens=[list(range(5, 165))], precision="f64", stages="layer.0.*,layer.1.*,emb*,rel*")
+
+right = locus.trace("tiny-v3", tokens=[list(range(5, 245))], precision="f64", stages="layer.0.*,layer.1.*,emb*,rel*")
 wrong = locus.Trace("deberta", "hf")
 for name in right:
     array = right[name]
     wrong.add(name, array + 0.01 * np.sin(np.arange(array.size)).reshape(array.shape) if "probs" in name else array, "a port")
-print("ready", flush=True)
-started = time.perf_counter()
+
+def whole_search():
+    started = time.perf_counter()
+    assert locus.check(right, wrong, model="tiny-v3", inputs=right.inputs[0]).mistake is None
+    return time.perf_counter() - started
+
+whole_search()
+print(whole_search(), flush=True)
 try:
-    locus.check(right, wrong, model="tiny-v3", inputs=right.inputs[0])
-    print("ended", time.perf_counter() - started)
+    whole_search()
+    print("came to its end", flush=True)
 except KeyboardInterrupt:
-    print("interrupted")
+    print("interrupted", flush=True)
 """
 
 
 def test_ctrl_c_ends_the_search_for_a_mistake():
     child = subprocess.Popen([sys.executable, "-c", SEARCH], stdout=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.2)
+    whole = float(child.stdout.readline())
+    time.sleep(whole / 5)
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=300)
-    assert (out, child.returncode) == ("interrupted\n", 0)
+    sent = time.perf_counter()
+    assert child.stdout.readline() == "interrupted\n"
+    # The exception comes at the end of the work in any case: it has to come before the four fifths that were left.
+    assert time.perf_counter() - sent < whole / 2
+    assert child.wait(timeout=60) == 0
 
 
 class Shown:
@@ -355,6 +382,33 @@ def test_other_threads_run_meanwhile():
     assert counted > 20 * min(took, 1)
 
 
+OTHER_PROCESSOR = """
+import numpy as np
+import locus_attention as locus
+
+print(locus._core.kernels())
+print(locus.fill("the capital of france is [MASK].")[0].guesses[0].piece)
+right = locus.trace("tiny-v3", tokens=[list(range(5, 90))], stages="layer.0.*,layer.1.*")
+wrong = locus.trace("tiny-v3", tokens=right.ids, stages="layer.0.*,layer.1.*", dialect="paper", precision="f64")
+print(locus.check(right, wrong, model="tiny-v3").mistake)
+np.save("output.npy", locus.trace("tiny-v3", tokens=right.ids, stages="layer.5.output")["layer.5.output"])
+"""
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("qemu-x86_64") is None, reason="there is no qemu-x86_64 on the PATH"
+)
+@pytest.mark.parametrize("processor, kernels", [("SandyBridge", "portable"), ("Haswell", "avx2")])
+def test_processors_without_avx2_and_without_avx512(processor, kernels, tmp_path):
+    # Sandy Bridge has AVX, which wheels of NumPy take for granted, but neither AVX2 nor fused products.
+    done = subprocess.run(
+        ["qemu-x86_64", "-cpu", processor, sys.executable, "-c", OTHER_PROCESSOR], capture_output=True, text=True, cwd=tmp_path,
+    )
+    assert done.returncode == 0 and done.stdout.split() == [kernels, "paris", "1"], done.stdout + done.stderr[-800:]
+    here = locus.trace("tiny-v3", tokens=[list(range(5, 90))], stages="layer.5.output")["layer.5.output"]
+    assert np.abs(np.load(tmp_path / "output.npy") - here).max() < 1e-4
+
+
 # What editors and type checkers see
 
 PACKAGE = Path(locus.__file__).parent
@@ -396,7 +450,7 @@ def test_types_are_right():
     pytest.importorskip("mypy", reason="mypy is not installed")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", os.devnull,
-         *map(str, sorted(PACKAGE.glob("*.py")))],
+         *map(str, sorted((ROOT / "core/python/locus_attention").glob("*.py")))],  # away from packages that mypy has itself
         capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stdout

@@ -166,6 +166,29 @@ def test_keys(sentence, tmp_path):
     assert np.abs(np.array(seen["probs"]) - sentence["layer.3.probs"][0, 4].ravel()).max() < 5e-3
 
 
+def mouse(kind, canvas, i, j):
+    """The mouse over the cell (i, j) of a picture: what the page draws then."""
+    return f"""{{
+      delete document.body.dataset.ready;
+      const c = document.getElementById("{canvas}"), r = c.getBoundingClientRect(), m = c.layout;
+      const at = (from, n, side, whole) => (from + m.c * (n + .5)) * side / whole;
+      c.dispatchEvent(new MouseEvent("{kind}", {{bubbles: true, clientX: r.left + at(m.x, {j}, r.width, c.width),
+                                                 clientY: r.top + at(m.y, {i}, r.height, c.height)}}));
+      for (let n = 0; n < 2000; n++) await tick();  // a cell that is locked is not drawn anew
+    }}"""
+
+
+@needs_browser
+def test_the_mouse_shows_a_cell_and_a_click_locks_it(sentence, tmp_path):
+    page, probs = sentence.html(cell=(2, 3, 3, 5)), sentence["layer.2.probs"][0, 3]
+    away, click, other = mouse("mousemove", "c-c2p", 7, 2), mouse("click", "c-probs", 3, 5), mouse("click", "c-scores", 0, 2)
+    for steps, cell, locked in (
+        (away, (3, 5), True), (click + away, (7, 2), False), (click + away + other, (0, 2), True), (other + away, (0, 2), True),
+    ):
+        seen = opened(page, tmp_path, steps)
+        assert numbers_in(seen["why"]) == [pytest.approx(probs[cell], abs=5e-3)] and ("locked" in seen["why"]) == locked
+
+
 @needs_browser
 def test_the_page_saves_its_trace(sentence, tmp_path):
     seen = opened(sentence.html(layers=[1, 2]), tmp_path)

@@ -20,6 +20,26 @@ TEST_CASE("trace: globs choose stages", "[trace]") {
     CHECK_THROWS_AS(StageFilter("layer.0.q,,mlm.*"), Error);
 }
 
+TEST_CASE("trace: classes of characters in globs", "[trace]") {
+    const StageFilter some("layer.[02-4].c2?");
+    for (const char* name : {"layer.0.c2p", "layer.2.c2c", "layer.3.c2p", "layer.4.c2p"}) CHECK(some.keeps(name));
+    for (const char* name : {"layer.1.c2p", "layer.5.c2p", "layer.-.c2p", "layer.02.c2p", "layer.0.p2c", "layer..c2p"})
+        CHECK_FALSE(some.keeps(name));
+    CHECK(StageFilter("layer.[!01].q").keeps("layer.2.q"));
+    CHECK_FALSE(StageFilter("layer.[!01].q").keeps("layer.1.q"));
+    CHECK(StageFilter("layer.1[01].q").keeps("layer.11.q"));
+    CHECK(StageFilter("*.[qk]").keeps("layer.10.k"));
+    CHECK(StageFilter("*[02].q").keeps("layer.22.q"));
+    // A class may hold a bracket and a dash; what is never closed is no class.
+    CHECK(StageFilter("a[]]").keeps("a]"));
+    CHECK(StageFilter("a[!]]").keeps("ab"));
+    CHECK(StageFilter("a[b-]").keeps("a-"));
+    CHECK(StageFilter("a[").keeps("a["));
+    CHECK(StageFilter("a[!").keeps("a[!"));
+    CHECK_FALSE(StageFilter("a[b").keeps("ab"));
+    CHECK_FALSE(StageFilter("a[b]").keeps("a"));
+}
+
 TEST_CASE("trace: patterns that match nothing are told", "[trace]") {
     const StageFilter filter("layr.*,layer.0.q");
     CHECK(filter.unmatched({"layer.0.q", "layer.0.k"}) == std::vector<std::string>{"layr.*"});

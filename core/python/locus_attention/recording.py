@@ -340,7 +340,7 @@ def recording(
     GLiNER, ...  Call it as always; its results are the same bits, and no hook stays, also after an exception.
     The trace holds NumPy arrays by name: layer.0.q, k, v [B, H, T, d]; c2c, c2p, p2c, scores, probs [B, H, T, T];
     context, attention, ffn, output [B, T, D]; q_r, k_r [H, 2k, d]; mlm.logits [B, T, V]; the terms before any scale.
-    stages: globs separated by commas;  layers: numbers of layers;  batch: only the first so many samples.
+    stages: globs as of locus.trace;  layers: numbers of layers;  batch: only the first so many samples.
     at: path of the encoder, where the model holds several.
     tokenizer: for pieces instead of numbers in trace.tokens.
     Raises RecordingError where the pass did not give every stage that was asked for, naming what is missing.
@@ -373,7 +373,7 @@ class LiveModel:
                 folder, inputs=self.given, precision="f64", dialect=trace.dialect, stages=",".join(trace.stages)
             )
             doubted = doubtful_stages(trace)
-            judged = without(trace, doubted)
+            judged = in_the_rounding_of_autocast(without(trace, doubted))
             if trace.family != "roformer":
                 # transformers computes the divisor (DeBERTa), norms (v1) and sinusoids (XLNet) in float32 at best.
                 judged = in_single(judged)
@@ -416,6 +416,20 @@ def in_single(trace: Trace) -> Trace:
             array, kind = array.astype(np.float32), "F32"
         single.add(name, array, trace.how[name], kind, trace.info[name])
     return single
+
+
+def in_the_rounding_of_autocast(trace: Trace) -> Trace:
+    """The same trace, where everything behind the first stage of a narrow type is judged by the rounding of that type.
+
+    Under autocast sums and norms come in float32, but they are made of what was rounded to bfloat16 or float16.
+    """
+    mixed = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
+    narrow = ""
+    for name in trace:
+        kind = trace.stored[name]
+        narrow = narrow or (kind if kind in ("F16", "BF16") else "")
+        mixed.add(name, trace[name], trace.how[name], narrow if narrow and kind == "F32" else kind, trace.info[name])
+    return mixed
 
 
 def without(trace: Trace, names: Sequence[str]) -> Trace:

@@ -1,6 +1,5 @@
 """A trace: the named stages of one forward pass, as NumPy arrays, with what is known of each."""
 
-import fnmatch
 import json
 import os
 import re
@@ -31,8 +30,12 @@ class StageInfo(NamedTuple):
 
 
 def keeps(stages: str, name: str) -> bool:
-    """True if a name matches one of the globs, which are separated by commas; no glob keeps everything."""
-    return not stages or any(fnmatch.fnmatchcase(name, glob) for glob in stages.split(","))
+    """True if a name matches one of the globs, which are separated by commas; no glob keeps everything.
+
+    The patterns are those of locus.trace and of the programs: *, ? and classes of characters ([02], [0-3], [!0]).
+    Raises UsageError where one is empty.
+    """
+    return _core.keeps_stage(stages, name)
 
 
 def known_stage(name: str, family: str) -> StageInfo:
@@ -129,7 +132,7 @@ class Trace(Mapping[str, np.ndarray]):
     def matching(self, stages: str) -> List[str]:
         """Names that match globs separated by commas.  Raises UsageError where a glob matches none."""
         for glob in stages.split(","):
-            if not any(fnmatch.fnmatchcase(name, glob) for name in self._arrays):
+            if not any(_core.keeps_stage(glob, name) for name in self._arrays):
                 raise UsageError(f'stages: "{glob}" matches no stage of this trace')
         return [name for name in self.stages if keeps(stages, name)]
 

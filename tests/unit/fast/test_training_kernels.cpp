@@ -35,7 +35,8 @@ bool within(const Matrix<Scalar>& found, const Matrix<Scalar>& expected, double 
 template <class Scalar>
 std::vector<const SimdKernels<Scalar>*> all_lanes() {
     std::vector<const SimdKernels<Scalar>*> all = {&portable_simd_kernels<Scalar>()};
-    if (avx512_simd_kernels<Scalar>()) all.push_back(avx512_simd_kernels<Scalar>());
+    for (const SimdKernels<Scalar>* wide : {avx512_simd_kernels<Scalar>(), avx2_simd_kernels<Scalar>()})
+        if (wide) all.push_back(wide);
     return all;
 }
 
