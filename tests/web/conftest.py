@@ -13,9 +13,22 @@ ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(os.environ.get("LOCUS_SITE", ROOT / "build/web/site"))
 
 
+ASKED = []  # paths, in the order in which the server was asked for them
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        ASKED.append(self.path)
+        super().do_GET()
+
     def log_message(self, *_):
         pass
+
+
+@pytest.fixture
+def asked():
+    ASKED.clear()
+    return ASKED
 
 
 @pytest.fixture(scope="session")

@@ -99,14 +99,20 @@ def test_embedded_is_the_page_alone(visit):
     assert "page=" not in tab.link()
 
 
-def test_little_is_transferred_before_the_first_picture(visit):
-    tab = visit().open()
-    manifest = tab.page.evaluate("locus.manifest")
-    first = [file for file in SITE.iterdir() if file.suffix != ".pack" and file.is_file()]
-    first += [SITE / manifest["program"], SITE / manifest["packs"]["first"]["file"]]
-    size = sum(file.stat().st_size for file in first)
+def test_little_is_transferred_before_the_first_picture_and_it_is_there_soon(visit, asked):
+    times = []
+    for _ in range(3):  # the machine may be busy with something else; a browser keeps nothing from one to the next
+        asked.clear()
+        tab = visit().open()
+        times.append(tab.page.evaluate("locus.services.first"))
+    later = {tab.page.evaluate("locus.manifest.packs")[name]["file"] for name in tab.page.evaluate("locus.manifest.later")}
+    names = [path.removeprefix("/") or "index.html" for path in asked]
+    first = names[:min(names.index(file) for file in later)]
+    size = sum((SITE / name).stat().st_size for name in first)
     everything = sum(file.stat().st_size for file in SITE.rglob("*") if file.is_file())
     print(f"{size / 1e6:.2f} MB before the first picture, {everything / 1e6:.2f} MB in all; "
-          f"first picture after {tab.page.evaluate('locus.services.first'):.0f} ms")
-    assert size <= 9.8e6
-    assert everything <= 27e6
+          f"first picture after {', '.join(f'{time:.0f}' for time in times)} ms")
+    assert len(first) >= 8  # page, style, script, manifest, unpacker, program, its script, pack
+    assert size <= 9e6
+    assert everything <= 25e6
+    assert min(times) <= 3000

@@ -1,13 +1,13 @@
 """Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT OUT
 
-BUILD holds locus-web.js and locus-web.wasm, ROOT the libraries (for ICU's tables), SOURCE this source tree, KIT a kit that
+BUILD holds locus-web.js, locus-web.wasm and locus-unpack.wasm, ROOT the libraries (for ICU's tables), SOURCE this source tree, KIT a kit that
 was exported.  OUT is written anew.  Files are packed by what a page needs of them, and compressed here, so that any
 server of static files will do.
 """
-import gzip
 import hashlib
 import html
 import json
+import lzma
 import re
 import shutil
 import struct
@@ -29,10 +29,12 @@ def planes(data):
 
 def write_packed(name, data):
     """OUT/NAME-HASH.pack; the hash lets a browser keep it for ever."""
-    small = gzip.compress(data, 9, mtime=0)
+    # A dictionary as large as the data: models and kits hold the same tensor twice, megabytes apart.
+    small = lzma.compress(data, check=lzma.CHECK_CRC32, filters=[
+        {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": max(4096, len(data))}])
     file = f"{name}-{hashlib.sha256(small).hexdigest()[:10]}.pack"
     (out / file).write_bytes(small)
-    return {"file": file, "bytes": len(small)}
+    return {"file": file, "bytes": len(small), "size": len(data)}
 
 
 def write_pack(name, files):
@@ -115,7 +117,8 @@ packs = {
 }
 others = ["tiny-roformer", "tiny-txl", "tiny-xlnet"]
 manifest = {
-    "program": write_packed("locus-web", (build / "locus-web.wasm").read_bytes())["file"],
+    "program": write_packed("program", (build / "locus-web.wasm").read_bytes()),
+    "script": write_packed("script", (build / "locus-web.js").read_bytes()),
     "packs": packs,
     # What a page of the viewer needs besides the first pack.
     "pages": {"start": others, "rope": ["tiny-roformer"], "transformer-xl": ["tiny-txl"], "permutation": ["tiny-xlnet"],
@@ -128,7 +131,7 @@ manifest = {
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 for file in sorted((source / "viewer/web/page").iterdir()):
     shutil.copyfile(file, out / file.name)
-shutil.copyfile(build / "locus-web.js", out / "locus-web.js")
+shutil.copyfile(build / "locus-unpack.wasm", out / "unpack.wasm")
 
 
 
@@ -178,6 +181,7 @@ TEMPLATE = """<!doctype html>
 write_lessons(out / "lessons")
 (out / "lessons.css").rename(out / "lessons/lessons.css")
 
-sizes = {file.name: file.stat().st_size for file in out.rglob("*") if file.is_file()}
-first = packs["first"]["bytes"] + sum(file.stat().st_size for file in out.iterdir() if file.is_file() and file.suffix != ".pack") + sizes[manifest["program"]]
-print(f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB; {first / 1e6:.1f} MB before the first picture")
+sizes = {file: file.stat().st_size for file in out.rglob("*") if file.is_file()}
+first = sum(size for file, size in sizes.items() if file.parent == out and file.suffix != ".pack")
+first += manifest["program"]["bytes"] + manifest["script"]["bytes"] + packs["first"]["bytes"]
+print(f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB; {first / 1e6:.2f} MB before the first picture")

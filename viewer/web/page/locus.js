@@ -11,7 +11,7 @@ const word = document.getElementById("word");
 const note = document.getElementById("note");
 
 let program = null;   // the viewer, once it runs
-let manifest = null;  // which files there are: { program, packs: { name: { file, bytes } }, pages, models }
+let manifest = null;  // which files there are: { program, script, packs: { name: { file, bytes, size } }, pages, ... }
 const arrived = new Set(), asked = new Map();
 
 function tell(sentence, seconds = 8) {
@@ -26,12 +26,20 @@ function coverWith(sentence) {
   cover.hidden = false;
 }
 
-// Files of the site are compressed by gzip whatever the server does, and unpacked here.
-async function unpacked(file) {
-  const response = await fetch(file);
-  if (!response.ok) throw new Error(`${file} cannot be had: ${response.status} ${response.statusText}`);
-  const stream = response.body.pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+// Files of the site are compressed by xz whatever the server does, and each is fetched and unpacked by a worker of its own.
+const unpacker = fetch("unpack.wasm").then(response => response.arrayBuffer()).then(WebAssembly.compile);
+
+async function unpacked({ file, size }) {
+  const module = await unpacker, worker = new Worker("unpack.js");
+  try {
+    return await new Promise((yes, no) => {
+      worker.onmessage = ({ data }) => data.sentence ? no(new Error(data.sentence)) : yes(data.bytes);
+      worker.onerror = () => no(new Error(`${file} cannot be unpacked in this browser`));
+      worker.postMessage({ file, size, module });
+    });
+  } finally {
+    worker.terminate();
+  }
 }
 
 // The bytes of a file whose every second byte was stored together: weights compress better so.
@@ -64,7 +72,7 @@ function placePack(FS, bytes) {
 
 // One fetch for each pack, however often it is asked for.
 function bytesOf(name) {
-  if (!asked.has(name)) asked.set(name, unpacked(manifest.packs[name].file));
+  if (!asked.has(name)) asked.set(name, unpacked(manifest.packs[name]));
   return asked.get(name);
 }
 
@@ -251,13 +259,24 @@ addEventListener("paste", event => {
 
 addEventListener("hashchange", () => location.reload());
 
+// The script that emscripten made: it defines openLocus.
+function run(bytes) {
+  const script = document.createElement("script");
+  script.src = URL.createObjectURL(new Blob([bytes], { type: "text/javascript" }));
+  return new Promise((yes, no) => {
+    script.onload = yes;
+    script.onerror = () => no(new Error("the program's script does not run"));
+    document.body.append(script);
+  });
+}
+
 async function start() {
   manifest = await (await fetch("manifest.json")).json();
   const link = location.hash.slice(1), names = new URLSearchParams(link);
   const first = ["first", ...missing(names.get("page") || "attention", names.get("model"))];
   const packs = Promise.all(first.map(bytesOf));
-  const code = await unpacked(manifest.program);
-  const all = await packs;
+  const [code, script, all] = await Promise.all([unpacked(manifest.program), unpacked(manifest.script), packs]);
+  await run(script);
   program = await openLocus({
     canvas,
     wasmBinary: code,
@@ -276,8 +295,4 @@ async function start() {
   window.locus = { program, services, manifest };  // for the browser's console
 }
 
-const script = document.createElement("script");
-script.src = "locus-web.js";
-script.onload = () => start().catch(error => coverWith(`Locus cannot start here: ${error.message}`));
-script.onerror = () => coverWith("locus-web.js cannot be had.");
-document.body.append(script);
+start().catch(error => coverWith(`Locus cannot start here: ${error.message}`));
