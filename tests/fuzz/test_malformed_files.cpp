@@ -14,7 +14,7 @@ namespace locus::test::test_malformed_files {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kMeasuresMemory = false;  // freed memory is kept there, and shadows all other
 #else
 constexpr bool kMeasuresMemory = true;

@@ -9,7 +9,7 @@ namespace locus::test::test_memory_limits {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kLimits = false;  // its shadow alone takes terabytes of address space
 #else
 constexpr bool kLimits = true;

@@ -132,7 +132,7 @@ TEST_CASE("window: a model that does not fit into memory is refused in a sentenc
         WARN("skipped: xvfb-run is missing, so no window can be opened");
         return;
     }
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     WARN("skipped: the address sanitizer needs more address space than any limit leaves");
     return;
 #endif
