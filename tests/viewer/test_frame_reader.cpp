@@ -30,24 +30,24 @@ std::string only_fault(const std::vector<Mark>& marks, const std::vector<Item>& 
 
 }  // namespace
 
-TEST_CASE("layout check: a text that its room or the window cuts is a fault on every side", "[viewer][script]") {
-    const Corners room{{100, 100}, {200, 200}};
-    CHECK(faults({line("fits", 100, 100, 100, room), line("too", 100, 180, 100, room)}).empty());
-    CHECK(only_fault({line("wide", 140, 120, 70, room)}) ==
+TEST_CASE("layout check: a text that its box or the window cuts is a fault on every side", "[viewer][script]") {
+    const Corners box{{100, 100}, {200, 200}};
+    CHECK(faults({line("fits", 100, 100, 100, box), line("too", 100, 180, 100, box)}).empty());
+    CHECK(only_fault({line("wide", 140, 120, 70, box)}) ==
           "\"wide\" at 140,124 … 210,135 is cut off by its box 100,100 … 200,200");
     for (const auto& [x, y] : {std::pair<float, float>{97, 120}, {103, 120}, {100, 94}, {100, 187}}) {
         INFO(x << " " << y);
-        CHECK_THAT(only_fault({line("out", x, y, 100, room)}),
+        CHECK_THAT(only_fault({line("out", x, y, 100, box)}),
                    Catch::Contains("\"out\"") && Catch::Contains("cut off"));
     }
-    // Its room reaches out of the window: what the window shows of it counts.
+    // Its box reaches out of the window: what the window shows of it counts.
     CHECK_THAT(only_fault({line("beyond", 350, 10, 60, {{300, 0}, {500, 300}})}),
-               Catch::Contains("its room 300,0 … 400,300"));
+               Catch::Contains("its box 300,0 … 400,300"));
     // Positions are rounded to whole units: one and a half may be missing.
-    CHECK(faults({line("rounded", 101, 120, 100, room)}).empty());
+    CHECK(faults({line("rounded", 101, 120, 100, box)}).empty());
     // Letters that are all cut off are as wrong as half of one, blanks are nothing.
-    CHECK_THAT(only_fault({line("gone", 300, 120, 50, room)}), Catch::Contains("\"gone\""));
-    CHECK(faults({line("  ", 300, 120, 50, room)}).empty());
+    CHECK_THAT(only_fault({line("gone", 300, 120, 50, box)}), Catch::Contains("\"gone\""));
+    CHECK(faults({line("  ", 300, 120, 50, box)}).empty());
 }
 
 TEST_CASE("layout check: what a wheel scrolls may be cut off, but not lie over another", "[viewer][script]") {
@@ -61,7 +61,7 @@ TEST_CASE("layout check: two texts whose letters are over each other, as far as 
     CHECK(only_fault({line("a", 10, 10, 50), line("b", 50, 14, 50)}) ==
           "\"a\" and \"b\" lie over each other at 50,18 … 60,25");
     CHECK(faults({line("a", 10, 10, 50), line("b", 60, 10, 50)}).empty());  // side by side
-    CHECK(faults({line("a", 10, 10, 50), line("b", 10, 21, 50)}).empty());  // the descender's room is shared
+    CHECK(faults({line("a", 10, 10, 50), line("b", 10, 21, 50)}).empty());  // the descender's box is shared
     CHECK_FALSE(faults({line("a", 10, 10, 50), line("b", 10, 19, 50)}).empty());
     // Not where one of them is out of sight.
     Mark hidden = line("b", 30, 10, 50, {{10, 100}, {200, 200}});
