@@ -37,8 +37,7 @@ TEST_CASE("layout check: a text that its box or the window cuts is a fault on ev
           "\"wide\" at 140,124 … 210,135 is cut off by its box 100,100 … 200,200");
     for (const auto& [x, y] : {std::pair<float, float>{97, 120}, {103, 120}, {100, 94}, {100, 187}}) {
         INFO(x << " " << y);
-        CHECK_THAT(only_fault({line("out", x, y, 100, box)}),
-                   Catch::Contains("\"out\"") && Catch::Contains("cut off"));
+        CHECK_THAT(only_fault({line("out", x, y, 100, box)}), Catch::Contains("\"out\"") && Catch::Contains("cut off"));
     }
     // Its box reaches out of the window: what the window shows of it counts.
     CHECK_THAT(only_fault({line("beyond", 350, 10, 60, {{300, 0}, {500, 300}})}),
