@@ -1,9 +1,11 @@
 // A dump of one later stage: the mistake that was made in every layer is named from it.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <map>
 
 #include "core/conformance/diagnosis/all_mistakes.h"
+#include "core/conformance/diagnosis/mistaken_pass.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 #include "core/conformance/kit/first_divergence.h"
 #include "tests/conformance/toy/injected_mistakes.h"
@@ -115,6 +117,33 @@ TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump
     std::vector<ModelInput> others = range.segments;
     others.front().tokens[1] += 1;
     CHECK_FALSE(whole_pass_behind({range.sharp, kept, range.model, others}, one, *one.first()));
+}
+
+TEST_CASE("whole pass: what is no number in a prediction excuses nothing", "[kit]") {
+    const Range& range = recorded("ms_deberta_v3_emd");
+    const RightPass right = RightPass::of(range.model, range.segments, Dialect::official);
+    const auto finite = [](double value) { return std::isfinite(value); };
+    int seen = 0;
+    for (const Variant& way : mistake_of(33).variants) try {  // a constant that overflows: rows of NaN
+            const MistakenPass pass = mistaken_pass(right, way);
+            for (const Stage& stage : pass.trace.stages()) {
+                if (!stage.name.starts_with("layer.1.") || !std::holds_alternative<Tensor<double>>(stage.values))
+                    continue;
+                Tensor<double> values = stage.as<double>();
+                if (std::all_of(values.values().begin(), values.values().end(), finite)) continue;
+                ++seen;
+                for (Index n = 0; n < values.size(); ++n) values[n] = 7;
+                Trace dump;
+                dump.add<double>(stage.name, values);
+                const Comparison comparison = compare(range.sharp, dump);
+                REQUIRE(comparison.first());
+                INFO(way.how << ", " << stage.name);
+                CHECK_FALSE(whole_pass_behind({range.sharp, dump, range.model, range.segments}, comparison,
+                                              *comparison.first()));
+            }
+        } catch (const NotEnough&) {  // not with this input
+        }
+    CHECK(seen > 0);
 }
 
 }  // namespace locus::test::test_whole_pass

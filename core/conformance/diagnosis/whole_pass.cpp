@@ -1,6 +1,7 @@
 #include "core/conformance/diagnosis/whole_pass.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -117,7 +118,9 @@ private:
     static double ratio_of(const Tensor<double>& found, const Tensor<double>& predicted, const Tolerance& tolerance) {
         const double difference = largest_difference(found, predicted);
         const double allowed = tolerance.absolute + tolerance.relative * largest_size(predicted);
-        return difference == 0 ? 0 : difference / allowed;
+        if (difference == 0) return 0;
+        const double ratio = difference / allowed;  // no number where the prediction holds infinities
+        return std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio;
     }
 
     std::optional<Pass> pass_of(const OpenHypothesis& open) const try {
