@@ -1,94 +1,79 @@
 """Hooks that replace the context of a live attention by that of some of its terms."""
 
-from typing import Any, Dict, Iterable, Optional, Sequence, cast
+from typing import Any, Iterable, List, Optional
 
 from .errors import UsageError
 from .recording import Encoder, Recorder
-from .recording_common import arguments_of, blind_rows_are_uniform, closing_of, softmax_visible, split_heads
-from .recording_deberta import DebertaV2Adapter
+from .recording_common import Attended, distance_of, worst_of
 from .tracing import Trace
 
 
+def listed(names: List[str]) -> str:
+    """a, b or c"""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def chosen_numbers(what: str, numbers: Optional[Iterable[int]], count: int) -> List[int]:
+    """The numbers that were asked for, all where none were.  Raises UsageError where one is not there."""
+    if numbers is None:
+        return list(range(count))
+    chosen = sorted(set(numbers))
+    for number in chosen:
+        if not 0 <= number < count:
+            raise UsageError(f"{what} holds {number}, expected numbers from 0 to {count - 1}")
+    return chosen
+
+
 class AblationHooks:
-    """One ablation: works on the anchors of a recording, but writes what `attention.output` is given."""
+    """One ablation: the adapter of a recording knows the parts of each attention, what is here puts fewer of them together."""
 
     def __init__(
         self, model: Any, encoder: Encoder, done: Any, heads: Optional[Iterable[int]], layers: Optional[Iterable[int]]
     ) -> None:
-        # A recorder that keeps nothing: its adapter knows projections, masks and positions.
+        # A recorder that keeps nothing, and so has nothing to announce.
         self.recorder = Recorder(model, encoder, Trace(encoder.adapter.family), "", None, None, None)
-        self.adapter, self.done = cast(DebertaV2Adapter, self.recorder.adapter), done
-        count = len(self.adapter.layers())
-        self.layers = list(range(count)) if layers is None else sorted(set(layers))
-        for layer in self.layers:
-            if not 0 <= layer < count:
-                raise UsageError(f"layers holds {layer}, expected numbers from 0 to {count - 1}")
-        total = self.adapter.attention(0).num_attention_heads
-        self.heads = list(range(total)) if heads is None else sorted(set(heads))
-        for head in self.heads:
-            if not 0 <= head < total:
-                raise UsageError(f"heads holds {head}, expected numbers from 0 to {total - 1}")
-        done.layers = self.layers
+        self.recorder.announced = True
+        self.adapter, self.done = self.recorder.adapter, done
+        known = self.adapter.term_names()
+        if not done.drop:
+            raise UsageError(f"drop is empty, expected {listed(known)}")
+        for term in done.drop:
+            if term not in known:
+                raise UsageError(f'drop is "{term}", expected a term of this {self.adapter.family}: {listed(known)}')
+        self.layers = done.layers = chosen_numbers("layers", layers, len(self.adapter.layers()))
+        self.heads = chosen_numbers("heads", heads, self.adapter.head_count())
 
     def open(self) -> None:
-        recorder, core = self.recorder, self.adapter.core
-        recorder.run_eagerly()
-        recorder.started = True
-        recorder.before(core.embeddings, self.adapter.before_embeddings)
-        recorder.before(core.encoder, self.adapter.before_encoder)
-        for number in self.layers:
-            output = self.adapter.layers()[number].attention.output
-            handle = output.register_forward_pre_hook(self.replacing(number), with_kwargs=True)
-            recorder.stack.callback(handle.remove)
+        self.recorder.run_eagerly()
+        self.recorder.started = True
+        self.adapter.replace_contexts(self.layers, self.blend)
 
     def close(self) -> None:
         self.recorder.close()
 
-    def replacing(self, number: int) -> Any:
-        def hook(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
-            if self.recorder.trouble is not None:
-                raise self.recorder.trouble
-            given = arguments_of(module, args, kwargs)
-            given.pop("self", None)
-            given["hidden_states"] = self.without(number, given["hidden_states"], given["input_tensor"])
-            return (), given
-
-        return hook
-
-    def without(self, number: int, context: Any, x: Any) -> Any:
-        """The context [B,T,D] of the remaining terms in the chosen heads, the measured one in the others."""
+    def blend(self, number: int, attended: Attended) -> Any:
+        """The context [B,H,T,d] of the remaining terms in the chosen heads, the measured one in the others."""
         import torch
 
-        adapter = self.adapter
-        attention = adapter.attention(number)
-        with torch.no_grad(), self.recorder.same_randomness():
-            q, k, v = (tensor.double() for tensor in adapter.project(attention, x))
-            q_r, k_r = adapter.project_positions(attention, adapter.table()) if adapter.relative() else (None, None)
-            terms = {"c2c": q @ k.transpose(-1, -2)}
-            if k_r is not None:
-                terms["c2p"] = (q @ k_r.double().transpose(-1, -2)).gather(-1, adapter.rows_of(q))
-            if q_r is not None:
-                rows = adapter.rows_of(k).transpose(-1, -2)
-                terms["p2c"] = (k @ q_r.double().transpose(-1, -2)).gather(-1, rows).transpose(-1, -2)
-            measured = split_heads(context.double(), q.shape[1])
-            uniform = blind_rows_are_uniform(measured, adapter.visible)
-
-            def probs_of(names: Sequence[str]) -> Any:
-                scores = sum(terms[name] for name in names) + torch.zeros_like(terms["c2c"])
-                scores = scores / adapter.divisor(attention, q.shape[-1])
-                return softmax_visible(scores, adapter.visible, uniform)
-
-            # That all terms together give the measured context is what makes the rest mean anything.
-            self.note("closing", number, closing_of(probs_of(list(terms)), v, measured, adapter.visible))
-            replaced = probs_of([name for name in terms if name not in self.done.drop]) @ v
-            chosen = torch.zeros(q.shape[1], dtype=torch.bool, device=q.device)
-            chosen[self.heads] = True
-            kept = torch.where(chosen[None, :, None, None], replaced, measured)
-            largest = measured.abs().max().item() or 1.0
-            self.note("change", number, (kept - measured).abs().max().item() / largest)
-            self.done.calls += 1
-            return kept.transpose(1, 2).flatten(2).to(context.dtype)
+        terms, measured, drop = attended.terms, attended.context, self.done.drop
+        for term in drop:
+            if term not in terms:  # the segments of XLNet, which are part of what a pass is given
+                raise UsageError(f'drop is "{term}", but this pass has no such term, expected {listed(list(terms))}')
+        whole = sum(terms.values())
+        rest = sum((term for name, term in terms.items() if name not in drop), torch.zeros_like(whole))
+        # That all terms together give the measured context is what makes the rest mean anything.
+        self.note("closing", number, distance_of(attended.attend(whole), measured, attended.visible))
+        chosen = torch.zeros(measured.shape[1], dtype=torch.bool, device=measured.device)
+        chosen[self.heads] = True
+        chosen = chosen[None, :, None, None]
+        kept = attended.attend(torch.where(chosen, rest, whole))
+        if not attended.mixes_heads:
+            kept = torch.where(chosen, kept, measured)
+        largest = measured.abs().max().item() or 1.0
+        self.note("change", number, (kept - measured).abs().max().item() / largest)
+        self.done.calls += 1
+        return kept
 
     def note(self, what: str, number: int, value: float) -> None:
         noted = getattr(self.done, what)
-        noted[number] = max(value, noted.get(number, 0.0))
+        noted[number] = worst_of(value, noted.get(number, 0.0))

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 import numpy as np
 
 from .errors import RecordingError, UsageError
+from .recording_common import Attended
 from .tracing import Trace, keeps
 
 # A trace above this size is announced before it is kept.
@@ -126,6 +127,24 @@ class Adapter:
             for name in self.expected() if self.recorder.wants(name)
         )
         self.recorder.announce(4 * values)
+
+    # What ablate() needs
+
+    def head_count(self) -> int:
+        return int(self.config.num_attention_heads)
+
+    def term_names(self) -> List[str]:
+        """The terms whose sum is a score in this model."""
+        raise NotImplementedError
+
+    def replace_contexts(self, layers: Sequence[int], blend: Callable[[int, Attended], Any]) -> None:
+        """Puts hooks in that give the model blend(layer, ...) [B,H,T,d] for the context of each attention of these layers.
+
+        They come before everything that looks at a context, so that a recording sees what the model goes on with.
+        """
+        raise NotImplementedError
+
+    # What Locus needs to compute the same
 
     def inputs(self) -> Dict[str, Any]:
         """What the pass was given, by the names of input files."""

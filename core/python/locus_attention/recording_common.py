@@ -1,7 +1,9 @@
 """What the recorders of all families do: arguments by name, pieces joined, masks, and the closing test."""
 
 import inspect
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+import numpy as np
 
 
 def arguments_of(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
@@ -32,6 +34,23 @@ class Pieces:
         self.pieces = []
         self.emit(self.joined, joined)
         self.joined += 1
+
+
+class Attended(NamedTuple):
+    """One attention of a pass, for what leaves terms out of it.
+
+    terms        name -> [B,H,Tq,Tk] in double, without any scale; their sum is what `attend` takes
+    context      measured, [B,H,Tq,d] in double
+    visible      bool [B,1 or H,Tq,Tk]; None where everything is
+    attend       the sum of terms -> the context that they give
+    mixes_heads  True where the scores of one head reach the context of another
+    """
+
+    terms: Dict[str, Any]
+    context: Any
+    visible: Optional[Any]
+    attend: Callable[[Any], Any]
+    mixes_heads: bool = False
 
 
 def split_heads(x: Any, heads: int) -> Any:
@@ -95,7 +114,12 @@ def blind_rows_are_uniform(context: Any, visible: Optional[Any]) -> bool:
 
 def closing_of(probs: Any, v: Any, context: Any, visible: Optional[Any]) -> float:
     """max |probs v - context| / max |context| over rows that see something; all [B,H,T,...] in double."""
-    difference = probs @ v - context
+    return distance_of(probs @ v, context, visible)
+
+
+def distance_of(found: Any, context: Any, visible: Optional[Any]) -> float:
+    """max |found - context| / max |context| over rows that see something; [B,H,T,d] in double."""
+    difference = found - context
     if visible is not None:
         seen = visible.any(-1, keepdim=True).expand_as(difference)
         difference, context = difference[seen], context[seen]
@@ -104,3 +128,8 @@ def closing_of(probs: Any, v: Any, context: Any, visible: Optional[Any]) -> floa
         return 0.0
     worst = float(difference.abs().max())
     return worst / largest if largest > 0 else worst
+
+
+def worst_of(*values: float) -> float:
+    """The largest of several differences; NaN where one of them is, which max() would lose."""
+    return float(np.max(values))

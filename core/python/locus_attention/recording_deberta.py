@@ -1,13 +1,13 @@
 """The stages of a live DeBERTa of transformers, versions 1, 2 and 3."""
 
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _core
 from .recording import Adapter
 from .recording_common import (
-    Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, softmax_visible, split_heads,
-    visible_pairs,
+    Attended, Pieces, arguments_of, blind_rows_are_uniform, closing_of, first_of, given_mask, softmax_visible,
+    split_heads, visible_pairs,
 )
 
 _AROUND = ("context", "attention", "ffn_act", "ffn", "output")
@@ -229,20 +229,10 @@ class DebertaV2Adapter(Adapter):
         heads = q.shape[1]
         context = split_heads(context.double(), heads)
         visible = None if self.visible is None else self.visible[: q.shape[0]]
-        scores = q @ k.transpose(-1, -2)
-        self.keep(at + "c2c", scores, like)
-        if k_r is not None:
-            rows = self.rows_of(q)
-            c2p = (q @ k_r.double().transpose(-1, -2)).gather(-1, rows)
-            self.keep(at + "c2p", c2p, like)
-            scores = scores + c2p
-        if q_r is not None:
-            # k_j . q_r[delta(i,j)]: gathered along the row of each key, so transposed twice
-            rows = self.rows_of(k).transpose(-1, -2)
-            p2c = (k @ q_r.double().transpose(-1, -2)).gather(-1, rows).transpose(-1, -2)
-            self.keep(at + "p2c", p2c, like)
-            scores = scores + p2c
-        scores = scores / self.divisor(attention, q.shape[-1])
+        terms = self.raw_terms(q, k, q_r, k_r)
+        for stem, term in terms.items():
+            self.keep(at + stem, term, like)
+        scores = sum(terms.values()) / self.divisor(attention, q.shape[-1])
         self.keep(at + "scores", scores, like)
         if self.talking(attention):
             scores = self.mixed(attention.head_logits_proj, scores)
@@ -256,6 +246,17 @@ class DebertaV2Adapter(Adapter):
             self.keep(at + "probs_mixed", probs, like)
         self.recorder.trace.closing[int(at.split(".")[1])] = closing_of(probs, v, context, visible)
 
+    def raw_terms(self, q: Any, k: Any, q_r: Optional[Any], k_r: Optional[Any]) -> Dict[str, Any]:
+        """The terms that this attention has, [B,H,T,T] each in double, before any scale; q and k come in double."""
+        terms = {"c2c": q @ k.transpose(-1, -2)}
+        if k_r is not None:
+            terms["c2p"] = (q @ k_r.double().transpose(-1, -2)).gather(-1, self.rows_of(q))
+        if q_r is not None:
+            # k_j . q_r[delta(i,j)]: gathered along the row of each key, so transposed twice
+            rows = self.rows_of(k).transpose(-1, -2)
+            terms["p2c"] = (k @ q_r.double().transpose(-1, -2)).gather(-1, rows).transpose(-1, -2)
+        return terms
+
     def rows_of(self, like: Any) -> Any:
         assert self.index is not None
         return self.index.to(like.device).expand(like.shape[0], like.shape[1], self.length, self.length)
@@ -266,6 +267,53 @@ class DebertaV2Adapter(Adapter):
 
     def keep(self, name: str, tensor: Any, like: Any) -> None:
         self.recorder.put(name, tensor, "recomputed", like=like)
+
+    # Terms left out
+
+    def term_names(self) -> List[str]:
+        c2p, p2c = self.terms(self.attention(0))
+        return ["c2c"] + ["c2p"] * c2p + ["p2c"] * p2c
+
+    def replace_contexts(self, layers: Sequence[int], blend: Callable[[int, Attended], Any]) -> None:
+        recorder, core = self.recorder, self.core
+        recorder.before(core.embeddings, self.before_embeddings)
+        recorder.before(core.encoder, self.before_encoder)
+        for number in layers:
+            output = self.layers()[number].attention.output
+            hook = self.replacing(number, blend)
+            recorder.stack.callback(output.register_forward_pre_hook(hook, prepend=True, with_kwargs=True).remove)
+
+    def replacing(self, number: int, blend: Callable[[int, Attended], Any]) -> Callable[..., Any]:
+        def hook(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+            import torch
+
+            if self.recorder.trouble is not None:
+                raise self.recorder.trouble
+            given = arguments_of(module, args, kwargs)
+            given.pop("self", None)
+            context = given["hidden_states"]
+            with torch.no_grad(), self.recorder.same_randomness():
+                blended = blend(number, self.attended(self.attention(number), context, given["input_tensor"]))
+            given["hidden_states"] = blended.transpose(1, 2).flatten(2).to(context.dtype)
+            return (), given
+
+        return hook
+
+    def attended(self, attention: Any, context: Any, x: Any) -> Attended:
+        """What one attention consists of, from its input x and its context, both [B,T,D]."""
+        q, k, v = (tensor.double() for tensor in self.project(attention, x))
+        q_r, k_r = self.project_positions(attention, self.table()) if self.relative() else (None, None)
+        context = split_heads(context.double(), q.shape[1])
+        uniform = blind_rows_are_uniform(context, self.visible)
+        talking = self.talking(attention)
+
+        def attend(total: Any) -> Any:
+            scores = total / self.divisor(attention, q.shape[-1])
+            scores = self.mixed(attention.head_logits_proj, scores) if talking else scores
+            probs = softmax_visible(scores, self.visible, uniform)
+            return (self.mixed(attention.head_weights_proj, probs) if talking else probs) @ v
+
+        return Attended(self.raw_terms(q, k, q_r, k_r), context, self.visible, attend, talking)
 
     # Convolution and head
 

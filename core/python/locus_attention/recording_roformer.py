@@ -4,7 +4,7 @@ import math
 from typing import Any, Dict, List, Optional, Sequence
 
 from .recording_common import (
-    arguments_of, blind_rows_are_uniform, closing_of, given_mask, softmax_visible, split_heads, visible_pairs,
+    Attended, arguments_of, blind_rows_are_uniform, closing_of, given_mask, softmax_visible, split_heads, visible_pairs,
 )
 from .recording_deberta import DebertaV2Adapter
 
@@ -91,6 +91,26 @@ class RoFormerAdapter(DebertaV2Adapter):
         probs = softmax_visible(scores, visible, uniform)
         self.keep(at + "probs", probs, like)
         self.recorder.trace.closing[number] = closing_of(probs, values, context, visible)
+
+    def term_names(self) -> List[str]:
+        return ["content", "rotation"]
+
+    def attended(self, attention: Any, context: Any, x: Any) -> Attended:
+        heads = attention.num_attention_heads
+        q, k, v = (
+            split_heads(linear.forward(x), heads).double() for linear in (attention.query, attention.key, attention.value)
+        )
+        values = self.rotated(v) if self.rotates_values() else v
+        content = q @ k.transpose(-1, -2)
+        context = split_heads(context.double(), heads)
+        uniform = blind_rows_are_uniform(context, self.visible)
+
+        def attend(total: Any) -> Any:
+            return softmax_visible(total / math.sqrt(q.shape[-1]), self.visible, uniform) @ values
+
+        # What a score would be without places, and what turning queries and keys by their places adds to it.
+        rotation = self.rotated(q) @ self.rotated(k).transpose(-1, -2) - content
+        return Attended({"content": content, "rotation": rotation}, context, self.visible, attend)
 
     def inputs(self) -> Dict[str, Any]:
         given = dict(self.given)

@@ -1,9 +1,9 @@
 """The stages of a live XLNet of transformers: the content stream, and the query stream where there is one."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .recording import Adapter
-from .recording_common import Pieces, arguments_of, closing_of, first_of, softmax_visible
+from .recording_common import Attended, Pieces, arguments_of, closing_of, first_of, softmax_visible, worst_of
 
 _KEYS = ("k", "v", "r_k")
 _STREAM = ("q", "ac", "bd_raw", "bd", "ef", "scores", "probs", "context", "attention", "ffn_act", "ffn", "output")
@@ -86,24 +86,8 @@ class XLNetAdapter(Adapter):
 
     def wrap(self, attention: Any, number: int) -> None:
         """Looks at every call of rel_attn_core, which stays what it was."""
-        original = attention.rel_attn_core
-        had_own = "rel_attn_core" in vars(attention)
         seen = self.recorder.guarded(lambda *parts: self.attend(number, attention, *parts))
-
-        def looked_at(*args: Any, **kwargs: Any) -> Any:
-            out = original(*args, **kwargs)
-            seen(args, kwargs, first_of(out))
-            return out
-
-        attention.rel_attn_core = looked_at
-
-        def restore() -> None:
-            if had_own:
-                attention.rel_attn_core = original
-            else:
-                del attention.rel_attn_core
-
-        self.recorder.stack.callback(restore)
+        self.recorder.stack.callback(watch(attention, looking=seen))
 
     def before_core(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         given = arguments_of(module, args, kwargs)
@@ -145,10 +129,7 @@ class XLNetAdapter(Adapter):
 
     def attend(self, number: int, attention: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
         """One stream of one layer, from the projections that rel_attn_core was given and the context it returned."""
-        import inspect
-
-        names = list(inspect.signature(type(attention).rel_attn_core).parameters)[1:]
-        given = dict(zip(names, args), **kwargs)
+        given = arguments_of_core(attention, args, kwargs)
         is_query = self.streams.get(number, 0) == 1
         if self.streams.get(number, 0) > (1 if self.mapping is not None else 0):
             return  # again, for a checkpointed backward pass
@@ -169,36 +150,20 @@ class XLNetAdapter(Adapter):
     def recompute(
         self, at: str, attention: Any, q: Any, k: Any, v: Any, r_k: Any, given: Dict[str, Any], context: Any
     ) -> None:
-        import torch
-
-        like, count = context, q.shape[0]
+        like = context
         is_query = at.endswith(".g.")
         q, k, v, r_k, context = (tensor.double() for tensor in (q, k, v, r_k, context))
-        bias = {
-            name: getattr(attention, name).detach().double()[:, None] for name in ("r_w_bias", "r_r_bias", "r_s_bias")
-        }
-        hidden = given.get("attn_mask")
-        if hidden is not None:
-            hidden = (hidden.detach().permute(2, 3, 0, 1)[:count] > 0).expand(count, 1, q.shape[2], k.shape[2])
-        ac = (q + bias["r_w_bias"]) @ k.transpose(-1, -2)
-        raw = (q + bias["r_r_bias"]) @ r_k.transpose(-1, -2)
-        bd = shifted(raw, k.shape[2])
-        scores = ac + bd
-        stages = {"q": q, "ac": ac, "bd_raw": raw}
-        stages["bd"] = bd if hidden is None else bd.masked_fill(hidden, 0)
-        segments = given.get("seg_mat")
-        if segments is not None:
-            each = (q + bias["r_s_bias"]) @ attention.seg_embed.detach().double().permute(1, 2, 0)
-            same = segments.detach().double().permute(2, 0, 1, 3)[:count]
-            stages["ef"] = torch.einsum("bijs,bhis->bhij", same, each)
-            scores = scores + stages["ef"]
+        visible = visible_to_core(given, q, k)
+        terms, raw = raw_terms(attention, q, k, r_k, given)
+        stages = {"q": q, "ac": terms["ac"], "bd_raw": raw, **terms}
+        if visible is not None:
+            stages["bd"] = terms["bd"].masked_fill(~visible, 0)
         # Where the mask hides a pair, the score is that of the terms as they are named here.
-        stages["scores"] = (ac + stages["bd"] + stages.get("ef", 0)) * attention.scale
-        visible = None if hidden is None else ~hidden
-        stages["probs"] = softmax_visible(scores * attention.scale, visible, True)
+        stages["scores"] = sum(stages[name] for name in terms) * attention.scale
+        stages["probs"] = softmax_visible(sum(terms.values()) * attention.scale, visible, True)
         closing = closing_of(stages["probs"], v, context, visible)
         layer, trace = int(at.split(".")[1]), self.recorder.trace
-        trace.closing[layer] = max(closing, trace.closing.get(layer, 0.0))
+        trace.closing[layer] = worst_of(closing, trace.closing.get(layer, 0.0))
         for stem, tensor in stages.items():
             how = "live projection" if stem == "q" else "recomputed"
             self.recorder.put(at + stem, self.picked(tensor) if is_query else tensor, how, like=like)
@@ -212,12 +177,131 @@ class XLNetAdapter(Adapter):
         assert self.mapping is not None
         return torch.einsum("bpt,bht...->bhp...", self.mapping[: tensor.shape[0]], tensor)
 
+    # Terms left out
+
+    def head_count(self) -> int:
+        return int(self.config.n_head)
+
+    def term_names(self) -> List[str]:
+        return ["ac", "bd", "ef"]
+
+    def replace_contexts(self, layers: Sequence[int], blend: Callable[[int, Attended], Any]) -> None:
+        for number in layers:
+            attention = self.layers()[number].rel_attn
+            self.recorder.stack.callback(watch(attention, replacing=self.replacing(number, attention, blend)))
+
+    def replacing(self, number: int, attention: Any, blend: Callable[[int, Attended], Any]) -> Callable[..., Any]:
+        def replaced(args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> Any:
+            import torch
+
+            with torch.no_grad():
+                given = arguments_of_core(attention, args, kwargs)
+                blended = blend(number, self.attended(attention, given, out))
+            return blended.permute(2, 0, 1, 3).to(out.dtype)
+
+        return replaced
+
+    @staticmethod
+    def attended(attention: Any, given: Dict[str, Any], context: Any) -> Attended:
+        """What one stream of one layer consists of, from what rel_attn_core was given and the context [T,B,H,d]."""
+        q, k, v, r_k = (
+            given[name].permute(1, 2, 0, 3).double() for name in ("q_head", "k_head_h", "v_head_h", "k_head_r")
+        )
+        visible = visible_to_core(given, q, k)
+        terms, _ = raw_terms(attention, q, k, r_k, given)
+
+        def attend(total: Any) -> Any:
+            return softmax_visible(total * attention.scale, visible, True) @ v
+
+        return Attended(terms, context.permute(1, 2, 0, 3).double(), visible, attend)
+
     def after_head(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> None:
         self.head_ran = True
         self.recorder.put("lm.logits", out, "measured")
 
     def inputs(self) -> Dict[str, Any]:
         return dict(self.given)
+
+
+class WatchedCore:
+    """Stands in for the rel_attn_core of an instance while something replaces its context or looks at it.
+
+    What replaces comes first, in whatever order the two came, so that a recording sees what the model goes on with.
+    """
+
+    def __init__(self, original: Callable[..., Any]) -> None:
+        self.original = original
+        self.replacing: List[Callable[..., Any]] = []
+        self.looking: List[Callable[..., Any]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        out = self.original(*args, **kwargs)
+        context = first_of(out)
+        for action in self.replacing:
+            context = action(args, kwargs, context)
+        for action in self.looking:
+            action(args, kwargs, context)
+        return (context, *out[1:]) if isinstance(out, (tuple, list)) else context
+
+
+def watch(
+    attention: Any, *, replacing: Optional[Callable[..., Any]] = None, looking: Optional[Callable[..., Any]] = None
+) -> Callable[[], None]:
+    """Puts actions(args, kwargs, context) at the rel_attn_core of an instance; what it returns takes them away again."""
+    own = vars(attention).get("rel_attn_core")
+    core = own if isinstance(own, WatchedCore) else WatchedCore(attention.rel_attn_core)
+    attention.rel_attn_core = core
+    listed, action = (core.looking, looking) if replacing is None else (core.replacing, replacing)
+    assert action is not None
+    listed.append(action)
+
+    def restore() -> None:
+        listed.remove(action)
+        if core.replacing or core.looking:
+            return
+        # A function that the instance had before of its own is put back, a method of its class is found again.
+        if getattr(core.original, "__func__", None) is type(attention).rel_attn_core:
+            del attention.rel_attn_core
+        else:
+            attention.rel_attn_core = core.original
+
+    return restore
+
+
+def arguments_of_core(attention: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
+    """What rel_attn_core was called with, by the names of its class."""
+    import inspect
+
+    names = list(inspect.signature(type(attention).rel_attn_core).parameters)[1:]
+    return dict(zip(names, args), **kwargs)
+
+
+def visible_to_core(given: Dict[str, Any], q: Any, k: Any) -> Optional[Any]:
+    """Which pairs the mask of a call shows, of the samples of q and k [B,H,T,d]: bool [B,1,Tq,Tk]; None without a mask."""
+    hidden = given.get("attn_mask")
+    if hidden is None:
+        return None
+    hidden = hidden.detach().permute(2, 3, 0, 1)[: q.shape[0]] > 0
+    return ~hidden.expand(q.shape[0], 1, q.shape[2], k.shape[2])
+
+
+def raw_terms(
+    attention: Any, q: Any, k: Any, r_k: Any, given: Dict[str, Any]
+) -> Tuple[Dict[str, Any], Any]:
+    """ac, bd and, where the pass has segments, ef: [B,H,Tq,Tk] each in double before any scale; and bd before its shift."""
+    import torch
+
+    bias = {
+        name: getattr(attention, name).detach().double()[:, None] for name in ("r_w_bias", "r_r_bias", "r_s_bias")
+    }
+    raw = (q + bias["r_r_bias"]) @ r_k.transpose(-1, -2)
+    terms = {"ac": (q + bias["r_w_bias"]) @ k.transpose(-1, -2), "bd": shifted(raw, k.shape[2])}
+    segments = given.get("seg_mat")
+    if segments is not None:
+        each = (q + bias["r_s_bias"]) @ attention.seg_embed.detach().double().permute(1, 2, 0)
+        same = segments.detach().double().permute(2, 0, 1, 3)[: q.shape[0]]
+        terms["ef"] = torch.einsum("bijs,bhis->bhij", same, each)
+    return terms, raw
 
 
 def shifted(raw: Any, keys: int) -> Any:

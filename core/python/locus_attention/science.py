@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 
 import numpy as np
 
-from .errors import UnsupportedError, UsageError
+from .errors import UsageError
 
 _LAYER = re.compile(r"(?:^|\.)layer\.(\d+)\.")
 _AXES = {"B": "sample", "H": "head", "Tq": "query", "Tk": "key", "T": "token", "d": "channel", "D": "channel",
@@ -97,15 +97,27 @@ def scaled_terms(trace: Any, at: str, head: int) -> Dict[str, np.ndarray]:
     """The terms of one head as they enter the score, by the beginning of their names ("layer.0."): [B,Tq,Tk] each, in
     double; their sum is the stage scores."""
     stems = [stem for stem in ("c2c", "c2p", "p2c", "ac", "bd", "ef") if at + stem in trace]
-    if not stems or at + "scores" not in trace:
-        raise UsageError(f"the trace holds no terms at {at}, expected c2c, c2p, p2c (or ac, bd, ef) and scores")
+    rotated = not stems and (trace.family == "roformer" or at + "q_rot" in trace)
+    rotary = rotated and at + "q" in trace and at + "k" in trace
+    if not (stems or rotary) or at + "scores" not in trace:
+        wanted = "q and k" if rotated else "c2c, c2p, p2c (or ac, bd, ef)"
+        raise UsageError(f"the trace holds no terms at {at}, expected {wanted} and scores")
     heads = trace[at + "scores"].shape[1]
     if not 0 <= head < heads:
         raise UsageError(f"the head is {head}, expected 0 to {heads - 1}")
+    if rotary:
+        q, k = (np.asarray(trace[at + stem][:, head], np.float64) for stem in "qk")
+        content = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+        return {"content": content, "rotation": np.asarray(trace[at + "scores"][:, head], np.float64) - content}
     terms = {stem: np.asarray(trace[at + stem][:, head], np.float64) for stem in stems}
     scores, total = np.asarray(trace[at + "scores"][:, head], np.float64), np.sum(list(terms.values()), axis=0)
     scale = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
-    return {stem: term * scale for stem, term in terms.items()}
+    scaled = {stem: term * scale for stem, term in terms.items()}
+    # Terms in bfloat16 are right to half a percent; one that is missing leaves far more.
+    largest = max(np.abs(term).max(initial=0.0) for term in scaled.values())
+    if not np.abs(scores - total * scale).max(initial=0.0) <= 0.02 * largest:
+        raise UsageError(f"the terms at {at} ({', '.join(stems)}) do not add up to its scores, expected every term of the model")
+    return scaled
 
 
 def decompose(
@@ -113,6 +125,8 @@ def decompose(
 ) -> Decomposition:
     """Shares of the terms of one head, by distance and by pair of tokens.
 
+    The terms are c2c, c2p, p2c of DeBERTa, ac, bd, ef of Transformer-XL and XLNet.  RoFormer adds no term for places, it
+    rotates: content is what a score would be of queries and keys as projected, rotation what turning them adds.
     stream: "g" is the query stream of XLNet.  segment: of a text in segments.
 
     A share is the covariance of a term with the scores along each row of visible keys, over the variance of the scores:
@@ -189,24 +203,24 @@ def ablate(
     layers: Optional[Iterable[int]] = None,
     at: Optional[str] = None,
 ) -> Iterator[Ablation]:
-    """Leaves terms out of a live DeBERTa for the time of the `with`: every attention is computed by what remains.
+    """Leaves terms out of the scores of a live model for the time of the `with`: attention is computed by what remains.
 
-    drop: "c2c", "c2p", "p2c" or several.  heads, layers: numbers; all where not given.
-    The context of each attention is replaced by that of the remaining terms, in the model's own type; the divisor stays
-    what it was.  Nothing stays behind, also after an exception.  Raises UnsupportedError for other families.
+    drop: one term or several, by their names: c2c, c2p, p2c of DeBERTa; content, rotation of RoFormer, whose scores are
+    those of queries and keys as projected, and what turning these by their places adds; ac, bd, ef of XLNet (content,
+    position, segments), in both streams.
+    heads, layers: numbers; all where not given.  at: path of the encoder, where the model holds several.
+    The context [B, T, D] of each attention is replaced by that of the remaining terms, in the model's own type; the
+    divisor stays what it was, and so do values, also those that RoFormer rotates.  Where heads talk to each other
+    (DeBERTa 1), what is left out of one reaches all.  A recording inside or around it sees the context that the model
+    goes on with; its terms and probabilities, and attentions that the model returns, are those of all terms.
+    For passes without gradients: none flows through a context that was replaced.
+    Nothing stays behind, also after an exception.  Raises UsageError for a term that the model or its pass does not have.
     """
     from .ablating import AblationHooks
     from .recording import choose_encoder
 
-    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
-    for term in dropped:
-        if term not in ("c2c", "c2p", "p2c"):
-            raise UsageError(f'drop is "{term}", expected c2c, c2p or p2c')
-    encoder = choose_encoder(model, at)
-    if encoder.adapter.family != "deberta":
-        raise UnsupportedError(f"terms can be left out of a deberta, found {encoder.adapter.family}")
-    done = Ablation(dropped)
-    hooks = AblationHooks(model, encoder, done, heads, layers)
+    done = Ablation((drop,) if isinstance(drop, str) else tuple(drop))
+    hooks = AblationHooks(model, choose_encoder(model, at), done, heads, layers)
     with ExitStack() as stack:
         stack.callback(hooks.close)
         hooks.open()

@@ -270,7 +270,7 @@ class Trace(Mapping[str, np.ndarray]):
 
     def __repr__(self) -> str:
         layers = f", layers {self.layers[0]} to {self.layers[-1]}" if self.layers else ""
-        worst = f", closing {max(self.closing.values()):.1e}" if self.closing else ""
+        worst = f", closing {np.max(list(self.closing.values())):.1e}" if self.closing else ""
         return f"<Trace of {self.family or 'a model'}: {len(self)} stages{layers}{worst}, by {self.made_by}>"
 
 
