@@ -13,10 +13,14 @@ enum class Fault {
     memory = 70,      // what was asked for needs more memory than there is
 };
 
-/// Every refusal of Locus.  what() is one sentence that names the file, field or value and what was expected.
+/// Text of any origin as one line that a terminal can show: each control character becomes '?'.
+std::string one_line(std::string text);
+
+/// Every refusal of Locus.  what() is one sentence that names the file, field or value and what was expected; what a
+/// file or a user wrote may stand in it as it is, for the sentence is made one line here.
 class Error : public std::runtime_error {
 public:
-    Error(Fault fault, const std::string& sentence) : std::runtime_error(sentence), fault_(fault) {}
+    Error(Fault fault, const std::string& sentence) : std::runtime_error(one_line(sentence)), fault_(fault) {}
     Fault fault() const { return fault_; }
     int exit_status() const { return static_cast<int>(fault_); }
 

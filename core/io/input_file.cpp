@@ -114,9 +114,7 @@ std::string printable(std::string text) {
         text.resize(end);
         text += "...";
     }
-    for (char& byte : text)
-        if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = '?';
-    return text;
+    return one_line(std::move(text));
 }
 
 }  // namespace locus

@@ -49,9 +49,14 @@ bool accepts(const FuzzTarget& target, std::string_view bytes, const fs::path& f
     } catch (const Error& refusal) {
         const std::string sentence = refusal.what();
         promise(!sentence.empty() && sentence.size() < 2000, "a refusal is a sentence, not \"" + sentence + "\"");
-        promise(std::none_of(sentence.begin(), sentence.end(),
-                             [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }),
+        const auto is_control = [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; };
+        promise(std::none_of(sentence.begin(), sentence.end(), is_control),
                 "a refusal is one line of printable characters, not \"" + sentence + "\"");
+        for (std::size_t n = 0; n + 1 < sentence.size(); ++n) {  // U+0080 to U+009F, which some terminals obey
+            const auto next = static_cast<unsigned char>(sentence[n + 1]);
+            promise(sentence[n] != '\xc2' || next < 0x80 || next >= 0xa0,
+                    "a refusal is one line of printable characters, not \"" + sentence + "\"");
+        }
         for (const auto& entry : fs::directory_iterator(folder))
             promise(entry.path().filename().string().find(".tmp") == std::string::npos,
                     "a refusal leaves nothing, but there is " + entry.path().string());
