@@ -98,6 +98,6 @@ def in_dtype(inputs, dtype):
 def hooks_of(model):
     """How many hooks and patched methods a model carries."""
     return sum(
-        len(module._forward_hooks) + len(module._forward_pre_hooks) + ("rel_attn_core" in vars(module))
+        len(module._forward_hooks) + len(module._forward_pre_hooks) + len({"rel_attn_core", "forward"} & set(vars(module)))
         for module in model.modules()
     )

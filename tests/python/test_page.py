@@ -320,6 +320,13 @@ def test_notebooks_show_the_page_itself(sentence):
     assert shown.startswith("<iframe srcdoc=") and "allow-same-origin" not in shown
 
 
+def test_notebooks_show_a_line_of_a_trace_without_a_page(random_trace):
+    shown = locus.trace("tiny-v3", text="a", stages="layer.0.q")._repr_html_()
+    assert shown.startswith("<p>&lt;Trace of deberta: 1 stages") and "holds no layer.*.probs" in shown
+    large = random_trace(1, 12, 300)
+    assert "do not fit into a page of 2 MB" in large._repr_html_() and "<iframe" not in large._repr_html_()
+
+
 def test_pages_refuse(sentence):
     with pytest.raises(locus.UsageError, match="holds no layer"):
         locus.trace("tiny-v3", text="a", stages="embeddings.*").html()

@@ -155,6 +155,20 @@ def test_masks_of_pairs():
     assert trace.check().passed
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_size_that_is_announced_is_that_of_the_trace(name, monkeypatch):
+    announced = []
+    recorder = sys.modules["locus_attention.recording"].Recorder
+    monkeypatch.setattr(recorder, "announce", lambda self, size: announced.append(size))
+    make, inputs_of, _ = MODELS[name]
+    for options in ({}, {"batch": 1, "stages": "layer.*.c2c,layer.*.scores,layer.*.bd_raw,*.logits"}, {"layers": [1]}):
+        trace = recorded(make(), inputs_of(), **options)
+        real = sum(array.nbytes for array in trace.values())
+        assert announced.pop() == pytest.approx(real, rel=0.05), options
+    trace = recorded(make().double(), in_dtype(inputs_of(), torch.float64)) if name != "xlnet, two streams" else trace
+    assert not announced or announced.pop() == pytest.approx(sum(array.nbytes for array in trace.values()), rel=0.05)
+
+
 def test_a_large_recording_is_announced():
     module = sys.modules["locus_attention.recording"]  # the package's own name for it is the function
     with warnings.catch_warnings(record=True) as caught:
@@ -195,6 +209,45 @@ def test_compiled_models_run_as_they_were_written():
         assert len(trace) == 36 and trace.check().passed
         with torch.no_grad():
             assert torch.allclose(compiled(**padded()).logits, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["deberta v3", "roformer", "xlnet"])
+def test_parts_of_a_model_that_are_compiled(name):
+    make, inputs_of, count = MODELS[name]
+    model = make()
+    core = model.base_model
+    holder = core if name == "xlnet" else core.encoder
+    for number, layer in enumerate(holder.layer):
+        holder.layer[number] = torch.compile(layer, backend="eager")
+    if name != "xlnet":
+        core.encoder = torch.compile(core.encoder, backend="eager")
+    before = hooks_of(model)  # what torch.compile puts there itself
+    trace = recorded(model, inputs_of())
+    assert len(trace) == count and trace.check().passed and hooks_of(model) == before
+
+
+@pytest.mark.parametrize("name", ["deberta v3", "roformer", "xlnet"])
+def test_a_pass_of_embeddings_instead_of_tokens(name):
+    make, _, count = MODELS[name]
+    model = make()
+    with torch.no_grad():
+        given = model.get_input_embeddings()(tokens())
+    trace = recorded(model, {"inputs_embeds": given})
+    assert len(trace) == count and np.array_equal(trace["embeddings.word"], given.numpy())
+    with pytest.raises(locus.UsageError, match="was given inputs_embeds, expected input_ids"):
+        trace.check()
+
+
+@pytest.mark.parametrize("name", ["deberta v3", "roformer", "xlnet"])
+def test_a_model_whose_forward_is_called_by_its_name(name):  # as sentence-transformers does
+    make, inputs_of, count = MODELS[name]
+    model = make().base_model
+    with torch.no_grad(), locus.recording(model) as trace:
+        model.forward(**inputs_of())
+    assert trace.check().passed and trace.passes == 1 and hooks_of(model) == 0
+    with torch.no_grad(), locus.recording(model) as same:
+        model(**inputs_of())
+    assert same.passes == 1 and np.array_equal(same["layer.1.probs"], trace["layer.1.probs"])
 
 
 def test_checkpointed_training():
@@ -342,14 +395,15 @@ def test_cross_encoder(words):
     assert trace.tokens[0][0] == "[CLS]" and trace.check().passed
 
 
-def test_sentence_transformer(words):
+@pytest.mark.parametrize("make", [deberta_v3, deberta_v1, roformer, xlnet])
+def test_sentence_transformer(words, make):
     outer = pytest.importorskip("sentence_transformers", reason="sentence_transformers is not installed")
-    model = outer.SentenceTransformer(words("sentence", roformer().roformer), device="cpu")
+    model = outer.SentenceTransformer(words("sentence", make().base_model), device="cpu")
     wanted = model.encode(["a b c", "d"])
     with locus.recording(model) as trace:
         found = model.encode(["a b c", "d"])
     assert np.array_equal(wanted, found)
-    assert not trace["layer.0.probs"][1, :, :, 3:].any() and trace.check().passed
+    assert not trace["layer.0.probs"][1, :, :3, 3:].any() and trace.check().passed
 
 
 def test_gliner(words):

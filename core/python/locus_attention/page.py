@@ -372,7 +372,7 @@ def page_of(
             rows = view.rows()
             more.update(products=view.products(), used=None if rows is None else sorted(set(rows)), far=view.far())
         listed.append({**view.data(), **more})
-    closing = f", closing {max(trace.closing.values()):.1e}" if trace.closing else ""
+    closing = f", closing {np.max(list(trace.closing.values())):.1e}" if trace.closing else ""
     data = {
         "title": title or f"{_trace_name(trace)}{closing}",
         "tokens": [trace.tokens[s] for s in shown] if trace.tokens else [],
@@ -388,12 +388,18 @@ def page_of(
 
 
 def notebook_of(trace: Any) -> str:
-    """The page inside a notebook, in a frame of its own; with the products of every cell where there is room."""
+    """The page inside a notebook, in a frame of its own; with the products of every cell where there is room.
+
+    Of a trace that has no page, its one line and the reason: a notebook would show the exception's stack instead.
+    """
     limit = 2_000_000
     try:
         page = page_of(trace, limit=limit, channels=True)
     except UsageError:
-        page = page_of(trace, limit=limit)
+        try:
+            page = page_of(trace, limit=limit)
+        except UsageError as error:
+            return f"<p>{html.escape(repr(trace))}<br>{html.escape(str(error))}</p>"
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="allow-scripts allow-downloads" '
         'style="width:100%;height:760px;border:0"></iframe>'

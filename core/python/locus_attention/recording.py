@@ -6,6 +6,7 @@ terms are not taken from there: the model's own projections are applied to the m
 double, and a closing test says whether these terms give the context that the model measured.
 """
 
+import functools
 import warnings
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type
@@ -22,6 +23,8 @@ _ANNOUNCED_BYTES = 1 << 30
 _OF_PAIRS = {
     "c2c", "c2p", "p2c", "ac", "bd_raw", "bd", "ef", "scores", "scores_mixed", "probs", "probs_mixed",
 }
+# Stages with a row for every row of a table of positions, whatever the batch.
+_OF_ROWS = {"q_r", "k_r", "r_k", "r_k_backward", "r", "r_backward", "table"}
 
 
 def _adapters() -> Dict[str, Type["Adapter"]]:
@@ -118,15 +121,40 @@ class Adapter:
     def finish(self) -> None:
         """After the pass: what follows from the whole of it."""
 
-    def announce(self, count: int, length: int, heads: int, width: int) -> None:
+    def head_stages(self) -> List[str]:
+        """What the head gives, where the model has one."""
+        return []
+
+    def extent(self, name: str) -> Tuple[int, int, int]:
+        """Queries and keys of a stage in this pass, and rows of the tables of positions."""
+        raise NotImplementedError
+
+    def size_of(self, name: str, count: int) -> int:
+        """How many numbers a stage of so many samples holds."""
+        stem, config = name.rpartition(".")[2], self.config
+        queries, keys, rows = self.extent(name)
+        heads, width = self.head_count(), int(config.hidden_size)
+        if stem in _OF_PAIRS:
+            return count * heads * queries * (rows if stem == "bd_raw" else keys)
+        if stem in _OF_ROWS:
+            return rows * width
+        if stem == "index":
+            return 2 * queries * keys  # of eight bytes each
+        if stem in ("sin", "cos"):
+            return queries * width // heads // 2
+        inner = getattr(config, "d_inner", None) or getattr(config, "intermediate_size", width)
+        narrow = getattr(config, "embedding_size", None) or width
+        widths = {"logits": config.vocab_size, "ffn_act": inner, "word": narrow, "transform": narrow}
+        each = int(widths.get(stem, width))
+        return count * (keys if stem in ("k", "v") else queries) * each
+
+    def announce(self, count: int) -> None:
         """Says how large the recording will be, by the stages that are wanted and the sizes of the pass."""
         kept = count if self.recorder.batch is None else min(count, self.recorder.batch)
-        pairs, row = heads * length, 3 * width
-        values = sum(
-            kept * length * (pairs if name.rpartition(".")[2] in _OF_PAIRS else row)
-            for name in self.expected() if self.recorder.wants(name)
-        )
-        self.recorder.announce(4 * values)
+        names = dict.fromkeys(self.expected() + self.head_stages())  # nobody knows yet whether the head will be called
+        double = str(next(iter(self.core.parameters())).dtype) == "torch.float64"
+        values = sum(self.size_of(name, kept) for name in names if self.recorder.wants(name))
+        self.recorder.announce((8 if double else 4) * values)
 
     # What ablate() needs
 
@@ -229,13 +257,34 @@ class Recorder:
     def begins_at(self, module: Any) -> None:
         """A pass begins where this module is called: the first is recorded, the others are counted."""
 
-        def hook(*arguments: Any) -> None:
-            self.passes += 1
-            if self.started:
-                self.done = True
-            self.started = True
+        self.stack.callback(module.register_forward_pre_hook(lambda *arguments: self.begin()).remove)
 
-        self.stack.callback(module.register_forward_pre_hook(hook).remove)
+    def begin(self) -> None:
+        self.passes += 1
+        if self.started:
+            self.done = True
+        self.started = True
+
+    def begins_in(self, module: Any, action: Callable[..., None]) -> None:
+        """The same where a module's forward is entered, also by its name and past every hook; then action(module, args,
+        kwargs)."""
+        own, forward = vars(module).get("forward"), module.forward
+        look = self.guarded(action)
+
+        @functools.wraps(forward)
+        def entered(*args: Any, **kwargs: Any) -> Any:
+            self.begin()
+            look(module, args, kwargs)
+            return forward(*args, **kwargs)
+
+        def restore() -> None:
+            if own is None:
+                del module.forward
+            else:
+                module.forward = own
+
+        module.forward = entered
+        self.stack.callback(restore)
 
     def first_samples(self, tensor: Any) -> Any:
         """The samples that are kept, detached from the graph."""
@@ -386,6 +435,8 @@ class LiveModel:
         from .passes import trace as trace_of_folder
         from .weights import export_model
 
+        if "tokens" not in self.given:
+            raise UsageError("the pass was given inputs_embeds, expected input_ids: Locus begins with token ids")
         with temporary_folder() as folder:
             export_model(self.encoder, folder)
             reference = trace_of_folder(

@@ -7,7 +7,8 @@ import numpy as np
 
 
 def arguments_of(module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """What a module was called with, by the names of its forward function."""
+    """What a module was called with, by the names of its forward function; of a compiled one, of the module inside."""
+    module = getattr(module, "_orig_mod", module)
     return dict(inspect.signature(type(module).forward).bind(module, *args, **kwargs).arguments)
 
 

@@ -78,9 +78,13 @@ class DebertaV2Adapter(Adapter):
             names += [f"layer.{layer}.{stem}" for stem in _INSIDE + _AROUND if stem not in absent]
         if self.conv is not None:
             names += ["layer.0.conv", "layer.0.conv_act", "layer.0.output_before_conv"]
-        if self.head is not None and (self.head_ran or not self.recorder.started):
-            names += ["mlm.transform", "mlm.logits"]
-        return names
+        return names + (self.head_stages() if self.head_ran or not self.recorder.started else [])
+
+    def head_stages(self) -> List[str]:
+        return [] if self.head is None else ["mlm.transform", "mlm.logits"]
+
+    def extent(self, name: str) -> Tuple[int, int, int]:
+        return self.length, self.length, 2 * self.span() if self.relative() else 0
 
     # Hooks
 
@@ -137,7 +141,7 @@ class DebertaV2Adapter(Adapter):
         types = given.get("token_type_ids")
         if types is not None and bool(types.any()):
             self.given["token_types"] = self.recorder.first_samples(types).cpu().long().numpy()
-        self.announce(self.count, self.length, self.config.num_attention_heads, self.config.hidden_size)
+        self.announce(self.count)
 
     def before_encoder(self, module: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         given = arguments_of(module, args, kwargs)

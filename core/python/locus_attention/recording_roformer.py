@@ -29,9 +29,7 @@ class RoFormerAdapter(DebertaV2Adapter):
         stems = ["q", "k", "v", "q_rot", "k_rot"] + ["v_rot"] * self.rotates_values()
         stems += ["scores", "probs", "context", "attention", "ffn_act", "ffn", "output"]
         names += [f"layer.{layer}.{stem}" for layer in range(len(self.layers())) for stem in stems]
-        if self.head is not None and (self.head_ran or not self.recorder.started):
-            names += ["mlm.transform", "mlm.logits"]
-        return names
+        return names + (self.head_stages() if self.head_ran or not self.recorder.started else [])
 
     def install(self) -> None:
         recorder, core = self.recorder, self.core

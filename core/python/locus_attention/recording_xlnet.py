@@ -16,7 +16,7 @@ class XLNetAdapter(Adapter):
 
     def __init__(self, encoder: Any, recorder: Any) -> None:
         super().__init__(encoder, recorder)
-        self.length = self.count = 0
+        self.length = self.count = self.remembered = 0
         self.given: Dict[str, Any] = {}
         self.mapping: Optional[Any] = None  # [B,P,T] in double
         self.segments = False
@@ -44,16 +44,23 @@ class XLNetAdapter(Adapter):
                 names.append(at + "r_k_backward")
             if self.mapping is not None or not begun:
                 names += [at + "g." + stem for stem in stems]
-        if self.head is not None and (self.head_ran or not begun):
-            names.append("lm.logits")
-        return names
+        return names + (self.head_stages() if self.head_ran or not begun else [])
+
+    def head_stages(self) -> List[str]:
+        return [] if self.head is None else ["lm.logits"]
+
+    def extent(self, name: str) -> Tuple[int, int, int]:
+        targets = self.length if self.mapping is None else int(self.mapping.shape[1])
+        of_targets = ".g." in name or name == "lm.logits"
+        keys = self.length + self.remembered
+        return targets if of_targets else self.length, keys, self.length + keys
 
     # Hooks
 
     def install(self) -> None:
         recorder, core = self.recorder, self.core
-        recorder.begins_at(core)
-        recorder.before(core, self.before_core)
+        # sentence-transformers calls core.forward, not core.
+        recorder.begins_in(core, self.before_core)
         recorder.after(core.word_embedding, self.after_words)
         for number, layer in enumerate(self.layers()):
             if recorder.wants_any(name for name in self.expected() if name.startswith(f"layer.{number}.")):
@@ -97,6 +104,8 @@ class XLNetAdapter(Adapter):
         kept = self.recorder.first_samples
         if ids is not None:
             self.given["tokens"] = kept(ids).cpu().long().numpy()
+        else:
+            self.recorder.put("embeddings.word", given["inputs_embeds"], "measured")
         for name, key in (
             ("token_type_ids", "token_types"), ("perm_mask", "perm_mask"), ("target_mapping", "target_mapping"),
             ("input_mask", "input_mask"),
@@ -108,9 +117,10 @@ class XLNetAdapter(Adapter):
         self.segments = given.get("token_type_ids") is not None
         mapping = given.get("target_mapping")
         self.mapping = None if mapping is None else mapping.detach().double()
-        self.announce(self.count, self.length, self.config.n_head, self.config.d_model)
-        memories = given.get("mems")
-        for number, memory in enumerate(memories or []):
+        memories = [memory for memory in given.get("mems") or [] if memory is not None]
+        self.remembered = int(memories[0].shape[0]) if memories else 0
+        self.announce(self.count)
+        for number, memory in enumerate(given.get("mems") or []):
             if memory is not None:
                 self.given[f"memory.{number}"] = kept(memory.transpose(0, 1)).cpu().double().numpy()
 
