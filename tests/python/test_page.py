@@ -166,6 +166,25 @@ def test_keys(sentence, tmp_path):
     assert np.abs(np.array(seen["probs"]) - sentence["layer.3.probs"][0, 4].ravel()).max() < 5e-3
 
 
+@needs_browser
+def test_keys_back_and_of_the_cell(sentence, tmp_path):
+    page, probs = sentence.html(cell=(2, 3, 3, 5), layers=[0, 1, 2]), sentence["layer.2.probs"][0, 3]
+    seen = opened(page, tmp_path, "".join(map(press, ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowRight"))))
+    assert numbers_in(seen["why"]) == [pytest.approx(probs[4, 6], abs=5e-3)] and "locked" in seen["why"]
+    seen = opened(page, tmp_path, press("ArrowLeft") + press("Escape"))
+    assert numbers_in(seen["why"]) == [pytest.approx(probs[3, 4], abs=5e-3)] and "locked" not in seen["why"]
+    seen = opened(page, tmp_path, press("[") + press(",") + press("]") + press("]") + press(","))  # past the last: the first
+    assert np.abs(np.array(seen["probs"]) - sentence["layer.0.probs"][0, 1].ravel()).max() < 5e-3
+
+
+@needs_browser
+def test_the_sample_key(tmp_path):
+    trace = locus.trace("tiny-v3", text=["a new store opened", "the old store opened"])
+    seen = opened(trace.html(cell=(0, 0, 1, 1)), tmp_path, press("s"))
+    assert np.abs(np.array(seen["probs"]) - trace["layer.0.probs"][1, 0].ravel()).max() < 5e-3
+    assert "old" in seen["tokens"]
+
+
 def mouse(kind, canvas, i, j):
     """The mouse over the cell (i, j) of a picture: what the page draws then."""
     return f"""{{
@@ -198,6 +217,20 @@ def test_the_page_saves_its_trace(sentence, tmp_path):
     for stem in ("c2c", "c2p", "p2c", "scores", "probs"):
         difference = np.abs(back[f"layer.2.{stem}"] - sentence[f"layer.2.{stem}"]).max()
         assert difference < 2e-3 * np.abs(sentence[f"layer.2.{stem}"]).max() + 5e-3
+
+
+@needs_browser
+def test_the_button_saves_what_the_page_holds(sentence, tmp_path):
+    steps = """
+      let asked;
+      HTMLAnchorElement.prototype.click = function() { asked = [this.download, this.href]; };
+      document.getElementById("save").click();
+      for (let n = 0; n < 3e6 && !asked; n++) await tick();
+      const file = await waited(fetch(asked[1]).then(answer => answer.arrayBuffer()));  // as a browser reads it: later
+      document.title = asked[0] + " " + file.byteLength;
+    """
+    seen = opened(sentence.html(layers=[1]), tmp_path, steps)
+    assert seen["title"] == f"trace.safetensors {len(seen['saved']) // 2}"
 
 
 @needs_browser
