@@ -238,6 +238,17 @@ def test_a_pass_of_embeddings_instead_of_tokens(name):
         trace.check()
 
 
+@pytest.mark.parametrize("make", [deberta_v3, deberta_v1])
+def test_the_newer_head(make):
+    model = make(legacy=False)
+    try:
+        logits_of(model, padded())
+    except RuntimeError:
+        pytest.skip("transformers itself cannot run this head")
+    trace = recorded(model)
+    assert len(trace) == 36 and trace["mlm.logits"].shape == (2, 11, 50) and trace.check().passed
+
+
 @pytest.mark.parametrize("name", ["deberta v3", "roformer", "xlnet"])
 def test_a_model_whose_forward_is_called_by_its_name(name):  # as sentence-transformers does
     make, inputs_of, count = MODELS[name]
