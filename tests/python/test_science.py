@@ -27,6 +27,10 @@ def test_a_long_table_has_one_row_per_number(trace):
     at &= (columns["query"] == 3) & (columns["key"] == 1)
     assert columns["value"][at] == [trace["layer.1.probs"][0, 2, 3, 1]]
     assert list(columns["query_piece"][at]) == ["▁store"] and list(columns["key_piece"][at]) == ["▁a"]
+    index = columns_of(trace.frame("relative.index"))  # of no text, so without tokens
+    assert list(index["value"]) == list(trace["relative.index"].ravel()) and set(index) == {"stage", "layer", "query", "key", "value"}
+    rows = columns_of(trace.frame("layer.1.q_r"))
+    assert len(rows["value"]) == trace["layer.1.q_r"].size and rows["row"].max() == trace["layer.1.q_r"].shape[1] - 1
     with pytest.raises(locus.UsageError, match="different axes"):
         trace.frame("layer.0.*")
     with pytest.raises(locus.UsageError, match="matches no stage"):
@@ -189,6 +193,7 @@ def test_every_term_of_every_family_can_be_left_out(family, drop):
     streams = [""] + ["g."] * ("layer.0.g.probs" in whole)
     assert done.layers == [0] and done.calls == len(streams) and done.closing[0] < 1e-5 and done.change[0] > 1e-3
     assert set(done.change) == {0} and done.drop == (drop,)
+    assert repr(done).startswith(f"<Ablation of {drop}: layers [0], {len(streams)} attentions, closing ")
     for stream in streams:
         at = "layer.0." + stream
         terms = terms_of(whole, at)

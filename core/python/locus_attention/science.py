@@ -61,7 +61,7 @@ def _tokens_of(
         return found
     if "token" in labels:
         found["token"] = grid[labels.index("token")]
-    if "query" in labels and "key" in labels:
+    if {"sample", "query", "key"} <= set(labels):  # relative.index is the same for every text
         queries, keys = trace.places(name)
         asking = grid[labels.index("query")]
         found["query"] = np.full(len(samples), -1) if queries is None else queries[samples, asking]
@@ -191,7 +191,11 @@ class Ablation:
         self.change: Dict[int, float] = {}
 
     def __repr__(self) -> str:
-        return f"<Ablation of {', '.join(self.drop)}: layers {self.layers}, {self.calls} attentions>"
+        found = "".join(
+            f", {what} {np.max(list(noted.values())):.1e}"
+            for what, noted in (("closing", self.closing), ("change", self.change)) if noted
+        )
+        return f"<Ablation of {', '.join(self.drop)}: layers {self.layers}, {self.calls} attentions{found}>"
 
 
 @contextmanager
