@@ -28,7 +28,8 @@ def test_a_long_table_has_one_row_per_number(trace):
     assert columns["value"][at] == [trace["layer.1.probs"][0, 2, 3, 1]]
     assert list(columns["query_piece"][at]) == ["▁store"] and list(columns["key_piece"][at]) == ["▁a"]
     index = columns_of(trace.frame("relative.index"))  # of no text, so without tokens
-    assert list(index["value"]) == list(trace["relative.index"].ravel()) and set(index) == {"stage", "layer", "query", "key", "value"}
+    assert list(index["value"]) == list(trace["relative.index"].ravel())
+    assert set(index) == {"stage", "layer", "query", "key", "value"}
     rows = columns_of(trace.frame("layer.1.q_r"))
     assert len(rows["value"]) == trace["layer.1.q_r"].size and rows["row"].max() == trace["layer.1.q_r"].shape[1] - 1
     with pytest.raises(locus.UsageError, match="different axes"):
@@ -148,7 +149,8 @@ def ablated_models():
         return with_segments(models.padded(models.torch.float))
 
     def named(trace, at):
-        return {stem: trace[at + stem].astype(np.float64) for stem in ("c2c", "c2p", "p2c", "ac", "bd", "ef") if at + stem in trace}
+        stems = ("c2c", "c2p", "p2c", "ac", "bd", "ef")
+        return {stem: trace[at + stem].astype(np.float64) for stem in stems if at + stem in trace}
 
     def rotary(trace, at):
         q, k = (trace[at + stem].astype(np.float64) for stem in "qk")
@@ -315,7 +317,8 @@ def test_shares_of_every_family_that_is_recorded(name, dtype):
         for distance in (-2, 0, 3) if not stream else (1, -2):
             wanted = scores[seen & (apart == distance)].mean()
             total = sum(means[distance] for means in found.by_distance.values())
-            assert total == pytest.approx(wanted, rel=1e-3 if dtype == "float32" else 0.1, abs=1e-3 if dtype == "float32" else 0.02)
+            rounding = 1e-3 if dtype == "float32" else 0.02
+            assert total == pytest.approx(wanted, rel=5 * rounding, abs=rounding)
         assert all(len(means) > 5 for means in found.by_pair.values())
 
 

@@ -116,7 +116,8 @@ def scaled_terms(trace: Any, at: str, head: int) -> Dict[str, np.ndarray]:
     # Terms in bfloat16 are right to half a percent; one that is missing leaves far more.
     largest = max(np.abs(term).max(initial=0.0) for term in scaled.values())
     if not np.abs(scores - total * scale).max(initial=0.0) <= 0.02 * largest:
-        raise UsageError(f"the terms at {at} ({', '.join(stems)}) do not add up to its scores, expected every term of the model")
+        there = ", ".join(stems)
+        raise UsageError(f"the terms at {at} ({there}) do not add up to its scores, expected every term of the model")
     return scaled
 
 
