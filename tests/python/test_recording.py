@@ -427,3 +427,36 @@ def test_gliner(words):
         found = model.predict_entities("a b c d", ["x", "y"], threshold=0.0)
     assert wanted == found
     assert max(trace.closing.values()) < 1e-5 and trace.check().passed
+
+
+def test_gliner_of_two_encoders(words):
+    gliner = pytest.importorskip("gliner", reason="gliner is not installed")
+    folder = words("towers", deberta_v3().deberta)
+    config = gliner.GLiNERConfig(
+        model_name=folder, labels_encoder=folder, hidden_size=32, max_len=30, fine_tune=True, dropout=0.0
+    )
+    model = gliner.GLiNER.from_config(config).eval()
+
+    def entities():
+        return model.predict_entities("a b c d", ["x", "y", "z"], threshold=0.0)
+
+    named = "holds 2 encoders; say at= one of '.*bert_layer.model', '.*labels_encoder.model'"
+    with pytest.raises(locus.UsageError, match=named):
+        with locus.recording(model):
+            pass
+    wanted = entities()
+    for at, texts in (("bert_layer.model", 1), ("labels_encoder.model", 3)):
+        with torch.no_grad(), locus.recording(model, at="model.token_rep_layer." + at) as trace:
+            assert entities() == wanted
+        assert trace["layer.0.probs"].shape[0] == texts and trace.check().passed
+
+
+def test_a_pipeline(words):
+    folder = words("pipeline", deberta_v3())
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.mask_token = "m"
+    pipeline = transformers.pipeline("fill-mask", model=deberta_v3(), tokenizer=tokenizer, device="cpu")
+    wanted = pipeline("a b m c")
+    with locus.recording(pipeline) as trace:
+        assert pipeline("a b m c") == wanted
+    assert trace.tokens == [["[CLS]", "a", "b", "m", "c", "[SEP]"]] and trace.check().passed
