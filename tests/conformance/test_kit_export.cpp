@@ -1,4 +1,5 @@
 // A kit holds what a port needs, all of it hashed, and appears as a whole or not at all.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <set>
@@ -16,6 +17,12 @@ namespace {
 std::vector<std::int64_t> index_values(const std::string& id, const std::string& stage) {
     const Trace trace = reference_of(KitFixture::one(id));
     return trace.at(stage).as<std::int64_t>().values();
+}
+
+/// A mask that hides something and shows something.
+bool has_both(const IndexTensor& mask) {
+    const auto [least, most] = std::minmax_element(mask.values().begin(), mask.values().end());
+    return *least == 0 && *most == 1;
 }
 
 }  // namespace
@@ -37,7 +44,7 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     const auto started = std::chrono::steady_clock::now();
     const ExportSummary summary = export_kit(folder / "kit", LOCUS_SOURCE_DIR);
     CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3));
-    CHECK(summary.bytes <= 12'000'000);
+    CHECK(summary.bytes <= 20'000'000);
     CHECK(folder.count() == 1);  // nothing half-written beside it
     const Kit kit = open_kit(folder / "kit");
     CHECK(kit.cases.size() == summary.cases);
@@ -55,6 +62,34 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     CHECK(listed == summary.files);
     for (const char* file : {"README.md", "schema/kit.json", "schema/case.json", "schema/report.json"})
         CHECK(json["files"].contains(file));
+}
+
+TEST_CASE("kit: every family has a padded batch, distances of 300, and fewer queries than keys", "[kit]") {
+    for (const char* family : {"deberta", "roformer", "transfo-xl", "xlnet"}) {
+        bool padded = false, is_long = false, fewer = false;
+        for (const KitCase& one : KitFixture::kit().cases) {
+            if (one.family != family) continue;
+            const bool has_inputs = fs::exists(one.folder / "inputs.safetensors");  // L0 is given numbers alone
+            const Trace inputs = has_inputs ? read_trace(one.folder / "inputs.safetensors") : Trace();
+            const Trace reference = reference_of(one);
+            for (const Stage& input : inputs.stages()) {
+                if (input.name == "mask" || input.name == "input_mask")
+                    padded |= input.shape().front() == 2 && has_both(input.as<std::int64_t>());
+                // Transformer-XL knows no padding: two texts of one length.
+                padded |= family == std::string("transfo-xl") && input.name == "tokens.0" && input.shape().front() == 2;
+            }
+            for (const Stage& stage : reference.stages()) {
+                if (!stage.name.ends_with(".scores")) continue;
+                const Index queries = stage.shape()[2], keys = stage.shape()[3];
+                is_long |= keys >= 300;
+                fewer |= queries < keys;
+            }
+        }
+        INFO(family);
+        CHECK(padded);
+        CHECK(is_long);
+        CHECK(fewer);
+    }
 }
 
 TEST_CASE("kit export: a folder that holds something stays as it is", "[kit]") {

@@ -213,8 +213,8 @@ std::vector<InjectedMistake> later_mistakes() {
         {{109, 0}, {kR}, "sines and cosines times 1.14", {"rotary.sin"}, ""},
         {{110, 0}, {kD}, "T5's buckets for both sides", {"relative.index"}, ""},
         {{110, 1}, {kD}, "T5's buckets for one side", {"relative.index"}, ""},
-        {{111, 0}, {kD}, "keys: the next tile begins eight numbers further on", {"c2c"}, ""},
-        {{111, 1}, {kD}, "values: the next tile begins eight numbers further on", {"context"}, ""},
+        {{111, 0}, {kD, kR}, "keys: the next tile begins eight numbers further on", {"c2c", "scores"}, ""},
+        {{111, 1}, {kD, kR}, "values: the next tile begins eight numbers further on", {"context"}, ""},
         {{112, 0}, {kD, kR}, "an output matrix that is not the word table", {"mlm.logits"}, ""},
     };
 }
