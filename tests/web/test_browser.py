@@ -85,6 +85,98 @@ def test_pages_change_two_hundred_times_in_the_same_memory(visit):
     assert tab.page.evaluate(size) == before
 
 
+class Fingers:
+    """Touches of a screen, as the browser itself gets them."""
+
+    def __init__(self, tab):
+        self.session = tab.context.new_cdp_session(tab.page)
+        self.page = tab.page
+
+    def send(self, kind, *places):
+        points = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(places)]
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        # What happens between two frames is one to the viewer.
+        self.page.evaluate("""new Promise(done => {
+            let left = 4;
+            (function next() { --left ? requestAnimationFrame(next) : done(); })();
+        })""")
+
+
+def picture(tab):
+    tab.page.wait_for_timeout(300)
+    return tab.page.screenshot()
+
+
+MATRIX = 560, 300  # inside a matrix of the Attention page
+
+
+def test_the_wheel_zooms_upwards_and_back_in_equal_steps(visit):
+    tab = visit().open()
+    tab.page.mouse.move(*MATRIX)
+    before = picture(tab)
+    tab.page.mouse.wheel(0, -100)
+    closer = picture(tab)
+    assert closer != before
+    tab.page.mouse.wheel(0, -200)
+    tab.page.wait_for_timeout(200)
+    tab.page.mouse.wheel(0, 200)
+    assert picture(tab) == closer  # upwards is closer, and a step is a step
+    tab.page.mouse.wheel(0, 300)
+    assert picture(tab) == before
+
+
+def test_one_finger_hovers_and_a_tap_clicks(visit):
+    tab, mouse = visit(has_touch=True).open(), visit().open()
+    fingers, x, y = Fingers(tab), *MATRIX
+    fingers.send("touchStart", (x, y))
+    fingers.send("touchMove", (x + 60, y + 40))
+    fingers.send("touchEnd")
+    mouse.page.mouse.move(x + 60, y + 40)
+    assert picture(tab) == picture(mouse)
+    assert "cell=" not in tab.link()
+    tab.page.touchscreen.tap(x + 60, y + 40)
+    mouse.page.mouse.click(x + 60, y + 40)
+    tab.page.wait_for_timeout(300)
+    mouse.page.wait_for_timeout(300)
+    assert "cell=" in tab.link()
+    assert tab.link() == mouse.link()
+
+
+def test_two_fingers_zoom_and_pan(visit):
+    tab = visit(has_touch=True).open()
+    fingers, (x, y) = Fingers(tab), MATRIX
+
+    def drag(spread, to_spread, dx=0, dy=0):
+        """Two fingers around the same place, which then move; the picture with both of them there once more."""
+        fingers.send("touchStart", (x - spread, y), (x + spread, y))
+        fingers.send("touchMove", (x - to_spread + dx, y + dy), (x + to_spread + dx, y + dy))
+        fingers.send("touchEnd")
+        fingers.send("touchStart", (x - 20, y), (x + 20, y))
+        fingers.send("touchEnd")
+        return picture(tab)
+
+    whole = drag(20, 20)
+    closer = drag(20, 40)
+    assert closer != whole
+    moved = drag(20, 20, 30, 30)
+    assert moved != closer
+    assert drag(20, 20, -30, -30) == closer
+    assert drag(40, 20) == whole
+
+
+def test_a_text_is_pasted_into_the_sentence(visit):
+    tab = visit().open()
+    tab.page.evaluate("navigator.clipboard.writeText('the bank of the river')")
+    tab.page.keyboard.press("Control+l")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Control+a")
+    tab.page.wait_for_timeout(100)
+    tab.page.keyboard.press("Control+v")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Enter")
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('text=the+bank+of+the+river')", 10)
+
+
 def test_training_runs_between_frames(visit):
     tab = visit()
     tab.page.add_init_script("window.frames_seen = 0; (function count() { ++frames_seen; requestAnimationFrame(count); })()")

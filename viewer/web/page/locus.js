@@ -254,8 +254,80 @@ addEventListener("keydown", event => {
 
 addEventListener("paste", event => {
   const text = event.clipboardData.getData("text/plain");
-  if (program && text) program.ccall("locus_paste", null, ["string"], [text]);
+  if (program) program.ccall("locus_paste", null, ["string"], [text]);
 });
+
+// The wheel, in steps upwards.  GLFW of emscripten hands on its pixels, of both events that a browser may send.
+
+function turnWheel(steps) {
+  if (program && steps) program.ccall("locus_wheel", null, ["number"], [steps]);
+}
+
+const kPixelsOfStep = [100, 3, 1];  // by deltaMode: pixels, lines, pages
+
+for (const name of ["wheel", "mousewheel"])
+  addEventListener(name, event => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (name === "wheel") turnWheel(-event.deltaY / kPixelsOfStep[event.deltaMode]);
+  }, { capture: true, passive: false });
+
+// Touch: one finger hovers, a tap clicks, a finger that rests holds the button down.  Two fingers pull what lies under
+// them, as the right button does, and zoom it, as the wheel does.
+
+const kRest = 400, kShake = 10;  // milliseconds until a finger rests; pixels that one moves without meaning to
+const touch = { held: -1, spread: 0, x: 0, y: 0, tap: false, timer: 0 };  // held: the button, -1 for none
+
+function mouse(type, button = 0) {
+  canvas.dispatchEvent(new MouseEvent(type, { clientX: touch.x, clientY: touch.y, button, bubbles: true }));
+}
+
+function hold(button) {
+  if (touch.held >= 0) mouse("mouseup", touch.held);
+  touch.held = button;
+  if (button >= 0) mouse("mousedown", button);
+}
+
+// Where the fingers are, in the middle, and how far from each other.
+function placeOf([one, other = one]) {
+  return { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2,
+           spread: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) };
+}
+
+function fingersChanged({ touches }) {
+  clearTimeout(touch.timer);
+  if (touches.length === 0) {
+    if (touch.tap) hold(0);
+    Object.assign(touch, { tap: false, spread: 0 });
+    return hold(-1);
+  }
+  const lifted = touches.length < 2 && touch.spread > 0;  // one of two: what the other does meanwhile means nothing
+  if (touch.held >= 0) hold(-1);
+  Object.assign(touch, placeOf(touches), { tap: touches.length === 1 && !lifted });
+  if (lifted) return;
+  mouse("mousemove");
+  if (touches.length > 1) hold(2);
+  else touch.timer = setTimeout(() => { touch.tap = false; hold(0); }, kRest);
+}
+
+function fingersMoved({ touches }) {
+  const place = placeOf(touches);
+  if (touch.tap && Math.hypot(place.x - touch.x, place.y - touch.y) < kShake) return;
+  clearTimeout(touch.timer);
+  const steps = place.spread > 0 && touch.spread > 0 ? Math.log(place.spread / touch.spread) / Math.log(1.2) : 0;
+  Object.assign(touch, place, { tap: false });
+  mouse("mousemove");
+  turnWheel(steps);
+}
+
+for (const [name, take] of [["touchstart", fingersChanged], ["touchend", fingersChanged], ["touchcancel", fingersChanged],
+                            ["touchmove", fingersMoved]])
+  addEventListener(name, event => {
+    if (event.target !== canvas) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    take(event);
+  }, { capture: true, passive: false });
 
 addEventListener("hashchange", () => location.reload());
 
