@@ -29,13 +29,19 @@ function coverWith(sentence) {
 // Files of the site are compressed by xz whatever the server does, and each is fetched and unpacked by a worker of its own.
 const unpacker = fetch("unpack.wasm").then(response => response.arrayBuffer()).then(WebAssembly.compile);
 
+const refused = new Set();  // files that came damaged: the browser's own copy is not asked again
+
 async function unpacked({ file, size }) {
   const module = await unpacker, worker = new Worker("unpack.js");
   try {
     return await new Promise((yes, no) => {
-      worker.onmessage = ({ data }) => data.sentence ? no(new Error(data.sentence)) : yes(data.bytes);
+      worker.onmessage = ({ data }) => {
+        if (!data.sentence) return yes(data.bytes);
+        refused.add(file);
+        no(new Error(data.sentence));
+      };
       worker.onerror = () => no(new Error(`${file} cannot be unpacked in this browser`));
-      worker.postMessage({ file, size, module });
+      worker.postMessage({ file, size, module, cache: refused.has(file) ? "reload" : "default" });
     });
   } finally {
     worker.terminate();
@@ -90,7 +96,8 @@ async function bring(names) {
   } catch (error) {
     names.forEach(name => asked.delete(name));
     coverWith(`${error.message}. A click tries again.`);
-    addEventListener("pointerdown", () => bring(names), { once: true });
+    await new Promise(clicked => addEventListener("pointerdown", clicked, { once: true }));
+    await bring(names);
   }
 }
 
@@ -110,7 +117,7 @@ const services = {
     const names = missing(page, model);
     if (names.length === 0) return true;
     services.coming = true;
-    bring(names).finally(() => { services.coming = cover.hidden === false; });
+    bring(names).then(() => { services.coming = false; });
     return false;
   },
 
@@ -205,7 +212,22 @@ async function filesOf(entry, path) {
   }
 }
 
-let drops = 0;
+let drops = 0, reading = null;  // reading: what is taken in at the moment
+
+const kPiece = 16e6;  // bytes that are read between two frames
+
+// Esc gives it up.
+async function readWhole(file, taken) {
+  const bytes = new Uint8Array(file.size);
+  for (let at = 0; at < file.size; at += kPiece) {
+    bytes.set(new Uint8Array(await file.slice(at, at + kPiece).arrayBuffer()), at);
+    taken.bytes += Math.min(kPiece, file.size - at);
+    if (taken.stopped) throw new Error("stopped");
+    if (taken.size > 2 * kPiece)
+      tell(`${taken.name}: ${(taken.bytes / 1e6).toFixed(0)} of ${(taken.size / 1e6).toFixed(0)} MB; Esc stops it`);
+  }
+  return bytes;
+}
 
 async function takeIn(names, files) {
   if (!program) return tell("One moment: the viewer is still on its way.");
@@ -214,10 +236,20 @@ async function takeIn(names, files) {
     return tell(`${names.join(", ")} has ${(size / 1e6).toFixed(0)} MB, and a browser has room for ${kMostDropped / 1e6}: ` +
                 "./locus view opens it on a desktop.", 20);
   const folder = `/dropped/${++drops}`;
-  for (const { path, file } of files) {
-    const target = `${folder}/${path}`;
-    program.FS.mkdirTree(foldersOf(target));
-    program.FS.writeFile(target, new Uint8Array(await file.arrayBuffer()));
+  if (reading) reading.stopped = true;
+  const taken = reading = { name: names.join(", "), size, bytes: 0, stopped: false }, written = [];
+  try {
+    for (const { path, file } of files) {
+      const target = `${folder}/${path}`;
+      program.FS.mkdirTree(foldersOf(target));
+      program.FS.writeFile(target, await readWhole(file, taken), { canOwn: true });
+      written.push(target);
+    }
+  } catch (error) {
+    written.forEach(target => program.FS.unlink(target));
+    return tell(taken.stopped ? `${taken.name} is left alone.` : `${taken.name} cannot be read: ${error.message}`);
+  } finally {
+    if (reading === taken) reading = null;
   }
   for (const name of names) program.ccall("locus_drop", null, ["string"], [`${folder}/${name}`]);
   tell(`${names.join(", ")} stays in this browser: nothing is sent anywhere.`);
@@ -243,6 +275,10 @@ for (const id of ["folder", "file"])
     takeIn([...new Set(files.map(({ path }) => path.split("/")[0]))], files);
     event.target.value = "";
   });
+
+addEventListener("keydown", event => {
+  if (event.key === "Escape" && reading) reading.stopped = true;
+}, true);
 
 // Keys that a browser would take for itself; Ctrl+O chooses a folder, with Shift files.
 addEventListener("keydown", event => {
