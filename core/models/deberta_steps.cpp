@@ -91,7 +91,8 @@ void DebertaSteps<Scalar>::run_layer() {
 template <class Scalar>
 std::string DebertaSteps<Scalar>::progress() const {
     if (part_ == Part::decoder) return "mask decoder";
-    if (part_ == Part::head || part_ == Part::end) return "words";
+    if (part_ == Part::head) return "words";
+    if (part_ == Part::end) return "";
     const Index layers = model_.config().num_hidden_layers;
     return "layer " + std::to_string(std::min(layer_ + 1, layers)) + " of " + std::to_string(layers);
 }

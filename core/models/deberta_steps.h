@@ -22,7 +22,7 @@ public:
     bool step();
     /// Every wanted stage, once step() has returned false.
     const Trace& trace() const { return trace_; }
-    /// "layer 5 of 12"
+    /// What the next step is of: "layer 5 of 12"; empty at the end.
     std::string progress() const;
 
 private:

@@ -235,9 +235,9 @@ def open_larger(tab, larger, words):
     tab.page.add_init_script("window.frames = []; (function next(time) { frames.push(performance.now());"
                              "requestAnimationFrame(next); })()")
     tab.open("text=" + "+".join(["the", "new", "store"] * (words // 3)))
+    tab.page.evaluate("frames.length = 0")
     tab.page.set_input_files("#folder", str(larger))
     tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/larger')")
-    tab.page.evaluate("frames.length = 0")
 
 
 def gaps(tab):
@@ -245,19 +245,18 @@ def gaps(tab):
     return tab.page.evaluate("frames.slice(1).map((time, n) => time - frames[n])")
 
 
-def test_a_long_pass_leaves_room_for_frames(visit, larger):
+def test_a_larger_model_and_its_first_pass_leave_room_for_frames(visit, larger):
     tab = visit()
     open_larger(tab, larger, 360)
     tab.settle()
-    times = gaps(tab)
-    print(f"{sum(times):.0f} ms, {len(times)} frames, the longest gap {max(times):.0f} ms")
-    assert max(times) < sum(times) / 3
-    assert sum(time > 25 for time in times) > 6  # it did work between them
+    work = [time for time in gaps(tab) if time > 20]  # frames with nothing between them come every 17
+    print(f"{sum(work):.0f} ms in {len(work)} pieces, the longest {max(work):.0f} ms")
+    assert max(work) < sum(work) / 2
 
 
 def test_escape_stops_a_long_pass(visit, larger):
     tab = visit()
-    open_larger(tab, larger, 900)
+    open_larger(tab, larger, 750)
     tab.settle()
 
     def matrix():

@@ -80,7 +80,7 @@ TEST_CASE("deberta_steps: a layer is several steps, and the pass says where it i
         if (said.empty() || said.back() != steps.progress()) said.push_back(steps.progress());
         ++count;
     } while (steps.step());
-    CHECK(said == std::vector<std::string>{"layer 1 of 2", "layer 2 of 2", "mask decoder", "words"});
+    CHECK(said == std::vector<std::string>{"layer 1 of 2", "layer 2 of 2", "mask decoder", "words", ""});
     CHECK(count > 12);
 }
 
