@@ -2,6 +2,7 @@
 //
 // Question: How does a word look at the other words, with nothing but products and one softmax?
 // Before: 01. Minutes: 10. Page: attention.
+// Show: text=the+capital+of+france+is+%5BMASK%5D.&layer=1&head=0&cell=6,4
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 //
 // Question: What does attention know about the order of the words?
 // Before: 02. Minutes: 8. Page: attention.
+// Show: text=dog+bites+man&layer=0&head=0&cell=1,3&attention.c2p=no&attention.p2c=no
 #include <algorithm>
 #include <limits>
 #include <numeric>

@@ -2,6 +2,7 @@
 //
 // Question: How can a word carry its place in the same numbers without losing itself?
 // Before: 03. Minutes: 12. Page: positions.
+// Show: positions.kind=clamp&positions.cell=20,3&positions.locked=yes
 #include <algorithm>
 #include <cmath>
 #include <limits>

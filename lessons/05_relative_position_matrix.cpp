@@ -2,6 +2,7 @@
 //
 // Question: How does a model say "three words to the left" without knowing where in the sentence it is?
 // Before: 04. Minutes: 10. Page: positions.
+// Show: positions.kind=clamp&positions.length=8&positions.span=4&positions.cell=5,2&positions.locked=yes
 #include "core/positions/relative_buckets.h"
 #include "lessons/support/print.h"
 

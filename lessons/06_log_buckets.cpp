@@ -2,6 +2,7 @@
 //
 // Question: How can a table of 256 rows a side serve distances up to 511, and what happens beyond?
 // Before: 05. Minutes: 10. Page: positions.
+// Show: positions.length=64&positions.farthest=60&positions.cell=60,5&positions.locked=yes
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

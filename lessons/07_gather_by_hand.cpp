@@ -2,6 +2,7 @@
 //
 // Question: What does torch.gather do in DeBERTa, and why does nobody need it?
 // Before: 05. Minutes: 10. Page: positions.
+// Show: positions.kind=clamp&positions.length=7&positions.span=7&positions.cell=3,6&positions.locked=yes
 #include "core/attention/disentangled.h"
 #include "core/positions/relative_buckets.h"
 #include "lessons/support/print.h"

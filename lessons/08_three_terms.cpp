@@ -2,6 +2,7 @@
 //
 // Question: "deep learning" belong together when they stand side by side. How can a score know both?
 // Before: 02, 05, 07. Minutes: 15. Page: attention.
+// Show: text=deep+learning+is+so+deep.&layer=2&head=3&cell=2,1
 #include <cmath>
 
 #include "core/attention/disentangled.h"

@@ -2,6 +2,7 @@
 //
 // Question: The paper prints δ(j,i), the official programs compute δ(i,j). Does it matter, and who would notice?
 // Before: 08. Minutes: 10. Page: attention.
+// Show: text=deep+learning+is+so+deep.&dialect=paper&layer=2&head=3&cell=2,5
 #include "core/attention/disentangled.h"
 #include "core/io/model_request.h"
 #include "core/products.h"

@@ -2,6 +2,7 @@
 //
 // Question: Attention divides its scores by √d, DeBERTa by √(3d). Where does the 3 come from, and who would miss it?
 // Before: 08. Minutes: 10. Page: attention.
+// Show: text=deep+learning+is+so+deep.&layer=2&head=3&cell=2,1&attention.curve=share
 #include <algorithm>
 #include <cmath>
 #include <vector>

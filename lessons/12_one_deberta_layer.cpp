@@ -2,6 +2,7 @@
 //
 // Question: What happens to a sentence inside one layer, stage by stage, and where would a wrong port first differ?
 // Before: 08, 10. Minutes: 12. Page: attention.
+// Show: layer=2&attention.picture=stage&attention.stage=layer.2.ffn_act
 #include <algorithm>
 #include <cmath>
 #include <limits>

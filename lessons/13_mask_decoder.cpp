@@ -2,6 +2,7 @@
 //
 // Question: A new [MASK] opened beside the new [MASK]: both stand behind "new". What tells store from mall?
 // Before: 12. Minutes: 12. Page: decoder.
+// Show: text=a+new+%5BMASK%5D+opened+beside+the+new+%5BMASK%5D&decoder.ten=yes
 #include <algorithm>
 #include <limits>
 

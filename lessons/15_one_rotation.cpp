@@ -2,6 +2,7 @@
 //
 // Question: How can a position mark a vector without making it longer or shorter?
 // Before: 04. Minutes: 8. Page: rope.
+// Show: rope.m=7&rope.n=2
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -2,6 +2,7 @@
 //
 // Question: A head has 64 channels, not two. How are they all rotated, and what does it cost?
 // Before: 15. Minutes: 10. Page: rope.
+// Show: rope.layer=0&rope.head=1&rope.query=7&rope.key=3
 #include <cmath>
 #include <limits>
 #include <numbers>

@@ -2,6 +2,7 @@
 //
 // Question: Each word is rotated by its own position. Why does a score know only the distance of two?
 // Before: 16. Minutes: 10. Page: rope.
+// Show: rope.m=7&rope.n=2&rope.shift=6
 #include <cmath>
 #include <limits>
 

@@ -2,6 +2,7 @@
 //
 // Question: The paper says that far words get small scores under RoPE. Do they?
 // Before: 17. Minutes: 15. Page: rope.
+// Show: rope.base=1&rope.layer=2&rope.head=0
 #include <cmath>
 #include <limits>
 

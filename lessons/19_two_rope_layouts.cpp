@@ -2,6 +2,7 @@
 //
 // Question: Two programs pair other channels and call it RoPE. Why does a port with the wrong one pass its tests?
 // Before: 17. Minutes: 10. Page: rope.
+// Show: rope.layout=half-split
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -2,6 +2,7 @@
 //
 // Question: Softmax needs a score for every pair of words. Can attention do without them, and keep RoPE?
 // Before: 17. Minutes: 15. Page: rope.
+// Show: rope.shown=linear
 #include <cmath>
 #include <limits>
 

@@ -2,6 +2,7 @@
 //
 // Question: What does BERT lose when it guesses two hidden words at once?
 // Before: 02. Minutes: 10. Page: permutation.
+// Show: text=new+york+is+a+city.
 #include <algorithm>
 #include <cmath>
 #include <limits>

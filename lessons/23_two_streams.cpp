@@ -2,6 +2,7 @@
 //
 // Question: A word must not see itself while it is predicted, but later words must see it. How can both hold?
 // Before: 22. Minutes: 15. Page: permutation.
+// Show: permutation.stream=content&permutation.side=cell
 #include "core/io/model_request.h"
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"

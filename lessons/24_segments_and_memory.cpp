@@ -2,6 +2,7 @@
 //
 // Question: A network reads a long text in pieces. How far back does the last output still feel a word?
 // Before: 22. Minutes: 15. Page: transformer-xl.
+// Show: memory.segment=2&memory.strip=reach
 #include <algorithm>
 
 #include "core/io/checkpoint.h"

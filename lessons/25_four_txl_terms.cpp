@@ -2,6 +2,7 @@
 //
 // Question: What is a Transformer-XL score made of, and where did the absolute positions go?
 // Before: 08, 24. Minutes: 15. Page: transformer-xl.
+// Show: memory.side=cell&memory.cell=6,9
 #include <cmath>
 #include <set>
 

@@ -2,6 +2,7 @@
 //
 // Question: Every query needs its own rows of R. How does one matrix product and a pad serve them all?
 // Before: 25. Minutes: 15. Page: transformer-xl.
+// Show: memory.side=channels&memory.trick=xlnet
 #include "core/attention/relative.h"
 #include "lessons/support/print.h"
 #include "lessons/support/seeded.h"

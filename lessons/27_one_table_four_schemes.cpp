@@ -2,6 +2,7 @@
 //
 // Question: What does each scheme add to a score, and at what price?
 // Before: 04, 08, 16, 25. Minutes: 20. Page: positions.
+// Show: positions.length=48&positions.farthest=40&positions.cell=40,4&positions.locked=yes
 #include <array>
 #include <cmath>
 

@@ -2,6 +2,7 @@
 //
 // Question: Your port and the original differ. Which of your lines is wrong?
 // Before: 08, 09, 10. Minutes: 20. Page: attention.
+// Show: text=deep+learning+is+so+deep.&attention.picture=stage&attention.stage=layer.0.p2c
 #include <algorithm>
 #include <cmath>
 #include <map>

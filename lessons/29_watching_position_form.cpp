@@ -2,6 +2,7 @@
 //
 // Question: A fresh model knows nothing of order. When does it begin to, and what does it learn?
 // Before: 08, 13. Minutes: 15. Page: training.
+// Show: training.layer=1&training.head=0&training.cell=14,11
 #include <cmath>
 #include <limits>
 

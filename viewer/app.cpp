@@ -29,7 +29,8 @@ App::App(Window& window, const DebertaSession& session, State state)
               return std::shared_ptr<const std::vector<Dropped>>(std::move(all));
           },
           Window::wake),
-      worker_([](const Job& job, const CancelToken& stop) { return job.session->answer(job.request, stop); },
+      worker_([](const Job& job, const CancelToken& stop,
+                 const SliceEnd& over) { return job.session->answer(job.request, stop, over); },
               Window::wake) {}
 
 double App::now() const {
@@ -140,7 +141,8 @@ Progress App::progress() const {
     constexpr double kWorthTelling = 0.3;
     if (observer_.seconds() > kWorthTelling) return {"looking at what was dropped \u2026", observer_.seconds()};
     if (opener_.seconds() > kWorthTelling) return {"opening " + opening_ + " \u2026", opener_.seconds()};
-    if (worker_.seconds() > kWorthTelling) return {"computing \u2026", worker_.seconds()};
+    if (worker_.seconds() > kWorthTelling)
+        return {"computing \u2026" + (worker_.paused() ? "  " + session_->progress() : ""), worker_.seconds()};
     return {};
 }
 
@@ -174,6 +176,7 @@ double App::next_frame_delay() const {
     if (state_.editing || state_.palette || state_.exports.open) rest = std::min(rest, kCaret);
     if (state_.animation_runs()) rest = std::min(rest, kAnimationFrame);
     if (worker_.busy() || opener_.busy() || observer_.busy()) rest = std::min(rest, kClock);
+    if (worker_.paused()) rest = 0;
     if (flashes()) rest = std::min(rest, kFlash);
     if (keeper_) rest = std::min(rest, keeper_->wait(now()));  // in a browser no end of the program writes them
     return rest;

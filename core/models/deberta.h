@@ -31,6 +31,11 @@ struct HeadOverview {
 template <class Scalar>
 using VisitHead = std::function<void(const HeadOverview<Scalar>&)>;
 
+/// Every head of every layer by passes that keep the terms of some layers each; `run` makes the trace of one.
+template <class Scalar>
+void visit_heads_by(const std::function<Trace(const StageFilter&)>& run, const DebertaConfig& config,
+                    const ModelInput& input, const VisitHead<Scalar>& visit);
+
 template <class Scalar>
 struct FastPath;  // core/models/fast_encoder.h
 
@@ -44,6 +49,8 @@ public:
             const Operations<Scalar>& compute = cpu_operations<Scalar>(), ForwardPath path = ForwardPath::reference);
 
     const DebertaConfig& config() const { return weights_->config(); }
+    /// For code that runs a part of the model.
+    const DebertaWeights<Scalar>& weights() const { return *weights_; }
     /// True if there is a masked-word head (cls.predictions.* or lm_predictions.lm_head.*).
     bool has_head() const { return !weights_->head_dense().empty(); }
     /// True if the enhanced mask decoder can run: an absolute table, position_biased_input false, two layers or more, E

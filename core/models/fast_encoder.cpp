@@ -314,12 +314,19 @@ void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions&
         const std::lock_guard alone(fast_->guard);
         return fast_->encoder.visit_heads(input, options, fast_->pool, visit, stop);
     }
+    visit_heads_by<Scalar>([&](const StageFilter& wanted) { return forward(input, options, wanted, stop); }, config(),
+                           input, visit);
+}
+
+template <class Scalar>
+void visit_heads_by(const std::function<Trace(const StageFilter&)>& run, const DebertaConfig& config,
+                    const ModelInput& input, const VisitHead<Scalar>& visit) {
     // Layers that one pass keeps: their terms and probabilities take at most this many values.
     constexpr Index kKeptValues = Index{64} << 20;
     std::vector<std::string> stems = {".c2c", ".probs"};
-    if (config().terms.c2p) stems.push_back(".c2p");
-    if (config().terms.p2c) stems.push_back(".p2c");
-    const Index heads = config().num_attention_heads, layers = config().num_hidden_layers, length = input.length();
+    if (config.terms.c2p) stems.push_back(".c2p");
+    if (config.terms.p2c) stems.push_back(".p2c");
+    const Index heads = config.num_attention_heads, layers = config.num_hidden_layers, length = input.length();
     const Index one_layer = input.batch() * heads * static_cast<Index>(stems.size()) * length * length;
     const Index at_once = std::clamp<Index>(kKeptValues / std::max<Index>(1, one_layer), 1, layers);
     for (Index first = 0; first < layers; first += at_once) {
@@ -328,7 +335,7 @@ void Deberta<Scalar>::visit_heads(const ModelInput& input, const DebertaOptions&
         for (Index layer = first; layer < last; ++layer)
             for (const std::string& stem : stems)
                 wanted += (wanted.empty() ? "layer." : ",layer.") + std::to_string(layer) + stem;
-        const Trace trace = forward(input, options, StageFilter(wanted), stop);
+        const Trace trace = run(StageFilter(wanted));
         for (Index layer = first; layer < last; ++layer)
             for (Index at = 0; at < input.batch() * heads; ++at) {
                 const auto part = [&](const char* stem) {
@@ -394,6 +401,10 @@ template std::vector<Trace> Deberta<float>::forward_texts(const std::vector<Mode
                                                           const StageFilter&, const CancelToken&) const;
 template std::vector<Trace> Deberta<double>::forward_texts(const std::vector<ModelInput>&, const DebertaOptions&,
                                                            const StageFilter&, const CancelToken&) const;
+template void visit_heads_by<float>(const std::function<Trace(const StageFilter&)>&, const DebertaConfig&,
+                                    const ModelInput&, const VisitHead<float>&);
+template void visit_heads_by<double>(const std::function<Trace(const StageFilter&)>&, const DebertaConfig&,
+                                     const ModelInput&, const VisitHead<double>&);
 template void Deberta<float>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<float>&,
                                           const CancelToken&) const;
 template void Deberta<double>::visit_heads(const ModelInput&, const DebertaOptions&, const VisitHead<double>&,

@@ -68,6 +68,7 @@ void Lesson::print_matrix(const std::string& title, const Matrix<double>& matrix
     }
     record_->print_words(Kind::picture, lines);
     keep_matrix(title, matrix);
+    record_->keep({{"matrix", title}, {"format", format}, {"signed", signs}, {"group", group}});
 }
 
 void Lesson::show(const std::string& title, const Matrix<double>& matrix, const char* format, Index group) {
@@ -81,6 +82,7 @@ void Lesson::show_signed(const std::string& title, const Matrix<double>& matrix,
 void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>& matrices,
                       const std::vector<std::string>& rows) {
     double scale = 0;
+    std::vector<std::string> names;
     Index height = static_cast<Index>(rows.size());
     std::size_t margin = 0;
     for (const std::string& row : rows) margin = std::max(margin, display_width(record_->page.plain(row)) + 2);
@@ -88,7 +90,9 @@ void Lesson::heatmaps(const std::vector<std::pair<std::string, Matrix<double>>>&
         scale = std::max(scale, largest(matrix));
         height = std::max(height, matrix.rows());
         keep_matrix(title, matrix);
+        names.push_back(title);
     }
+    record_->keep({{"heatmaps", names}, {"rows", rows}});
     std::vector<std::string> lines(static_cast<std::size_t>(height) + 1, "  " + spaces(margin));
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::string label = record_->page.plain(rows[i]);
@@ -145,6 +149,7 @@ void Lesson::table(const std::string& title, const std::vector<std::vector<std::
     }
     record_->print_words(Kind::picture, lines + rule(widths, "\u2514", "\u2534", "\u2518"));
     record_->json["tables"][title] = rows;
+    record_->keep({{"table", title}});
 }
 
 // --- bars and curves -------------------------------------------------------------------------------------------------
@@ -207,6 +212,7 @@ void Lesson::bars(const std::string& title, const std::vector<std::string>& labe
         lines += line + '\n';
     }
     record_->print_words(Kind::picture, lines);
+    record_->keep({{"bars", title}, {"format", format}});
 }
 
 void Lesson::curves(const std::string& title, const std::string& x_axis, const std::vector<double>& xs,
@@ -246,6 +252,7 @@ void Lesson::curves(const std::string& title, const std::string& x_axis, const s
             std::string(room - wide - before, ' ') + last;
     record_->print_words(Kind::picture, text);
     for (const double x : xs) record_->json["curves"][title]["x"].push_back(x);
+    record_->keep({{"curves", title}, {"x", x_axis}, {"y", y_axis}});
 }
 
 }  // namespace locus::lesson

@@ -108,7 +108,9 @@ int Lesson::run(int argc, char** argv, const std::function<void()>& body) {
 
 void Lesson::say(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\n'), end = text.find_last_not_of('\n');
-    if (begin != std::string::npos) record_->print_words(Kind::words, text.substr(begin, end - begin + 1));
+    if (begin == std::string::npos) return;
+    record_->print_words(Kind::words, text.substr(begin, end - begin + 1));
+    record_->keep({{"say", text.substr(begin, end - begin + 1)}});
 }
 
 void Lesson::correct(const std::string& source, const std::string& printed, const std::string& right) {
@@ -118,6 +120,7 @@ void Lesson::correct(const std::string& source, const std::string& printed, cons
         return "  " + text + std::string(width - display_width(text), ' ');
     };
     record_->print_words(Kind::words, padded(prints) + printed + "\n" + padded(should) + right);
+    record_->keep({{"correction", record_->json["corrections"].size()}});
     record_->json["corrections"].push_back({{"source", source}, {"printed", printed}, {"right", right}});
 }
 
@@ -157,6 +160,7 @@ void Lesson::claim(const std::string& what, bool holds, const std::string& numbe
     for (const std::string& line : wrapped(record.page.plain(what) + " " + kept, 78 - display_width(mark)))
         lines += (lines.empty() ? "" : std::string(display_width(mark), ' ')) + line + '\n';
     record.print(Kind::claim, record.page.ink.tinted(mark, holds) + lines);
+    record.keep({{"claim", record.json["claims"].size()}});
     record.json["claims"].push_back({{"claim", what}, {"holds", holds}, {"numbers", numbers}});
 }
 

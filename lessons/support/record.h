@@ -29,6 +29,8 @@ struct Lesson::Record {
     std::vector<Question> questions;
     nlohmann::ordered_json json;
 
+    /// What --json keeps of the order in which things are said: {"say": text}, {"matrix": title, ...}, {"claim": n}.
+    void keep(nlohmann::ordered_json part) { json["parts"].push_back(std::move(part)); }
     /// Prints a piece; an empty line goes before it unless it follows a claim as a claim.
     void print(Kind kind, const std::string& lines);
     /// The same for text that still has to be spelt and broken.

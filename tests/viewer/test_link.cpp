@@ -1,8 +1,10 @@
 // Links of a browser: the words of a command, said after "#".
 #include <catch2/catch.hpp>
 
+#include "tests/lessons/lesson_files.h"
 #include "viewer/state/command_line.h"
 #include "viewer/state/link.h"
+#include "viewer/state/state_fields.h"
 
 namespace locus::test::test_link {
 
@@ -31,6 +33,24 @@ TEST_CASE("link: names, escapes, and the parts that say nothing", "[viewer][link
     CHECK((words_of_link("page=rope&rope.m=7&text=a+b%26c") == Words{"--page=rope", "--set=rope.m=7", "--text=a b&c"}));
     CHECK((words_of_link("") == Words{}));
     CHECK((words_of_link("#&page&=x&cell=3,5&text=%4") == Words{"--cell=3,5", "--text=%4"}));
+}
+
+TEST_CASE("link: the state that a lesson shows is one that the viewer takes", "[viewer][link]") {
+    int shown = 0;
+    for (const LessonFile& file : lesson_files()) {
+        INFO("lesson " << file.number);
+        CHECK(file.show.empty() == (file.page == "none"));
+        State state;
+        for (const std::string& word : words_of_link(file.show)) {
+            INFO(word);
+            const std::string pair = word.starts_with("--set=") ? word.substr(6) : word.substr(2);
+            REQUIRE_NOTHROW(set_field(state, pair));
+            CHECK(state_field(pair.substr(0, pair.find('='))).get(state) == pair.substr(pair.find('=') + 1));
+            ++shown;
+        }
+        CHECK((file.show.empty() || !changed_fields(state).empty()));
+    }
+    CHECK(shown > 60);
 }
 
 }  // namespace locus::test::test_link

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "tests/temporary_folder.h"
+#include "viewer/data/deberta_session.h"
 #include "viewer/data/rotary_sentence.h"
 
 namespace locus::test::test_model_session {
@@ -144,6 +145,72 @@ TEST_CASE("family session: a model goes to the page of its family", "[viewer]") 
     std::ofstream(folder / "config.json") << R"({"model_type": "gpt2"})";
     CHECK_THROWS_WITH(show_model(state, folder.path().string()), Catch::Contains("gpt2"));
     CHECK(state.page == "decoder");
+}
+
+TEST_CASE("model session: a model that does not fit is refused by its size, and no weight is read", "[viewer]") {
+    struct Sizes : WeightSource {
+        std::optional<Shape> shape(const std::string& name) const override {
+            return name == "a" ? Shape{100'000, 1000} : Shape{1000};
+        }
+        std::vector<std::string> names() const override { return {"a", "b"}; }
+        std::string location() const override { return "big/model.safetensors"; }
+        Matrix<float> rows_f32(const std::string&, Index, Index) const override { throw std::logic_error("read"); }
+        Matrix<double> rows_f64(const std::string&, Index, Index) const override { throw std::logic_error("read"); }
+    };
+    CHECK_NOTHROW(check_room(Sizes(), 400'004'000));
+    try {
+        check_room(Sizes(), 300e6);
+        FAIL("was not refused");
+    } catch (const Error& error) {
+        CHECK(error.fault() == Fault::memory);
+        CHECK(error.what() ==
+              std::string("big/model.safetensors: its weights take 400 MB as float32, and there is room "
+                          "for 300 MB, expected a smaller model"));
+    }
+}
+
+TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {
+    const DebertaSession whole("tiny-v3"), sliced("tiny-v3");
+    Request request{"a new [MASK] opened beside the new [MASK] .", "", ""};
+    std::vector<Request> all(4, request);
+    all[1].overview = true;
+    all[2].decoder = all[2].at_input = true;
+    all[3].compare = CompareRequest{};
+    all[3].compare->stage = "layer.1.probs";
+    all[3].compare->b.text = "a new shop opened beside the new mall .";
+    for (const Request& one : all) {
+        const auto expected = whole.answer(one);
+        std::shared_ptr<const Answer> found;
+        int pauses = 0;
+        while (!found) {
+            try {
+                found = sliced.answer(one, {}, [] { return true; });
+            } catch (const Paused&) {
+                REQUIRE(++pauses < 1000);
+                if (!sliced.progress().empty())
+                    CHECK_THAT(sliced.progress(), Catch::Contains("layer ") || Catch::Contains("words") ||
+                                                      Catch::Contains("mask decoder"));
+            }
+        }
+        CHECK(pauses > 5);
+        REQUIRE(found->error.empty());
+        REQUIRE(found->trace.names() == expected->trace.names());
+        for (const Stage& stage : expected->trace.stages()) {
+            INFO(stage.name);
+            const Stage& other = found->trace.at(stage.name);
+            Index differing = 0;
+            for (Index n = 0; n < stage.size(); ++n) differing += other.at(n) != stage.at(n);
+            CHECK(differing == 0);
+        }
+        CHECK(found->compare.stages == expected->compare.stages);
+        REQUIRE((found->overview != nullptr) == one.overview);
+        REQUIRE(found->decoder.masks.size() == expected->decoder.masks.size());
+        for (std::size_t n = 0; n < expected->decoder.masks.size(); ++n) {
+            CHECK(found->decoder.masks[n].with_decoder.front().piece ==
+                  expected->decoder.masks[n].with_decoder.front().piece);
+            CHECK(found->decoder.masks[n].at_input.front().piece == expected->decoder.masks[n].at_input.front().piece);
+        }
+    }
 }
 
 TEST_CASE("family session: a trace holds all layers until their matrices are too many", "[viewer]") {

@@ -158,4 +158,111 @@ TEST_CASE("worker: what waits is cancelled with what is worked on", "[viewer]") 
     CHECK(worker.take() == nullptr);
 }
 
+// Without threads.
+
+namespace {
+
+/// Work of so many steps of a millisecond, each of which may be the last of its slice.
+struct SlowSteps {
+    int steps = 0, done = 0, calls = 0, given_up = 0;
+
+    std::shared_ptr<const int> make(const int& request, const CancelToken& stop, const SliceEnd& over) {
+        ++calls;
+        for (; done < steps; ++done) {
+            if (stop()) {
+                ++given_up;
+                return nullptr;
+            }
+            if (over()) throw Paused();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        done = 0;
+        return std::make_shared<const int>(request);
+    }
+    Worker<int, int> worker() {
+        return {[this](const int& request, const CancelToken& stop, const SliceEnd& over) {
+                    return make(request, stop, over);
+                },
+                [] {}, false};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("worker: without threads, long work comes in slices with frames between", "[viewer]") {
+    SlowSteps slow{200};
+    Worker<int, int> worker = slow.worker();
+    worker.submit(7);
+    int frames = 0;
+    std::shared_ptr<const int> answer;
+    while (!answer && frames < 1000) {
+        const auto start = std::chrono::steady_clock::now();
+        answer = worker.take();
+        const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        CHECK(took < 10 * Worker<int, int>::kSlice);  // the machine may be busy
+        if (!answer) CHECK((worker.busy() && worker.paused() && worker.seconds() > 0));
+        ++frames;
+    }
+    REQUIRE(answer);
+    CHECK(*answer == 7);
+    CHECK(frames > 3);
+    CHECK(frames == slow.calls);
+    CHECK_FALSE((worker.busy() || worker.paused()));
+}
+
+TEST_CASE("worker: without threads, short work is answered in its first slice", "[viewer]") {
+    SlowSteps slow{2};
+    Worker<int, int> worker = slow.worker();
+    worker.submit(7);
+    REQUIRE(worker.take());
+    CHECK(slow.calls == 1);
+}
+
+TEST_CASE("worker: without threads, work that paused is given up by cancel and by a newer request", "[viewer]") {
+    SlowSteps slow{100'000};
+    Worker<int, int> worker = slow.worker();
+    worker.submit(1);
+    CHECK(worker.take() == nullptr);
+    worker.cancel();
+    CHECK_FALSE((worker.busy() || worker.paused()));
+    CHECK(worker.take() == nullptr);
+    CHECK(slow.calls == 1);  // nothing more was done for it
+
+    worker.submit(2);
+    CHECK(worker.take() == nullptr);
+    std::this_thread::sleep_for(std::chrono::duration<double>(Worker<int, int>::kPatience));
+    worker.submit(3);
+    slow.steps = slow.done = 0;
+    const auto answer = worker.take();
+    REQUIRE(answer);
+    CHECK(*answer == 3);
+}
+
+TEST_CASE("worker: without threads, work is finished for a newer request where it took little so far", "[viewer]") {
+    SlowSteps slow{60};
+    Worker<int, int> worker = slow.worker();
+    worker.submit(1);
+    CHECK(worker.take() == nullptr);
+    worker.submit(2);
+    std::vector<int> answers;
+    for (int frame = 0; frame < 100 && answers.size() < 2; ++frame)
+        if (const auto answer = worker.take()) answers.push_back(*answer);
+    CHECK(answers == std::vector<int>{1, 2});
+}
+
+TEST_CASE("worker: without threads, what sliced work throws comes out of take", "[viewer]") {
+    int calls = 0;
+    Worker<int, int> worker(
+        [&](const int&, const CancelToken&, const SliceEnd&) -> std::shared_ptr<const int> {
+            if (++calls < 3) throw Paused();
+            throw Error(Fault::usage, "no");
+        },
+        [] {}, false);
+    worker.submit(1);
+    CHECK(worker.take() == nullptr);
+    CHECK(worker.take() == nullptr);
+    CHECK_THROWS_AS(worker.take(), Error);
+    CHECK_FALSE(worker.busy());
+}
+
 }  // namespace locus::test::test_worker

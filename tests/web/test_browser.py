@@ -1,6 +1,10 @@
 """What a browser adds: links, settings, files that are dropped and downloaded, sizes, memory."""
 import shutil
+import time
 
+import pytest
+
+import random_model
 from conftest import ROOT, SITE
 
 LINK = "page=attention&text=the+capital+of+france+is+%5BMASK%5D.&layer=4&head=1&cell=6,3"
@@ -45,6 +49,48 @@ def test_a_dropped_folder_of_a_model_is_opened_and_stays_here(visit, tmp_path):
     assert requests == []
 
 
+def drop(tab, path):
+    """As a file manager drops it: the browser itself makes the entries."""
+    session = tab.context.new_cdp_session(tab.page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, "x": 500, "y": 300, "data": {
+            "items": [], "files": [str(path)], "dragOperationsMask": 1}})
+
+
+def test_a_folder_is_opened_by_a_drop(visit, tmp_path):
+    shutil.copytree(ROOT / "assets/models/tiny-v3", tmp_path / "dragged" / "nested.bin", dirs_exist_ok=True)
+    tab = visit().open()
+    drop(tab, tmp_path / "dragged" / "nested.bin")
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/nested.bin')")
+    assert tab.note_text() == "nested.bin stays in this browser: nothing is sent anywhere."
+
+
+def test_what_is_too_large_is_refused_by_its_size_before_it_is_read(visit, tmp_path):
+    (tmp_path / "huge").mkdir()
+    with open(tmp_path / "huge/model.safetensors", "wb") as file:
+        file.truncate(800_000_000)  # a hole: nothing of it is on the disk
+    tab = visit().open()
+    tab.page.evaluate("window.was_read = 0; const slice = Blob.prototype.slice;"
+                      "Blob.prototype.slice = function (...at) { ++was_read; return slice.apply(this, at); }; 0")
+    tab.page.set_input_files("#folder", str(tmp_path / "huge"))
+    tab.until("document.getElementById('note').textContent.startsWith('huge has 800 MB')", 10)
+    assert tab.note_text() == "huge has 800 MB, and a browser has room for 700: ./locus view opens it on a desktop."
+    assert tab.page.evaluate("was_read") == 0
+    assert tab.link() == ""
+
+
+def test_escape_stops_what_is_read(visit, tmp_path):
+    (tmp_path / "large").mkdir()
+    with open(tmp_path / "large/model.safetensors", "wb") as file:
+        file.truncate(690_000_000)
+    tab = visit().open()
+    tab.page.set_input_files("#folder", str(tmp_path / "large"))
+    tab.until("document.getElementById('note').textContent.includes('of 690 MB; Esc stops it')", 10)
+    tab.page.keyboard.press("Escape")
+    tab.until("document.getElementById('note').textContent === 'large is left alone.'", 10)
+    assert tab.page.evaluate("locus.program.FS.analyzePath('/dropped/1/large/model.safetensors').exists") is False
+
+
 def test_a_file_that_is_no_model_is_refused_in_one_sentence(visit, tmp_path):
     (tmp_path / "broken.safetensors").write_bytes(b"\xff" * 40)
     tab = visit().open()
@@ -85,11 +131,219 @@ def test_pages_change_two_hundred_times_in_the_same_memory(visit):
     assert tab.page.evaluate(size) == before
 
 
+class Fingers:
+    """Touches of a screen, as the browser itself gets them."""
+
+    def __init__(self, tab):
+        self.session = tab.context.new_cdp_session(tab.page)
+        self.page = tab.page
+
+    def send(self, kind, *places):
+        points = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(places)]
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        # What happens between two frames is one to the viewer.
+        self.page.evaluate("""new Promise(done => {
+            let left = 4;
+            (function next() { --left ? requestAnimationFrame(next) : done(); })();
+        })""")
+
+
+def picture(tab):
+    tab.page.wait_for_timeout(300)
+    return tab.page.screenshot()
+
+
+MATRIX = 560, 300  # inside a matrix of the Attention page
+
+
+def test_the_wheel_zooms_upwards_and_back_in_equal_steps(visit):
+    tab = visit().open()
+    tab.page.mouse.move(*MATRIX)
+    before = picture(tab)
+    tab.page.mouse.wheel(0, -100)
+    closer = picture(tab)
+    assert closer != before
+    tab.page.mouse.wheel(0, -200)
+    tab.page.wait_for_timeout(200)
+    tab.page.mouse.wheel(0, 200)
+    assert picture(tab) == closer  # upwards is closer, and a step is a step
+    tab.page.mouse.wheel(0, 300)
+    assert picture(tab) == before
+
+
+def test_one_finger_hovers_and_a_tap_clicks(visit):
+    tab, mouse = visit(has_touch=True).open(), visit().open()
+    fingers, x, y = Fingers(tab), *MATRIX
+    fingers.send("touchStart", (x, y))
+    fingers.send("touchMove", (x + 60, y + 40))
+    fingers.send("touchEnd")
+    mouse.page.mouse.move(x + 60, y + 40)
+    assert picture(tab) == picture(mouse)
+    assert "cell=" not in tab.link()
+    tab.page.touchscreen.tap(x + 60, y + 40)
+    mouse.page.mouse.click(x + 60, y + 40)
+    tab.page.wait_for_timeout(300)
+    mouse.page.wait_for_timeout(300)
+    assert "cell=" in tab.link()
+    assert tab.link() == mouse.link()
+
+
+def test_two_fingers_zoom_and_pan(visit):
+    tab = visit(has_touch=True).open()
+    fingers, (x, y) = Fingers(tab), MATRIX
+
+    def drag(spread, to_spread, dx=0, dy=0):
+        """Two fingers around the same place, which then move; the picture with both of them there once more."""
+        fingers.send("touchStart", (x - spread, y), (x + spread, y))
+        fingers.send("touchMove", (x - to_spread + dx, y + dy), (x + to_spread + dx, y + dy))
+        fingers.send("touchEnd")
+        fingers.send("touchStart", (x - 20, y), (x + 20, y))
+        fingers.send("touchEnd")
+        return picture(tab)
+
+    whole = drag(20, 20)
+    closer = drag(20, 40)
+    assert closer != whole
+    moved = drag(20, 20, 30, 30)
+    assert moved != closer
+    assert drag(20, 20, -30, -30) == closer
+    assert drag(40, 20) == whole
+
+
+def test_a_text_is_pasted_into_the_sentence(visit):
+    tab = visit().open()
+    tab.page.evaluate("navigator.clipboard.writeText('the bank of the river')")
+    tab.page.keyboard.press("Control+l")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Control+a")
+    tab.page.wait_for_timeout(100)
+    tab.page.keyboard.press("Control+v")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Enter")
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('text=the+bank+of+the+river')", 10)
+
+
+@pytest.fixture(scope="session")
+def larger(tmp_path_factory):
+    """As wide as v3-base, with 4 layers: 70 MB."""
+    folder = tmp_path_factory.mktemp("models") / "larger"
+    random_model.write(folder, layers=4, words=8192)
+    return folder
+
+
+def open_larger(tab, larger, words):
+    tab.page.add_init_script("window.frames = []; (function next(time) { frames.push(performance.now());"
+                             "requestAnimationFrame(next); })()")
+    tab.open("text=" + "+".join(["the", "new", "store"] * (words // 3)))
+    tab.page.evaluate("frames.length = 0")
+    tab.page.set_input_files("#folder", str(larger))
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('model=/dropped/1/larger')")
+
+
+def gaps(tab):
+    """Milliseconds from one frame to the next."""
+    return tab.page.evaluate("frames.slice(1).map((time, n) => time - frames[n])")
+
+
+def test_a_larger_model_and_its_first_pass_leave_room_for_frames(visit, larger):
+    tab = visit()
+    open_larger(tab, larger, 360)
+    tab.settle()
+    work = [time for time in gaps(tab) if time > 20]  # frames with nothing between them come every 17
+    print(f"{sum(work):.0f} ms in {len(work)} pieces, the longest {max(work):.0f} ms")
+    assert max(work) < sum(work) / 2
+
+
+def test_escape_stops_a_long_pass(visit, larger):
+    tab = visit()
+    open_larger(tab, larger, 750)
+    tab.settle()
+
+    def matrix():
+        return tab.page.screenshot(clip={"x": 220, "y": 190, "width": 220, "height": 220})
+
+    def turn_layer(key):
+        before = tab.link()
+        tab.page.keyboard.press(key)
+        tab.until(f"locus.program.ccall('locus_link', 'string', [], []) !== '{before}'")
+
+    before = matrix()
+    turn_layer("]")
+    tab.page.wait_for_timeout(350)  # after that it says that it works
+    tab.page.keyboard.press("Escape")
+    tab.settle()
+    assert matrix() == before  # of the layer before
+    turn_layer("[")
+    turn_layer("]")
+    tab.settle()
+    assert matrix() != before
+
+
 def test_training_runs_between_frames(visit):
     tab = visit()
     tab.page.add_init_script("window.frames_seen = 0; (function count() { ++frames_seen; requestAnimationFrame(count); })()")
     tab.open("page=training&training.run=yes&training.steps=2")
     assert tab.page.evaluate("frames_seen") > 3
+
+
+def test_the_palette_finds_a_page_and_undo_goes_back(visit):
+    tab = visit().open()
+    tab.page.keyboard.press("Control+p")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.type("rope")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Enter")
+    tab.settle("rope")
+    assert "page=rope" in tab.link()
+    tab.page.keyboard.press("2")
+    tab.settle("attention")
+    tab.page.keyboard.press("l")
+    tab.page.keyboard.press("t")
+    tab.settle()
+    changed = tab.link()
+    assert changed not in ("", "page=rope")
+    for _ in range(4):
+        tab.page.keyboard.press("Control+z")
+        tab.page.wait_for_timeout(200)
+    tab.settle()
+    assert tab.link() != changed
+
+
+@pytest.mark.parametrize("film", ["page=decoder&decoder.film", "page=transformer-xl&memory.film"])
+def test_a_film_plays_by_itself_and_stands_where_it_was_stopped(visit, film):
+    place = film.split("&")[1]
+    at = f"Number(new URLSearchParams(locus.program.ccall('locus_link', 'string', [], [])).get('{place}'))"
+    tab = visit()
+    tab.page.goto(f"{tab.address}#{film}=0&{place}.playing=yes")
+    tab.page.wait_for_selector("#canvas[data-page]", timeout=60000)
+    tab.until(f"{at} > 0.2")
+    before = tab.page.evaluate(at)
+    tab.until(f"{at} > {before}")
+    tab.open(f"{film}=1.5&{place}.playing=no")
+    picture(tab)
+    assert tab.page.evaluate(at) == 1.5
+
+
+def test_a_damaged_pack_is_said_and_a_click_asks_for_it_again(visit):
+    tab = visit()
+    whole = next(SITE.glob("tiny-roformer*.pack")).read_bytes()
+
+    def damaged(route):
+        route.fulfill(status=200, body=whole[:1000] + bytes(200) + whole[1200:])
+
+    tab.page.route("**/tiny-roformer*.pack", damaged)
+    tab.open()
+    tab.page.keyboard.press("4")
+    tab.until("document.getElementById('word').textContent.includes('is damaged. A click tries again.')", 10)
+    tab.page.mouse.click(600, 400)  # still damaged
+    tab.page.wait_for_timeout(500)
+    tab.until("document.getElementById('word').textContent.includes('is damaged. A click tries again.')", 10)
+    tab.page.unroute("**/tiny-roformer*.pack")
+    tab.page.mouse.click(600, 400)
+    tab.settle("rope")
+    assert tab.page.evaluate("document.getElementById('cover').hidden")
+    tab.page.keyboard.press("2")
+    tab.settle("attention")
 
 
 def test_embedded_is_the_page_alone(visit):

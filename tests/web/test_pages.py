@@ -1,12 +1,16 @@
 """Every page in a browser looks as it does on the desktop."""
 import io
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from conftest import ROOT
-from likeness import alike, likeness, read
+from likeness import alike, likeness, read, shrunk
+
+no_display = pytest.mark.skipif(not shutil.which("xvfb-run"), reason="xvfb-run is not installed")
 
 PAGES = ["start", "positions", "attention", "decoder", "rope", "transformer-xl", "permutation", "text", "compare",
          "conformance", "training"]
@@ -31,6 +35,34 @@ def test_a_page_is_drawn_as_on_the_desktop(visit, page, theme):
 def test_a_screen_of_twice_the_density_is_drawn_in_its_own_pixels(visit):
     tab = visit(forgetful=True, viewport={"width": 960, "height": 600}, device_scale_factor=2)
     check(tab.open("page=attention&theme=dark"), "attention_dark_1920.png", 3, "attention")
+
+
+def desktop(tmp_path, *arguments):
+    """The same screen, drawn by the desktop's program."""
+    subprocess.run(["xvfb-run", "-a", "-s", "-screen 0 2560x1600x24", ROOT / "build/release/bin/locus-view", *arguments,
+                    "--screenshot", tmp_path / "desktop.png"], check=True, capture_output=True)
+    return read(tmp_path / "desktop.png")
+
+
+def alike_on_both(tab, drawn, factor):
+    screen = np.asarray(Image.open(io.BytesIO(tab.page.screenshot())).convert("RGB"))
+    assert screen.shape == drawn.shape
+    height, width = (side // factor * factor for side in screen.shape[:2])
+    found = likeness(screen[:height, :width], shrunk(drawn[:height, :width], factor), factor)
+    assert alike(found), f"mean colour differs by {found[0]:.1f}, least likeness {found[1]:.2f}"
+
+
+@no_display
+def test_high_contrast_is_drawn_as_on_the_desktop(visit, tmp_path):
+    tab = visit(forgetful=True).open("page=attention&theme=contrast")
+    alike_on_both(tab, desktop(tmp_path, "--page", "attention", "--theme", "contrast", "--size", "1280x800"), 2)
+
+
+@no_display
+def test_a_telephone_in_landscape_shows_the_whole_page(visit, tmp_path):
+    tab = visit(forgetful=True, viewport={"width": 844, "height": 390}, device_scale_factor=3, has_touch=True, is_mobile=True)
+    tab.open("page=attention&theme=dark")
+    alike_on_both(tab, desktop(tmp_path, "--page", "attention", "--theme", "dark", "--size", "2532x1170", "--scale", "3"), 3)
 
 
 def test_the_comparison_sees_another_page_a_moved_one_and_a_missing_line():

@@ -69,13 +69,33 @@ ModelInput DebertaSession::input_of(const Request& request) const {
     return input;
 }
 
-Trace DebertaSession::run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const {
-    return deberta_.forward(input, options, StageFilter(stages), stop_);
+Trace DebertaSession::run(const Deberta<float>& model, const ModelInput& input, const DebertaOptions& options,
+                          const StageFilter& stages) const {
+    if (!over_) return model.forward(input, options, stages, stop_);
+    if (run_ == passes_.size()) passes_.push_back(std::make_unique<DebertaSteps<float>>(model, input, options, stages));
+    DebertaSteps<float>& pass = *passes_[run_];
+    while (pass.step()) {
+        throw_if_cancelled(stop_);
+        if (over_()) throw Paused();
+    }
+    ++run_;
+    return pass.trace();
 }
 
-std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, const CancelToken& stop) const {
+std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, const CancelToken& stop,
+                                                     const SliceEnd& over) const {
     const auto start = std::chrono::steady_clock::now();
+    const auto milliseconds = [&] {
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    };
     stop_ = stop;
+    over_ = over;
+    run_ = 0;
+    if (passes_of_ != request) {
+        passes_.clear();
+        passes_of_ = request;
+        milliseconds_ = 0;
+    }
     auto answer = std::make_shared<Answer>();
     answer->request = request;
     answer->serial = ++serial_;
@@ -90,8 +110,12 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
     } catch (const std::bad_alloc&) {
         answer->error = "this text needs more memory than there is, expected a shorter one";
         answer->fault = Fault::memory;
+    } catch (const Paused&) {
+        milliseconds_ += milliseconds();
+        throw;
     }
-    answer->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    answer->milliseconds = std::exchange(milliseconds_, 0) + milliseconds();
+    passes_.clear();
     return answer;
 }
 
@@ -162,7 +186,7 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
         if (deberta_.has_head()) stages += ",mlm.transform";
         if (has_words) stages += ",mlm.logits_at_positions";
     }
-    answer.trace = run(input, options, stages);
+    answer.trace = run(deberta_, input, options, StageFilter(stages));
     if (decoder.unavailable.empty()) {
         const auto strength = static_cast<float>(answer.request.strength);
         decoder.absolute = deberta_.absolute_rows(input.length()) * strength;
@@ -171,7 +195,7 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
     }
     if (!has_words) return;
     options.decoder = MaskDecoder::none;
-    const auto alone = words_at_masks(run(input, options, "mlm.logits_at_positions"));
+    const auto alone = words_at_masks(run(deberta_, input, options, StageFilter("mlm.logits_at_positions")));
     const auto with = decoder.unavailable.empty() ? words_at_masks(answer.trace) : std::vector<std::vector<Word>>();
     const auto biased = answer.request.at_input && decoder.unavailable.empty() ? words_with_biased_input(input, options)
                                                                                : std::vector<std::vector<Word>>();
@@ -188,7 +212,7 @@ std::vector<std::vector<Word>> DebertaSession::words_with_biased_input(const Mod
         config.position_biased_input = true;
         biased_.emplace(config, checkpoint().weights);
     }
-    return words_at_masks(biased_->forward(input, options, StageFilter("mlm.logits_at_positions"), stop_));
+    return words_at_masks(run(*biased_, input, options, StageFilter("mlm.logits_at_positions")));
 }
 
 std::vector<std::vector<Word>> DebertaSession::words_at_masks(const Trace& trace) const {
@@ -232,7 +256,7 @@ void DebertaSession::fill_attention(Answer& answer, const ModelInput& input) con
         answer.shown_stage = nearest_stage(request.stage, answer.stages);
         wanted += "," + answer.shown_stage;
     }
-    answer.trace = run(input, answer.options, wanted);
+    answer.trace = run(deberta_, input, answer.options, StageFilter(wanted));
     if (request.overview) answer.overview = known_overview(request, input, answer);
 }
 
@@ -249,19 +273,22 @@ std::shared_ptr<const Overview> DebertaSession::known_overview(const Request& re
 
 std::shared_ptr<const Overview> DebertaSession::overview(const ModelInput& input, const DebertaOptions& options,
                                                          const Mask& visible) const {
-    if (!fast_) fast_.emplace(open_deberta<float>(checkpoint(), cpu_operations<float>(), ForwardPath::fast));
     auto all = std::make_shared<Overview>();
     all->layers = config().num_hidden_layers;
     all->heads = config().num_attention_heads;
     all->all.resize(static_cast<std::size_t>(all->layers * all->heads));
     // Heads come on several threads, each to a place of its own.
-    fast_->visit_heads(
-        input, options,
-        [&](const HeadOverview<float>& seen) {
-            all->all[static_cast<std::size_t>(seen.layer * all->heads + seen.head)] =
-                summarise_head({seen.c2c, seen.c2p, seen.p2c}, seen.probs, visible);
-        },
-        stop_);
+    const auto summarise = [&](const HeadOverview<float>& seen) {
+        all->all[static_cast<std::size_t>(seen.layer * all->heads + seen.head)] =
+            summarise_head({seen.c2c, seen.c2p, seen.p2c}, seen.probs, visible);
+    };
+    if (over_) {  // the fast path cannot pause
+        visit_heads_by<float>([&](const StageFilter& stages) { return run(deberta_, input, options, stages); },
+                              config(), input, summarise);
+        return all;
+    }
+    if (!fast_) fast_.emplace(open_deberta<float>(checkpoint(), cpu_operations<float>(), ForwardPath::fast));
+    fast_->visit_heads(input, options, summarise, stop_);
     return all;
 }
 

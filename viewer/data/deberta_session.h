@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
-#include "core/models/deberta.h"
+#include "core/models/deberta_steps.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/model_session.h"
@@ -104,9 +104,12 @@ public:
     }
     /// Tokens of the request, the masked ones replaced.  Throws Error(usage) for an empty text or a damaged list.
     ModelInput input_of(const Request& request) const;
-    /// Runs the model.  Never throws: a refusal becomes Answer::error; nothing comes back once `stop` says yes.  One
-    /// call at a time.
-    std::shared_ptr<const Answer> answer(const Request& request, const CancelToken& stop = {}) const;
+    /// Runs the model.  A refusal becomes Answer::error; nothing comes back once `stop` says yes.  One call at a time.
+    /// Throws nothing but Paused, once `over` says yes: the same call goes on where this one was.
+    std::shared_ptr<const Answer> answer(const Request& request, const CancelToken& stop = {},
+                                         const SliceEnd& over = {}) const;
+    /// Where an answer that paused is: "layer 5 of 12".
+    std::string progress() const { return passes_.empty() ? "" : passes_.back()->progress(); }
 
 private:
     void fill(Answer& answer) const;
@@ -139,7 +142,8 @@ private:
     const OpenedDump& dump(const std::string& file) const;
     const DebertaSession& session_of(const std::string& model) const;
     const MadeMistake& made(const MistakeQuery& query, const CompareSide& side) const;
-    Trace run(const ModelInput& input, const DebertaOptions& options, const std::string& stages) const;
+    Trace run(const Deberta<float>& model, const ModelInput& input, const DebertaOptions& options,
+              const StageFilter& stages) const;
 
     Deberta<float> deberta_;                      // the same weights as model(), with the options that only DeBERTa has
     mutable std::optional<Deberta<float>> fast_;  // the same, whole layers by the fast path: for pictures of all heads
@@ -157,7 +161,13 @@ private:
     mutable std::list<KeptMistake> mistakes_;                                            // the last few, as dumps_
     mutable std::list<std::pair<std::string, std::unique_ptr<DebertaSession>>> others_;  // models of single sides
     mutable std::uint64_t serial_;
-    mutable CancelToken stop_;     // of the call that is under way
+    mutable CancelToken stop_;  // of the call that is under way
+    mutable SliceEnd over_;     // the same
+    // An answer in slices makes its passes again from the first at every call; those that it has made wait here.
+    mutable std::vector<std::unique_ptr<DebertaSteps<float>>> passes_;
+    mutable std::size_t run_ = 0;      // passes of this call
+    mutable double milliseconds_ = 0;  // of the calls that paused
+    mutable Request passes_of_;
     mutable Request overview_of_;  // what overview_ answers; only what changes it is set
     mutable std::shared_ptr<const Overview> overview_;
 };

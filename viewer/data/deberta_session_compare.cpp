@@ -116,7 +116,7 @@ const Trace& DebertaSession::trace_of(const CompareSide& side, const std::string
     if (side.exact)
         own = (side.gpu ? session.exact_on_device_ : session.exact_)->forward(pass->input, options, wanted, stop_);
     else
-        own = (side.gpu ? *session.on_device_ : session.deberta_).forward(pass->input, options, wanted, stop_);
+        own = run(side.gpu ? *session.on_device_ : session.deberta_, pass->input, options, wanted);
     return own;
 }
 

@@ -1,6 +1,13 @@
 #include "viewer/data/model_session.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+
+#ifdef __EMSCRIPTEN__
+#include <emscripten/heap.h>
+#include <unistd.h>
+#endif
 
 namespace locus {
 
@@ -19,7 +26,28 @@ const char* page_of(Family family) {
                                               : "attention";
 }
 
+/// Bytes that a program may still ask for, where addresses are too short for what machines have.
+double room_for_weights() {
+#ifdef __EMSCRIPTEN__
+    return static_cast<double>(emscripten_get_heap_max()) -
+           static_cast<double>(reinterpret_cast<std::size_t>(::sbrk(0)));
+#else
+    return std::numeric_limits<double>::infinity();
+#endif
+}
+
 }  // namespace
+
+void check_room(const WeightSource& weights, double room) {
+    double needed = 0;
+    for (const std::string& name : weights.names())
+        needed += sizeof(float) * static_cast<double>(element_count(weights.shape(name).value_or(Shape{0})));
+    if (needed <= room) return;
+    const auto megabytes = [](double bytes) { return std::to_string(std::lround(std::max(0.0, bytes) / 1e6)) + " MB"; };
+    throw Error(Fault::memory, weights.location() + ": its weights take " + megabytes(needed) +
+                                   " as float32, and there is room for " + megabytes(room) +
+                                   ", expected a smaller model");
+}
 
 ModelSession::ModelSession(const std::string& model, Family family)
     : opened_as_(model), checkpoint_(open_checkpoint(resolve_model(model))) {
@@ -29,6 +57,7 @@ ModelSession::ModelSession(const std::string& model, Family family)
     if (found != family)
         throw Error(Fault::unsupported, checkpoint_.config_file.string() + " names a model of the family " +
                                             to_string(found) + ", expected " + to_string(family) + " on this page");
+    check_room(*checkpoint_.weights, room_for_weights());
     model_ = open_model_of<float>(checkpoint_);
     try {
         tokenizer_ = open_tokenizer(checkpoint_.folder);

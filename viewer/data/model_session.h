@@ -51,6 +51,10 @@ private:
     std::string no_tokenizer_;  // why there is none
 };
 
+/// Throws Error(memory) that names the weights, what they take as float32 and `room`, in bytes, where that is less;
+/// reads no values.
+void check_room(const WeightSource& weights, double room);
+
 /// Which layer a trace holds: -1 for all, where their matrices of [Tq,Tk], `cells` together, are not too many, else the
 /// wished one alone.
 Index traced_layer(Index cells, Index wished, Index layers);

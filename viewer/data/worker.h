@@ -1,6 +1,7 @@
 #pragma once
 // Work away from the window: the latest request wins, the window never waits.  Where there are no threads, in a
-// browser, take() works: the window waits for one answer, and a frame before that says so where answers take long.
+// browser, take() works: a slice of the work, where that can be cut into slices, with a frame after each; else the
+// window waits for the answer, and a frame before that says so where answers take long.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,6 +21,12 @@
 
 namespace locus {
 
+/// True: this slice of the work is over.  Empty: it is not cut into slices.
+using SliceEnd = std::function<bool()>;
+
+/// Thrown out of work whose slice is over.  It is asked for again with the same request and goes on where it was.
+struct Paused {};
+
 /// One thread, if there are threads, that turns requests into answers.  `make` runs on the thread; it should say in its
 /// answer what went wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes
 /// on.
@@ -29,15 +36,27 @@ public:
     /// Work that took less than this is finished although a newer request waits: there is something to see meanwhile.
     static constexpr double kPatience = 0.3;  // seconds
 
+    /// Where there are no threads: a frame is drawn after so much of an answer.
+    static constexpr double kSlice = 0.03;  // seconds
+
     /// `make` takes a request, and where it likes to know when to give up, a CancelToken.  What it returns after that
-    /// is thrown away; it may then be nullptr.
+    /// is thrown away; it may then be nullptr.  Where it can throw Paused and go on later, it takes a SliceEnd as well.
     template <class Make>
-    Worker(Make make, std::function<void()> answered) : answered_(std::move(answered)) {
-        if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&>)
+    Worker(Make make, std::function<void()> answered, bool threaded = kHasThreads)
+        : answered_(std::move(answered)), threaded_(threaded) {
+        if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&, const SliceEnd&>) {
             make_ = std::move(make);
-        else
-            make_ = [make = std::move(make)](const Request& request, const CancelToken&) { return make(request); };
-        if constexpr (kHasThreads) thread_ = std::thread([this] { work(); });
+            sliced_ = !threaded;
+        } else if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&>) {
+            make_ = [make = std::move(make)](const Request& request, const CancelToken& stop, const SliceEnd&) {
+                return make(request, stop);
+            };
+        } else {
+            make_ = [make = std::move(make)](const Request& request, const CancelToken&, const SliceEnd&) {
+                return make(request);
+            };
+        }
+        if (threaded_) thread_ = std::thread([this] { work(); });
     }
     ~Worker() {
         {
@@ -70,7 +89,7 @@ public:
     /// The newest answer, once.  Throws, once, what the work threw.
     std::shared_ptr<const Answer> take() {
         std::unique_lock lock(mutex_);
-        if (!kHasThreads && next_ && (std::exchange(shown_waiting_, true) || last_seconds_ < kUnnoticed)) answer(lock);
+        if (!threaded_) work_here(lock);
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         return std::exchange(answer_, nullptr);
     }
@@ -79,12 +98,17 @@ public:
         const std::lock_guard lock(mutex_);
         return next_ || (working_ && !dropped_) || answer_;
     }
-    /// How long what is worked on has taken so far; 0 where that is nothing, or was given up.  Without threads: how
-    /// long the last one took, while a request waits.
+    /// How long what is worked on has taken so far; 0 where that is nothing, or was given up.  Without threads and
+    /// slices: how long the last one took, while a request waits.
     double seconds() const {
         const std::lock_guard lock(mutex_);
-        if (!kHasThreads) return next_ ? last_seconds_ : 0;
+        if (!threaded_ && !sliced_) return next_ ? last_seconds_ : 0;
         return working_ && !dropped_ ? since_start() : 0;
+    }
+    /// True between two slices: take() goes on, and should be called soon.
+    bool paused() const {
+        const std::lock_guard lock(mutex_);
+        return sliced_ && working_ && !dropped_;
     }
 
 private:
@@ -102,24 +126,46 @@ private:
         }
     }
 
-    /// Turns the request that waits into an answer; unlocked while it works.
+    /// What a program of one thread does of it in one frame.
+    void work_here(std::unique_lock<std::mutex>& lock) {
+        if (working_ && asked_to_stop()) give_up();
+        if (working_ || (next_ && (sliced_ || std::exchange(shown_waiting_, true) || last_seconds_ < kUnnoticed)))
+            answer(lock);
+    }
+
+    /// Of work that is paused nothing more is done.
+    void give_up() {
+        current_.reset();
+        working_ = false;
+    }
+
+    /// Turns the request that waits into an answer, or goes on with one that paused; unlocked while it works.
     void answer(std::unique_lock<std::mutex>& lock) {
-        const Request request = std::move(*next_);
-        next_.reset();
-        working_ = true;
-        superseded_ = dropped_ = false;
-        start_ = Clock::now();
+        if (!working_) {
+            current_ = std::exchange(next_, std::nullopt);
+            working_ = true;
+            superseded_ = dropped_ = false;
+            start_ = Clock::now();
+        }
+        const Clock::time_point slice = Clock::now();
+        SliceEnd over;
+        if (sliced_) over = [slice] { return std::chrono::duration<double>(Clock::now() - slice).count() > kSlice; };
         lock.unlock();
         std::shared_ptr<const Answer> answer;
         std::exception_ptr failure;
+        bool ended = true;
         try {
-            answer = make_(request, [this] { return asked_to_stop(); });
+            answer = make_(
+                *current_, [this] { return asked_to_stop(); }, over);
+        } catch (const Paused&) {
+            ended = false;
         } catch (...) {
             failure = std::current_exception();
         }
         lock.lock();
+        if (!ended) return answered_();
         if (!dropped_) failure_ = failure;
-        working_ = false;
+        give_up();
         last_seconds_ = since_start();
         if (!dropped_ && answer) answer_ = std::move(answer);
         answered_();
@@ -127,13 +173,14 @@ private:
 
     static constexpr double kUnnoticed = 0.1;  // seconds for which a window may stand still without a word
 
-    std::function<std::shared_ptr<const Answer>(const Request&, const CancelToken&)> make_;
+    std::function<std::shared_ptr<const Answer>(const Request&, const CancelToken&, const SliceEnd&)> make_;
     std::function<void()> answered_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    std::optional<Request> next_;
+    std::optional<Request> next_, current_;  // current_: what is worked on
     std::shared_ptr<const Answer> answer_;
     std::exception_ptr failure_;
+    bool threaded_ = true, sliced_ = false;
     Clock::time_point start_;           // of what is worked on
     double last_seconds_ = kUnnoticed;  // of the last answer; the first may take long
     bool working_ = false, stop_ = false, shown_waiting_ = false;

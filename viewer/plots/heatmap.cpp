@@ -304,7 +304,7 @@ std::optional<Cell> explore(const Ui& ui, const char* id, const Rect& cells, Ind
     const ImGuiIO& io = ImGui::GetIO();
     const float x = (mouse.at.x - cells.x0) / cells.width(), y = (mouse.at.y - cells.y0) / cells.height();
     if (ImGui::IsMouseDown(ImGuiMouseButton_Right) && cells.holds(io.MouseClickedPos[ImGuiMouseButton_Right]))
-        view.pan(io.MouseDelta.x / cells.width(), io.MouseDelta.y / cells.height(), length);
+        view.pan(Ui::pulled().x / cells.width(), Ui::pulled().y / cells.height(), length);
     if (!mouse.hovered) return std::nullopt;
     if (io.MouseWheel != 0) view.zoom(std::pow(1.2, static_cast<double>(io.MouseWheel)), x, y, length);
     if (mouse.double_clicked) view = {};

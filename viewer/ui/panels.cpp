@@ -151,7 +151,7 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& area) {
         followed_ = state.cell;
     }
     const Touch mouse = ui.touch("sentence", {area.x0, area.y0 + ui.px(8), area.x1, area.y1 - ui.px(8)});
-    if (mouse.hovered) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(60);
+    if (mouse.hovered) scroll_ -= Ui::scrolled_by(ui.px(60), true);
     scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, whole - area.width()));
 
     ui.draw().push_clip({area.x0 - ui.px(1), area.y0}, {area.x1 + ui.px(1), area.y1});

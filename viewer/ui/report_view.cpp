@@ -91,7 +91,7 @@ std::string StageList::draw(const Ui& ui, const Rect& area, const ReportedCase& 
     key(StageState::pass, "pass");
 
     const bool wheel = list.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered();
-    if (wheel) scroll_ -= ImGui::GetIO().MouseWheel * ui.px(kRowPitch);
+    if (wheel) scroll_ -= Ui::scrolled_by(ui.px(kRowPitch));
     scroll_ = std::clamp(scroll_, 0.0f, std::max(0.0f, height_ - ui.px(28) - list.height()));
     ui.draw().push_clip(list.min(), list.max());
     std::string clicked;

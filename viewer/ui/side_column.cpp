@@ -92,7 +92,7 @@ void draw_product_chart(const Ui& ui, SideColumn& column, const char* id, const 
 void scroll_by_wheel(const Ui& ui, const Rect& area, float& scrolled, float over) {
     const ImGuiIO& io = ImGui::GetIO();
     if (area.holds(io.MousePos) && ImGui::IsWindowHovered() && !ImGui::IsAnyItemHovered())
-        scrolled -= io.MouseWheel * ui.px(48);
+        scrolled -= Ui::scrolled_by(ui.px(48));
     scrolled = std::clamp(scrolled, 0.0f, std::max(0.0f, over));
 }
 

@@ -171,6 +171,17 @@ bool Ui::button(const char* id, const Rect& rect, std::string_view label, bool c
     return mouse.clicked;
 }
 
+float Ui::scrolled_by(float step, bool across) {
+    const ImGuiIO& io = ImGui::GetIO();
+    return io.MouseWheel * step + (across ? pulled().x : pulled().y);
+}
+
+ImVec2 Ui::pulled() {
+    // A finger comes to where it presses in one step.
+    const bool pulls = ImGui::IsMouseDown(ImGuiMouseButton_Right) && !ImGui::IsMouseClicked(ImGuiMouseButton_Right);
+    return pulls ? ImGui::GetIO().MouseDelta : ImVec2();
+}
+
 float Ui::stepper(const char* id, float right, float y, std::string_view shown, Index& value, Index low, Index high,
                   float area) const {
     const float arrow = px(20), number = std::max({px(20), area, text_width(shown, Face::mono) + px(4)});

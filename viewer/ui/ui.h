@@ -108,6 +108,12 @@ public:
         DrawRecorder* log_;
     };
 
+    /// How far what lies under the pointer is scrolled in this frame: a step of the wheel goes `step` units, and the
+    /// right button pulls it along, as two fingers do on a touch screen.  `across`: it lies from left to right.
+    static float scrolled_by(float step, bool across = false);
+    /// How far the right button pulls what lies under the pointer in this frame.
+    static ImVec2 pulled();
+
     /// Gives a number on screen a name by which scripts read it: "microscope/sum".
     void note(const char* id, double value) const;
 

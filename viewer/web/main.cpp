@@ -52,6 +52,7 @@ public:
     }
 
     App& app() { return app_; }
+    void turn_wheel(float steps) { window_.turn_wheel(steps); }
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -97,10 +98,9 @@ EMSCRIPTEN_KEEPALIVE void locus_drop(const char* path) {
     Window::wake();
 }
 
-/// Text that is pasted.
-EMSCRIPTEN_KEEPALIVE void locus_paste(const char* text) {
-    ImGui::GetIO().AddInputCharactersUTF8(text);
-    Window::wake();
+/// Upwards by so many steps of a wheel, at the pointer.
+EMSCRIPTEN_KEEPALIVE void locus_wheel(double steps) {
+    if (viewer) viewer->turn_wheel(static_cast<float>(steps));
 }
 
 /// Fonts or models arrived.

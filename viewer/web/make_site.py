@@ -1,21 +1,21 @@
-"""Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT OUT
+"""Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT PROGRAMS OUT
 
-BUILD holds locus-web.js, locus-web.wasm and locus-unpack.wasm, ROOT the libraries (for ICU's tables), SOURCE this source tree, KIT a kit that
-was exported.  OUT is written anew.  Files are packed by what a page needs of them, and compressed here, so that any
+BUILD holds locus-web.js, locus-web.wasm and locus-unpack.wasm, ROOT the libraries (for ICU's tables), SOURCE this source
+tree, KIT a kit that was exported, PROGRAMS the lessons of the desktop.  OUT is written anew.  Files are packed by what a page needs of them, and compressed here, so that any
 server of static files will do.
 """
 import hashlib
-import html
 import json
 import lzma
-import re
 import shutil
 import struct
 import subprocess
 import sys
 from pathlib import Path
 
-build, root, source, kit, out = (Path(argument) for argument in sys.argv[1:6])
+from lessons import write_lessons
+
+build, root, source, kit, programs, out = (Path(argument) for argument in sys.argv[1:7])
 FONTS = Path("/usr/share/fonts")
 HOME = "/locus/assets"
 PLANES = 2  # bytes of a weight in the built-in models, F16
@@ -132,54 +132,8 @@ manifest = {
 for file in sorted((source / "viewer/web/page").iterdir()):
     shutil.copyfile(file, out / file.name)
 shutil.copyfile(build / "locus-unpack.wasm", out / "unpack.wasm")
-
-
-
-def lesson_page(number, title, question, page, printed):
-    """What the lesson prints, and a link to the page of the viewer that shows it."""
-    shown = "" if page == "none" else f'<p><a href="../#page={page}">Show me: the page {page}</a></p>\n'
-    lines = []
-    for line in html.escape(printed).split("\n")[2:]:
-        kind = "claim" if line.startswith("✓") else ""
-        lines.append(f'<b class="{kind}">{line}</b>' if kind else line)
-    return TEMPLATE.format(title=f"{number} {html.escape(title)}", body=(
-        f'<p class="path"><a href="index.html">Lessons</a></p>\n<h1>{number} {html.escape(title)}</h1>\n'
-        f"<p>{html.escape(question)}</p>\n{shown}<pre>" + "\n".join(lines) + f"</pre>\n{shown}"))
-
-
-def write_lessons(target):
-    target.mkdir()
-    items = []
-    for file in sorted((source / "lessons").glob("[0-9]*.cpp")):
-        head = file.read_text(encoding="utf-8")
-        number, title = re.match(r"// Lesson (\d+): (.*)", head).groups()
-        question = re.search(r"^// Question: (.*(?:\n//  .*)*)", head, re.M).group(1).replace("\n//", " ")
-        page = re.search(r"^// Before: .*Page: ([a-z-]+)", head, re.M).group(1)
-        printed = (source / f"tests/lessons/golden/{number}.txt").read_text(encoding="utf-8")
-        (target / f"{number}.html").write_text(lesson_page(number, title, question, page, printed), encoding="utf-8")
-        items.append(f'<li value="{int(number)}"><a href="{number}.html">{html.escape(title)}</a><br>{html.escape(question)}</li>')
-    (target / "index.html").write_text(TEMPLATE.format(title="Lessons", body=(
-        '<p class="path"><a href="../">The viewer</a></p>\n<h1>Lessons</h1>\n<p>Each is a short program that proves the '
-        "numbers it prints; ./locus lesson N runs it on a desktop, with --quiz it asks you.</p>\n<ol>\n" + "\n".join(items) + "\n</ol>")),
-        encoding="utf-8")
-
-
-TEMPLATE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title} · Locus</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="lessons.css">
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-write_lessons(out / "lessons")
-(out / "lessons.css").rename(out / "lessons/lessons.css")
+write_lessons(source, programs, out / "lessons", out / "lessons.css")
+(out / "lessons.css").unlink()
 
 sizes = {file: file.stat().st_size for file in out.rglob("*") if file.is_file()}
 first = sum(size for file, size in sizes.items() if file.parent == out and file.suffix != ".pack")

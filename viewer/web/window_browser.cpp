@@ -16,6 +16,7 @@ namespace {
 struct Page {
     GLFWwindow* window = nullptr;
     std::function<void()> activity;
+    std::string pasted;
 };
 
 Page page;  // there is one per program
@@ -37,6 +38,13 @@ EM_BOOL fit_canvas(int, const EmscriptenUiEvent*, void*) {
     if (wide != before_wide || high != before_high) resize_canvas(wide, high);
     page.activity();
     return EM_FALSE;
+}
+
+/// What is pasted.  Dear ImGui asks for it in the frame after Ctrl+V; a paste without that key, from a menu, is typed.
+extern "C" EMSCRIPTEN_KEEPALIVE void locus_paste(const char* text) {
+    page.pasted = text;
+    if (!ImGui::GetIO().KeyCtrl) ImGui::GetIO().AddInputCharactersUTF8(text);
+    if (page.activity) page.activity();
 }
 
 }  // namespace
@@ -74,10 +82,10 @@ void wake() {
 void read_shown_buffer() { glReadBuffer(GL_BACK); }
 
 void attach(GLFWwindow* window, std::function<void()> activity) {
-    page = {window, std::move(activity)};
+    page = {window, std::move(activity), {}};
     ImGuiIO& io = ImGui::GetIO();
     io.SetClipboardTextFn = [](void*, const char* text) { copy_text(text); };
-    io.GetClipboardTextFn = [](void*) { return ""; };  // the page hands over what is pasted
+    io.GetClipboardTextFn = [](void*) { return page.pasted.c_str(); };
     emscripten_set_resize_callback(EMSCRIPTEN_EVENT_TARGET_WINDOW, nullptr, EM_FALSE, fit_canvas);
     fit_canvas(0, nullptr, nullptr);
 }

@@ -55,7 +55,7 @@ void AttentionPage::draw_stage_names(Scene& scene, const Rect& area) {
     const std::string chosen = at_layer(state.attention.stage, state.layer);
     const float pitch = ui.px(kStagePitch);
     if (area.holds(ImGui::GetIO().MousePos) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
-        names_scroll_ -= ImGui::GetIO().MouseWheel * 3 * pitch;
+        names_scroll_ -= Ui::scrolled_by(3 * pitch);
     names_scroll_ = std::clamp(names_scroll_, 0.0f, std::max(0.0f, names_height_ - area.height()));
     ui.draw().push_clip(area.min(), area.max());
     const Ui::Group group_of_ids(ui, "stages");

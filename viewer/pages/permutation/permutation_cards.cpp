@@ -46,7 +46,7 @@ void PermutationPage::draw_cards(Scene& scene, const Rect& area) {
         places.pitch = narrowest;
         const float most = std::max(0.0f, slots + 1 - (area.width() - places.divider) / narrowest);
         if (scroll_ < 0) scroll_ = most;
-        if (lane.holds(ImGui::GetIO().MousePos)) scroll_ -= 2 * ImGui::GetIO().MouseWheel;
+        if (lane.holds(ImGui::GetIO().MousePos)) scroll_ -= Ui::scrolled_by(2 * narrowest, true) / narrowest;
         scroll_ = std::clamp(scroll_, 0.0f, most);
         places.left -= std::floor(scroll_ * narrowest);
     }

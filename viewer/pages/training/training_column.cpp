@@ -70,7 +70,7 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     fit(scene.state.training);
     const Touch mouse = ui.touch("words", area);
-    if (mouse.hovered) side_scroll_ -= ImGui::GetIO().MouseWheel * ui.px(48);
+    if (mouse.hovered) side_scroll_ -= Ui::scrolled_by(ui.px(48));
     const Ui::Scrolled scrolled(ui);
     SideColumn column(ui, area, side_scroll_);
     draw_words(scene, column);

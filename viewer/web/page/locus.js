@@ -29,13 +29,19 @@ function coverWith(sentence) {
 // Files of the site are compressed by xz whatever the server does, and each is fetched and unpacked by a worker of its own.
 const unpacker = fetch("unpack.wasm").then(response => response.arrayBuffer()).then(WebAssembly.compile);
 
+const refused = new Set();  // files that came damaged: the browser's own copy is not asked again
+
 async function unpacked({ file, size }) {
   const module = await unpacker, worker = new Worker("unpack.js");
   try {
     return await new Promise((yes, no) => {
-      worker.onmessage = ({ data }) => data.sentence ? no(new Error(data.sentence)) : yes(data.bytes);
+      worker.onmessage = ({ data }) => {
+        if (!data.sentence) return yes(data.bytes);
+        refused.add(file);
+        no(new Error(data.sentence));
+      };
       worker.onerror = () => no(new Error(`${file} cannot be unpacked in this browser`));
-      worker.postMessage({ file, size, module });
+      worker.postMessage({ file, size, module, cache: refused.has(file) ? "reload" : "default" });
     });
   } finally {
     worker.terminate();
@@ -90,7 +96,8 @@ async function bring(names) {
   } catch (error) {
     names.forEach(name => asked.delete(name));
     coverWith(`${error.message}. A click tries again.`);
-    addEventListener("pointerdown", () => bring(names), { once: true });
+    await new Promise(clicked => addEventListener("pointerdown", clicked, { once: true }));
+    await bring(names);
   }
 }
 
@@ -110,7 +117,7 @@ const services = {
     const names = missing(page, model);
     if (names.length === 0) return true;
     services.coming = true;
-    bring(names).finally(() => { services.coming = cover.hidden === false; });
+    bring(names).then(() => { services.coming = false; });
     return false;
   },
 
@@ -205,7 +212,22 @@ async function filesOf(entry, path) {
   }
 }
 
-let drops = 0;
+let drops = 0, reading = null;  // reading: what is taken in at the moment
+
+const kPiece = 16e6;  // bytes that are read between two frames
+
+// Esc gives it up.
+async function readWhole(file, taken) {
+  const bytes = new Uint8Array(file.size);
+  for (let at = 0; at < file.size; at += kPiece) {
+    bytes.set(new Uint8Array(await file.slice(at, at + kPiece).arrayBuffer()), at);
+    taken.bytes += Math.min(kPiece, file.size - at);
+    if (taken.stopped) throw new Error("stopped");
+    if (taken.size > 2 * kPiece)
+      tell(`${taken.name}: ${(taken.bytes / 1e6).toFixed(0)} of ${(taken.size / 1e6).toFixed(0)} MB; Esc stops it`);
+  }
+  return bytes;
+}
 
 async function takeIn(names, files) {
   if (!program) return tell("One moment: the viewer is still on its way.");
@@ -214,10 +236,20 @@ async function takeIn(names, files) {
     return tell(`${names.join(", ")} has ${(size / 1e6).toFixed(0)} MB, and a browser has room for ${kMostDropped / 1e6}: ` +
                 "./locus view opens it on a desktop.", 20);
   const folder = `/dropped/${++drops}`;
-  for (const { path, file } of files) {
-    const target = `${folder}/${path}`;
-    program.FS.mkdirTree(foldersOf(target));
-    program.FS.writeFile(target, new Uint8Array(await file.arrayBuffer()));
+  if (reading) reading.stopped = true;
+  const taken = reading = { name: names.join(", "), size, bytes: 0, stopped: false }, written = [];
+  try {
+    for (const { path, file } of files) {
+      const target = `${folder}/${path}`;
+      program.FS.mkdirTree(foldersOf(target));
+      program.FS.writeFile(target, await readWhole(file, taken), { canOwn: true });
+      written.push(target);
+    }
+  } catch (error) {
+    written.forEach(target => program.FS.unlink(target));
+    return tell(taken.stopped ? `${taken.name} is left alone.` : `${taken.name} cannot be read: ${error.message}`);
+  } finally {
+    if (reading === taken) reading = null;
   }
   for (const name of names) program.ccall("locus_drop", null, ["string"], [`${folder}/${name}`]);
   tell(`${names.join(", ")} stays in this browser: nothing is sent anywhere.`);
@@ -244,6 +276,10 @@ for (const id of ["folder", "file"])
     event.target.value = "";
   });
 
+addEventListener("keydown", event => {
+  if (event.key === "Escape" && reading) reading.stopped = true;
+}, true);
+
 // Keys that a browser would take for itself; Ctrl+O chooses a folder, with Shift files.
 addEventListener("keydown", event => {
   if (!event.ctrlKey || event.altKey) return;
@@ -254,8 +290,80 @@ addEventListener("keydown", event => {
 
 addEventListener("paste", event => {
   const text = event.clipboardData.getData("text/plain");
-  if (program && text) program.ccall("locus_paste", null, ["string"], [text]);
+  if (program) program.ccall("locus_paste", null, ["string"], [text]);
 });
+
+// The wheel, in steps upwards.  GLFW of emscripten hands on its pixels, of both events that a browser may send.
+
+function turnWheel(steps) {
+  if (program && steps) program.ccall("locus_wheel", null, ["number"], [steps]);
+}
+
+const kPixelsOfStep = [100, 3, 1];  // by deltaMode: pixels, lines, pages
+
+for (const name of ["wheel", "mousewheel"])
+  addEventListener(name, event => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (name === "wheel") turnWheel(-event.deltaY / kPixelsOfStep[event.deltaMode]);
+  }, { capture: true, passive: false });
+
+// Touch: one finger hovers, a tap clicks, a finger that rests holds the button down.  Two fingers pull what lies under
+// them, as the right button does, and zoom it, as the wheel does.
+
+const kRest = 400, kShake = 10;  // milliseconds until a finger rests; pixels that one moves without meaning to
+const touch = { held: -1, spread: 0, x: 0, y: 0, tap: false, timer: 0 };  // held: the button, -1 for none
+
+function mouse(type, button = 0) {
+  canvas.dispatchEvent(new MouseEvent(type, { clientX: touch.x, clientY: touch.y, button, bubbles: true }));
+}
+
+function hold(button) {
+  if (touch.held >= 0) mouse("mouseup", touch.held);
+  touch.held = button;
+  if (button >= 0) mouse("mousedown", button);
+}
+
+// Where the fingers are, in the middle, and how far from each other.
+function placeOf([one, other = one]) {
+  return { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2,
+           spread: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) };
+}
+
+function fingersChanged({ touches }) {
+  clearTimeout(touch.timer);
+  if (touches.length === 0) {
+    if (touch.tap) hold(0);
+    Object.assign(touch, { tap: false, spread: 0 });
+    return hold(-1);
+  }
+  const lifted = touches.length < 2 && touch.spread > 0;  // one of two: what the other does meanwhile means nothing
+  if (touch.held >= 0) hold(-1);
+  Object.assign(touch, placeOf(touches), { tap: touches.length === 1 && !lifted });
+  if (lifted) return;
+  mouse("mousemove");
+  if (touches.length > 1) hold(2);
+  else touch.timer = setTimeout(() => { touch.tap = false; hold(0); }, kRest);
+}
+
+function fingersMoved({ touches }) {
+  const place = placeOf(touches);
+  if (touch.tap && Math.hypot(place.x - touch.x, place.y - touch.y) < kShake) return;
+  clearTimeout(touch.timer);
+  const steps = place.spread > 0 && touch.spread > 0 ? Math.log(place.spread / touch.spread) / Math.log(1.2) : 0;
+  Object.assign(touch, place, { tap: false });
+  mouse("mousemove");
+  turnWheel(steps);
+}
+
+for (const [name, take] of [["touchstart", fingersChanged], ["touchend", fingersChanged], ["touchcancel", fingersChanged],
+                            ["touchmove", fingersMoved]])
+  addEventListener(name, event => {
+    if (event.target !== canvas) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    take(event);
+  }, { capture: true, passive: false });
 
 addEventListener("hashchange", () => location.reload());
 

@@ -1,8 +1,8 @@
 "use strict";
-// A worker that fetches one file of the site and unpacks it: { file, size, module } in, { bytes } or { sentence } out.
+// A worker that fetches one file of the site and unpacks it: { file, size, module, cache } in, { bytes } or { sentence } out.
 
-async function unpack({ file, size, module }) {
-  const response = await fetch(file);
+async function unpack({ file, size, module, cache }) {
+  const response = await fetch(file, { cache });
   if (!response.ok) throw new Error(`${file} cannot be had: ${response.status} ${response.statusText}`);
   const packed = new Uint8Array(await response.arrayBuffer());
   const unpacker = (await WebAssembly.instantiate(module, { env: { emscripten_notify_memory_growth() {} } })).exports;

@@ -1,0 +1,61 @@
+"""A folder with a DeBERTa of the shape of v3-base, with random weights in F16 and the tokenizer of the built-in one.
+
+random_model.py OUT [LAYERS [WORDS]]: 12 layers and 128100 words are v3-base, 368 MB.
+"""
+import json
+import shutil
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+
+MODELS = Path(__file__).resolve().parents[2] / "assets/models"
+WIDTH, INNER, HEADS, BUCKETS, PLACES = 768, 3072, 12, 256, 512
+
+
+def shapes(layers, words):
+    def dense(name, out, wide):
+        return {f"{name}.weight": (out, wide), f"{name}.bias": (out,)}
+
+    def norm(name):
+        return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+
+    yield from {"deberta.embeddings.word_embeddings.weight": (words, WIDTH), **norm("deberta.embeddings.LayerNorm"),
+                "deberta.encoder.rel_embeddings.weight": (2 * BUCKETS, WIDTH), **norm("deberta.encoder.LayerNorm")}.items()
+    for layer in range(layers):
+        prefix = f"deberta.encoder.layer.{layer}."
+        for part in ("query_proj", "key_proj", "value_proj"):
+            yield from dense(f"{prefix}attention.self.{part}", WIDTH, WIDTH).items()
+        yield from {**dense(f"{prefix}attention.output.dense", WIDTH, WIDTH), **norm(f"{prefix}attention.output.LayerNorm"),
+                    **dense(f"{prefix}intermediate.dense", INNER, WIDTH), **dense(f"{prefix}output.dense", WIDTH, INNER),
+                    **norm(f"{prefix}output.LayerNorm")}.items()
+
+
+def write(folder, layers=12, words=128100):
+    folder.mkdir(parents=True)
+    for file in (MODELS / "tiny-v3").iterdir():
+        if file.name not in ("config.json", "pytorch_model.bin"):
+            shutil.copy(file, folder)
+    config = json.loads((MODELS / "tiny-v3/config.json").read_text())
+    config.update(vocab_size=words, hidden_size=WIDTH, num_hidden_layers=layers, num_attention_heads=HEADS, attention_head_size=WIDTH // HEADS,
+                  intermediate_size=INNER, position_buckets=BUCKETS, max_position_embeddings=PLACES)
+    (folder / "config.json").write_text(json.dumps(config))
+    head, at = {}, 0
+    for name, shape in shapes(layers, words):
+        size = 2 * int(np.prod(shape))
+        head[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    table = json.dumps(head).encode()
+    random = np.random.default_rng(1)
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(table)) + table)
+        for name, shape in shapes(layers, words):
+            values = random.standard_normal(shape, np.float32) * 0.05
+            if name.endswith("LayerNorm.weight"):
+                values += 1
+            file.write(values.astype(np.float16).tobytes())
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), *(int(number) for number in sys.argv[2:]))
