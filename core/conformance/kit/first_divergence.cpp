@@ -284,6 +284,10 @@ private:
         for (const Row& row : layer_rows())
             if (place.stem == row.stem)
                 for (const char* from : row.from) add(place, from, names);
+        // Scores without any of their terms follow from what those are made of.
+        for (const Row& row : layer_rows())
+            if (names.empty() && place.stem == "scores" && row.stem == place.stem)
+                for (const char* from : row.from) names.push_back(place.scope() + place.stream + from);
         // Memory is a part of the keys.
         const int segment = place.segment.empty() ? 0 : std::stoi(place.segment.substr(8));
         if ((place.stem == "k" || place.stem == "v") && segment > 0)

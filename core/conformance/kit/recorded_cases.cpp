@@ -44,14 +44,14 @@ constexpr const char* kRecorded[] = {"ms_deberta_v3_emd",
                                      "txl_clamp_len",
                                      "txl_pre_lnorm",
                                      "txl_same_length",
-                                     "txl_t320",
+                                     "txl_t300",
                                      "hf_xlnet_bi",
                                      "hf_xlnet_bi_data",
                                      "hf_xlnet_clamp_len",
                                      "hf_xlnet_mems",
                                      "hf_xlnet_order_3241",
                                      "hf_xlnet_same_length",
-                                     "hf_xlnet_t320",
+                                     "hf_xlnet_t300",
                                      "hf_xlnet_uni"};
 
 CaseContent recorded_case(const fs::path& folder) {

@@ -43,7 +43,10 @@ std::vector<Finding> try_mistake(const Injection& injected, const Range& range, 
     options.injected = injected;
     std::vector<Finding> verdicts;
     const auto add = [&](const Trace& reference, const Trace& candidate, const char* precision) {
-        std::vector<std::pair<std::string, std::string>> dumps = {{"everything", "*"}};
+        // A long text is recorded without most of its terms: the first wrong stage may not be there.
+        const bool whole = std::any_of(reference.stages().begin(), reference.stages().end(),
+                                       [](const Stage& stage) { return stage.name.ends_with("probs"); });
+        std::vector<std::pair<std::string, std::string>> dumps = {{whole ? "everything" : "all that is recorded", "*"}};
         if (partial)
             dumps.insert(dumps.end(), {{"scores", "*.scores"},
                                        {"terms and scores", "*.c2c,*.c2p,*.p2c,*.ac,*.bd,*.ef,*.scores"},
