@@ -45,8 +45,8 @@ std::filesystem::path asset_path(const std::filesystem::path& name);
 /// Throws Error(fault): "<place>: <what>", in printable characters.  place: a file, or what stands for one.
 [[noreturn]] void throw_unreadable(const std::string& place, const std::string& what, Fault fault = Fault::unreadable);
 
-/// Text that came out of a file, made fit for a sentence: one_line of core/check.h, and what is longer than 300 bytes ends
-/// in "...": a damaged file may hold anything where a name should be.
+/// Text that came out of a file, made fit for a sentence: one_line of core/check.h, and what is longer than 300 bytes
+/// ends in "...": a damaged file may hold anything where a name should be.
 std::string printable(std::string text);
 
 }  // namespace locus
