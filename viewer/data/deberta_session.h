@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
-#include "core/models/deberta_steps.h"
 #include "viewer/data/comparison.h"
+#include "viewer/data/deberta_steps.h"
 #include "viewer/data/mistake_source.h"
 #include "viewer/data/model_session.h"
 #include "viewer/plots/head_terms.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "core/models/deberta_steps.h"
 #include "tests/random_model.h"
+#include "viewer/data/deberta_steps.h"
 
 namespace locus::test::test_deberta_steps {
 

@@ -1,4 +1,4 @@
-#include "core/models/deberta_steps.h"
+#include "viewer/data/deberta_steps.h"
 
 #include <algorithm>
 
