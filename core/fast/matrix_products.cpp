@@ -6,8 +6,23 @@ namespace locus {
 
 namespace {
 
-constexpr Index kBlockRows =
-    96;  // of a per piece: whole groups of the kernel's six, and with a panel they fit the cache
+/// What one thread takes at once of a product: `rows` of a and `cols` columns of b.
+struct Piece {
+    Index rows, cols;
+};
+
+/// The largest piece whose rows of a stay in the second cache while all panels of its columns pass; smaller where the
+/// threads would not find four pieces each.  Rows in whole groups of the kernel's six, and about equally many in each.
+Piece piece_of(Index rows, Index cols, Index threads) {
+    constexpr Index kRows = 192, kCols = 2 * kSimdBlock, kGroup = 6;
+    const auto parts = [](Index all, Index some) { return (all + some - 1) / some; };
+    Piece piece{kRows, kCols};
+    const auto too_few = [&] { return parts(rows, piece.rows) * parts(cols, piece.cols) < 4 * threads; };
+    if (too_few()) piece.cols = kSimdBlock;
+    while (too_few() && piece.rows > 4 * kGroup) piece.rows /= 2;
+    piece.rows = parts(parts(rows, parts(rows, piece.rows)), kGroup) * kGroup;
+    return piece;
+}
 
 std::string sides(const char* what, Index rows, Index cols) {
     return std::string(what) + " " + std::to_string(rows) + " x " + std::to_string(cols);
@@ -37,26 +52,27 @@ void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels
     });
 }
 
-/// c [rows,cols] = or (add) += a b for the columns of b from `first` on, kSimdBlock at most.
+/// c [rows,cols] = or (add) += a b for the columns of b from `first` on.
 template <class Scalar>
-void multiply_group(const Scalar* a, Index a_stride, const Panels<Scalar>& b, Index first, Index rows, Scalar* c,
-                    Index c_stride, bool add, const SimdKernels<Scalar>& kernels) {
-    constexpr Index kDepth = 512;  // so much of kBlockRows rows of a stays in the second cache for all panels
-    const Index end = std::min(first + kSimdBlock, b.cols);
+void multiply_piece(const Scalar* a, Index a_stride, const Panels<Scalar>& b, Index first, Index rows, Index cols,
+                    Scalar* c, Index c_stride, bool add, const SimdKernels<Scalar>& kernels) {
+    constexpr Index kDepth = 512;  // so much of a piece's rows of a stays in the second cache for all panels
     for (Index k = 0; k < b.depth; k += kDepth)
-        for (Index col = first; col < end; col += b.width)
-            kernels.multiply(a + k, a_stride, b.at(col) + k * b.width, b.width, rows, std::min(b.width, end - col),
-                             std::min(kDepth, b.depth - k), c + col - first, c_stride, add || k > 0);
+        for (Index col = 0; col < cols; col += b.width)
+            kernels.multiply(a + k, a_stride, b.at(first + col) + k * b.width, b.width, rows,
+                             std::min(b.width, cols - col), std::min(kDepth, b.depth - k), c + col, c_stride,
+                             add || k > 0);
 }
 
-/// Calls work(row, rows, column) for every block of a product of `rows` rows.  One group of columns after the other: it
-/// comes from memory once, and all rows pass while it is near.
+/// Calls work(row, rows, column, columns) for every piece of a product [rows,cols].  Some columns of b after the
+/// others: they come from memory once, and all rows pass while they are near.
 template <class Work>
-void for_each_block(Index rows, Index groups, ThreadPool& pool, Work work) {
-    const Index blocks = (rows + kBlockRows - 1) / kBlockRows;
-    pool.parallel_for(groups * blocks, [&](Index piece, int) {
-        const Index row = piece % blocks * kBlockRows;
-        work(row, std::min(kBlockRows, rows - row), piece / blocks * kSimdBlock);
+void for_each_piece(Index rows, Index cols, ThreadPool& pool, Work work) {
+    const Piece piece = piece_of(rows, cols, pool.threads());
+    const Index down = (rows + piece.rows - 1) / piece.rows, across = (cols + piece.cols - 1) / piece.cols;
+    pool.parallel_for(down * across, [&](Index which, int) {
+        const Index row = which % down * piece.rows, col = which / down * piece.cols;
+        work(row, std::min(piece.rows, rows - row), col, std::min(piece.cols, cols - col));
     });
 }
 
@@ -97,9 +113,9 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
         transpose_left<Scalar>(a, x_stride, buffers.transposed, pool, kernels);
         x = buffers.transposed.data();
     }
-    for_each_block(rows, buffers.panels.groups(), pool, [&](Index row, Index some, Index col) {
-        multiply_group(x + row * x_stride, x_stride, buffers.panels, col, some, c.data() + row * c.outerStride() + col,
-                       c.outerStride(), add, kernels);
+    for_each_piece(rows, cols, pool, [&](Index row, Index some, Index col, Index wide) {
+        multiply_piece(x + row * x_stride, x_stride, buffers.panels, col, some, wide,
+                       c.data() + row * c.outerStride() + col, c.outerStride(), add, kernels);
     });
 }
 
@@ -134,11 +150,10 @@ void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, 
     LOCUS_CHECK(x.cols() == weight.depth && y.rows() == x.rows() && y.cols() == weight.cols,
                 "dense_blocks: " + sides("input", x.rows(), x.cols()) + sides(" and output", y.rows(), y.cols()) +
                     " do not fit a layer from " + std::to_string(weight.depth) + " to " + std::to_string(weight.cols));
-    for_each_block(x.rows(), weight.groups(), pool, [&](Index row, Index rows, Index col) {
-        const Index cols = std::min(kSimdBlock, weight.cols - col);
+    for_each_piece(x.rows(), weight.cols, pool, [&](Index row, Index rows, Index col, Index cols) {
         auto block = y.block(row, col, rows, cols);
         block.rowwise() = Eigen::Map<const RowVector<Scalar>>(layer.bias.data() + col, cols);
-        multiply_group(x.data() + row * x.outerStride(), x.outerStride(), weight, col, rows, &block(0, 0),
+        multiply_piece(x.data() + row * x.outerStride(), x.outerStride(), weight, col, rows, cols, &block(0, 0),
                        y.outerStride(), true, kernels);
         if (following == Following::gelu)
             for (Index r = 0; r < rows; ++r) kernels.gelu(&block(r, 0), cols);

@@ -17,7 +17,7 @@ struct Panels {
     Index depth = 0, cols = 0, width = kSimdBlock;  // width divides kSimdBlock
     std::vector<Scalar> values;
 
-    /// Groups of kSimdBlock columns: what one piece of work takes.
+    /// Groups of kSimdBlock columns, the last one padded: so much is laid out.
     Index groups() const { return (cols + kSimdBlock - 1) / kSimdBlock; }
     /// The panel that begins with this column, a multiple of `width`.
     const Scalar* at(Index column) const { return values.data() + column * depth; }

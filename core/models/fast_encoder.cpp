@@ -24,6 +24,10 @@ StoredDense<Scalar> stored(const Dense<Scalar>& layer) {
     return {layer.weight, layer.bias};
 }
 
+/// Rows that pass the dense layers together: many enough for a weight to come from memory seldom, few enough for their
+/// activations to stay in the last cache.
+constexpr Index kRowsAtOnce = 1024;
+
 /// work(first row, rows) for pieces of [0, rows).
 template <class Work>
 void for_row_pieces(ThreadPool& pool, Index rows, Work work) {
@@ -100,7 +104,7 @@ void FastEncoder<Scalar>::dense(const ConstView<Scalar>& x, const PackedDense<Sc
 }
 
 template <class Scalar>
-void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, Matrix<Scalar>& y,
+void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, View<Scalar> y,
                                        ThreadPool& pool) {
     for_row_pieces(pool, y.rows(), [&](Index row, Index rows) {
         y.middleRows(row, rows) =
@@ -119,8 +123,12 @@ void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const
                     std::to_string(kv.rows()) + " as there are rows");
     const Layer& parts = packed(layer, pool);
     projections_.resize(rows, 3 * width);
-    dense_blocks<Scalar>(query, parts.q, Following::nothing, projections_.leftCols(width), pool);
-    dense_blocks<Scalar>(kv, parts.kv, Following::nothing, projections_.rightCols(2 * width), pool);
+    for (Index row = 0; row < rows; row += kRowsAtOnce) {
+        const Index some = std::min(kRowsAtOnce, rows - row);
+        auto own = projections_.middleRows(row, some);
+        dense_blocks<Scalar>(query.middleRows(row, some), parts.q, Following::nothing, own.leftCols(width), pool);
+        dense_blocks<Scalar>(kv.middleRows(row, some), parts.kv, Following::nothing, own.rightCols(2 * width), pool);
+    }
     context_.resize(rows, width);
     const auto part = [&](Index which) {
         return HeadsAt<Scalar>{projections_.data() + which * width, 0, head, 3 * width};
@@ -173,13 +181,17 @@ Matrix<Scalar> FastEncoder<Scalar>::packed_output(Index layer, const ConstView<S
                                                   ThreadPool& pool) {
     const Layer& parts = packed(layer, pool);
     attend(layer, kv, query, lengths, masks, options, pool);
-    attention_.resize(context_.rows(), context_.cols());
-    dense_blocks<Scalar>(context_, parts.out, Following::nothing, attention_, pool);
-    add_and_norm(query, parts.attention_norm, attention_, pool);
-    dense(attention_, parts.up, config().hidden_act, act_, pool);
     Matrix<Scalar> output(context_.rows(), context_.cols());
-    dense_blocks<Scalar>(act_, parts.down, Following::nothing, output, pool);
-    add_and_norm(attention_, parts.output_norm, output, pool);
+    // Row by row from here on: some at a time, so that what is between two products is still in the cache.
+    for (Index row = 0; row < output.rows(); row += kRowsAtOnce) {
+        const Index rows = std::min(kRowsAtOnce, output.rows() - row);
+        attention_.resize(rows, output.cols());
+        dense_blocks<Scalar>(context_.middleRows(row, rows), parts.out, Following::nothing, attention_, pool);
+        add_and_norm(query.middleRows(row, rows), parts.attention_norm, attention_, pool);
+        dense(attention_, parts.up, config().hidden_act, act_, pool);
+        dense_blocks<Scalar>(act_, parts.down, Following::nothing, output.middleRows(row, rows), pool);
+        add_and_norm(attention_, parts.output_norm, output.middleRows(row, rows), pool);
+    }
     return output;
 }
 

@@ -85,7 +85,7 @@ private:
     void dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation, Matrix<Scalar>& y,
                ThreadPool& pool);
     /// y += residual, then the norm, row by row.
-    void add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, Matrix<Scalar>& y, ThreadPool& pool);
+    void add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, View<Scalar> y, ThreadPool& pool);
     /// Fills projections_ and context_.
     void attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query,
                 const std::vector<Index>& lengths, const std::vector<Mask>* masks, const DebertaOptions& options,

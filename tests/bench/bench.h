@@ -37,6 +37,7 @@ struct Options {
     std::vector<std::string> against;  // "torch", "onnxruntime", "openvino": time these in the same run
     std::string python;                // whose packages; empty: default_python()
     long tokens = 0;                   // one length alone; 0: all of them
+    bool sentences = false;            // the sentences of unequal lengths alone
     int threads = 0;                   // one number of threads alone; 0: 1 and 2
 };
 

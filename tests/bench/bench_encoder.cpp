@@ -48,6 +48,7 @@ std::vector<Shape> shapes_of(const Options& options) {
                                     {"T 1024", {1024}, 1.5},
                                     {"T 2048", {2048}, 2},
                                     unequal_sentences()};
+    if (options.sentences) return {all.back()};
     if (!options.tokens) return all;
     for (const Shape& shape : all)
         if (shape.lengths == std::vector<Index>{options.tokens}) return {shape};

@@ -97,6 +97,7 @@ int main(int argc, char** argv) {
     program.option("--python", options.python, "a Python with these packages (tests/bench/peers.py makes one)")
         .not_empty();
     program.option("--tokens", options.tokens, "attention, encoder: one length alone").within(1, 8192);
+    program.flag("--sentences", options.sentences, "encoder: the 64 sentences of unequal lengths alone");
     program.option("--threads", options.threads, "encoder: one number of threads alone").within(1, 1024);
     return cli::run_program(program, argc, argv, [&] {
         const bool encoder = name == "encoder", peers = name == "attention" || encoder || name == "train";
@@ -107,6 +108,8 @@ int main(int argc, char** argv) {
             LOCUS_CHECK(one == "torch" || encoder, "--against " + one + " belongs to one benchmark: encoder");
         LOCUS_CHECK(options.tokens == 0 || name == "attention" || encoder,
                     "--tokens belongs to two benchmarks: attention and encoder");
+        LOCUS_CHECK(!options.sentences || (encoder && options.tokens == 0),
+                    "--sentences belongs to one benchmark, encoder, and stands there without --tokens");
         LOCUS_CHECK(options.threads == 0 || encoder, "--threads belongs to one benchmark: encoder");
         nlohmann::ordered_json all = nlohmann::ordered_json::object();
         bool known = name.empty();

@@ -296,6 +296,22 @@ TEMPLATE_TEST_CASE("fast encoder: texts of unequal lengths pass together with th
     }
 }
 
+TEST_CASE("fast encoder: more rows than pass the dense layers at once have the bits of each text alone",
+          "[deberta][fast][law]") {
+    const auto weights = random_weights(small_config(), 3);
+    const Deberta<float> model = open_fast<float>(small_config(), weights);
+    std::vector<ModelInput> texts;
+    for (const Index tokens : {600, 424, 1, 700, 350}) texts.push_back(sample_input(tokens, false));  // 2075 rows
+    const StageFilter wanted("layer.*.output");
+    const std::vector<Trace> traces = model.forward_texts(texts, {}, wanted);
+    for (std::size_t n = 0; n < texts.size(); ++n) {
+        const Trace expected = model.forward(texts[n], {}, wanted);
+        REQUIRE(traces[n].names() == expected.names());
+        for (const Stage& stage : expected.stages())
+            CHECK(traces[n].at(stage.name).as<float>().values() == stage.as<float>().values());
+    }
+}
+
 TEST_CASE("fast encoder: the mask decoder of several texts is that of each", "[deberta][fast][law]") {
     const auto weights = random_weights(small_config(), 3);
     const Deberta<float> model = open_fast<float>(small_config(), weights);
