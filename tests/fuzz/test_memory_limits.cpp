@@ -4,6 +4,7 @@
 
 #include "tests/fuzz/writers.h"
 #include "tests/kill_while_writing.h"
+#include "tests/viewer/run_view.h"
 
 namespace locus::test::test_memory_limits {
 
@@ -84,6 +85,36 @@ TEST_CASE("memory: what cannot be had is one sentence and status 70", "[fuzz][me
         if (writer.name != "check --junit" && writer.name != "kit check --junit")  // as --html
             refused += check_program(writer);
     CHECK(refused >= 20);
+}
+
+TEST_CASE("memory: a picture that cannot be drawn is one sentence and status 70", "[fuzz][memory][viewer]") {
+    if (!kLimits || !has_virtual_display()) {
+        WARN("skipped: no limit on memory under this sanitizer, or no xvfb-run");
+        return;
+    }
+    const TemporaryFolder folder;
+    int refused = 0;
+    bool drawn = false;
+    for (std::size_t room = 300'000; !drawn && room < (std::size_t{8} << 20); room += room / 8) {
+        const fs::path picture = folder / "picture.png";
+        write_file(picture, "old");
+        const Outcome outcome =
+            view({"--screenshot", picture.string()}, {}, "ulimit -c 0; ulimit -v " + std::to_string(room) + "; ");
+        INFO(room << " KiB: " << outcome.status << " " << outcome.err);
+        if (outcome.status == 0) {
+            CHECK(read_file(picture).starts_with("\x89PNG"));
+            drawn = true;
+            continue;
+        }
+        ++refused;
+        CHECK(outcome.status == 70);
+        CHECK(outcome.sentences() == 1);
+        CHECK_THAT(outcome.err, Catch::Contains("not enough memory"));
+        CHECK(read_file(picture) == "old");
+        CHECK(snapshot(folder.path()).size() == 1);
+    }
+    CHECK(drawn);
+    CHECK(refused >= 6);
 }
 
 }  // namespace locus::test::test_memory_limits

@@ -19,11 +19,12 @@ inline Outcome own_status(Outcome outcome) {
 
 inline const char* hidden_display() { return "xvfb-run -a -n $((200 + $$ % 5000)) -s '-screen 0 2560x1600x24' "; }
 
-/// `folder`: where it runs; empty: here.
-inline Outcome view(const std::vector<std::string>& arguments, const fs::path& folder = {}) {
+/// `folder`: where it runs; empty: here.  `limits` is shell for the viewer alone, such as "ulimit -v 1000; ".
+inline Outcome view(const std::vector<std::string>& arguments, const fs::path& folder = {},
+                    const std::string& limits = "") {
     return own_status(run("locus-view", arguments,
                           (folder.empty() ? "" : "cd " + quoted(folder.string()) + " && ") + hidden_display() +
-                              "sh -c '\"$0\" \"$@\"; echo \"status $?\" >&2' "));
+                              "sh -c '(" + limits + "exec \"$0\" \"$@\"); echo \"status $?\" >&2' "));
 }
 
 /// A whole line "locus view ..." as a shell reads it, with more behind it; `display` false: the program needs none.

@@ -57,8 +57,19 @@ struct Window::Parts {
     void keys_were_seen();
 };
 
+namespace {
+
+/// Neither Dear ImGui nor FreeType under it looks whether it was given memory, so what they ask for throws.
+void let_imgui_throw() {
+    ImGui::SetAllocatorFunctions([](std::size_t bytes, void*) { return ::operator new(bytes); },
+                                 [](void* pointer, void*) { ::operator delete(pointer); });
+}
+
+}  // namespace
+
 Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     parts_->setup = setup;
+    platform::check_room();
 #ifdef GLFW_PLATFORM  // GLFW 3.4 also looks for Wayland, and where there is none its library complains
     if (!std::getenv("WAYLAND_DISPLAY") && glfwPlatformSupported(GLFW_PLATFORM_X11))
         glfwInitHint(GLFW_PLATFORM, GLFW_PLATFORM_X11);
@@ -88,6 +99,7 @@ Window::Window(const WindowSetup& setup) : parts_(std::make_unique<Parts>()) {
     if (!setup.headless) glfwSetWindowSizeLimits(parts_->window, 800, 600, GLFW_DONT_CARE, GLFW_DONT_CARE);
     if (setup.headless) parts_->headless = Parts::make_framebuffer(setup.width, setup.height);
     parts_->listen();
+    let_imgui_throw();
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
     ImGui_ImplGlfw_InitForOpenGL(parts_->window, true);

@@ -1,8 +1,10 @@
 // The desktop's side of the platform: OpenGL 3.3 core, monitors, the X display that may go away.
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <utility>
 
+#include "core/check.h"
 #include "viewer/ui/window_platform.h"
 
 namespace locus::platform {
@@ -15,6 +17,15 @@ std::function<void()> display_lost;
 }  // namespace
 
 const char* shader_version() { return "#version 330 core"; }
+
+void check_room() {
+    // Mesa's drawing by the processor: libraries of 170 MB, and heaps of its threads.
+    constexpr std::size_t kRoom = std::size_t{640} << 20;
+    void* const room = mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        throw Error(Fault::memory, "there is not enough memory for a window, which needs 640 MB of address space");
+    munmap(room, kRoom);
+}
 
 void hint_context() {
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);

@@ -17,6 +17,10 @@ namespace locus::platform {
 /// First line of a shader, as Dear ImGui's backend takes it.
 const char* shader_version();
 
+/// Throws Error(memory) where a driver of OpenGL could not get the address space that it takes: it ends the program
+/// without a word, because it does not look whether it was given any.
+void check_room();
+
 /// The hints of the context that the next window is created with.
 void hint_context();
 

@@ -51,6 +51,8 @@ extern "C" EMSCRIPTEN_KEEPALIVE void locus_paste(const char* text) {
 
 const char* shader_version() { return "#version 300 es"; }
 
+void check_room() {}  // a browser gives the context by itself
+
 void hint_context() {
     glfwWindowHint(GLFW_ALPHA_BITS, 0);  // else what lies behind the canvas shines through
     glfwWindowHint(GLFW_SAMPLES, 0);
