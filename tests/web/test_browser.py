@@ -223,6 +223,31 @@ def test_a_text_is_pasted_into_the_sentence(visit):
     tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('text=the+bank+of+the+river')", 10)
 
 
+def test_composed_text_is_typed_at_the_caret(visit):
+    tab = visit().open()
+    focus = "document.activeElement.id"
+    assert tab.page.evaluate(focus) != "typing"
+    tab.page.keyboard.press("Control+l")
+    tab.until(focus + " === 'typing'", 10)
+    tab.page.keyboard.press("Control+a")
+    tab.page.wait_for_timeout(100)
+    field = "document.getElementById('typing')"
+    browser = tab.context.new_cdp_session(tab.page)
+    browser.send("Input.imeSetComposition", {"text": "\u306b", "selectionStart": 1, "selectionEnd": 1})
+    tab.until(field + ".className === 'composing'", 10)
+    assert tab.page.evaluate(field + ".value") == "\u306b"
+    place = tab.page.evaluate(f"{field}.getBoundingClientRect().toJSON()")
+    assert 0 < place["x"] < 1280 and 0 < place["y"] < 800 and place["width"] > 100
+    assert "text=" not in tab.link()  # nothing is typed before it is chosen
+    browser.send("Input.insertText", {"text": "\u65e5\u672c"})
+    tab.until(field + ".className === ''", 10)
+    tab.page.keyboard.type("!")
+    tab.page.wait_for_timeout(200)
+    tab.page.keyboard.press("Enter")
+    tab.until("locus.program.ccall('locus_link', 'string', [], []).includes('text=%E6%97%A5%E6%9C%AC%21')", 10)
+    tab.until(focus + " !== 'typing'", 10)  # keys are commands again
+
+
 @pytest.fixture(scope="session")
 def larger(tmp_path_factory):
     """As wide as v3-base, with 4 layers: 70 MB."""

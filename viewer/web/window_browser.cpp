@@ -23,6 +23,8 @@ Page page;  // there is one per program
 
 EM_JS(void, copy_text, (const char* text), { Module.locus.copy(UTF8ToString(text)); });
 
+EM_JS(void, tell_caret, (bool wanted, int x, int y), { Module.locus.caret(Boolean(wanted), x, y); });
+
 // Not glfwSetWindowSize(): emscripten's asks for the whole screen where the size happens to be that of the screen.
 EM_JS(void, resize_canvas, (int width, int height), { Browser.setCanvasSize(width, height); });
 
@@ -44,6 +46,12 @@ EM_BOOL fit_canvas(int, const EmscriptenUiEvent*, void*) {
 extern "C" EMSCRIPTEN_KEEPALIVE void locus_paste(const char* text) {
     page.pasted = text;
     if (!ImGui::GetIO().KeyCtrl) ImGui::GetIO().AddInputCharactersUTF8(text);
+    if (page.activity) page.activity();
+}
+
+/// What a method of input composed for the text field at the caret.
+extern "C" EMSCRIPTEN_KEEPALIVE void locus_type(const char* text) {
+    ImGui::GetIO().AddInputCharactersUTF8(text);
     if (page.activity) page.activity();
 }
 
@@ -88,6 +96,8 @@ void attach(GLFWwindow* window, std::function<void()> activity) {
     ImGuiIO& io = ImGui::GetIO();
     io.SetClipboardTextFn = [](void*, const char* text) { copy_text(text); };
     io.GetClipboardTextFn = [](void*) { return page.pasted.c_str(); };
+    // Dear ImGui tells where the caret is when it moves, and 1, 1 where nothing is typed into.
+    io.ImeSetInputScreenPosFn = [](int x, int y) { tell_caret(x != 1 || y != 1, x, y); };
     emscripten_set_resize_callback(EMSCRIPTEN_EVENT_TARGET_WINDOW, nullptr, EM_FALSE, fit_canvas);
     fit_canvas(0, nullptr, nullptr);
 }

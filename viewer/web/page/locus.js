@@ -9,6 +9,7 @@ const canvas = document.getElementById("canvas");
 const cover = document.getElementById("cover");
 const word = document.getElementById("word");
 const note = document.getElementById("note");
+const typing = document.getElementById("typing");
 
 let program = null;   // the viewer, once it runs
 let manifest = null;  // which files there are: { program, script, packs: { name: { file, bytes, size } }, pages, ... }
@@ -111,6 +112,7 @@ const services = {
   coming: false,
   settingsTime: 0,
   copied: "",
+  typing: false,
 
   ready(page, model) {
     if (services.coming) return false;
@@ -132,6 +134,18 @@ const services = {
     keepSettings();
     handOut();
     if (settled) bringLetters(page);
+  },
+
+  // The caret of the text field that is typed into, in pixels of the canvas; wanted false: there is none.
+  caret(wanted, x, y) {
+    services.typing = wanted;
+    if (!wanted) {
+      if (document.activeElement === typing) canvas.focus();
+      return;
+    }
+    typing.style.left = `${Math.min(x / devicePixelRatio, innerWidth - 240)}px`;
+    typing.style.top = `${y / devicePixelRatio}px`;
+    typing.focus({ preventScroll: true });
   },
 
   // Nothing is on its way any more.
@@ -292,6 +306,22 @@ addEventListener("paste", event => {
   const text = event.clipboardData.getData("text/plain");
   if (program) program.ccall("locus_paste", null, ["string"], [text]);
 });
+
+// Text that keys compose (Japanese, Chinese, accents, the keyboard of a telephone) needs a field of the browser's own.  It
+// has the focus while a text field of the viewer is typed into, shows what is being composed at its caret, and hands on
+// what was chosen; keys themselves pass through it.
+
+canvas.addEventListener("focus", () => { if (services.typing) typing.focus({ preventScroll: true }); });
+
+typing.addEventListener("compositionstart", () => typing.classList.add("composing"));
+
+typing.addEventListener("compositionend", ({ data }) => {
+  typing.classList.remove("composing");
+  typing.value = "";
+  if (program && data) program.ccall("locus_type", null, ["string"], [data]);
+});
+
+typing.addEventListener("input", event => { if (!event.isComposing) typing.value = ""; });
 
 // The wheel, in steps upwards.  GLFW of emscripten hands on its pixels, of both events that a browser may send.
 
