@@ -68,6 +68,9 @@ public:
     virtual bool press(Scene&, const KeyPress&) { return false; }
 };
 
+/// What Page::stop says of work whose answer would have taken the place of a picture.
+inline constexpr const char* kStoppedPicture = "Stopped: the picture is the one before. Any change computes again.";
+
 /// In the order of the rail.
 std::vector<std::unique_ptr<Page>> make_pages();
 /// "4 layers × 4 heads · f32"

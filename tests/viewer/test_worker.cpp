@@ -158,6 +158,34 @@ TEST_CASE("worker: what waits is cancelled with what is worked on", "[viewer]") 
     CHECK(worker.take() == nullptr);
 }
 
+TEST_CASE("worker: work that was handed no CancelToken is given up where it polls", "[viewer]") {
+    constexpr int kMost = 5000;
+    std::atomic<int> polls = 0;
+    std::atomic<bool> ended = false;
+    Worker<int, int> worker(
+        [&](const int& request) {
+            try {
+                for (; polls < kMost; ++polls) {
+                    poll_work();
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+            } catch (const Cancelled&) {
+                ended = true;
+                throw;
+            }
+            return std::make_shared<const int>(request);
+        },
+        [] {});
+    CHECK_NOTHROW(poll_work());  // outside of a worker it asks nobody
+    worker.submit(1);
+    REQUIRE(eventually([&] { return polls > 3; }));
+    worker.cancel();
+    REQUIRE(eventually([&] { return ended.load(); }));
+    CHECK(polls < kMost);
+    CHECK(worker.take() == nullptr);
+    CHECK_FALSE(worker.busy());
+}
+
 // Without threads.
 
 namespace {

@@ -1,4 +1,5 @@
-"""A folder with a DeBERTa of the shape of v3-base, with random weights in F16 and the tokenizer of the built-in one.
+"""A folder with a DeBERTa of the shape of v3-base, or a RoFormer of that width, with random weights in F16 and the
+tokenizer of the built-in one.
 
 random_model.py OUT [LAYERS [WORDS]]: 12 layers and 128100 words are v3-base, 368 MB.
 """
@@ -14,13 +15,27 @@ MODELS = Path(__file__).resolve().parents[2] / "assets/models"
 WIDTH, INNER, HEADS, BUCKETS, PLACES = 768, 3072, 12, 256, 512
 
 
-def shapes(layers, words):
-    def dense(name, out, wide):
-        return {f"{name}.weight": (out, wide), f"{name}.bias": (out,)}
+def dense(name, out, wide):
+    return {f"{name}.weight": (out, wide), f"{name}.bias": (out,)}
 
-    def norm(name):
-        return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
 
+def norm(name):
+    return {f"{name}.weight": (WIDTH,), f"{name}.bias": (WIDTH,)}
+
+
+def roformer_shapes(layers, words):
+    yield from {"embeddings.word_embeddings.weight": (words, WIDTH), "embeddings.token_type_embeddings.weight": (2, WIDTH),
+                **norm("embeddings.LayerNorm")}.items()
+    for layer in range(layers):
+        prefix = f"encoder.layer.{layer}."
+        for part in ("query", "key", "value"):
+            yield from dense(f"{prefix}attention.self.{part}", WIDTH, WIDTH).items()
+        yield from {**dense(f"{prefix}attention.output.dense", WIDTH, WIDTH), **norm(f"{prefix}attention.output.LayerNorm"),
+                    **dense(f"{prefix}intermediate.dense", INNER, WIDTH), **dense(f"{prefix}output.dense", WIDTH, INNER),
+                    **norm(f"{prefix}output.LayerNorm")}.items()
+
+
+def deberta_shapes(layers, words):
     yield from {"deberta.embeddings.word_embeddings.weight": (words, WIDTH), **norm("deberta.embeddings.LayerNorm"),
                 "deberta.encoder.rel_embeddings.weight": (2 * BUCKETS, WIDTH), **norm("deberta.encoder.LayerNorm")}.items()
     for layer in range(layers):
@@ -32,14 +47,18 @@ def shapes(layers, words):
                     **norm(f"{prefix}output.LayerNorm")}.items()
 
 
-def write(folder, layers=12, words=128100):
+def write(folder, layers=12, words=128100, family="deberta"):
+    like, shapes, own = {
+        "deberta": ("tiny-v3", deberta_shapes, {"attention_head_size": WIDTH // HEADS, "position_buckets": BUCKETS}),
+        "roformer": ("tiny-roformer", roformer_shapes, {"embedding_size": WIDTH}),
+    }[family]
     folder.mkdir(parents=True)
-    for file in (MODELS / "tiny-v3").iterdir():
+    for file in (MODELS / like).iterdir():
         if file.name not in ("config.json", "pytorch_model.bin"):
             shutil.copy(file, folder)
-    config = json.loads((MODELS / "tiny-v3/config.json").read_text())
-    config.update(vocab_size=words, hidden_size=WIDTH, num_hidden_layers=layers, num_attention_heads=HEADS, attention_head_size=WIDTH // HEADS,
-                  intermediate_size=INNER, position_buckets=BUCKETS, max_position_embeddings=PLACES)
+    config = json.loads((MODELS / like / "config.json").read_text())
+    config.update(vocab_size=words, hidden_size=WIDTH, num_hidden_layers=layers, num_attention_heads=HEADS,
+                  intermediate_size=INNER, max_position_embeddings=PLACES, **own)
     (folder / "config.json").write_text(json.dumps(config))
     head, at = {}, 0
     for name, shape in shapes(layers, words):

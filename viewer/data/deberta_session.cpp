@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "viewer/data/polling_operations.h"
+
 namespace locus {
 
 namespace {
@@ -57,7 +59,9 @@ HeadTensors<float> head_tensors(const Answer& answer, const std::string& prefix,
 }
 
 DebertaSession::DebertaSession(const std::string& model, std::uint64_t first_serial)
-    : ModelSession(model, Family::deberta), deberta_(open_deberta<float>(checkpoint())), serial_(first_serial) {}
+    : ModelSession(model, Family::deberta),
+      deberta_(open_deberta<float>(checkpoint(), polling_operations<float>())),
+      serial_(first_serial) {}
 
 ModelInput DebertaSession::written_input_of(const Request& request) const {
     return ModelSession::input_of(request.text, request.tokens, request.mask);

@@ -8,6 +8,7 @@
 #include "core/io/subprocess.h"
 #include "cuda/library.h"
 #include "viewer/data/deberta_session.h"
+#include "viewer/data/polling_operations.h"
 #include "viewer/plots/stage_slice.h"
 
 namespace locus {
@@ -107,7 +108,8 @@ const Trace& DebertaSession::trace_of(const CompareSide& side, const std::string
     }
     const StageFilter wanted(at_layer(stage, side.layer));
     const DebertaOptions options = DebertaOptions::of(side.dialect);
-    if (side.exact && !side.gpu && !session.exact_) session.exact_.emplace(open_deberta<double>(session.checkpoint()));
+    if (side.exact && !side.gpu && !session.exact_)
+        session.exact_.emplace(open_deberta<double>(session.checkpoint(), polling_operations<double>()));
     if (side.exact && side.gpu && !session.exact_on_device_)
         session.exact_on_device_.emplace(
             open_deberta<double>(session.checkpoint(), cuda::library().operations<double>()));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "viewer/data/polling_operations.h"
+
 #ifdef __EMSCRIPTEN__
 #include <emscripten/heap.h>
 #include <unistd.h>
@@ -58,7 +60,8 @@ ModelSession::ModelSession(const std::string& model, Family family)
         throw Error(Fault::unsupported, checkpoint_.config_file.string() + " names a model of the family " +
                                             to_string(found) + ", expected " + to_string(family) + " on this page");
     check_room(*checkpoint_.weights, room_for_weights());
-    model_ = open_model_of<float>(checkpoint_);
+    model_ = open_model_of<float>(checkpoint_, polling_operations<float>());
+    poll_work();
     try {
         tokenizer_ = open_tokenizer(checkpoint_.folder);
     } catch (const Error& error) {

@@ -96,6 +96,8 @@ public:
     /// Why the newest choice cannot be shown: one sentence, or nothing.
     const std::string& error() const { return source_.error(); }
     Fault fault() const { return source_.fault(); }
+    /// As AnswerSource::stop.
+    bool stop() { return source_.stop(); }
     /// True if what is shown, or error(), belongs to this choice.
     bool settled(const ModelChoice& choice) const { return source_.settled(choice); }
 

@@ -10,6 +10,7 @@
 #include "core/text/statistics/similarity.h"
 #include "core/text/statistics/tf_idf.h"
 #include "core/text/statistics/words.h"
+#include "viewer/data/worker.h"
 
 namespace locus {
 
@@ -78,6 +79,7 @@ void measure_distances(TextTables& tables) {
     tables.distances = Matrix<double>::Zero(static_cast<Index>(n), static_cast<Index>(n));
     for (std::size_t a = 0; a < n; ++a)
         for (std::size_t b = a; b < n; ++b) {
+            poll_work();
             const PlacedWords &from = tables.placed[a], &to = tables.placed[b];
             const auto i = static_cast<Index>(a), j = static_cast<Index>(b);
             if (from.words.empty() || to.words.empty())
@@ -92,7 +94,9 @@ void measure_distances(TextTables& tables) {
 std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
     auto tables = std::make_shared<TextTables>();
     read_documents(query, *tables);
+    poll_work();
     count(*tables);
+    poll_work();
     const WordVectors vectors = learn_word_vectors(tables->documents);
     tables->taught_by = static_cast<Index>(small_corpus().size());
     for (const Document& document : tables->documents) tables->placed.push_back(place_words(document, vectors));
@@ -187,6 +191,8 @@ std::shared_ptr<const TextStudy> TextStudies::answer(const TextQuery& query) {
         fill_topics(query.topics, *study, tables_->counts);
         study->plan = plan_of(*tables_, query.pair);
         study->tables = tables_;
+    } catch (const Cancelled&) {
+        return nullptr;
     } catch (const std::bad_alloc&) {
         study->error = "these documents need more memory than there is, expected fewer or shorter ones";
     } catch (const std::exception& error) {

@@ -78,7 +78,7 @@ std::vector<Travel> travels(const WordMovers& movers);
 /// Answers questions, and keeps what the next one is likely to need again.
 class TextStudies {
 public:
-    /// Never throws: a refusal becomes TextStudy::error.  One call at a time.
+    /// Never throws: a refusal becomes TextStudy::error.  nullptr where poll_work() ended it.  One call at a time.
     std::shared_ptr<const TextStudy> answer(const TextQuery& query);
 
 private:

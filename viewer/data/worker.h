@@ -1,7 +1,8 @@
 #pragma once
 // Work away from the window: the latest request wins, the window never waits.  Where there are no threads, in a
-// browser, take() works: a slice of the work, where that can be cut into slices, with a frame after each; else the
-// window waits for the answer, and a frame before that says so where answers take long.
+// browser, work runs on a fiber that pauses for a frame as often as the work asks whether to stop.  Where there are no
+// fibers either, take() works: a slice of the work, where that can be cut into slices, with a frame after each; else
+// the window waits for the answer, and a frame before that says so where answers take long.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +19,7 @@
 #include "core/cancel.h"
 #include "core/check.h"
 #include "core/threads.h"
+#include "viewer/data/fiber.h"
 
 namespace locus {
 
@@ -26,6 +28,15 @@ using SliceEnd = std::function<bool()>;
 
 /// Thrown out of work whose slice is over.  It is asked for again with the same request and goes on where it was.
 struct Paused {};
+
+/// Of the work under way on this thread; nullptr: none is.
+inline thread_local const CancelToken* asked_by_work = nullptr;
+
+/// Asked between its steps by work that was not handed a CancelToken.  Throws Cancelled where nobody wants the answer
+/// any more, which the worker takes for no answer; does nothing outside of a worker.
+inline void poll_work() {
+    if (asked_by_work) throw_if_cancelled(*asked_by_work);
+}
 
 /// One thread, if there are threads, that turns requests into answers.  `make` runs on the thread; it should say in its
 /// answer what went wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes
@@ -43,10 +54,13 @@ public:
     /// is thrown away; it may then be nullptr.  Where it can throw Paused and go on later, it takes a SliceEnd as well.
     template <class Make>
     Worker(Make make, std::function<void()> answered, bool threaded = kHasThreads)
-        : answered_(std::move(answered)), threaded_(threaded) {
-        if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&, const SliceEnd&>) {
+        : answered_(std::move(answered)),
+          way_(threaded              ? Way::thread
+               : Fiber::available()  ? Way::fiber
+               : Slices<Make>::value ? Way::slices
+                                     : Way::whole) {
+        if constexpr (Slices<Make>::value) {
             make_ = std::move(make);
-            sliced_ = !threaded;
         } else if constexpr (std::is_invocable_v<Make, const Request&, const CancelToken&>) {
             make_ = [make = std::move(make)](const Request& request, const CancelToken& stop, const SliceEnd&) {
                 return make(request, stop);
@@ -56,8 +70,10 @@ public:
                 return make(request);
             };
         }
-        if (threaded_) thread_ = std::thread([this] { work(); });
+        if (way_ == Way::thread) thread_ = std::thread([this] { work(); });
     }
+    /// Waits for work that is given up; a fiber cannot be waited for, so in a browser a worker lives as long as the
+    /// program.
     ~Worker() {
         {
             const std::lock_guard lock(mutex_);
@@ -89,7 +105,7 @@ public:
     /// The newest answer, once.  Throws, once, what the work threw.
     std::shared_ptr<const Answer> take() {
         std::unique_lock lock(mutex_);
-        if (!threaded_) work_here(lock);
+        if (way_ != Way::thread) work_here(lock);
         if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
         return std::exchange(answer_, nullptr);
     }
@@ -102,17 +118,20 @@ public:
     /// slices: how long the last one took, while a request waits.
     double seconds() const {
         const std::lock_guard lock(mutex_);
-        if (!threaded_ && !sliced_) return next_ ? last_seconds_ : 0;
+        if (way_ == Way::whole) return next_ ? last_seconds_ : 0;
         return working_ && !dropped_ ? since_start() : 0;
     }
     /// True between two slices: take() goes on, and should be called soon.
     bool paused() const {
         const std::lock_guard lock(mutex_);
-        return sliced_ && working_ && !dropped_;
+        return way_ == Way::slices && working_ && !dropped_;
     }
 
 private:
     using Clock = std::chrono::steady_clock;
+    enum class Way { thread, fiber, slices, whole };
+    template <class Make>
+    using Slices = std::is_invocable<Make, const Request&, const CancelToken&, const SliceEnd&>;
 
     double since_start() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
     bool asked_to_stop() const { return dropped_ || (superseded_ && since_start() > kPatience); }
@@ -128,9 +147,31 @@ private:
 
     /// What a program of one thread does of it in one frame.
     void work_here(std::unique_lock<std::mutex>& lock) {
+        if (way_ == Way::fiber) {
+            if (next_ && !std::exchange(on_fiber_, true)) Fiber::start([this] { work_on_fiber(); });
+            return;
+        }
         if (working_ && asked_to_stop()) give_up();
-        if (working_ || (next_ && (sliced_ || std::exchange(shown_waiting_, true) || last_seconds_ < kUnnoticed)))
+        if (working_ ||
+            (next_ && (way_ == Way::slices || std::exchange(shown_waiting_, true) || last_seconds_ < kUnnoticed)))
             answer(lock);
+    }
+
+    void work_on_fiber() {
+        std::unique_lock lock(mutex_);
+        if (next_) answer(lock);  // it may have been given up since
+        on_fiber_ = false;
+    }
+
+    /// What work is told that asks whether to stop; on a fiber the time for a frame.
+    bool ask() {
+        if (way_ == Way::fiber && std::chrono::duration<double>(Clock::now() - slice_).count() > kSlice) {
+            const CancelToken* const mine = std::exchange(asked_by_work, nullptr);
+            Fiber::pause();
+            asked_by_work = mine;
+            slice_ = Clock::now();
+        }
+        return asked_to_stop();
     }
 
     /// Of work that is paused nothing more is done.
@@ -147,21 +188,25 @@ private:
             superseded_ = dropped_ = false;
             start_ = Clock::now();
         }
-        const Clock::time_point slice = Clock::now();
+        slice_ = Clock::now();
         SliceEnd over;
-        if (sliced_) over = [slice] { return std::chrono::duration<double>(Clock::now() - slice).count() > kSlice; };
+        if (way_ == Way::slices)
+            over = [this] { return std::chrono::duration<double>(Clock::now() - slice_).count() > kSlice; };
+        const CancelToken stop = [this] { return ask(); };
         lock.unlock();
         std::shared_ptr<const Answer> answer;
         std::exception_ptr failure;
         bool ended = true;
+        const CancelToken* const before = std::exchange(asked_by_work, &stop);
         try {
-            answer = make_(
-                *current_, [this] { return asked_to_stop(); }, over);
+            answer = make_(*current_, stop, over);
         } catch (const Paused&) {
             ended = false;
+        } catch (const Cancelled&) {
         } catch (...) {
             failure = std::current_exception();
         }
+        asked_by_work = before;
         lock.lock();
         if (!ended) return answered_();
         if (!dropped_) failure_ = failure;
@@ -180,8 +225,9 @@ private:
     std::optional<Request> next_, current_;  // current_: what is worked on
     std::shared_ptr<const Answer> answer_;
     std::exception_ptr failure_;
-    bool threaded_ = true, sliced_ = false;
-    Clock::time_point start_;           // of what is worked on
+    const Way way_;
+    bool on_fiber_ = false;             // one was started and has not ended
+    Clock::time_point start_, slice_;   // of what is worked on, of its slice
     double last_seconds_ = kUnnoticed;  // of the last answer; the first may take long
     bool working_ = false, stop_ = false, shown_waiting_ = false;
     std::atomic<bool> superseded_ = false, dropped_ = false;  // read while it works
@@ -205,15 +251,24 @@ public:
     void update(const Request& request) {
         if (asked_ != request) {
             asked_ = request;
+            stopped_ = false;
             if (!worker_) worker_.emplace(make_, answered_);
             worker_->submit(request);
         }
         auto answer = worker_->take();
         if (!answer) return;
+        stopped_ = false;
         newest_ = answer;
         if (!answer->error.empty()) return;
         shown_ = std::move(answer);
         ++serial_;
+    }
+    /// Gives up what has been worked on for long enough that one wonders; false where nothing has.
+    bool stop() {
+        constexpr double kWondered = 0.3;  // seconds
+        if (!worker_ || worker_->seconds() < kWondered) return false;
+        worker_->cancel();
+        return stopped_ = true;
     }
     /// The newest without an error; nullptr before the first.
     const Answer* shown() const { return shown_.get(); }
@@ -221,9 +276,11 @@ public:
     std::uint64_t serial() const { return serial_; }
     const std::string& error() const { return newest_ ? newest_->error : nothing_; }
     Fault fault() const { return newest_ ? newest_->fault : Fault::usage; }
-    /// True if what is shown, or error(), belongs to the newest request, or to this one.
+    /// True if what is shown, or error(), belongs to the newest request, or to this one, or that one was stopped.
     bool settled() const { return asked_ && settled(*asked_); }
-    bool settled(const Request& request) const { return newest_ && newest_->request == request; }
+    bool settled(const Request& request) const {
+        return (newest_ && newest_->request == request) || (stopped_ && asked_ == request);
+    }
 
 private:
     Make make_;
@@ -232,6 +289,7 @@ private:
     std::shared_ptr<const Answer> newest_, shown_;
     std::uint64_t serial_ = 0;
     std::string nothing_;
+    bool stopped_ = false;                           // what is asked was given up
     std::optional<Worker<Request, Answer>> worker_;  // last: ends before what it uses
 };
 

@@ -35,6 +35,14 @@ void ConformancePage::update(const State& state) {
 
 bool ConformancePage::settled(const State& state) const { return answered_ == query_of(state.conformance); }
 
+std::string ConformancePage::stop() {
+    constexpr double kWondered = 0.3;  // seconds
+    if (!worker_ || worker_->seconds() < kWondered) return {};
+    worker_->cancel();
+    answered_ = asked_;
+    return "Stopped: the report is the one before. Any change checks again.";
+}
+
 ModelCard ConformancePage::card(const Scene&) {
     return {"conformance kit",
             std::to_string(report().cases.size()) + (report().cases.size() == 1 ? " case" : " cases")};

@@ -28,6 +28,7 @@ public:
     Fault fault() const override { return fault_; }
     bool ready() override { return error_.empty() && shown_; }
     bool settled(const State& state) const override;
+    std::string stop() override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;
     void draw_side(Scene& scene, const Rect& area) override;

@@ -37,6 +37,7 @@ public:
     Fault fault() const override { return source_.error().empty() ? Fault::unsupported : source_.fault(); }
     bool ready() override { return answers_.shown() != nullptr; }
     bool settled(const State& state) const override;
+    std::string stop() override { return source_.stop() || answers_.stop() ? kStoppedPicture : ""; }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;

@@ -220,7 +220,7 @@ std::string PermutationPage::error() { return source_.error().empty() ? answers_
 
 bool PermutationPage::settled(const State& state) const {
     if (!source_.settled(state.choices.xlnet)) return false;
-    return !source_.error().empty() || answers_.settled();
+    return !source_.error().empty() || !source_.shown() || answers_.settled();
 }
 
 void PermutationPage::fit(PermutationState& state) {

@@ -48,6 +48,7 @@ public:
     Fault fault() const override { return source_.fault(); }
     bool ready() override { return source_.shown() != nullptr; }
     bool settled(const State& state) const override { return source_.settled(state.choices.roformer); }
+    std::string stop() override { return source_.stop() ? kStoppedPicture : ""; }
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;

@@ -14,7 +14,18 @@ TextQuery query_of(const TextPageState& state) { return {state.documents, state.
 
 }  // namespace
 
-bool TextPage::settled(const State& state) const { return study_ && study_->query == query_of(state.text_page); }
+bool TextPage::settled(const State& state) const {
+    const TextQuery query = query_of(state.text_page);
+    return (study_ && study_->query == query) || (stopped_ && asked_ == query);
+}
+
+std::string TextPage::stop() {
+    constexpr double kWondered = 0.3;  // seconds
+    if (!worker_ || worker_->seconds() < kWondered) return {};
+    worker_->cancel();
+    stopped_ = true;
+    return kStoppedPicture;
+}
 
 void TextPage::refresh(Scene& scene) {
     if (!worker_)
@@ -27,6 +38,7 @@ void TextPage::refresh(Scene& scene) {
     const TextQuery query = query_of(scene.state.text_page);
     if (asked_ == query) return;
     asked_ = query;
+    stopped_ = false;
     worker_->submit(query);
 }
 

@@ -30,6 +30,7 @@ public:
     bool needs_answer() const override { return false; }
     bool has_dialects() const override { return false; }
     bool settled(const State& state) const override;
+    std::string stop() override;
     ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;
@@ -67,6 +68,7 @@ private:
     std::array<Heatmap, 4> alike_;
     std::optional<PictureVersion> painted_;
     bool focus_ = true;                                     // the editor takes the keyboard when it opens
+    bool stopped_ = false;                                  // what is asked was given up
     std::unique_ptr<Worker<TextQuery, TextStudy>> worker_;  // last: its thread ends before what it reads
 };
 

@@ -28,7 +28,7 @@ std::string TransformerXlPage::error() { return source_.error().empty() ? answer
 
 bool TransformerXlPage::settled(const State& state) const {
     if (!source_.settled(state.choices.transformer_xl)) return false;
-    return !source_.error().empty() || answers_.settled();
+    return !source_.error().empty() || !source_.shown() || answers_.settled();
 }
 
 ModelCard TransformerXlPage::card(const Scene&) {
