@@ -176,10 +176,11 @@ TEST_CASE("worker: work that was handed no CancelToken is given up where it poll
             return std::make_shared<const int>(request);
         },
         [] {});
-    CHECK_NOTHROW(poll_work());  // outside of a worker it asks nobody
+    CHECK_NOTHROW(poll_work());              // outside of a worker it asks nobody
+    CHECK_FALSE(worker.cancel_long_work());  // there is none
     worker.submit(1);
     REQUIRE(eventually([&] { return polls > 3; }));
-    worker.cancel();
+    REQUIRE(eventually([&] { return worker.cancel_long_work(); }));
     REQUIRE(eventually([&] { return ended.load(); }));
     CHECK(polls < kMost);
     CHECK(worker.take() == nullptr);

@@ -102,6 +102,13 @@ public:
         answer_.reset();
         dropped_ = working_;
     }
+    /// The same for what has been worked on for so long that one wonders; false where nothing has.
+    bool cancel_long_work() {
+        constexpr double kWondered = 0.3;  // seconds
+        if (seconds() < kWondered) return false;
+        cancel();
+        return true;
+    }
     /// The newest answer, once.  Throws, once, what the work threw.
     std::shared_ptr<const Answer> take() {
         std::unique_lock lock(mutex_);
@@ -263,11 +270,9 @@ public:
         shown_ = std::move(answer);
         ++serial_;
     }
-    /// Gives up what has been worked on for long enough that one wonders; false where nothing has.
+    /// As Worker::cancel_long_work; what was asked then counts as settled.
     bool stop() {
-        constexpr double kWondered = 0.3;  // seconds
-        if (!worker_ || worker_->seconds() < kWondered) return false;
-        worker_->cancel();
+        if (!worker_ || !worker_->cancel_long_work()) return false;
         return stopped_ = true;
     }
     /// The newest without an error; nullptr before the first.

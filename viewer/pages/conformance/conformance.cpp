@@ -36,9 +36,7 @@ void ConformancePage::update(const State& state) {
 bool ConformancePage::settled(const State& state) const { return answered_ == query_of(state.conformance); }
 
 std::string ConformancePage::stop() {
-    constexpr double kWondered = 0.3;  // seconds
-    if (!worker_ || worker_->seconds() < kWondered) return {};
-    worker_->cancel();
+    if (!worker_ || !worker_->cancel_long_work()) return {};
     answered_ = asked_;
     return "Stopped: the report is the one before. Any change checks again.";
 }

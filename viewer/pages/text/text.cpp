@@ -20,9 +20,7 @@ bool TextPage::settled(const State& state) const {
 }
 
 std::string TextPage::stop() {
-    constexpr double kWondered = 0.3;  // seconds
-    if (!worker_ || worker_->seconds() < kWondered) return {};
-    worker_->cancel();
+    if (!worker_ || !worker_->cancel_long_work()) return {};
     stopped_ = true;
     return kStoppedPicture;
 }
