@@ -77,9 +77,14 @@ TEST_CASE("lessons: every one proves its numbers on at most two screens, the sam
 TEST_CASE("lessons: what they print is what tests/lessons/golden holds", "[lessons][golden]") {
     for (const LessonFile& file : lesson_files()) {
         INFO("lesson " << file.number << "; ./locus lesson --update rewrites the files once a change is wanted");
-        const fs::path golden = fs::path(LOCUS_SOURCE_DIR) / "tests/lessons/golden" / (file.number + ".txt");
-        REQUIRE(fs::exists(golden));
-        CHECK(without_residues(run("lesson-" + file.number, {}).out) == without_residues(read_file(golden)));
+        const auto golden = [&](const std::string& ending) {
+            const fs::path path = fs::path(LOCUS_SOURCE_DIR) / "tests/lessons/golden" / (file.number + ending);
+            REQUIRE(fs::exists(path));
+            return without_residues(read_file(path));
+        };
+        CHECK(without_residues(run("lesson-" + file.number, {}).out) == golden(".txt"));
+        // The pages of the lessons in a browser are made of it.
+        CHECK(without_residues(run("lesson-" + file.number, {"--json"}).out) == golden(".json"));
     }
 }
 

@@ -1,8 +1,8 @@
-"""Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT PROGRAMS OUT
+"""Makes the folder that is opened in a browser: make_site.py BUILD ROOT SOURCE KIT OUT
 
 BUILD holds locus-web.js, locus-web.wasm and locus-unpack.wasm, ROOT the libraries (for ICU's tables), SOURCE this source
-tree, KIT a kit that was exported, PROGRAMS the lessons of the desktop.  OUT is written anew.  Files are packed by what a page needs of them, and compressed here, so that any
-server of static files will do.
+tree, KIT a kit that was exported.  OUT is written anew.  Files are packed by what a page needs of them, and compressed
+here, so that any server of static files will do.
 """
 import hashlib
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lessons import write_lessons
 
-build, root, source, kit, programs, out = (Path(argument) for argument in sys.argv[1:7])
+build, root, source, kit, out = (Path(argument) for argument in sys.argv[1:6])
 FONTS = Path("/usr/share/fonts")
 HOME = "/locus/assets"
 PLANES = 2  # bytes of a weight in the built-in models, F16
@@ -132,7 +132,7 @@ manifest = {
 for file in sorted((source / "viewer/web/page").iterdir()):
     shutil.copyfile(file, out / file.name)
 shutil.copyfile(build / "locus-unpack.wasm", out / "unpack.wasm")
-write_lessons(source, programs, out / "lessons", out / "lessons.css")
+write_lessons(source, out / "lessons", out / "lessons.css")
 (out / "lessons.css").unlink()
 
 sizes = {file: file.stat().st_size for file in out.rglob("*") if file.is_file()}
