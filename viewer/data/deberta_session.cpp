@@ -75,15 +75,29 @@ ModelInput DebertaSession::input_of(const Request& request) const {
 
 Trace DebertaSession::run(const Deberta<float>& model, const ModelInput& input, const DebertaOptions& options,
                           const StageFilter& stages) const {
-    if (!over_) return model.forward(input, options, stages, stop_);
+    if (!over_) {
+        layer_ = 0;
+        return model.forward(input, options, stages, [this] {  // asked before every layer, and after the last
+            ++layer_;
+            return stop_ && stop_();
+        });
+    }
     if (run_ == passes_.size()) passes_.push_back(std::make_unique<DebertaSteps<float>>(model, input, options, stages));
     DebertaSteps<float>& pass = *passes_[run_];
     while (pass.step()) {
+        layer_ = pass.layer();
         throw_if_cancelled(stop_);
         if (over_()) throw Paused();
     }
     ++run_;
     return pass.trace();
+}
+
+std::string DebertaSession::progress() const {
+    const Index layer = layer_, layers = config().num_hidden_layers;
+    if (layer == 0) return "";
+    if (layer > layers) return has_decoder() ? "mask decoder" : "words";
+    return "layer " + std::to_string(layer) + " of " + std::to_string(layers);
 }
 
 std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, const CancelToken& stop,
@@ -99,6 +113,7 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
         passes_.clear();
         passes_of_ = request;
         milliseconds_ = 0;
+        layer_ = 0;
     }
     auto answer = std::make_shared<Answer>();
     answer->request = request;

@@ -1,5 +1,6 @@
 #pragma once
 // The opened DeBERTa, and what it answers: one trace per request.
+#include <atomic>
 #include <list>
 #include <memory>
 #include <optional>
@@ -108,8 +109,8 @@ public:
     /// Throws nothing but Paused, once `over` says yes: the same call goes on where this one was.
     std::shared_ptr<const Answer> answer(const Request& request, const CancelToken& stop = {},
                                          const SliceEnd& over = {}) const;
-    /// Where an answer that paused is: "layer 5 of 12".
-    std::string progress() const { return passes_.empty() ? "" : passes_.back()->progress(); }
+    /// Where the pass under way is: "layer 5 of 12"; empty where none is.  May be asked from any thread.
+    std::string progress() const;
 
 private:
     void fill(Answer& answer) const;
@@ -168,6 +169,7 @@ private:
     mutable std::size_t run_ = 0;      // passes of this call
     mutable double milliseconds_ = 0;  // of the calls that paused
     mutable Request passes_of_;
+    mutable std::atomic<Index> layer_ = 0;  // of the pass under way, counted from 1; 0: none, one more: what follows
     mutable Request overview_of_;  // what overview_ answers; only what changes it is set
     mutable std::shared_ptr<const Overview> overview_;
 };

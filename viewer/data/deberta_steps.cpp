@@ -1,6 +1,6 @@
 #include "viewer/data/deberta_steps.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace locus {
 
@@ -86,15 +86,6 @@ void DebertaSteps<Scalar>::run_layer() {
     }
     trace_.add(prefix + ".output", hidden_);
     ++layer_;
-}
-
-template <class Scalar>
-std::string DebertaSteps<Scalar>::progress() const {
-    if (part_ == Part::decoder) return "mask decoder";
-    if (part_ == Part::head) return "words";
-    if (part_ == Part::end) return "";
-    const Index layers = model_.config().num_hidden_layers;
-    return "layer " + std::to_string(std::min(layer_ + 1, layers)) + " of " + std::to_string(layers);
 }
 
 template class DebertaSteps<float>;

@@ -22,8 +22,8 @@ public:
     bool step();
     /// Every wanted stage, once step() has returned false.
     const Trace& trace() const { return trace_; }
-    /// What the next step is of: "layer 5 of 12"; empty at the end.
-    std::string progress() const;
+    /// Of which layer the next step is, counted from 1; one more than the last for what follows the layers.
+    Index layer() const { return (part_ < Part::decoder ? layer_ : model_.config().num_hidden_layers) + 1; }
 
 private:
     enum class Part { embeddings, weights, layer, decoder, head, end };
