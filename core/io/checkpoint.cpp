@@ -127,7 +127,7 @@ std::shared_ptr<const WeightSource> open_weights(const fs::path& folder) {
 
 }  // namespace
 
-Checkpoint open_checkpoint(const fs::path& folder) {
+Checkpoint open_config(const fs::path& folder) {
     if (!is_folder(folder)) throw_unreadable(folder, "no such folder, expected one with config.json and weights");
     Checkpoint checkpoint;
     checkpoint.folder = folder;
@@ -135,6 +135,11 @@ Checkpoint open_checkpoint(const fs::path& folder) {
     if (!is_there(checkpoint.config_file)) throw_unreadable(folder, "no config.json, expected one beside the weights");
     checkpoint.config_json = read_text(checkpoint.config_file);
     parse_json_object(checkpoint.config_json, checkpoint.config_file.string());  // refused here if it is not one
+    return checkpoint;
+}
+
+Checkpoint open_checkpoint(const fs::path& folder) {
+    Checkpoint checkpoint = open_config(folder);
     checkpoint.weights = open_weights(folder);
     return checkpoint;
 }

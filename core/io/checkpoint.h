@@ -17,6 +17,10 @@ struct Checkpoint {
         weights;  // names without prefix (deberta., roformer., transformer., ...), gamma/beta as weight/bias
 };
 
+/// Everything of a model folder but its weights, which are nullptr: for who asks what model it is.  Throws as
+/// open_checkpoint.
+Checkpoint open_config(const std::filesystem::path& folder);
+
 /// Opens model.safetensors, model.safetensors.index.json with its shards, or pytorch_model.bin (zip or legacy), in this
 /// order.  Throws Error(unreadable) if the folder, config.json or every weight file is missing or damaged; the sentence
 /// names what was looked for.

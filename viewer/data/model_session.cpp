@@ -92,7 +92,7 @@ std::vector<std::string> ModelSession::words_of(const ModelInput& input) const {
 }
 
 Family family_of_model(const std::string& model) {
-    const Checkpoint checkpoint = open_checkpoint(resolve_model(model));
+    const Checkpoint checkpoint = open_config(resolve_model(model));
     return family_of(checkpoint.config_json, checkpoint.config_file.string());
 }
 
