@@ -94,6 +94,18 @@ TEST_CASE("skip-gram: one seed gives the same vectors to the last bit, another g
     CHECK(train_skip_gram(two_worlds(), options).vectors.vectors != first.vectors.vectors);
 }
 
+TEST_CASE("skip-gram: it asks every 1000 pairs whether to stop", "[text]") {
+    SkipGramOptions options;
+    options.epochs = 200;
+    int asked = 0;
+    CHECK_THROWS_AS(train_skip_gram(two_worlds(), options, [&] { return ++asked == 3; }), Cancelled);
+    CHECK(asked == 3);
+    asked = 0;
+    const auto stopped_never = train_skip_gram(two_worlds(), options, [&] { return ++asked < 0; });
+    CHECK(asked > 3);
+    CHECK(stopped_never.vectors.vectors == train_skip_gram(two_worlds(), options).vectors.vectors);
+}
+
 TEST_CASE("skip-gram: sizes, rates and texts it cannot learn from are refused", "[text]") {
     const auto refused = [](auto change, const std::vector<Document>& documents = {{"a", "b"}}) {
         SkipGramOptions options;

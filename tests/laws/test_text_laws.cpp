@@ -85,6 +85,19 @@ TEST_CASE("lsa: where documents repeat each other, the topics left over have str
     CHECK(transposed_times<double>(nothing.words, nothing.words) == Matrix<double>::Identity(3, 3));
 }
 
+TEST_CASE("lsa: the first topics do not depend on how many are asked for", "[text][law]") {
+    for (const auto& [documents, words] : {std::pair{9, 40}, {40, 9}}) {
+        const Matrix<double> rows = Numbers(13).matrix(documents, words);
+        const LatentSemantics all = latent_semantics(rows, 9);
+        for (Index topics = 1; topics < 9; ++topics) {
+            const LatentSemantics some = latent_semantics(rows, topics);
+            CHECK(max_abs(some.words - all.words.leftCols(topics)) <= rounding(40, 1));
+            CHECK(max_abs(some.documents - all.documents.leftCols(topics)) <= rounding(40, all.strengths[0]));
+            CHECK(max_abs(some.shares - all.shares.leftCols(topics)) <= rounding(40, 1));
+        }
+    }
+}
+
 TEST_CASE("lsa: a document is where its words put it, and a topic's largest word is positive", "[text][law]") {
     const Matrix<double> rows = Numbers(11).matrix(7, 5);
     const LatentSemantics space = latent_semantics(rows, 3);

@@ -227,6 +227,18 @@ TEST_CASE("word movers: one word against one is the distance of two vectors", "[
     CHECK(centroid_distance(a, b) == std::hypot(1.5, 2.5));
 }
 
+TEST_CASE("word movers: it asks before every word whether to stop", "[text][wmd]") {
+    Numbers numbers(8);
+    const PlacedWords a = document_of(numbers, 5, 4), b = document_of(numbers, 7, 4);
+    int asked = 0;
+    const CancelToken at_fourth = [&] { return ++asked == 4; };
+    CHECK_THROWS_AS(word_movers_distance(a, b, at_fourth), Cancelled);
+    CHECK(asked == 4);
+    asked = 0;
+    CHECK_THROWS_AS(relaxed_word_movers_distance(a, b, at_fourth), Cancelled);
+    CHECK(asked == 4);
+}
+
 TEST_CASE("word movers: documents without words, widths apart and NaN are refused", "[text][wmd]") {
     Numbers numbers(7);
     const PlacedWords good = document_of(numbers, 3, 4), narrow = document_of(numbers, 3, 3);

@@ -237,6 +237,31 @@ TEST_CASE("view: one token, 600 tokens, 5000 characters, right to left, a family
     CHECK_FALSE(fs::exists(folder / "config"));
 }
 
+TEST_CASE("view: two documents of six thousand words are drawn without measuring every beginning of every line",
+          "[viewer][cli][text_page]") {
+    if (!has_display_program()) {
+        WARN("skipped: xvfb-run is missing");
+        return;
+    }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const std::string seconds = "1200";
+#else
+    const std::string seconds = "40";  // of processor time: about four are needed
+#endif
+    std::string documents;
+    for (int word = 0; word < 12000; ++word)
+        documents += "w" + std::string(1, static_cast<char>('a' + word * 7 % 26)) + std::to_string(word * 5 % 9000) +
+                     (word == 5999 ? "\n" : " ");
+    const TemporaryFolder folder;
+    const fs::path picture = folder / "long.png";
+    const Outcome outcome =
+        view({"--page", "text", "--set", "text_page.documents=" + documents, "--screenshot", picture.string()},
+             folder.path(), "ulimit -t " + seconds + "; ");
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(fs::exists(picture));
+}
+
 TEST_CASE("view: blanks, a folder without a model, empty and foreign files are refused in one sentence",
           "[viewer][cli][desk]") {
     const TemporaryFolder folder;

@@ -85,8 +85,9 @@ void measure_distances(TextTables& tables) {
             if (from.words.empty() || to.words.empty())
                 tables.distances(i, j) = std::numeric_limits<double>::quiet_NaN();
             else if (a != b)
-                tables.distances(i, j) = tables.relaxed ? relaxed_word_movers_distance(from, to).larger()
-                                                        : word_movers_distance(from, to).distance;
+                tables.distances(i, j) = tables.relaxed
+                                             ? relaxed_word_movers_distance(from, to, work_is_unwanted).larger()
+                                             : word_movers_distance(from, to, work_is_unwanted).distance;
             tables.distances(j, i) = tables.distances(i, j);
         }
 }
@@ -97,7 +98,7 @@ std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
     poll_work();
     count(*tables);
     poll_work();
-    const WordVectors vectors = learn_word_vectors(tables->documents);
+    const WordVectors vectors = learn_word_vectors(tables->documents, work_is_unwanted);
     tables->taught_by = static_cast<Index>(small_corpus().size());
     for (const Document& document : tables->documents) tables->placed.push_back(place_words(document, vectors));
     measure_distances(*tables);
@@ -108,19 +109,24 @@ std::shared_ptr<const TextTables> study_documents(const TextQuery& query) {
 WordMovers relaxed_plan(const PlacedWords& a, const PlacedWords& b, bool from_a) {
     WordMovers plan;
     const auto n = static_cast<Index>(a.words.size()), m = static_cast<Index>(b.words.size());
+    std::vector<Index> nearest_in_a(static_cast<std::size_t>(m), 0);
     plan.costs.resize(n, m);
-    for (Index i = 0; i < n; ++i)
-        plan.costs.row(i) = (b.vectors.rowwise() - a.vectors.row(i)).rowwise().norm().transpose();
     plan.flow = Matrix<double>::Zero(n, m);
     const RowVector<double> weights = from_a ? a.weights() : b.weights();
-    for (Index word = 0; word < weights.size(); ++word) {
-        Index nearest = 0;
-        if (from_a)
-            plan.costs.row(word).minCoeff(&nearest);
-        else
-            plan.costs.col(word).minCoeff(&nearest);
-        (from_a ? plan.flow(word, nearest) : plan.flow(nearest, word)) = weights[word];
+    for (Index i = 0; i < n; ++i) {
+        poll_work();
+        plan.costs.row(i) = distances_from(a, i, b);
+        if (from_a) {
+            Index nearest = 0;
+            plan.costs.row(i).minCoeff(&nearest);
+            plan.flow(i, nearest) = weights[i];
+        }
+        for (Index j = 0; j < m && !from_a; ++j) {
+            Index& nearest = nearest_in_a[static_cast<std::size_t>(j)];
+            if (plan.costs(i, j) < plan.costs(nearest, j)) nearest = i;
+        }
     }
+    for (Index j = 0; j < m && !from_a; ++j) plan.flow(nearest_in_a[static_cast<std::size_t>(j)], j) = weights[j];
     plan.distance = (plan.flow.array() * plan.costs.array()).sum();
     return plan;
 }
@@ -147,11 +153,15 @@ TravelPlan plan_of(const TextTables& tables, Cell pair) {
                                " has no word that counts, so nothing can travel from it or to it.";
             return plan;
         }
-    plan.bound = relaxed_word_movers_distance(a, b);
+    plan.bound = relaxed_word_movers_distance(a, b, work_is_unwanted);
     plan.centroids = centroid_distance(a, b);
     plan.relaxed = work(a, b) > kExactWork;
-    plan.movers =
-        plan.relaxed ? relaxed_plan(a, b, plan.bound.from_a >= plan.bound.from_b) : word_movers_distance(a, b);
+    plan.movers = plan.relaxed ? relaxed_plan(a, b, plan.bound.from_a >= plan.bound.from_b)
+                               : word_movers_distance(a, b, work_is_unwanted);
+    poll_work();
+    plan.moves = travels(plan.movers);
+    plan.leaving = plan.movers.flow.rowwise().sum().transpose();
+    plan.arriving = plan.movers.flow.colwise().sum();
     return plan;
 }
 

@@ -37,12 +37,19 @@ struct TextTables {
     Index taught_by = 0;                   // sentences that are not the reader's
 };
 
+struct Travel {
+    Cell move;  // word of the first, word of the second document
+    double flow = 0, distance = 0;
+};
+
 /// How the words of one document travel to the other's.
 struct TravelPlan {
     std::string unavailable;  // one sentence; the rest is then empty
     Cell pair;
     bool relaxed = false;  // every word to its nearest one, from the side where that costs more
     WordMovers movers;
+    std::vector<Travel> moves;            // as travels() lists them
+    RowVector<double> leaving, arriving;  // flow of every word of the first, of the second document
     double centroids = 0;
     RelaxedWordMovers bound;
 };
@@ -68,10 +75,6 @@ struct CosinePart {
 /// The words both rows have, the largest share first; shares add up to the cosine.
 std::vector<CosinePart> cosine_parts(const Matrix<double>& rows, Cell pair);
 
-struct Travel {
-    Cell move;  // word of the first, word of the second document
-    double flow = 0, distance = 0;
-};
 /// Where something flows, the most costly first; flow * distance adds up to the plan's distance.
 std::vector<Travel> travels(const WordMovers& movers);
 

@@ -32,11 +32,11 @@ struct Paused {};
 /// Of the work under way on this thread; nullptr: none is.
 inline thread_local const CancelToken* asked_by_work = nullptr;
 
-/// Asked between its steps by work that was not handed a CancelToken.  Throws Cancelled where nobody wants the answer
-/// any more, which the worker takes for no answer; does nothing outside of a worker.
-inline void poll_work() {
-    if (asked_by_work) throw_if_cancelled(*asked_by_work);
-}
+/// For work that was not handed a CancelToken: whether anybody still wants the answer.  Outside of a worker, yes.
+inline bool work_is_unwanted() { return asked_by_work && *asked_by_work && (*asked_by_work)(); }
+
+/// The same between two steps.  Throws Cancelled where nobody does, which the worker takes for no answer.
+inline void poll_work() { throw_if_cancelled(work_is_unwanted); }
 
 /// One thread, if there are threads, that turns requests into answers.  `make` runs on the thread; it should say in its
 /// answer what went wrong. What it throws all the same is thrown by take(): the thread, and with it the program, goes

@@ -12,10 +12,10 @@ constexpr const char* kEllipsis = "\u2026";
 /// Whole window units: text between pixels is blurred.
 ImVec2 snapped(float x, float y) { return {std::floor(x + 0.5f), std::floor(y + 0.5f)}; }
 
-/// Shortens by one UTF-8 character.
-void drop_last(std::string& text) {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
-    if (!text.empty()) text.pop_back();
+/// At most so many bytes from the beginning of a UTF-8 text, up to the end of a character.
+std::string_view whole_characters(std::string_view text, std::size_t bytes) {
+    while (bytes < text.size() && bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;
+    return text.substr(0, bytes);
 }
 
 }  // namespace
@@ -38,11 +38,25 @@ float Ui::text(float x, float y, std::string_view text, ImU32 colour, Face face,
     return width;
 }
 
+std::string_view Ui::fitting(std::string_view text, float width, Face face, std::string_view ending) const {
+    // A text may be a whole document: what is measured is at most twice as long as what fits.
+    const auto fits = [&](std::size_t bytes) {
+        return text_width(std::string(whole_characters(text, bytes)).append(ending), face) <= width;
+    };
+    std::size_t fitting = 0, beyond = 16;
+    for (; beyond < text.size() && fits(beyond); beyond *= 2) fitting = beyond;
+    if (beyond >= text.size()) beyond = text.size() + 1;
+    while (beyond - fitting > 1) {
+        const std::size_t middle = fitting + (beyond - fitting) / 2;
+        (fits(middle) ? fitting : beyond) = middle;
+    }
+    return whole_characters(text, fitting);
+}
+
 std::string Ui::cut(std::string_view full, float width, Face face) const {
-    std::string shorter(full);
-    if (text_width(full, face) <= width) return shorter;
-    while (!shorter.empty() && text_width(shorter + kEllipsis, face) > width) drop_last(shorter);
-    return shorter + kEllipsis;
+    const std::string_view whole = fitting(full, width, face, {});
+    if (whole.size() == full.size()) return std::string(full);
+    return std::string(fitting(full, width, face, kEllipsis)) + kEllipsis;
 }
 
 float Ui::text_within(float x, float y, float width, std::string_view full, ImU32 colour, Face face,
@@ -81,11 +95,10 @@ std::vector<std::string> Ui::wrapped(std::string_view text, float width, Face fa
         std::string word(text.substr(0, space));
         text.remove_prefix(std::min(space + 1, text.size()));
         if (!line.empty() && text_width(line + " " + word, face) > width) flush();
-        while (line.empty() && text_width(word, face) > width) {
-            std::string part = word;
-            while (part.size() > 1 && text_width(part, face) > width) drop_last(part);
-            if (part.empty() || part == word) break;
-            lines.push_back(part);
+        while (line.empty()) {
+            const std::string_view part = fitting(word, width, face, {});
+            if (part.empty() || part.size() == word.size()) break;
+            lines.emplace_back(part);
             word.erase(0, part.size());
         }
         line += line.empty() ? word : " " + word;

@@ -64,6 +64,8 @@ public:
     /// One line whose capitals are centred on y; x is the left end, the centre or the right end.  Returns its width.
     float text(float x, float y, std::string_view text, ImU32 colour, Face face = Face::ui,
                Align align = Align::left) const;
+    /// The longest beginning, of whole characters, that is at most `width` wide with `ending` after it.
+    std::string_view fitting(std::string_view text, float width, Face face, std::string_view ending) const;
     /// Shortened with an ellipsis so that it is at most `width` wide.
     std::string cut(std::string_view text, float width, Face face = Face::ui) const;
     /// As text(), cut where it would be wider than `width`.

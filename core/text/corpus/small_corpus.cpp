@@ -58,7 +58,7 @@ std::vector<Document> small_corpus() {
     return corpus;
 }
 
-WordVectors learn_word_vectors(const std::vector<Document>& documents) {
+WordVectors learn_word_vectors(const std::vector<Document>& documents, const CancelToken& stop) {
     constexpr double kTrainingSteps = 300e3;  // pairs of neighbours, over all epochs
     std::vector<Document> corpus = small_corpus();
     corpus.insert(corpus.end(), documents.begin(), documents.end());
@@ -66,7 +66,7 @@ WordVectors learn_word_vectors(const std::vector<Document>& documents) {
     for (const Document& document : corpus) pairs += 4.0 * static_cast<double>(document.size());
     SkipGramOptions options;
     options.epochs = std::clamp<Index>(static_cast<Index>(kTrainingSteps / pairs), 2, 80);
-    WordVectors vectors = train_skip_gram(corpus, options).vectors;
+    WordVectors vectors = train_skip_gram(corpus, options, stop).vectors;
     for (Index row = 0; row < vectors.vectors.rows(); ++row) vectors.vectors.row(row).stableNormalize();
     return vectors;
 }

@@ -108,15 +108,20 @@ void orthonormalise(Eigen::MatrixXd& columns) {
     }
 }
 
-/// Right singular vectors V [words, min(documents, words)] of A = U S V^T, the strongest first, from the symmetric
-/// eigenproblem of the smaller Gram matrix:  A^T A = V S^2 V^T,  or  A A^T = U S^2 U^T and then A^T U = V S.
-Matrix<double> right_singular_vectors(const Matrix<double>& a) {
+/// Right singular vectors V of A = U S V^T, the strongest first, from the symmetric eigenproblem of the smaller Gram
+/// matrix:  A^T A = V S^2 V^T,  or  A A^T = U S^2 U^T and then A^T U = V S.  [words, wanted] where rounding leaves no
+/// doubt that these are the strongest, otherwise all, [words, min(documents, words)].
+Matrix<double> right_singular_vectors(const SparseRows& a, Index wanted) {
+    constexpr double kCertain = 1e-10;  // of the largest eigenvalue: rounding reaches 1e-13 of it
     const bool few_words = a.cols() <= a.rows();
-    const Eigen::MatrixXd gram = few_words ? transposed_times<double>(a, a) : times_transposed<double>(a, a);
+    const SparseRows transposed = a.transpose();
+    const Eigen::MatrixXd gram = few_words ? SparseRows(transposed * a) : SparseRows(a * transposed);
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solved(gram);
-    const Matrix<double> vectors = solved.eigenvectors().rowwise().reverse();  // Eigen puts the smallest first
+    const Eigen::VectorXd squares = solved.eigenvalues().reverse();  // Eigen puts the smallest first
+    const Index kept = squares[wanted - 1] > kCertain * squares[0] ? wanted : squares.size();
+    const Matrix<double> vectors = solved.eigenvectors().rowwise().reverse().leftCols(kept);
     if (few_words) return vectors;
-    Eigen::MatrixXd words = transposed_times<double>(a, vectors);
+    Eigen::MatrixXd words = transposed * vectors;
     orthonormalise(words);
     return words;
 }
@@ -131,12 +136,13 @@ LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics) {
     LOCUS_CHECK(rows.allFinite(), "latent_semantics: the matrix holds a value that is not finite");
     // Scaled to 1: the Gram matrix squares the values, which might overflow.
     const double largest_value = rows.cwiseAbs().maxCoeff(), scale = largest_value > 0 ? largest_value : 1;
-    const Matrix<double> a = rows / scale, v = right_singular_vectors(a), u_s = times<double>(a, v) * scale;
+    const SparseRows a = (rows / scale).sparseView();  // few of the words stand in any one document
+    const Matrix<double> v = right_singular_vectors(a, topics), u_s = a * v * scale;
 
     // The strengths are the lengths of A V and not the roots of the eigenvalues: roots of squares lose half the digits
     // of the small ones, A V does not.  For the same reason the small ones may need sorting.
     const Eigen::VectorXd lengths = u_s.colwise().norm();
-    std::vector<Index> order(static_cast<std::size_t>(most));
+    std::vector<Index> order(static_cast<std::size_t>(lengths.size()));
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](Index x, Index y) { return lengths[x] > lengths[y]; });
     order.resize(static_cast<std::size_t>(topics));
@@ -152,7 +158,7 @@ LatentSemantics latent_semantics(const ConstView<double>& rows, Index topics) {
         space.words.col(topic) = 0 - space.words.col(topic).array();  // not *= -1: no zero with a sign
         space.documents.col(topic) = 0 - space.documents.col(topic).array();
     }
-    const double whole = lengths.squaredNorm();
+    const double whole = rows.squaredNorm();
     space.shares = RowVector<double>::Zero(topics);
     if (whole > 0) space.shares = space.strengths.array().square() / whole;
     return space;

@@ -94,7 +94,8 @@ PairLoss negative_sampling_loss(const RowVector<double>& centre, const ConstView
     return result;
 }
 
-SkipGram train_skip_gram(const std::vector<Document>& documents, const SkipGramOptions& options) {
+SkipGram train_skip_gram(const std::vector<Document>& documents, const SkipGramOptions& options,
+                         const CancelToken& stop) {
     check_options(options);
     SkipGram model;
     std::vector<Index> counts;
@@ -111,11 +112,13 @@ SkipGram train_skip_gram(const std::vector<Document>& documents, const SkipGramO
     const Noise noise(counts);
     const double steps = static_cast<double>(pairs.size()) * static_cast<double>(options.epochs);
     std::vector<Index> rows(static_cast<std::size_t>(options.negatives) + 1);
-    double step = 0;
+    constexpr std::int64_t kAsked = 1000;  // pairs from one question whether to stop to the next
+    std::int64_t step = 0;
     for (Index epoch = 0; epoch < options.epochs; ++epoch) {
         double sum = 0;
         for (const Pair& pair : pairs) {
-            const double rate = options.learning_rate * (1 - step++ / steps);
+            if (step % kAsked == 0) throw_if_cancelled(stop);
+            const double rate = options.learning_rate * (1 - static_cast<double>(step++) / steps);
             rows[0] = pair.neighbour;
             std::generate(rows.begin() + 1, rows.end(), [&] { return noise.draw(dice); });
             const Matrix<double> contexts = model.contexts(rows, Eigen::all);

@@ -3,6 +3,7 @@
 // Skip-gram with negative sampling, Mikolov et al. 2013.
 #include <cstdint>
 
+#include "core/cancel.h"
 #include "core/text/statistics/word_vectors.h"
 
 namespace locus {
@@ -34,6 +35,8 @@ PairLoss negative_sampling_loss(const RowVector<double>& centre, const ConstView
 /// Trains on every pair of words at most `window` apart, in order.  Noise is drawn from counts^(3/4), and may hit the
 /// neighbour itself.  One seed gives the same vectors on every run.
 /// Throws Error(usage) unless a document has two words, the sizes are 1 or more, and the rate is above 0 and finite.
-SkipGram train_skip_gram(const std::vector<Document>& documents, const SkipGramOptions& options = {});
+/// `stop` is asked every 1000 pairs and ends this by throwing Cancelled.
+SkipGram train_skip_gram(const std::vector<Document>& documents, const SkipGramOptions& options = {},
+                         const CancelToken& stop = {});
 
 }  // namespace locus

@@ -147,11 +147,13 @@ private:
 }  // namespace
 
 TransportPlan cheapest_transport(const std::vector<std::int64_t>& supplies, const std::vector<std::int64_t>& demands,
-                                 const ConstView<double>& costs) {
+                                 const ConstView<double>& costs, const CancelToken& stop) {
     check_task(supplies, demands, costs);
     Carrier carrier(demands, costs);
-    for (std::size_t source = 0; source < supplies.size(); ++source)
+    for (std::size_t source = 0; source < supplies.size(); ++source) {
+        throw_if_cancelled(stop);
         carrier.carry_all(static_cast<Index>(source), supplies[source]);
+    }
     return carrier.finish();
 }
 
@@ -167,14 +169,6 @@ void check_placed(const char* who, const PlacedWords& a, const PlacedWords& b) {
                                                           std::to_string(b.vectors.cols()) + ", expected the same");
     LOCUS_CHECK(a.vectors.allFinite() && b.vectors.allFinite(),
                 std::string(who) + ": a vector holds a value that is not finite");
-}
-
-/// Differences first: a word is at distance 0 from itself, which the expanded square would miss by rounding.
-Matrix<double> distances_between(const PlacedWords& a, const PlacedWords& b) {
-    Matrix<double> distances(a.vectors.rows(), b.vectors.rows());
-    for (Index i = 0; i < distances.rows(); ++i)
-        distances.row(i) = (b.vectors.rowwise() - a.vectors.row(i)).rowwise().norm().transpose();
-    return distances;
 }
 
 /// Counts of one document times the total of the other: shares as whole numbers with one denominator.
@@ -214,14 +208,15 @@ PlacedWords place_words(const Document& document, const WordVectors& vectors) {
     return placed;
 }
 
-WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b) {
+WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b, const CancelToken& stop) {
     check_placed("word_movers_distance", a, b);
     const Index common = std::gcd(a.total(), b.total());
     const Index units = a.total() / common * b.total();
     WordMovers movers;
-    movers.costs = distances_between(a, b);
+    movers.costs.resize(a.vectors.rows(), b.vectors.rows());
+    for (Index i = 0; i < movers.costs.rows(); ++i) movers.costs.row(i) = distances_from(a, i, b);
     const TransportPlan plan =
-        cheapest_transport(in_units(a, b.total() / common), in_units(b, a.total() / common), movers.costs);
+        cheapest_transport(in_units(a, b.total() / common), in_units(b, a.total() / common), movers.costs, stop);
     movers.flow = plan.units.cast<double>() / static_cast<double>(units);
     movers.distance = plan.cost / static_cast<double>(units);
     return movers;
@@ -229,10 +224,23 @@ WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b) {
 
 double RelaxedWordMovers::larger() const { return std::max(from_a, from_b); }
 
-RelaxedWordMovers relaxed_word_movers_distance(const PlacedWords& a, const PlacedWords& b) {
+RelaxedWordMovers relaxed_word_movers_distance(const PlacedWords& a, const PlacedWords& b, const CancelToken& stop) {
     check_placed("relaxed_word_movers_distance", a, b);
-    const Matrix<double> costs = distances_between(a, b);
-    return {a.weights().dot(costs.rowwise().minCoeff().transpose()), b.weights().dot(costs.colwise().minCoeff())};
+    // Row by row: of two long documents the whole matrix would take hundreds of megabytes.
+    RowVector<double> nearest_to_a(a.vectors.rows()), nearest_to_b(b.vectors.rows());
+    nearest_to_b.setConstant(std::numeric_limits<double>::infinity());
+    for (Index i = 0; i < nearest_to_a.size(); ++i) {
+        throw_if_cancelled(stop);
+        const RowVector<double> distances = distances_from(a, i, b);
+        nearest_to_a[i] = distances.minCoeff();
+        nearest_to_b = nearest_to_b.cwiseMin(distances);
+    }
+    return {a.weights().dot(nearest_to_a), b.weights().dot(nearest_to_b)};
+}
+
+RowVector<double> distances_from(const PlacedWords& a, Index word, const PlacedWords& b) {
+    // Differences first: a word is at distance 0 from itself, which the expanded square would miss by rounding.
+    return (b.vectors.rowwise() - a.vectors.row(word)).rowwise().norm().transpose();
 }
 
 double centroid_distance(const PlacedWords& a, const PlacedWords& b) {

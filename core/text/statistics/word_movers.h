@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/cancel.h"
 #include "core/tensor.h"
 #include "core/text/statistics/word_vectors.h"
 
@@ -24,8 +25,9 @@ struct TransportPlan {
 /// Carries all of supplies [n] to demands [m] at the least sum of costs [n, m].
 /// Throws Error(usage) unless supplies and demands are 0 or more, have the same sum below 2^53, and the costs are
 /// finite and 0 or more.
+/// `stop` is asked before every source and ends this by throwing Cancelled.
 TransportPlan cheapest_transport(const std::vector<std::int64_t>& supplies, const std::vector<std::int64_t>& demands,
-                                 const ConstView<double>& costs);
+                                 const ConstView<double>& costs, const CancelToken& stop = {});
 
 // --- word mover's distance -------------------------------------------------------------------------------------------
 
@@ -52,17 +54,22 @@ struct WordMovers {
 
 /// Word mover's distance: the least sum of flow * distance that turns one document into the other; exact.  Time grows
 /// with the cube of the number of distinct words.
-/// Throws Error(usage) if a document has no known word, the widths differ or a vector is not finite.
-WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b);
+/// Throws Error(usage) if a document has no known word, the widths differ or a vector is not finite.  `stop` is asked
+/// before every word of a and ends this by throwing Cancelled.
+WordMovers word_movers_distance(const PlacedWords& a, const PlacedWords& b, const CancelToken& stop = {});
 
 /// The relaxation: each word goes to its nearest one, no matter which others go there.  Both are at most the exact
-/// distance.
+/// distance.  Throws as word_movers_distance.
 struct RelaxedWordMovers {
     double from_a = 0;  // every word of a travels
     double from_b = 0;
     double larger() const;
 };
-RelaxedWordMovers relaxed_word_movers_distance(const PlacedWords& a, const PlacedWords& b);
+RelaxedWordMovers relaxed_word_movers_distance(const PlacedWords& a, const PlacedWords& b,
+                                               const CancelToken& stop = {});
+
+/// Euclidean distances of one word of a to every word of b, [words of b].
+RowVector<double> distances_from(const PlacedWords& a, Index word, const PlacedWords& b);
 
 /// Distance of the two mean vectors: cheaper still, and at most the exact distance.
 double centroid_distance(const PlacedWords& a, const PlacedWords& b);

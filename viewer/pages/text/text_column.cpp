@@ -1,6 +1,7 @@
 // Why a number is what it is: the weight of a word, the cosine of two documents, the way between them.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/pages/text/text.h"
 #include "viewer/plots/number_format.h"
@@ -69,7 +70,7 @@ void TextPage::explain_travel(Scene& scene, SideColumn& column) const {
         column.sentence(plan.unavailable);
         return;
     }
-    const std::vector<Travel> all = travels(plan.movers);
+    const std::vector<Travel>& all = plan.moves;
     const PlacedWords &from = study_->words_of(plan.pair.i), &to = study_->words_of(plan.pair.j);
     const std::size_t most = 5;
     double rest = 0;
@@ -123,7 +124,7 @@ void TextPage::draw_formula(Scene& scene, const Rect& bar) {
     std::vector<Span> line = {
         plain("\u03a3 "), {"flow", ui.theme->accent, Face::formula}, plain(" \u00d7 distance = ")};
     if (plan.unavailable.empty()) {
-        const std::vector<Travel> all = travels(plan.movers);
+        const std::vector<Travel>& all = plan.moves;
         for (std::size_t n = 0; n < std::min<std::size_t>(4, all.size()); ++n) {
             if (n > 0) line.push_back(plain(" + "));
             line.push_back({fixed(all[n].flow, 2), ui.theme->accent, Face::formula});
@@ -172,23 +173,20 @@ struct Band {
 };
 
 /// Bands leave a bar in the order in which they arrive, so that they cross as little as they can.
-std::vector<Band> bands_of(const WordMovers& movers, const Bars& a, const Bars& b) {
+std::vector<Band> bands_of(std::vector<Travel> moves, const Bars& a, const Bars& b) {
+    std::sort(moves.begin(), moves.end(), [](const Travel& x, const Travel& y) {
+        return std::pair(x.move.i, x.move.j) < std::pair(y.move.i, y.move.j);
+    });
     std::vector<Band> bands;
-    std::vector<float> used(static_cast<std::size_t>(movers.flow.cols()), 0.0f);
-    for (Index i = 0; i < movers.flow.rows(); ++i) {
-        float down = 0;
-        for (Index j = 0; j < movers.flow.cols(); ++j) {
-            const double flow = movers.flow(i, j);
-            if (!(flow > 0)) continue;
-            const auto share = static_cast<float>(flow);
-            float& arrived = used[static_cast<std::size_t>(j)];
-            bands.push_back({{{i, j}, flow, movers.costs(i, j)},
-                             a.start(i) + (down + share / 2) * a.scale,
-                             b.start(j) + (arrived + share / 2) * b.scale,
-                             share * std::min(a.scale, b.scale)});
-            down += share;
-            arrived += share;
-        }
+    std::vector<float> left_a(a.from.size(), 0.0f), arrived_b(b.from.size(), 0.0f);
+    for (const Travel& travel : moves) {
+        const auto [i, j] = travel.move;
+        const auto share = static_cast<float>(travel.flow);
+        float &left = left_a[static_cast<std::size_t>(i)], &arrived = arrived_b[static_cast<std::size_t>(j)];
+        bands.push_back({travel, a.start(i) + (left + share / 2) * a.scale,
+                         b.start(j) + (arrived + share / 2) * b.scale, share * std::min(a.scale, b.scale)});
+        left += share;
+        arrived += share;
     }
     return bands;
 }
@@ -218,9 +216,8 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
     const PlacedWords &from = study_->words_of(plan.pair.i), &to = study_->words_of(plan.pair.j);
     const float top = box.y0 + ui.px(18), label = ui.px(84), bar = ui.px(5);
     const Rect way{box.x0 + label + bar, top, box.x1 - label - bar, box.y1};
-    const Bars a(plan.movers.flow.rowwise().sum().transpose(), way.y0, way.height(), ui.px(12));
-    const Bars b(plan.movers.flow.colwise().sum(), way.y0, way.height(), ui.px(12));
-    const std::vector<Band> bands = bands_of(plan.movers, a, b);
+    const Bars a(plan.leaving, way.y0, way.height(), ui.px(12)), b(plan.arriving, way.y0, way.height(), ui.px(12));
+    const std::vector<Band> bands = bands_of(plan.moves, a, b);
 
     const Touch mouse = ui.touch("travel", way);
     std::optional<Cell> pointed;
