@@ -256,13 +256,6 @@ def larger(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
-def larger_roformer(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "larger"
-    random_model.write(folder, layers=8, words=8192, family="roformer")
-    return folder
-
-
 WITHOUT_FIBERS = "delete WebAssembly.Suspending"  # as in a browser that has none
 
 
@@ -302,17 +295,49 @@ def test_a_larger_model_and_its_first_pass_leave_room_for_frames(visit, larger, 
     assert max(work) < sum(work) / (4 if fibers else 2)
 
 
-def test_a_pass_of_another_family_leaves_room_for_frames_and_has_the_same_numbers(visit, larger_roformer):
+# Layers, tokens and the field of the sentence; with a memory of 48 tokens 120 are three segments.
+FAMILIES = {"roformer": (8, 360, "rope"), "transformer_xl": (4, 120, "memory"), "xlnet": (4, 180, "permutation")}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_pass_of_another_family_leaves_room_for_frames_and_has_the_same_numbers(visit, tmp_path, family):
+    layers, words, field = FAMILIES[family]
+    page = "transformer-xl" if field == "memory" else field
+    random_model.write(tmp_path / "larger", layers, 8192, family)
     tab, whole = visit(), visit()
     whole.page.add_init_script(WITHOUT_FIBERS)
     for one in (tab, whole):
-        open_larger(one, larger_roformer, 360, "rope.text")
-        one.settle("rope")
+        open_larger(one, tmp_path / "larger", words, f"{field}.text")
+        one.settle(page)
     work, frozen = pieces(tab), pieces(whole)
     assert max(work) < max(frozen) / 4
     # All but what says for how long something took, or that it came.
     one, other = (shown.page.screenshot(clip={"x": 148, "y": 96, "width": 1132, "height": 590}) for shown in (tab, whole))
     assert one == other
+
+
+def test_the_decoder_leaves_room_for_frames(visit, larger):
+    tab = visit()
+    open_larger(tab, larger, 360)
+    tab.settle()
+    tab.page.evaluate("frames.length = 0")
+    tab.page.keyboard.press("3")
+    tab.settle("decoder")
+    work = pieces(tab)
+    assert max(work) < sum(work) / 4
+
+
+def test_long_documents_leave_room_for_frames(visit):
+    words = [f"{first}{second}{third}" for first in "abcdefghij" for second in "klmnopqrst" for third in "uvwxyz"]
+    lines = ["+".join(words[(7 * line + 11 * n) % len(words)] for n in range(40)) for line in range(150)]
+    tab = visit()
+    count_frames(tab)
+    tab.open("text_page.documents=" + "%0A".join(lines))
+    tab.page.evaluate("frames.length = 0")
+    tab.page.keyboard.press("7")
+    tab.settle("text")
+    work = pieces(tab)
+    assert max(work) < sum(work) / 4
 
 
 def test_the_check_of_a_kit_leaves_room_for_frames_and_escape_stops_it(visit):
