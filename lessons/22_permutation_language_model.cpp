@@ -2,7 +2,7 @@
 //
 // Question: How can a model that predicts one word after the other learn from both sides of a word?
 // Before: 02, 21. Minutes: 12. Page: permutation.
-// Show: permutation.layer=1&permutation.head=1&permutation.cell=4,2
+// Show: permutation.layer=1&permutation.head=1&permutation.side=cell&permutation.cell=3,6
 #include <algorithm>
 #include <numeric>
 #include <set>

@@ -295,15 +295,15 @@ def test_a_larger_model_and_its_first_pass_leave_room_for_frames(visit, larger, 
     assert max(work) < sum(work) / (4 if fibers else 2)
 
 
-# Layers, tokens and the field of the sentence; with a memory of 48 tokens 120 are three segments.
-FAMILIES = {"roformer": (8, 360, "rope"), "transformer_xl": (4, 120, "memory"), "xlnet": (4, 180, "permutation")}
+# Layers, words it knows, tokens and the field of the sentence; with a memory of 48 tokens 240 are five segments.
+FAMILIES = {"roformer": (8, 8192, 360, "rope"), "transformer_xl": (4, 1024, 240, "memory"), "xlnet": (4, 8192, 180, "permutation")}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_pass_of_another_family_leaves_room_for_frames_and_has_the_same_numbers(visit, tmp_path, family):
-    layers, words, field = FAMILIES[family]
+    layers, known, words, field = FAMILIES[family]
     page = "transformer-xl" if field == "memory" else field
-    random_model.write(tmp_path / "larger", layers, 8192, family)
+    random_model.write(tmp_path / "larger", layers, known, family)
     tab, whole = visit(), visit()
     whole.page.add_init_script(WITHOUT_FIBERS)
     for one in (tab, whole):
