@@ -65,11 +65,12 @@ Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& op
         }
         trace.add(prefix + ".output", hidden);
     }
+    if (trace.complete()) return trace;
     throw_if_cancelled(stop);
 
     // Decoder: absolute positions enter, after the encoder and before the words are predicted.  "a new store opened
     // beside the new mall": both blanks have the same neighbours, and only their places tell store from mall.
-    if (decodes && !trace.complete()) hidden = deberta_decoder(pass, decoder_input);
+    if (decodes) hidden = deberta_decoder(pass, decoder_input);
     if (has_head() && !trace.complete()) deberta_head(pass, hidden);
     return trace;
 }

@@ -186,6 +186,7 @@ TEST_CASE("deberta session: a pass says where it is", "[viewer]") {
     REQUIRE(session.answer(request, listen)->error.empty());
     CHECK(said.front() == "layer 1 of 6");
     CHECK(said.back() == "mask decoder");
+    CHECK(session.progress().empty());
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

@@ -125,6 +125,7 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
         answer->error = error.what();
         answer->fault = error.fault();
     } catch (const Cancelled&) {
+        layer_ = 0;
         return nullptr;
     } catch (const std::bad_alloc&) {
         answer->error = "this text needs more memory than there is, expected a shorter one";
@@ -135,6 +136,7 @@ std::shared_ptr<const Answer> DebertaSession::answer(const Request& request, con
     }
     answer->milliseconds = std::exchange(milliseconds_, 0) + milliseconds();
     passes_.clear();
+    layer_ = 0;
     return answer;
 }
 
