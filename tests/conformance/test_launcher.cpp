@@ -107,17 +107,18 @@ TEST_CASE("launcher: lesson --all counts what was proved, shows what was not, an
 
 TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails", "[cli]") {
     const BuiltTree built;
-    built.add_lesson("01", "First", "echo new");
+    built.add_lesson("01", "First", "echo new $*");
     built.add_lesson("02", "Second", "echo broken; exit 1");
     const fs::path golden = built.tree / "tests/lessons/golden";
     fs::create_directories(golden);
-    write_file(golden / "01.txt", "old\n");
-    write_file(golden / "02.txt", "old\n");
+    for (const char* file : {"01.txt", "01.json", "02.txt", "02.json"}) write_file(golden / file, "old\n");
     const Outcome outcome = run_file(built.tree / "locus", {"lesson", "--update"});
     CHECK(outcome.status == 1);
     CHECK(read_file(golden / "01.txt") == "new\n");
+    CHECK(read_file(golden / "01.json") == "new --json\n");
     CHECK(read_file(golden / "02.txt") == "old\n");
-    CHECK(listing(golden) == std::vector<std::string>{"01.txt", "02.txt"});
+    CHECK(read_file(golden / "02.json") == "old\n");
+    CHECK(listing(golden) == std::vector<std::string>{"01.json", "01.txt", "02.json", "02.txt"});
 }
 
 TEST_CASE("launcher: without root and sudo the one line to run, and status 3", "[cli]") {

@@ -1,6 +1,8 @@
 // Every lesson: what it prints, what it proves, what it asks, and that each claim can fail.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -35,6 +37,24 @@ std::string without_residues(const std::string& text) {
         from = text.begin() + at->position() + at->length();
     }
     return kept.append(from, text.end());
+}
+
+/// The same JSON, in the same order.  Processors add in orders of their own: a number may differ from the tenth digit on,
+/// a page of the lessons shows four.
+void check_same_numbers(const std::string& printed, const std::string& golden) {
+    const auto found = nlohmann::ordered_json::parse(printed).flatten();
+    const auto expected = nlohmann::ordered_json::parse(golden).flatten();
+    REQUIRE(found.size() == expected.size());
+    for (auto at = found.begin(), as = expected.begin(); at != found.end(); ++at, ++as) {
+        INFO(as.key());
+        REQUIRE(at.key() == as.key());
+        if (at->is_number() && as->is_number())
+            CHECK(std::abs(at->get<double>() - as->get<double>()) <= 1e-9 * std::max(1.0, std::abs(as->get<double>())));
+        else if (at->is_string() && as->is_string())
+            CHECK(without_residues(at->get<std::string>()) == without_residues(as->get<std::string>()));
+        else
+            CHECK(*at == *as);
+    }
 }
 
 }  // namespace
@@ -80,11 +100,11 @@ TEST_CASE("lessons: what they print is what tests/lessons/golden holds", "[lesso
         const auto golden = [&](const std::string& ending) {
             const fs::path path = fs::path(LOCUS_SOURCE_DIR) / "tests/lessons/golden" / (file.number + ending);
             REQUIRE(fs::exists(path));
-            return without_residues(read_file(path));
+            return read_file(path);
         };
-        CHECK(without_residues(run("lesson-" + file.number, {}).out) == golden(".txt"));
+        CHECK(without_residues(run("lesson-" + file.number, {}).out) == without_residues(golden(".txt")));
         // The pages of the lessons in a browser are made of it.
-        CHECK(without_residues(run("lesson-" + file.number, {"--json"}).out) == golden(".json"));
+        check_same_numbers(run("lesson-" + file.number, {"--json"}).out, golden(".json"));
     }
 }
 
