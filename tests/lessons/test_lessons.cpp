@@ -39,8 +39,8 @@ std::string without_residues(const std::string& text) {
     return kept.append(from, text.end());
 }
 
-/// The same JSON, in the same order.  Processors add in orders of their own: a number may differ from the tenth digit on,
-/// a page of the lessons shows four.
+/// The same JSON, in the same order.  Processors add in orders of their own: a number may differ from the tenth digit
+/// on, a page of the lessons shows four.
 void check_same_numbers(const std::string& printed, const std::string& golden) {
     const auto found = nlohmann::ordered_json::parse(printed).flatten();
     const auto expected = nlohmann::ordered_json::parse(golden).flatten();

@@ -126,8 +126,8 @@ private:
     AnswerSource<ModelChoice, FamilyAnswer<Sentence>> source_;  // last: its thread ends before what it uses
 };
 
-/// The family of a model folder or a built-in name; its weights are not looked at.  Throws Error(unreadable) where there
-/// is no model and Error(unsupported) for a family that Locus does not compute.
+/// The family of a model folder or a built-in name; its weights are not looked at.  Throws Error(unreadable) where
+/// there is no model and Error(unsupported) for a family that Locus does not compute.
 Family family_of_model(const std::string& model);
 
 /// The choice behind a page; nullptr for pages of the opened DeBERTa and for those without a model.
