@@ -60,8 +60,8 @@ def model(name):
 def subset(path, name, *options):
     """A font without tables that Locus does not use; OPTIONS say which characters are kept."""
     made = build / name
-    subprocess.run([sys.executable, "-m", "fontTools.subset", str(FONTS / path), *options, "--drop-tables+=FFTM", "--layout-features=",
-                    "--drop-tables+=GSUB,GPOS,GDEF", f"--output-file={made}"], check=True)
+    subprocess.run([sys.executable, "-m", "fontTools.subset", str(FONTS / path), *options, "--layout-features=",
+                    "--drop-tables+=GSUB,GPOS,GDEF,FFTM", f"--output-file={made}"], check=True)
     return made.read_bytes()
 
 
