@@ -7,6 +7,7 @@
 
 #include "core/attention/disentangled.h"
 #include "core/positions/rotary.h"
+#include "tests/lessons/lesson_files.h"
 #include "tests/max_abs.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/data/deberta_session.h"
@@ -17,7 +18,9 @@
 #include "viewer/data/training_look.h"
 #include "viewer/pages/permutation/token_cards.h"
 #include "viewer/plots/difference.h"
+#include "viewer/state/link.h"
 #include "viewer/state/state.h"
+#include "viewer/state/state_fields.h"
 
 namespace locus::test::test_scripts {
 
@@ -303,6 +306,34 @@ TEST_CASE("scripts: text, and likeness is the cosine of the counts", "[viewer][s
     const double tf = value(printed, 0, "text/tf"), idf = value(printed, 0, "text/idf");
     CHECK(idf == Approx(std::log10(6.0 / 2)).epsilon(1e-12));  // "car" stands in two of six documents
     CHECK(value(printed, 0, "text/tf idf") == Approx(tf * idf).epsilon(1e-12));
+}
+
+TEST_CASE("scripts: the state that a lesson shows is one that its page keeps", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    std::string line = "true";
+    int shown = 0;
+    for (const LessonFile& file : lesson_files()) {
+        if (file.show.empty()) continue;
+        Json kept = Json::array();
+        line += " && locus view";
+        for (const std::string& word : words_of_link("page=" + file.page + "&" + file.show)) {
+            line += " " + quoted(word);
+            const std::string pair = word.starts_with("--set=") ? word.substr(6) : word.substr(2);
+            const std::string name = pair.substr(0, pair.find('='));
+            // A text is the sentence of the page that is shown.
+            const std::string field = name == "text" && file.page == "permutation" ? "permutation.text" : name;
+            kept.push_back({{"assert", {{"field", field}, {"is", pair.substr(name.size() + 1)}}}});
+        }
+        write_file(folder / (file.number + ".json"), Json{{"actions", kept}}.dump());
+        line += " --script " + file.number + ".json";
+        ++shown;
+    }
+    CHECK(shown == 27);
+    const Outcome outcome = view_line(line, folder.path());
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.err.empty());
 }
 
 TEST_CASE("scripts: what is not as expected ends with 1 and says what was found", "[viewer][script]") {

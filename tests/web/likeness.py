@@ -46,15 +46,17 @@ def likeness(screen, golden, factor, numbers=()):
     padded = np.pad(screen, ((1, 1), (1, 1), (0, 0)), mode="edge")
     height, width = screen.shape[:2]
     colours, shapes = [], []
-    for dy in range(3):
-        for dx in range(3):
-            moved = shrunk(padded[dy:dy + height, dx:dx + width], factor)
-            for left, top, right, bottom in numbers:
-                moved[top:bottom, left:right] = golden[top:bottom, left:right] = 0
-            colour, shape = blocks(moved, golden)
-            colours.append(colour)
-            shapes.append(shape)
-    return np.min(colours, axis=0).max(), np.max(shapes, axis=0).min()
+    for dy, dx in sorted(np.ndindex(3, 3), key=lambda at: abs(at[0] - 1) + abs(at[1] - 1)):
+        moved = shrunk(padded[dy:dy + height, dx:dx + width], factor)
+        for left, top, right, bottom in numbers:
+            moved[top:bottom, left:right] = golden[top:bottom, left:right] = 0
+        colour, shape = blocks(moved, golden)
+        colours.append(colour)
+        shapes.append(shape)
+        found = np.min(colours, axis=0).max(), np.max(shapes, axis=0).min()
+        if alike(found):  # more places can only make them more alike
+            break
+    return found
 
 
 def alike(found):

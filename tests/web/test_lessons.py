@@ -1,4 +1,5 @@
 """Lessons beside the viewer: what each prints, and links that lead to a state of the viewer."""
+import html
 import json
 import re
 import subprocess
@@ -87,9 +88,27 @@ def fields():
     return dict(line.split("=", 1) for line in listed.splitlines() if "=" in line)
 
 
-@pytest.mark.parametrize("source", [source for source in SOURCES if shown_by(source)], ids=lambda source: source.name[:2])
+def page_of(source):
+    return re.search(r"^// Before: .*Page: ([a-z-]+)", source.read_text(encoding="utf-8"), re.M).group(1)
+
+
+def test_show_me_is_the_link_of_its_lesson():
+    for source in SOURCES:
+        wanted = shown_by(source)
+        links = re.findall(r'href="\.\./#([^"]*)">Show me', read(source.name[:2])[0])
+        if not wanted:
+            assert links == []
+            continue
+        values = parse_qsl(html.unescape(links[0]))
+        assert values[0] == ("page", page_of(source))
+        assert values[1:] == parse_qsl(wanted.group(1)), source.name
+
+
+# One of each page.  That every lesson's state is one which the viewer keeps is tested on the desktop.
+@pytest.mark.parametrize("source", {page_of(source): source for source in SOURCES if shown_by(source)}.values(),
+                         ids=lambda source: source.name[:2])
 def test_show_me_leads_to_a_state(visit, fields, source):
-    page = re.search(r"^// Before: .*Page: ([a-z-]+)", source.read_text(encoding="utf-8"), re.M).group(1)
+    page = page_of(source)
     tab = visit()
     tab.page.goto(f"{tab.address}lessons/{source.name[:2]}.html")
     tab.page.click("text=Show me >> nth=0")
