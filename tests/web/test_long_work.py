@@ -40,6 +40,15 @@ def pieces(tab):
     return work
 
 
+def leaves_room_for_frames(tab, key, page):
+    """What KEY begins on PAGE: no piece of it is a quarter of the work."""
+    tab.page.evaluate("frames.length = 0")
+    tab.page.keyboard.press(key)
+    tab.settle(page)
+    work = pieces(tab)
+    assert max(work) < sum(work) / 4
+
+
 @pytest.mark.parametrize("fibers", [True, False])
 def test_a_larger_model_and_its_first_pass_leave_room_for_frames(visit, larger, fibers):
     tab = visit()
@@ -83,11 +92,7 @@ def test_the_decoder_leaves_room_for_frames(visit, larger):
     tab = visit()
     open_larger(tab, larger, 360)
     tab.settle()
-    tab.page.evaluate("frames.length = 0")
-    tab.page.keyboard.press("3")
-    tab.settle("decoder")
-    work = pieces(tab)
-    assert max(work) < sum(work) / 4
+    leaves_room_for_frames(tab, "3", "decoder")
 
 
 def test_long_documents_leave_room_for_frames(visit):
@@ -96,22 +101,14 @@ def test_long_documents_leave_room_for_frames(visit):
     tab = visit()
     count_frames(tab)
     tab.open("text_page.documents=" + "%0A".join(lines))
-    tab.page.evaluate("frames.length = 0")
-    tab.page.keyboard.press("7")
-    tab.settle("text")
-    work = pieces(tab)
-    assert max(work) < sum(work) / 4
+    leaves_room_for_frames(tab, "7", "text")
 
 
 def test_the_check_of_a_kit_leaves_room_for_frames_and_escape_stops_it(visit):
     tab = visit()
     count_frames(tab)
     tab.open("page=conformance")
-    tab.page.evaluate("frames.length = 0")
-    tab.page.keyboard.press("m")  # the next mistake
-    tab.settle("conformance")
-    work = pieces(tab)
-    assert max(work) < sum(work) / 4
+    leaves_room_for_frames(tab, "m", "conformance")  # the next mistake
     before = tab.link()
     tab.page.keyboard.press("m")
     tab.until(f"locus.program.ccall('locus_link', 'string', [], []) !== '{before}'")
@@ -124,11 +121,7 @@ def test_a_side_of_a_comparison_in_float64_leaves_room_for_frames(visit, larger)
     tab = visit()
     open_larger(tab, larger, 24, "compare.b.exact=yes&compare.stage=layer.2.probs&text")
     tab.settle()
-    tab.page.evaluate("frames.length = 0")
-    tab.page.keyboard.press("8")
-    tab.settle("compare")
-    work = pieces(tab)
-    assert max(work) < sum(work) / 4
+    leaves_room_for_frames(tab, "8", "compare")
 
 
 def test_escape_stops_a_long_pass(visit, larger):
