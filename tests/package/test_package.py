@@ -106,6 +106,7 @@ class DebianPackage(unittest.TestCase):
 
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"), "an empty Debian takes root and debootstrap")
+@unittest.skipIf(len(str(ROOT).split()) > 1, "debootstrap takes no folder whose path has a space")
 class EmptyDebian(unittest.TestCase):
     """A folder with the smallest Debian, kept under build/ from one run to the next without the package."""
 
