@@ -121,7 +121,7 @@ TEST_CASE("training: a classifier's gradient is the central difference of its lo
         },
         1e-7);
     AdamW<double> optimiser(values, {});
-    for (int step = 0; step < 60; ++step) {
+    for (int step = 0; step < 200; ++step) {
         gradients.numbers().setZero();
         loss({}, gradients);
         optimiser.step(values, gradients, 0.01, pool);

@@ -47,6 +47,9 @@ def browser():
             args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"])
 
 
+FRAMES = "new Promise(done => { let left = 5; (function next() { left-- ? requestAnimationFrame(next) : done(); })(); })"
+
+
 class Visit:
     """One tab, and what must not happen in it: a word on the console, a request to somewhere else."""
 
@@ -76,7 +79,7 @@ class Visit:
         where = f"[data-page='{page}']" if page else ""
         self.page.wait_for_selector(f"#canvas{where}[data-settled='true']", timeout=60000)
         self.until("window.locus && locus.services.idle()")
-        self.page.wait_for_timeout(300)  # frames with what came last
+        self.page.evaluate(FRAMES)  # with what came last
         self.page.wait_for_selector("#canvas[data-settled='true']", timeout=60000)
 
     def until(self, expression, seconds=60):
