@@ -7,6 +7,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/io/checkpoint.h"
 #include "tests/conformance/kit_fixture.h"
+#include "tests/patience.h"
 
 namespace locus::test::test_kit_check {
 
@@ -34,12 +35,6 @@ Tensor<double> nudged(Tensor<double> values) {
     return values;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::chrono::minutes kSoon{2};  // with them everything takes many times as long
-#else
-constexpr std::chrono::seconds kSoon{2};
-#endif
-
 }  // namespace
 
 TEST_CASE("kit check: the reference itself passes in f64, f32, f16 and bf16", "[kit]") {
@@ -49,7 +44,7 @@ TEST_CASE("kit check: the reference itself passes in f64, f32, f16 and bf16", "[
             write_dump(dumps / (one.id + ".safetensors"), reference_of(one), dtype);
         const auto started = std::chrono::steady_clock::now();
         const CheckResult result = check_folder(dumps.path());
-        CHECK(std::chrono::steady_clock::now() - started < kSoon);
+        CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(2 * kPatience));
         INFO(dtype);
         CHECK(result.report.pass());
         CHECK(result.report.dtype == dtype);

@@ -9,6 +9,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/sha256.h"
 #include "tests/conformance/kit_fixture.h"
+#include "tests/patience.h"
 
 namespace locus::test::test_kit_export {
 
@@ -24,12 +25,6 @@ bool has_both(const IndexTensor& mask) {
     const auto [least, most] = std::minmax_element(mask.values().begin(), mask.values().end());
     return *least == 0 && *most == 1;
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::chrono::minutes kSoon{2};  // with them everything takes many times as long
-#else
-constexpr std::chrono::seconds kSoon{3};
-#endif
 
 }  // namespace
 
@@ -49,7 +44,7 @@ TEST_CASE("kit export: every level and family, small and quick, every file hashe
     const TemporaryFolder folder;
     const auto started = std::chrono::steady_clock::now();
     const ExportSummary summary = export_kit(folder / "kit", LOCUS_SOURCE_DIR);
-    CHECK(std::chrono::steady_clock::now() - started < kSoon);
+    CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(3 * kPatience));
     CHECK(summary.bytes <= 12'000'000);
     CHECK(folder.count() == 1);  // nothing half-written beside it
     const Kit kit = open_kit(folder / "kit");

@@ -8,6 +8,7 @@
 
 #include "core/text/text_table.h"
 #include "tests/lessons/lesson_files.h"
+#include "tests/patience.h"
 
 namespace locus::test::test_lessons {
 
@@ -69,9 +70,7 @@ TEST_CASE("lessons: there are twenty-nine, and all of them together take at most
     }
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     INFO(seconds.count());
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // with them everything takes many times as long
-    CHECK(seconds.count() <= 30);
-#endif
+    CHECK(seconds.count() <= 30 * kPatience);
 }
 
 TEST_CASE("lessons: every one proves its numbers on at most two screens, the same bytes twice", "[lessons]") {

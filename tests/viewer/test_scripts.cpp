@@ -9,6 +9,7 @@
 #include "core/positions/rotary.h"
 #include "tests/lessons/lesson_files.h"
 #include "tests/max_abs.h"
+#include "tests/patience.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/data/memory_text.h"
@@ -147,7 +148,7 @@ TEST_CASE("scripts: training, and what it shows is what the same steps give", "[
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Json> printed = play(kScripts / "training.json");
     // Three actions are played beside a training without an end: each would wait for it longer than this.
-    CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes(1));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::minutes(kPatience));
     CourseBoard board({});
     const auto course = Courses().run({"", 3, 60, 1, true}, board);
     REQUIRE(course->snapshots.size() == 4);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/io/safetensors.h"
+#include "tests/patience.h"
 #include "tests/run_program.h"
 #include "tests/viewer/picture_likeness.h"
 #include "tests/viewer/run_view.h"
@@ -243,11 +244,7 @@ TEST_CASE("view: two documents of six thousand words are drawn without measuring
         WARN("skipped: xvfb-run is missing");
         return;
     }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const std::string seconds = "1200";
-#else
-    const std::string seconds = "40";  // of processor time: about four are needed
-#endif
+    const std::string seconds = std::to_string(40 * kPatience);  // of processor time: about four are needed
     std::string documents;
     for (int word = 0; word < 12000; ++word)
         documents += "w" + std::string(1, static_cast<char>('a' + word * 7 % 26)) + std::to_string(word * 5 % 9000) +
