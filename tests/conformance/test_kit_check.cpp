@@ -7,7 +7,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/io/checkpoint.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/patience.h"
+#include "tests/sanitizers.h"
 
 namespace locus::test::test_kit_check {
 

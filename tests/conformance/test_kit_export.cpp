@@ -9,7 +9,7 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/sha256.h"
 #include "tests/conformance/kit_fixture.h"
-#include "tests/patience.h"
+#include "tests/sanitizers.h"
 
 namespace locus::test::test_kit_export {
 

@@ -9,16 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/run_program.h"
+#include "tests/sanitizers.h"
 
 namespace locus::test::test_malformed_files {
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasuresMemory = false;  // freed memory is kept there, and shadows all other
-#else
-constexpr bool kMeasuresMemory = true;
-#endif
 constexpr double kMostSeconds = 3;  // of the processor; on an idle machine none takes one
 constexpr std::size_t kFree = std::size_t{64} << 20, kTimesTheFile = 32;
 
@@ -70,7 +66,7 @@ void check_case(const nlohmann::json& one, std::size_t own_bytes) {
     CHECK(run.seconds < kMostSeconds);
     std::error_code error;
     const std::uintmax_t size = fs::file_size(file, error);
-    if (kMeasuresMemory) CHECK(run.bytes < own_bytes + kFree + kTimesTheFile * (error ? 0 : size));
+    if (!kSanitized) CHECK(run.bytes < own_bytes + kFree + kTimesTheFile * (error ? 0 : size));
     if (run.status != 0) CHECK(listing(folder.parent_path()) == std::vector<std::string>{"model"});
 }
 

@@ -4,17 +4,12 @@
 
 #include "tests/fuzz/writers.h"
 #include "tests/kill_while_writing.h"
+#include "tests/sanitizers.h"
 #include "tests/viewer/run_view.h"
 
 namespace locus::test::test_memory_limits {
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimits = false;  // its shadow alone takes terabytes of address space
-#else
-constexpr bool kLimits = true;
-#endif
 
 /// The program with so many KiB of address space.
 Outcome run_in(std::size_t kib, const std::string& program, const std::vector<std::string>& arguments) {
@@ -68,8 +63,8 @@ int check_program(const Writer& writer) {
 }  // namespace
 
 TEST_CASE("memory: what cannot be had is one sentence and status 70", "[fuzz][memory]") {
-    if (!kLimits) {
-        WARN("skipped: the address sanitizer needs more address space than any limit leaves");
+    if (kSanitized) {
+        WARN("skipped: a sanitizer needs more address space than any limit leaves");
         return;
     }
     const WriterInputs inputs;
@@ -88,7 +83,7 @@ TEST_CASE("memory: what cannot be had is one sentence and status 70", "[fuzz][me
 }
 
 TEST_CASE("memory: a picture that cannot be drawn is one sentence and status 70", "[fuzz][memory][viewer]") {
-    if (!kLimits || !has_virtual_display()) {
+    if (kSanitized || !has_virtual_display()) {
         WARN("skipped: no limit on memory under this sanitizer, or no xvfb-run");
         return;
     }

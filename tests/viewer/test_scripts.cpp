@@ -9,7 +9,7 @@
 #include "core/positions/rotary.h"
 #include "tests/lessons/lesson_files.h"
 #include "tests/max_abs.h"
-#include "tests/patience.h"
+#include "tests/sanitizers.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/data/deberta_session.h"
 #include "viewer/data/memory_text.h"

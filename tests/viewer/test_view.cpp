@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/io/safetensors.h"
-#include "tests/patience.h"
 #include "tests/run_program.h"
+#include "tests/sanitizers.h"
 #include "tests/viewer/picture_likeness.h"
 #include "tests/viewer/run_view.h"
 

@@ -1,11 +1,10 @@
-// Where a program under node finds ICU's tables: emscripten hides the machine's environment from it.
-Module["preRun"] = () => { ENV["ICU_DATA"] = process.env["ICU_DATA"]; };
-
-// The files of the browser's program lie in /locus; here that is the folder LOCUS_TREE, if there is one.
-if (process.env["LOCUS_TREE"]) {
-  const files = require("fs");
+// Under node the source tree is four folders up from the program: it holds ICU's tables, which the environment names on a
+// desktop, and stands for /locus, where the browser's program has its files.
+{
+  const files = require("fs"), tree = require("path").resolve(__dirname, "../../../..");
+  Module["preRun"] = () => { ENV["ICU_DATA"] = `${tree}/build/web/root/share/icu`; };
   for (const call of ["openSync", "statSync", "lstatSync", "readdirSync", "realpathSync", "accessSync"]) {
     const own = files[call];
-    files[call] = (path, ...more) => own(`${path}`.startsWith("/locus/") ? process.env["LOCUS_TREE"] + path.slice(6) : path, ...more);
+    files[call] = (path, ...more) => own(`${path}`.startsWith("/locus/") ? tree + path.slice(6) : path, ...more);
   }
 }
