@@ -33,6 +33,15 @@ Index odd_lines(Index extent) {
     return ((extent + line - 1) / line | 1) * line;
 }
 
+/// A row length for the tables by channel, where a tile of scores reads nine lines of every row: as the rows are 9 lines
+/// longer than a multiple of 16, these pieces of neighbouring rows lie in different sets.
+template <class Scalar>
+Index spread_lines(Index extent) {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(Scalar)), group = 16, read = 9;
+    const Index lines = (extent + line - 1) / line;
+    return (lines + (group + read - lines % group) % group) * line;
+}
+
 /// low and high: beyond them all offsets have the row of the end.  Where the line has no flat end, its own end.
 std::pair<Index, Index> varying_offsets(const RelativeBuckets& line) {
     Index low = 1 - line.keys(), high = line.queries() - 1;
@@ -87,7 +96,7 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
     tables.first = std::min(tables.high + 2 * kBlock, padded(tables.queries) - 1);
     const Index last = std::max(tables.low - 2 * kBlock, 1 - padded(tables.keys));
     const Index columns = padded(tables.first - last + 1);
-    tables.stride = odd_lines<Scalar>(columns);
+    tables.stride = spread_lines<Scalar>(columns);
     const auto size = static_cast<std::size_t>(tables.heads * tables.width * tables.stride);
     for (auto [laid_out, table] : {std::pair(&tables.k_r, &k_r), std::pair(&tables.q_r, &q_r)}) {
         if (table->empty()) laid_out->clear();  // comes back as zeros
@@ -157,7 +166,7 @@ public:
         buffers.p2c_ends.resize(static_cast<std::size_t>(next.ends_at));
         buffers.v.resize(static_cast<std::size_t>(next.v_at));
         buffers.members.resize(static_cast<std::size_t>(members));
-        for (std::vector<Scalar>& own : buffers.members)
+        for (AlignedVector<Scalar>& own : buffers.members)
             own.resize(static_cast<std::size_t>(kBlock * (tables_.width + widest + 2)));
     }
 

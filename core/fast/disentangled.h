@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/attention/disentangled.h"
+#include "core/fast/aligned_rows.h"
 #include "core/fast/simd_kernels.h"
 #include "core/fast/thread_pool.h"
 #include "core/positions/relative_buckets.h"
@@ -49,10 +50,10 @@ template <class Scalar>
 struct OffsetTables {
     Index queries = 0, keys = 0, heads = 0, width = 0;
     Index low = 0, high = 0, first = 0;
-    Index stride = 0;              // from channel to channel
-    std::vector<Scalar> k_r, q_r;  // [H,d,stride]; zeros where the term is absent
-    std::vector<Scalar> k_r_ends;  // [H,d,2]: the rows of `low` and of `high`
-    std::vector<Scalar> q_r_ends;  // [H,2,d]
+    Index stride = 0;                // from channel to channel
+    AlignedVector<Scalar> k_r, q_r;  // [H,d,stride]; zeros where the term is absent
+    std::vector<Scalar> k_r_ends;    // [H,d,2]: the rows of `low` and of `high`
+    std::vector<Scalar> q_r_ends;    // [H,2,d]
 
     /// Where i - j = 0 lies in the channel 0 of a head.
     Index origin(Index h) const { return h * width * stride + first; }
@@ -82,9 +83,9 @@ struct DisentangledBlocks {
 /// Memory a caller may keep from call to call; sizes itself.
 template <class Scalar>
 struct BlockBuffers {
-    std::vector<Scalar> k, p2c_ends;           // per sample [H,Tk / 64,d,64], [H,2,Tk], padded
-    std::vector<Scalar> v;                     // per sample [H,d / columns,Tk,columns]: panels of the kernels' columns
-    std::vector<std::vector<Scalar>> members;  // per thread: one block of queries and of scores
+    AlignedVector<Scalar> k, p2c_ends;  // per sample [H,Tk / 64,d,64], [H,2,Tk], padded
+    AlignedVector<Scalar> v;            // per sample [H,d / columns,Tk,columns]: panels of the kernels' columns
+    std::vector<AlignedVector<Scalar>> members;  // per thread: one block of queries and of scores
 };
 
 /// context (b,h,i) = sum over j of probs(b,h,i,j) v(b,h,j), written at context.at(b,h) + i * context.row; also

@@ -4,6 +4,7 @@
 // (multiply_blocks).  The same bits for every number of threads.
 #include <vector>
 
+#include "core/fast/aligned_rows.h"
 #include "core/fast/simd_kernels.h"
 #include "core/fast/thread_pool.h"
 #include "core/tensor.h"
@@ -15,7 +16,7 @@ namespace locus {
 template <class Scalar>
 struct Panels {
     Index depth = 0, cols = 0, width = kSimdBlock;  // width divides kSimdBlock
-    std::vector<Scalar> values;
+    AlignedVector<Scalar> values;
 
     /// Groups of kSimdBlock columns, the last one padded: so much is laid out.
     Index groups() const { return (cols + kSimdBlock - 1) / kSimdBlock; }

@@ -56,45 +56,34 @@ FastPath<Scalar>::FastPath(const DebertaWeights<Scalar>& weights)
     : encoder(weights), pool(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 1024U))) {}
 
 template <class Scalar>
-typename FastEncoder<Scalar>::Layer& FastEncoder<Scalar>::packed(Index layer, ThreadPool& pool) {
+const typename FastEncoder<Scalar>::Layer& FastEncoder<Scalar>::packed(Index layer, ThreadPool& pool) {
     std::unique_ptr<Layer>& kept = layers_[static_cast<std::size_t>(layer)];
     if (kept) return *kept;
     const std::string names = layer_prefix(layer);
     const auto pack = [&](const std::string& name) {
         return pack_dense<Scalar>({stored(weights_.dense(names + name))}, pool);
     };
-    kept = std::make_unique<Layer>(Layer{
-        pack_dense<Scalar>({stored(weights_.projection(layer, 0))}, pool),
-        pack_dense<Scalar>({stored(weights_.projection(layer, 1)), stored(weights_.projection(layer, 2))}, pool),
-        pack("attention.output.dense"), pack("intermediate.dense"), pack("output.dense"),
-        weights_.norm(names + "attention.output.LayerNorm"), weights_.norm(names + "output.LayerNorm"), std::nullopt});
+    kept = std::make_unique<Layer>(
+        Layer{pack_dense<Scalar>({stored(weights_.projection(layer, 0))}, pool),
+              pack_dense<Scalar>({stored(weights_.projection(layer, 1)), stored(weights_.projection(layer, 2))}, pool),
+              pack("attention.output.dense"), pack("intermediate.dense"), pack("output.dense"),
+              weights_.norm(names + "attention.output.LayerNorm"), weights_.norm(names + "output.LayerNorm")});
     return *kept;
 }
 
 template <class Scalar>
 const OffsetTables<Scalar>& FastEncoder<Scalar>::tables(Index layer, Index length, const DebertaOptions& options,
                                                         ThreadPool& pool) {
-    const TableKey key{length, options.offset_clamp, options.p2c_index};
-    const bool serves = key_.length >= length && key_.clamp == key.clamp && key_.index == key.index;
-    if (!serves) {
-        for (const std::unique_ptr<Layer>& one : layers_)
-            if (one) one->tables.reset();
-        key_ = key;
-    }
-    std::optional<OffsetTables<Scalar>>& kept = packed(layer, pool).tables;
-    if (!kept) {
-        const Terms terms = config().terms;
-        kept = offset_tables<Scalar>(
-            terms.c2p ? weights_.k_r(layer) : Tensor<Scalar>(), terms.p2c ? weights_.q_r(layer) : Tensor<Scalar>(),
-            deberta_buckets(config(), key_.length, options.offset_clamp), options.p2c_index, pool);
-    }
-    return *kept;
+    const Tensor<Scalar> none;
+    tables_ = offset_tables<Scalar>(
+        config().terms.c2p ? weights_.k_r(layer) : none, config().terms.p2c ? weights_.q_r(layer) : none,
+        deberta_buckets(config(), length, options.offset_clamp), options.p2c_index, pool, std::move(tables_));
+    return tables_;
 }
 
 template <class Scalar>
 void FastEncoder<Scalar>::dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation,
-                                Matrix<Scalar>& y, ThreadPool& pool) {
-    y.resize(x.rows(), layer.weight.cols);
+                                View<Scalar> y, ThreadPool& pool) {
     const bool gelu = activation == Activation::gelu;
     dense_blocks<Scalar>(x, layer, gelu ? Following::gelu : Following::nothing, y, pool);
     if (gelu) return;
@@ -104,11 +93,11 @@ void FastEncoder<Scalar>::dense(const ConstView<Scalar>& x, const PackedDense<Sc
 }
 
 template <class Scalar>
-void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, View<Scalar> y,
-                                       ThreadPool& pool) {
+void FastEncoder<Scalar>::add_and_norm(const ConstView<Scalar>& x, const ConstView<Scalar>& residual,
+                                       const Norm<Scalar>& norm, View<Scalar> y, ThreadPool& pool) {
     for_row_pieces(pool, y.rows(), [&](Index row, Index rows) {
         y.middleRows(row, rows) =
-            layer_norm<Scalar>(y.middleRows(row, rows) + residual.middleRows(row, rows), norm, config().layer_norm_eps);
+            layer_norm<Scalar>(x.middleRows(row, rows) + residual.middleRows(row, rows), norm, config().layer_norm_eps);
     });
 }
 
@@ -125,7 +114,7 @@ void FastEncoder<Scalar>::attend(Index layer, const ConstView<Scalar>& kv, const
     projections_.resize(rows, 3 * width);
     for (Index row = 0; row < rows; row += kRowsAtOnce) {
         const Index some = std::min(kRowsAtOnce, rows - row);
-        auto own = projections_.middleRows(row, some);
+        auto own = projections_.view().middleRows(row, some);
         dense_blocks<Scalar>(query.middleRows(row, some), parts.q, Following::nothing, own.leftCols(width), pool);
         dense_blocks<Scalar>(kv.middleRows(row, some), parts.kv, Following::nothing, own.rightCols(2 * width), pool);
     }
@@ -160,7 +149,7 @@ Tensor<Scalar> FastEncoder<Scalar>::layer_context(Index layer, const Tensor<Scal
                                                   const DebertaOptions& options, ThreadPool& pool) {
     attend(layer, x.rows(), x.rows(), equal_lengths(x.extent(0), x.extent(1)), masks, options, pool);
     Tensor<Scalar> context(x.shape());
-    context.rows() = context_;
+    context.rows() = context_.view();
     return context;
 }
 
@@ -186,11 +175,14 @@ Matrix<Scalar> FastEncoder<Scalar>::packed_output(Index layer, const ConstView<S
     for (Index row = 0; row < output.rows(); row += kRowsAtOnce) {
         const Index rows = std::min(kRowsAtOnce, output.rows() - row);
         attention_.resize(rows, output.cols());
-        dense_blocks<Scalar>(context_.middleRows(row, rows), parts.out, Following::nothing, attention_, pool);
-        add_and_norm(query.middleRows(row, rows), parts.attention_norm, attention_, pool);
-        dense(attention_, parts.up, config().hidden_act, act_, pool);
-        dense_blocks<Scalar>(act_, parts.down, Following::nothing, output.middleRows(row, rows), pool);
-        add_and_norm(attention_, parts.output_norm, output.middleRows(row, rows), pool);
+        act_.resize(rows, parts.up.weight.cols);
+        down_.resize(rows, output.cols());
+        auto attention = attention_.view(), act = act_.view(), down = down_.view();
+        dense_blocks<Scalar>(context_.view().middleRows(row, rows), parts.out, Following::nothing, attention, pool);
+        add_and_norm(attention, query.middleRows(row, rows), parts.attention_norm, attention, pool);
+        dense(attention, parts.up, config().hidden_act, act, pool);
+        dense_blocks<Scalar>(act, parts.down, Following::nothing, down, pool);
+        add_and_norm(down, attention, parts.output_norm, output.middleRows(row, rows), pool);
     }
     return output;
 }
@@ -276,7 +268,7 @@ void FastEncoder<Scalar>::visit_heads(const ModelInput& input, const DebertaOpti
                                    &q_r = config().terms.p2c ? weights_.q_r(layer) : none;
         pool.parallel_for(input.batch() * heads, [&](Index at, int) {
             HeadOverview<Scalar> seen{layer, at / heads, at % heads, {}, {}, {}, {}};
-            const auto rows = projections_.middleRows(seen.sample * length, length);
+            const auto rows = projections_.view().middleRows(seen.sample * length, length);
             const Matrix<Scalar> q = rows.middleCols(seen.head * d, d), k = rows.middleCols(width + seen.head * d, d);
             // The terms of eq. 4, each for itself, and their sum in this order.
             seen.c2c = content_to_content<Scalar>(q, k);

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "core/fast/disentangled.h"
@@ -18,7 +17,7 @@ namespace locus {
 /// True where the fast path computes this model: it has c2p or p2c and no talking heads.
 bool has_fast_path(const DebertaConfig& config);
 
-/// Keeps packed weights, position tables of the longest text so far and its buffers; one call at a time.
+/// Keeps packed weights and its buffers; one call at a time.
 template <class Scalar>
 class FastEncoder {
 public:
@@ -70,22 +69,17 @@ private:
     struct Layer {
         PackedDense<Scalar> q, kv, out, up, down;
         Norm<Scalar> attention_norm, output_norm;
-        std::optional<OffsetTables<Scalar>> tables;
     };
-    /// What tables of a layer depend on besides its weights.
-    struct TableKey {
-        Index length = 0;
-        OffsetClamp clamp = OffsetClamp::official;
-        P2cIndex index = P2cIndex::official_ij;
-        bool operator==(const TableKey&) const = default;
-    };
-    Layer& packed(Index layer, ThreadPool& pool);
+    const Layer& packed(Index layer, ThreadPool& pool);
+    /// Position tables of a layer for texts of up to `length` tokens.  Laid out anew for every pass: those of all
+    /// layers together fit no cache (v3-base at T 512: 90 MB), and to fetch them from memory takes as long.
     const OffsetTables<Scalar>& tables(Index layer, Index length, const DebertaOptions& options, ThreadPool& pool);
     /// y = activation(x W^T + bias).
-    void dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation, Matrix<Scalar>& y,
+    void dense(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, Activation activation, View<Scalar> y,
                ThreadPool& pool);
-    /// y += residual, then the norm, row by row.
-    void add_and_norm(const ConstView<Scalar>& residual, const Norm<Scalar>& norm, View<Scalar> y, ThreadPool& pool);
+    /// y = norm(x + residual), row by row; y may be x.
+    void add_and_norm(const ConstView<Scalar>& x, const ConstView<Scalar>& residual, const Norm<Scalar>& norm,
+                      View<Scalar> y, ThreadPool& pool);
     /// Fills projections_ and context_.
     void attend(Index layer, const ConstView<Scalar>& kv, const ConstView<Scalar>& query,
                 const std::vector<Index>& lengths, const std::vector<Mask>* masks, const DebertaOptions& options,
@@ -94,10 +88,10 @@ private:
     std::unique_ptr<const DebertaWeights<Scalar>> own_;
     const DebertaWeights<Scalar>& weights_;
     std::vector<std::unique_ptr<Layer>> layers_;
-    TableKey key_;
+    OffsetTables<Scalar> tables_;  // of the last layer that ran
     BlockBuffers<Scalar> buffers_;
-    Matrix<Scalar> projections_;  // [N,3D]: queries, keys and values of the last layer that ran
-    Matrix<Scalar> context_, attention_, act_, output_;
+    AlignedRows<Scalar> projections_;  // [N,3D]: queries, keys and values of the last layer that ran
+    AlignedRows<Scalar> context_, attention_, act_, down_;
 };
 
 /// A fast encoder with a team of threads of its own, one for each core.  Callers may be on any thread: hold the guard

@@ -1,6 +1,8 @@
 // The fast path against the reference, cell by cell.  Bounds follow from eps and the lengths of the sums.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/fast/disentangled.h"
@@ -208,6 +210,27 @@ TEST_CASE("disentangled blocks: what spent tables held does not show", "[disenta
     const OffsetTables<float> fresh = make(alone, {}), again = make(alone, make(both, {}));
     CHECK(again.q_r == fresh.q_r);
     CHECK(again.q_r_ends == fresh.q_r_ends);
+}
+
+TEST_CASE("disentangled blocks: a tile's rows of both tables find room in the first cache, at every length",
+          "[disentangled][blocks]") {
+    constexpr std::uintptr_t kLine = 64, kSets = 64;
+    constexpr Index kChannels = 16,
+                    kRead = 127 + 15;  // what one tile of scores reads at once, beginning anywhere in a line
+    ThreadPool pool(1);
+    for (const Index tokens : {60, 128, 300, 512, 1000, 1024}) {
+        const Case<float> one(tokens, RelativeBuckets::clamped(tokens, tokens, tokens), 16);
+        const auto tables = offset_tables<float>(one.k_r, one.q_r, one.line, one.index, pool);
+        std::vector<int> lines(kSets);
+        for (Index c = 0; c < kChannels; ++c) {
+            const auto begin = reinterpret_cast<std::uintptr_t>(tables.k_r.data() + c * tables.stride);
+            CHECK(begin % kLine == 0);
+            for (std::uintptr_t at = begin / kLine; at <= (begin + kRead * sizeof(float)) / kLine; ++at)
+                ++lines[at % kSets];
+        }
+        INFO("T " << tokens << ", " << tables.stride << " numbers from channel to channel");
+        CHECK(*std::max_element(lines.begin(), lines.end()) <= 4);  // of 8 to 12 places, which two tables share
+    }
 }
 
 TEMPLATE_TEST_CASE("disentangled blocks: the same bits for every number of threads", "[disentangled][blocks][law]",
