@@ -25,8 +25,12 @@ const FuzzTarget& fuzz_target(const std::string& name);
 struct BrokenPromise : std::logic_error {
     using std::logic_error::logic_error;
 };
-inline void promise(bool kept, const std::string& what) {
+/// Asked many times for every input: words are put together only where they are needed.
+inline void promise(bool kept, const char* what) {
     if (!kept) throw BrokenPromise(what);
+}
+inline void promise(bool kept, const char* what, const std::string& found) {
+    if (!kept) throw BrokenPromise(what + (": \"" + found) + "\"");
 }
 
 /// True if the bytes are read, false if they are refused.  Throws BrokenPromise if the refusal is not one short

@@ -85,8 +85,8 @@ void fuzz_vocabulary(std::string_view bytes, const fs::path& folder) {
     if (bytes.empty()) throw_unreadable("input", "is empty");
     const auto& names = kinds[static_cast<unsigned char>(bytes.front()) % kinds.size()];
     const fs::path own = folder / "vocabulary";
-    fs::remove_all(own);
     fs::create_directory(own);
+    for (const auto& left : fs::directory_iterator(own)) fs::remove(left.path());
     const auto parts = fuzz_parts(bytes.substr(1), names.size());
     for (std::size_t n = 0; n < names.size(); ++n)
         if (!parts[n].empty()) fuzz_file(own, names[n], parts[n]);

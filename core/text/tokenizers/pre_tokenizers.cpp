@@ -237,6 +237,7 @@ std::vector<std::string> gpt2_words(std::string_view text) {
 
 std::string bytes_as_characters(std::string_view bytes) {
     std::string characters;
+    characters.reserve(2 * bytes.size());
     for (const char byte : bytes) characters += alphabet()[static_cast<unsigned char>(byte)];
     return characters;
 }
