@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/io/input_file.h"
 #include "viewer/ui/characters.h"
 
 namespace locus {
@@ -61,7 +62,7 @@ KeyPress parse_key(const std::string& name) {
         }
     press.character = only_character(press.ctrl ? plain : rest);
     LOCUS_CHECK(press.character != 0,
-                "\"" + name +
+                "\"" + printable(name) +
                     "\" is no key, expected one character or Left, Right, Up, Down, Escape, Space, Enter, "
                     "Tab, Backspace, Delete, Home, End or F12, after Ctrl+ or Shift+ where held");
     return press;
