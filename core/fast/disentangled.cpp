@@ -33,8 +33,8 @@ Index odd_lines(Index extent) {
     return ((extent + line - 1) / line | 1) * line;
 }
 
-/// A row length for the tables by channel, where a tile of scores reads nine lines of every row: as the rows are 9 lines
-/// longer than a multiple of 16, these pieces of neighbouring rows lie in different sets.
+/// A row length for the tables by channel, where a tile of scores reads nine lines of every row: as the rows are 9
+/// lines longer than a multiple of 16, these pieces of neighbouring rows lie in different sets.
 template <class Scalar>
 Index spread_lines(Index extent) {
     constexpr Index line = 64 / static_cast<Index>(sizeof(Scalar)), group = 16, read = 9;

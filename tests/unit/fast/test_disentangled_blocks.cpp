@@ -215,8 +215,8 @@ TEST_CASE("disentangled blocks: what spent tables held does not show", "[disenta
 TEST_CASE("disentangled blocks: a tile's rows of both tables find room in the first cache, at every length",
           "[disentangled][blocks]") {
     constexpr std::uintptr_t kLine = 64, kSets = 64;
-    constexpr Index kChannels = 16,
-                    kRead = 127 + 15;  // what one tile of scores reads at once, beginning anywhere in a line
+    // What one tile of scores reads at once: 127 offsets, which begin anywhere in a line.
+    constexpr Index kChannels = 16, kRead = 127 + 15;
     ThreadPool pool(1);
     for (const Index tokens : {60, 128, 300, 512, 1000, 1024}) {
         const Case<float> one(tokens, RelativeBuckets::clamped(tokens, tokens, tokens), 16);
