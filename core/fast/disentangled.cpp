@@ -182,7 +182,7 @@ public:
             transpose_padded<Scalar>(rows_of(task_.k, head) + j0 * task_.k.row, task_.k.row,
                                      std::min(kBlock, sample.keys - j0), width, keys, key_stride(), kernels_);
             kernels_.multiply(tables_.q_r_ends.data() + 2 * h * width, width, keys, key_stride(), 2, kBlock, width,
-                              p2c_ends_of(head) + j0, sample.columns, false);
+                              p2c_ends_of(head) + j0, sample.columns, nullptr, 0);
         }
         const Scalar* values = rows_of(task_.v, head);
         for (Index c = 0; c < width; c += panel)
@@ -203,7 +203,7 @@ public:
             std::copy_n(source + std::min(i, rows - 1) * task_.q.row, width, q + i * width);
         if (i0 >= tables_.high || i0 - sample.columns < tables_.low)  // some keys may lie beyond an end
             kernels_.multiply(q, width, tables_.k_r_ends.data() + 2 * h * width, 2, kBlock, 2, width, c2p_ends, 2,
-                              false);
+                              nullptr, 0);
         for (Index j0 = 0; j0 < sample.columns; j0 += kBlock) score_tile(head, i0, j0, q, c2p_ends, scores + j0);
 
         Scalar inverse[kBlock];
@@ -251,7 +251,7 @@ private:
             for (Index c = 0; c < tables_.width; c += panel)
                 kernels_.multiply(exponentials + j, sample.stride, values_of(head, c) + j * panel, panel, rows,
                                   std::min(panel, tables_.width - c), std::min(kDepth, sample.keys - j), out + c,
-                                  out_stride, j > 0);
+                                  out_stride, j > 0 ? out + c : nullptr, out_stride);
     }
 
     /// Raw scores of 64 queries and 64 keys.  Where all their offsets lie beyond one end of the line, both position
@@ -267,7 +267,7 @@ private:
                                    tables_.k_r.data() + origin, tables_.stride, width, scores, stride);
             return;
         }
-        kernels_.multiply(q, width, keys, key_stride(), kBlock, kBlock, width, scores, stride, false);
+        kernels_.multiply(q, width, keys, key_stride(), kBlock, kBlock, width, scores, stride, nullptr, 0);
         const Scalar* p2c_end = p2c_ends_of(head) + (high ? sample.columns : 0) + j0;
         for (Index i = 0; i < kBlock; ++i)
             for (Index j = 0; j < kBlock; ++j) scores[i * stride + j] += c2p_ends[2 * i + (high ? 1 : 0)] + p2c_end[j];
@@ -360,7 +360,8 @@ void lay_out_by_channel(const Scalar* data, Index stride, Index rows, Index widt
 template <class Scalar>
 void multiply(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols, Index depth,
               Scalar* c, Index c_stride, bool add) {
-    best_simd_kernels<Scalar>().multiply(a, a_stride, b, b_stride, rows, cols, depth, c, c_stride, add);
+    best_simd_kernels<Scalar>().multiply(a, a_stride, b, b_stride, rows, cols, depth, c, c_stride, add ? c : nullptr,
+                                         c_stride);
 }
 
 /// x [T,d] against `count` rows by channel -> [T, padded count]; what stands after column `count` is never looked at.

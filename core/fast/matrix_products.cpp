@@ -52,16 +52,19 @@ void lay_out(const ConstView<Scalar>& b, bool transposed, Panels<Scalar>& panels
     });
 }
 
-/// c [rows,cols] = or (add) += a b for the columns of b from `first` on.
+/// c [rows,cols] = start + a b for the columns of b from `first` on; start as SimdKernels::multiply takes it.
 template <class Scalar>
 void multiply_piece(const Scalar* a, Index a_stride, const Panels<Scalar>& b, Index first, Index rows, Index cols,
-                    Scalar* c, Index c_stride, bool add, const SimdKernels<Scalar>& kernels) {
+                    Scalar* c, Index c_stride, const Scalar* start, Index start_stride,
+                    const SimdKernels<Scalar>& kernels) {
     constexpr Index kDepth = 512;  // so much of a piece's rows of a stays in the second cache for all panels
-    for (Index k = 0; k < b.depth; k += kDepth)
+    for (Index k = 0; k < b.depth; k += kDepth) {
         for (Index col = 0; col < cols; col += b.width)
             kernels.multiply(a + k, a_stride, b.at(first + col) + k * b.width, b.width, rows,
                              std::min(b.width, cols - col), std::min(kDepth, b.depth - k), c + col, c_stride,
-                             add || k > 0);
+                             start ? start + col : nullptr, start_stride);
+        start = c, start_stride = c_stride;
+    }
 }
 
 /// Calls work(row, rows, column, columns) for every piece of a product [rows,cols].  Some columns of b after the
@@ -114,8 +117,9 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
         x = buffers.transposed.data();
     }
     for_each_piece(rows, cols, pool, [&](Index row, Index some, Index col, Index wide) {
-        multiply_piece(x + row * x_stride, x_stride, buffers.panels, col, some, wide,
-                       c.data() + row * c.outerStride() + col, c.outerStride(), add, kernels);
+        Scalar* out = c.data() + row * c.outerStride() + col;
+        multiply_piece(x + row * x_stride, x_stride, buffers.panels, col, some, wide, out, c.outerStride(),
+                       add ? out : nullptr, c.outerStride(), kernels);
     });
 }
 
@@ -151,12 +155,11 @@ void dense_blocks(const ConstView<Scalar>& x, const PackedDense<Scalar>& layer, 
                 "dense_blocks: " + sides("input", x.rows(), x.cols()) + sides(" and output", y.rows(), y.cols()) +
                     " do not fit a layer from " + std::to_string(weight.depth) + " to " + std::to_string(weight.cols));
     for_each_piece(x.rows(), weight.cols, pool, [&](Index row, Index rows, Index col, Index cols) {
-        auto block = y.block(row, col, rows, cols);
-        block.rowwise() = Eigen::Map<const RowVector<Scalar>>(layer.bias.data() + col, cols);
-        multiply_piece(x.data() + row * x.outerStride(), x.outerStride(), weight, col, rows, cols, &block(0, 0),
-                       y.outerStride(), true, kernels);
+        Scalar* out = y.data() + row * y.outerStride() + col;
+        multiply_piece<Scalar>(x.data() + row * x.outerStride(), x.outerStride(), weight, col, rows, cols, out,
+                               y.outerStride(), layer.bias.data() + col, 0, kernels);
         if (following == Following::gelu)
-            for (Index r = 0; r < rows; ++r) kernels.gelu(&block(r, 0), cols);
+            for (Index r = 0; r < rows; ++r) kernels.gelu(out + r * y.outerStride(), cols);
     });
 }
 

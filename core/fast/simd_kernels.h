@@ -17,9 +17,10 @@ struct SimdKernels {
     const char* name;  // "avx512", "avx2" or "portable"
     Index columns;     // of b that `multiply` takes at once; divides kSimdBlock
 
-    /// c [rows,cols] = or (add) += a [rows,depth] b [depth,cols], with row strides.
+    /// c [rows,cols] = start [rows,cols] + a [rows,depth] b [depth,cols], with row strides.  start may be null (zeros),
+    /// c itself with its stride (c += a b), or one row for all with stride 0 (a bias).
     void (*multiply)(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols,
-                     Index depth, Scalar* c, Index c_stride, bool add);
+                     Index depth, Scalar* c, Index c_stride, const Scalar* start, Index start_stride);
     /// All three terms of one tile of 64 x 64 scores in one sweep over the channels:
     /// scores[i,j] = sum over c of (q[i,c] + q_r[c,j-i]) k[c,j] + q[i,c] k_r[c,j-i].
     /// q [64,d]; k [d,64] by channel; q_r and k_r by channel, each pointer at the column of j - i = 0.

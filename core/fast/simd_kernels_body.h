@@ -38,17 +38,21 @@ struct RegisterKernels {
     // Sums in registers: 16 of 32 with 64-byte registers, 8 of 16 with 32-byte ones.
     static constexpr int kRows = 4, kColumns = bytes == 64 ? 4 : 2;
 
+    /// Null stays null.
+    static const Scalar* row_of(const Scalar* start, Index ahead) { return start ? start + ahead : nullptr; }
+
     /// R rows of a against C registers of b's columns.
     template <int R, int C>
     static inline __attribute__((always_inline)) void product_tile(const Scalar* a, Index a_stride, const Scalar* b,
                                                                    Index b_stride, Index depth, Scalar* c,
-                                                                   Index c_stride, bool add) {
+                                                                   Index c_stride, const Scalar* start,
+                                                                   Index start_stride) {
         V sums[R][C];
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r)
 #pragma GCC unroll 8
             for (int v = 0; v < C; ++v)
-                sums[r][v] = add ? V(*reinterpret_cast<const Loose*>(c + r * c_stride + v * L)) : V{};
+                sums[r][v] = start ? V(*reinterpret_cast<const Loose*>(start + r * start_stride + v * L)) : V{};
         for (Index k = 0; k < depth; ++k) {
             V b_k[C];
 #pragma GCC unroll 8
@@ -68,43 +72,48 @@ struct RegisterKernels {
 
     template <int C>
     static void product_columns(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows,
-                                Index depth, Scalar* c, Index c_stride, bool add) {
+                                Index depth, Scalar* c, Index c_stride, const Scalar* start, Index start_stride) {
         constexpr int kTall = 6;  // sums in 24 of 32 registers of 64 bytes, or in 12 of 16 of 32 bytes
         Index r = 0;
         for (; r + kTall <= rows; r += kTall)
-            product_tile<kTall, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
+            product_tile<kTall, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride,
+                                   row_of(start, r * start_stride), start_stride);
         for (; r + 3 <= rows; r += 3)
-            product_tile<3, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
+            product_tile<3, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride,
+                               row_of(start, r * start_stride), start_stride);
         for (; r < rows; ++r)
-            product_tile<1, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride, add);
+            product_tile<1, C>(a + r * a_stride, a_stride, b, b_stride, depth, c + r * c_stride, c_stride,
+                               row_of(start, r * start_stride), start_stride);
     }
 
     static void multiply(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows, Index cols,
-                         Index depth, Scalar* c, Index c_stride, bool add) {
+                         Index depth, Scalar* c, Index c_stride, const Scalar* start, Index start_stride) {
         // So many rows of b stay in the first cache while the rows of a go by.
         constexpr Index kDepth = bytes == 64 ? 128 : 256;
         Index col = 0;
         for (const Index wide = kColumns * L; col < cols;) {
             const Index step = col + wide <= cols ? wide : col + L <= cols ? L : 1;
-            for (Index k = 0; k < depth || (k == 0 && !add); k += kDepth) {
+            for (Index k = 0; k < depth || k == 0; k += kDepth) {
                 const Index deep = depth - k < kDepth ? depth - k : kDepth;
-                const bool onto = add || k > 0;
+                const Scalar* from = k > 0 ? c + col : row_of(start, col);
+                const Index from_stride = k > 0 ? c_stride : start_stride;
                 const Scalar *a_k = a + k, *b_k = b + k * b_stride + col;
                 if (step == wide)
-                    product_columns<kColumns>(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, onto);
+                    product_columns<kColumns>(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, from,
+                                              from_stride);
                 else if (step == L)
-                    product_columns<1>(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, onto);
+                    product_columns<1>(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, from, from_stride);
                 else
-                    product_column(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, onto);
+                    product_column(a_k, a_stride, b_k, b_stride, rows, deep, c + col, c_stride, from, from_stride);
             }
             col += step;
         }
     }
 
     static void product_column(const Scalar* a, Index a_stride, const Scalar* b, Index b_stride, Index rows,
-                               Index depth, Scalar* c, Index c_stride, bool add) {
+                               Index depth, Scalar* c, Index c_stride, const Scalar* start, Index start_stride) {
         for (Index r = 0; r < rows; ++r) {
-            Scalar sum = add ? c[r * c_stride] : Scalar(0);
+            Scalar sum = start ? start[r * start_stride] : Scalar(0);
             for (Index k = 0; k < depth; ++k) sum += a[r * a_stride + k] * b[k * b_stride];
             c[r * c_stride] = sum;
         }
