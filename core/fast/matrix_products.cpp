@@ -58,7 +58,7 @@ void multiply_piece(const Scalar* a, Index a_stride, const Panels<Scalar>& b, In
                     Scalar* c, Index c_stride, const Scalar* start, Index start_stride,
                     const SimdKernels<Scalar>& kernels) {
     constexpr Index kDepth = 512;  // so much of a piece's rows of a stays in the second cache for all panels
-    for (Index k = 0; k < b.depth; k += kDepth) {
+    for (Index k = 0; k == 0 || k < b.depth; k += kDepth) {  // once without inputs too: c becomes start
         for (Index col = 0; col < cols; col += b.width)
             kernels.multiply(a + k, a_stride, b.at(first + col) + k * b.width, b.width, rows,
                              std::min(b.width, cols - col), std::min(kDepth, b.depth - k), c + col, c_stride,
@@ -104,10 +104,6 @@ void multiply_blocks(Product product, const ConstView<Scalar>& a, const ConstVie
                 "multiply_blocks: " + sides("a", a.rows(), a.cols()) + sides(", b", b.rows(), b.cols()) +
                     sides(" and c", c.rows(), c.cols()) + " do not fit");
     if (rows == 0 || cols == 0) return;
-    if (depth == 0) {
-        if (!add) c.setZero();
-        return;
-    }
     lay_out<Scalar>(b, right, buffers.panels, pool, kernels);
     const Scalar* x = a.data();
     Index x_stride = a.outerStride();

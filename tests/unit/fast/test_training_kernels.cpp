@@ -61,7 +61,7 @@ TEMPLATE_TEST_CASE("training products: blocks on threads are Eigen's products", 
         for (const int threads : {1, 3}) {
             ThreadPool pool(threads);
             for (const auto& [n, m, p] :
-                 {std::tuple<Index, Index, Index>{1, 1, 1}, {5, 3, 70}, {200, 130, 64}, {97, 65, 129}}) {
+                 {std::tuple<Index, Index, Index>{1, 1, 1}, {4, 0, 3}, {5, 3, 70}, {200, 130, 64}, {97, 65, 129}}) {
                 INFO(kernels->name << " " << threads << " threads, " << n << " x " << m << " x " << p);
                 const Matrix<Scalar> a = random_matrix<Scalar>(n, m, 1), b = random_matrix<Scalar>(m, p, 2);
                 const Matrix<Scalar> a_transposed = a.transpose(), b_transposed = b.transpose();
