@@ -115,19 +115,25 @@ struct Write {
 };
 
 struct WriteEnd {
-    std::size_t stops = 0;        // from the first file or folder that was made on
-    std::size_t last_change = 0;  // the last of them at which a name changed
+    std::size_t stops = 0;         // from the first file or folder that was made on
+    std::size_t last_change = 0;   // the last of them at which a name changed
+    bool temporary_files = false;  // were there any when the write began?
     bool killed = false;
     int status = 0;
 };
 
-/// Runs the write; kills it at the n-th stop from where it began to make something.
-inline WriteEnd run_until_stop(const Write& write, const fs::path& folder, std::size_t n) {
-    TracedChild child([&] { write.work(folder / "out"); });
+/// Runs the write; kills it at the n-th stop from where it began to make something.  `temporary` is the system's folder
+/// for temporary files to it.
+inline WriteEnd run_until_stop(const Write& write, const fs::path& folder, const fs::path& temporary, std::size_t n) {
+    TracedChild child([&] {
+        ::setenv("TMPDIR", temporary.c_str(), 1);
+        write.work(folder / "out");
+    });
     WriteEnd end;
     bool began = false;
     for (; !child.over(); child.go_on()) {
         if (child.changes_names_below(folder.string())) {
+            if (!began) end.temporary_files = !fs::is_empty(temporary);
             began = true;
             end.last_change = end.stops;
         }
@@ -148,17 +154,19 @@ inline bool is_draft(const std::string& name) {
 /// Killed at so many moments of the write: what is there is what was there, or what was to come.
 inline void check_killed_writes(const Write& write, int kills = 50) {
     constexpr std::size_t kNever = ~std::size_t{0};
+    const TemporaryFolder temporary;
     std::map<std::string, std::string> written;
     std::size_t stops = 0;
     {
         const TemporaryFolder folder;
         write.prepare(folder / "out");
-        const WriteEnd whole = run_until_stop(write, folder.path(), kNever);
+        const WriteEnd whole = run_until_stop(write, folder.path(), temporary.path(), kNever);
         if (whole.status == 125) {
             WARN("skipped: one process may not trace another here");
             return;
         }
         REQUIRE(whole.status == 0);
+        CHECK_FALSE(whole.temporary_files);  // nobody would remove them
         // A little further than the last change: how a program ends, which is long under a sanitizer, writes nothing.
         stops = std::min(whole.stops, whole.last_change + 12);
         written = snapshot(folder.path());
@@ -175,7 +183,7 @@ inline void check_killed_writes(const Write& write, int kills = 50) {
         // Every fifth one near the end, where names change.  Two runs of several threads differ by some calls.
         const std::size_t last = std::min<std::size_t>(stops, 24);
         const std::size_t stop = n % 5 != 4 ? random() % stops : stops - 1 - random() % last;
-        killed += run_until_stop(write, folder.path(), stop).killed;
+        killed += run_until_stop(write, folder.path(), temporary.path(), stop).killed;
         auto found = snapshot(folder.path());
         std::erase_if(found, [](const auto& entry) { return is_draft(entry.first); });
         kept_old += found == old;
@@ -186,7 +194,7 @@ inline void check_killed_writes(const Write& write, int kills = 50) {
     CHECK(killed == kills);
     CHECK(kept_old >= kills / 5);
     write.prepare(folder / "out");
-    CHECK(run_until_stop(write, folder.path(), kNever).status == 0);
+    CHECK(run_until_stop(write, folder.path(), temporary.path(), kNever).status == 0);
     CHECK(snapshot(folder.path()) == written);
 }
 

@@ -59,12 +59,14 @@ int train(const cli::TrainRequest& request) {
     }
     const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     ThreadPool pool(request.threads > 0 ? request.threads : cores);
-    const ScratchFolder scratch("train");  // for the tokenizer's files while they are opened
+    // For the tokenizer's files while they are opened.
+    auto scratch = std::make_unique<ScratchFolder>("train");
     if (request.ablate) {
         std::signal(SIGINT, ask_to_stop);
-        return cli::train_ablation(request, scratch.path(), pool, [] { return stop_asked != 0; });
+        return cli::train_ablation(request, scratch->path(), pool, [] { return stop_asked != 0; });
     }
-    TrainingRun run(task, scratch.path(), pool);
+    TrainingRun run(task, scratch->path(), pool);
+    scratch.reset();  // a training may be killed in its hours, and nobody would remove it then
     TrainingFolder folder(request.out, run);
     Trainer& trainer = run.trainer();
     if (request.resume) {

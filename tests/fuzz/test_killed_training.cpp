@@ -12,7 +12,7 @@ namespace {
 constexpr int kSteps = 40, kKills = 15;
 
 struct Place {
-    TemporaryFolder folder;
+    TemporaryFolder folder, temporary;
     Place() {
         std::string corpus;
         for (int n = 0; n < 60; ++n)
@@ -52,6 +52,7 @@ Killed kill_until_it_ends(const Place& place, const fs::path& out, const std::st
         const bool goes_on = fs::exists(out / "training_state.safetensors");
         const ::pid_t child = ::fork();
         if (child == 0) {
+            ::setenv("TMPDIR", place.temporary.path().c_str(), 1);  // goes away with what a kill leaves there
             become("locus-train", place.arguments(out, objective));
             ::_exit(127);
         }
