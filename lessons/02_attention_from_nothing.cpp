@@ -150,10 +150,10 @@ int main(int argc, char** argv) {
         const Matrix<double>&h = pass.encoder.hidden, &state = pass.steps[0].lstm.hidden;
         const Matrix<double> asks = 2 * state * std::get<MultiplicativeAlignment<double>>(learned.alignment).weight;
         lesson.say(
-            "Attention is older than these names. Translators (Bahdanau 2015, Luong 2015, each et al.) read by one "
-            "LSTM "
-            "into states h_j; the state s of another weighs them by softmax(s W h_j): the formula above with q = √d · "
-            "s W and K = V = h.");
+            "Attention is older than these names (Bahdanau et al. 2015, with a small tanh network for the score). In "
+            "the translators of Luong et al. 2015 one recurrent network (lesson 3) reads a sentence into states h_j; "
+            "the state s of another weighs them by softmax(s W h_j): the formula above with q = √d · s W and "
+            "K = V = h.");
         lesson.prove("a translator's context and attention: difference",
                      (scaled_dot_product<double>(asks, h, h, {}) - pass.steps[0].context).cwiseAbs().maxCoeff(),
                      20 * epsilon);

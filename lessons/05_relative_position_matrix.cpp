@@ -50,8 +50,7 @@ int main(int argc, char** argv) {
         lesson.prove_equal("numbers in a line that replace the 49 cells", static_cast<double>(seven.rows().size()), 13);
 
         lesson.say(
-            "With more words than rows, all far distances share a row: they are clamped. The clamp is not symmetric: "
-            "row 0 "
+            "With more than k words, far distances share a row: they are clamped. The clamp is not symmetric: row 0 "
             "serves i \u2212 j = \u2212k and beyond, row 2k \u2212 1 serves k \u2212 1 and beyond.");
         const RelativeBuckets three = RelativeBuckets::clamped(7, 7, 3);
         const Matrix<double> clamped = lesson::as_matrix(three.matrix());
@@ -80,8 +79,8 @@ int main(int argc, char** argv) {
                    pairs_where(7, [](Index offset) { return offset <= 3; }), 0, "All but the six with i \u2212 j > 3.");
 
         lesson.exercise(
-            "With seven words and k = 2, how many different offsets does each row serve, and which row serves one "
-            "only?",
+            "With seven words and k = 2, how many different offsets does each row serve, and which rows serve "
+            "one only?",
             [&] {
                 const RelativeBuckets two = RelativeBuckets::clamped(7, 7, 2);
                 lesson.show("k = 2:", lesson::as_matrix(two.matrix()), "%4.0f");

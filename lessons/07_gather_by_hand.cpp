@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
                        "p2c = gather(k \u00b7 q_r\u1d40, \u22121, \u03b4(j,i)), transposed");
         // With k the identity, k . q_r^T is the same table as q . k_r^T above.
         const double differing = static_cast<double>((picked.array() != p2c.array()).count());
-        lesson.prove_equal("cells of 49 where the comment's gather is not p2c", differing, 42);
+        lesson.prove_equal("cells of 49 where the printed gather is not p2c", differing, 42);
         lesson.prove("gather of \u03b4(j,i), transposed, against p2c",
                      (gathered(table, line.mirrored()).transpose() - p2c).cwiseAbs().maxCoeff(), 0);
 

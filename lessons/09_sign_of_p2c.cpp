@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
             "ends in paris, with " +
             lesson.number("paris, paper", wrong.probability(word), "%.3f") + " instead of " +
             lesson.number("paris, code", right.probability(word), "%.3f") +
-            ". Only the term itself tells. It has happened: nntrainer shipped \u03b4(j,i) (issue "
-            "#3982), and microsoft/DeBERTa #47 asks about it.");
+            ". Only the term itself tells. It has happened: nntrainer had \u03b4(j,i) until its pull "
+            "request #3982, and microsoft/DeBERTa #47 asks about it.");
         Index best = 0;
         wrong.probability.maxCoeff(&best);
         lesson.prove_equal("best word of the port that follows the paper: id of \"paris\"", static_cast<double>(best),

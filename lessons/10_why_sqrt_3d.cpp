@@ -157,8 +157,9 @@ int main(int argc, char** argv) {
                                    double((4 * halves.array() != sum.array()).count()), 0);
                 lesson.prove("σ after division by √(3d) / 4, minus 1", deviation(halves) / (root_3d / 4) - 1, bound);
                 lesson.say(
-                    "So √(3d) is right for σ = 1 only. Training starts near it, because norms stand before q and k, "
-                    "and then the weights choose their own σ.");
+                    "So √(3d) gives scores of size 1 for σ = 1 only. Fresh weights (σ 0.02) make q and k smaller, "
+                    "0.02 · √768 = 0.55 for D = 768: training starts with small scores, and then the weights choose "
+                    "their own σ.");
             });
         lesson.end({{"core/attention/disentangled.h", "score_divisor"},
                     {"core/models/deberta_config.h", "parse_deberta_config"}},

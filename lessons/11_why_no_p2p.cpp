@@ -53,7 +53,8 @@ int main(int argc, char** argv) {
             "                                  + H_i · P_j|i    c2p\n"
             "                                  + P_i|j · H_j    p2c\n"
             "                                  + P_i|j · P_j|i  p2p, position to position\n"
-            "Below is one head of the built-in model tiny-v3 and two sentences, with [CLS] and [SEP] six tokens each. "
+            "Below is one head of the built-in model tiny-v3 and two sentences, six tokens each with [CLS] and [SEP], "
+            "which the model puts before and behind every text. "
             "Row i is the query, column j the key; digits are ninths of the largest number:");
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
@@ -75,8 +76,8 @@ int main(int argc, char** argv) {
         lesson.prove_equal("cells of p2p that differ", cells_that_differ(p2p, other_p2p), 0);
 
         lesson.say(
-            "No word enters p2p, so all inputs get the same stripes. One learned bias per distance draws them too: a "
-            "line of 2·6 − 1 numbers, as in T5 or ALiBi, instead of two projected tables:");
+            "No word enters p2p, so all inputs get the same stripes. One number per distance draws them too: a line of "
+            "2·6 − 1 numbers, as in T5 (learned, by bucket) or ALiBi (fixed), instead of two projected tables:");
         const auto bias = make_offset_bias<double>("p2p", 1, tokens, tokens, [&](Index, Index distance) {
             return distance < 0 ? p2p(-distance, 0) : p2p(0, distance);
         });

@@ -104,8 +104,9 @@ int main(int argc, char** argv) {
         lesson.prove("largest entry of each word's step over \u03b7, minus 1",
                      (steps.array() / settings.rate - 1).abs().maxCoeff(), 1e-6 / sizes.minCoeff());
         const double entropy = loss(0 * step);
-        lesson.prove_at_least("the step makes it worse: KL(p, p') of noise and step over that of the noise",
-                              (loss(tape.delta) - entropy) / (loss(tape.delta0) - entropy), 1);
+        lesson.prove_at_least(
+            "the step makes it worse: how far p' is from p, Σ p (log p − log p'), over that by noise alone",
+            (loss(tape.delta) - entropy) / (loss(tape.delta0) - entropy), 1);
         const RowVector<double> s{{1, 2, 0}}, t{{0.5, 1.5, 1}};
         const auto symmetric = symmetric_cross_entropy<double>;
         lesson.say(

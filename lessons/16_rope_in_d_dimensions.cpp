@@ -86,10 +86,10 @@ int main(int argc, char** argv) {
             "Nearly all of the matrix is zero.  Element by element the same is x_c cos + (its partner) sin.  A pair "
             "may also be read as one complex number, and multiplied by cos + i sin.  For d = 64:");
         lesson.table("What is kept for 512 positions (4 bytes a number) and multiplied per vector",
-                     {{"form", "numbers per position", "kilobytes", "multiplications"},
-                      {"matrix", whole(all), whole(all * positions * bytes / 1024), whole(all)},
-                      {"elementwise", whole(kept), whole(kept * positions * bytes / 1024), whole(used)},
-                      {"complex", whole(kept), whole(kept * positions * bytes / 1024), whole(4 * wide / 2)}});
+                     {{"form", "numbers per position", "kB", "multiplications"},
+                      {"matrix", whole(all), whole(all * positions * bytes / 1000), whole(all)},
+                      {"elementwise", whole(kept), whole(kept * positions * bytes / 1000), whole(used)},
+                      {"complex", whole(kept), whole(kept * positions * bytes / 1000), whole(4 * wide / 2)}});
         // Two products and one sum are rounded in each form, so two forms differ by at most four half eps of the pair.
         const double bound = 2 * kEps * longest_pair;
         lesson.prove("matrix and elementwise: largest difference",

@@ -136,7 +136,8 @@ int main(int argc, char** argv) {
             const double other = counts.log_probability(autoregressive_factors({1, 3, 4, 2, 5}, 3), new_york) -
                                  counts.log_probability(autoencoding_factors(5, {2, 5}), new_york);
             lesson.say("The gap is " + lesson::text_of(other, "%.3f") +
-                       ": too high. York and city are rivals: of 12 York, 5 are in a state. A gap can be negative, "
+                       ": too high. York and city are rivals: of 12 sentences with York, 5 end in state. A gap can be "
+                       "negative, "
                        "but not its mean, weighted by p:");
             lesson.prove_at_least("how far the gap lies below 0", -other, 0.01);
             lesson.prove_at_least("mean gap of all pairs before \"is a city\"", mean_gap, 0);

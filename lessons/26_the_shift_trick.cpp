@@ -122,7 +122,8 @@ int main(int argc, char** argv) {
                            cells_that_differ(raw, direct, visible), 9);
 
         lesson.say(
-            "XLNet looks to both sides, so its R has K + T = 9 rows, distance 6 \u2212 t from 6 to \u22122, and it "
+            "XLNet looks to both sides, so its R has 6 + 3 = 9 rows, as many as keys and queries, distance 6 \u2212 t "
+            "from 6 to \u22122, and it "
             "needs no "
             "padding: read as [9, 3], drop a row, read as [3, 8], take 6 columns.");
         const Matrix<double> raw_xlnet = named_cells(queries, keys + queries);

@@ -68,8 +68,8 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
         times(q, head.shaw);  // what it spends; the scores pick from these products
         sum = shaw_position_scores<double>(q, head.shaw, T);
     } else if (way == kT5 || way == kAlibi) {
-        const OffsetBias<double> bias =
-            way == kT5 ? t5_bias<double>(head.t5, T, T, T5Buckets()) : alibi_bias<double>(1, T, T, AlibiForm::causal);
+        const OffsetBias<double> bias = way == kT5 ? t5_bias<double>(head.t5, T, T, T5Buckets())
+                                                   : alibi_bias<double>(1, T, T, AlibiForm::symmetric);
         spent[3] = double(bias.values.size());
         sum = bias.matrix(0);
     } else {
@@ -151,7 +151,8 @@ int main(int argc, char** argv) {
         }
         lesson.heatmaps(maps, {"dog", "bites", "man", "bites", "dog"});
         lesson.say(
-            "Four facts, also of Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed one: what "
+            "Four facts, also of Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed −m|i − j|: "
+            "what "
             "sets the left dog apart from the right one for \"man\"; the largest change when three words come before; "
             "what is left for q = 0; what sets 11 places apart from 4 (nan: U has no such row).");
         lesson.table("Properties", facts);
@@ -203,6 +204,9 @@ int main(int argc, char** argv) {
         lesson.exercise("By which factor does the extra work grow from 512 to 2048 words?", [&] {
             const auto work = [](Way way, double T) { return price(way, 768, 64, T, 0, 256, 2 * T)[2]; };
             const auto growth = [&](Way way) { return work(way, 2048) / work(way, 512); };
+            lesson.say("DeBERTa " + lesson.number("growth, DeBERTa", growth(kDeberta), "%.1f") +
+                       ", for most of it is the table's; RoPE and Shaw 4, like the words; Transformer-XL " +
+                       lesson.number("growth, T-XL", growth(kXl), "%.1f") + ", for its table grows too.");
             lesson.prove_equal("RoPE: like the words", growth(kRope), 4);
             lesson.prove("T-XL over DeBERTa: like them again, minus 4", growth(kXl) / growth(kDeberta) - 4, 0x1p-49);
         });

@@ -158,8 +158,13 @@ int main(int argc, char** argv) {
         guess(7, {7, 9, 11, 12}, "The diagonal is wrong: even offset 0 reads another row.");
         const auto nearest = diagnose(both, 5)[0];
         lesson.exercise(
-            "Make a mistake of your own in dump, say j − i in both terms (5). What does diagnose name?",
-            [&] { lesson.prove_at_least("distance of " + kCauses.at(nearest.second), nearest.first, 1000); });
+            "Make a mistake of your own in dump, say j − i in both terms (5). What does diagnose name?", [&] {
+                lesson.say(
+                    "No cause: the nearest one, " + kCauses.at(nearest.second) +
+                    ", is far outside rounding. j − i in both terms is a hypothesis of its own: put 5 into kCauses, "
+                    "and it is named.");
+                lesson.prove_at_least("distance of the nearest, in units of rounding", nearest.first, 1000);
+            });
         lesson.end({{"core/compare.h", "compare"}}, "He et al. 2021, eq. 4; mistakes collected from ports.", "29");
     });
 }

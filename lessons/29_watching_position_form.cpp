@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
                      batch.rows() * kEps * largest(way.row(kSelf1 + "value_proj.bias")));
         lesson.say(
             "A miniature: one pattern, either term would do (--answer), and nobody needs I. locus train --ablate asks "
-            "the same of assets/corpus, where both terms matter.");
+            "the same of assets/corpus: there, too, only the loss of both terms is a large gap.");
 
         lesson.ask("A blank is one of two names, and their order cannot be told. What is the least mean loss?",
                    std::log(2.0), 0.01, "p for one order is at most 1 \u2212 p for the other, best at \u00bd: ln 2.");
@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
         lesson.exercise("Take c2p away and keep p2c. Does order still form?", [&] {
             lesson::SmallLearner half_blind(config_of({false, true, false}), pool);
             for (Index step = 0; step < kSteps; ++step) learn(half_blind, step);
-            lesson.say("It does: one term can say all that this pattern asks. Harder texts use both.");
+            lesson.say("It does: one term can say all that this pattern asks.");
             lesson.prove("loss after 150 steps, below ln 2", half_blind.loss(judged), std::log(2.0));
         });
         lesson.end({{"core/training/masked_words.h", "masked_language_step"},

@@ -72,7 +72,7 @@ std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTa
                          alone ? "one seed" : "\u00b1 " + loss_text(row.spread()),
                          first ? ""
                                : (more < 0 ? "" : "+") + loss_text(more) +
-                                     (differ_clearly(row, rows.front()) ? "" : "  within the spread")});
+                                     (alone || differ_clearly(row, rows.front()) ? "" : "  within the spread")});
     }
     const auto seeds = std::to_string(rows.front().losses.size());
     return text_table(cells, {false, true, true, false}) + "\nEach model: " + std::to_string(task.plan.steps) +

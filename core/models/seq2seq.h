@@ -1,12 +1,11 @@
 #pragma once
 // Sequence to sequence with attention: an LSTM reads, an LSTM writes and attends to what was read.
 // Additive: Bahdanau et al. 2015 (asks before it steps).  Multiplicative: Luong et al. 2015 (steps, then asks).
-// Used by lesson 02; held to PyTorch by tests/golden/test_oracle_older.cpp.
 // Bahdanau's network used a gated unit of its own time and a maxout; here both kinds share LSTM and output layer, so
 // that the attention is the only difference.
 //
-// Where it is used: no program or lesson runs it; tests/unit/models/test_seq2seq.cpp has its laws, and
-// tests/golden/test_oracle_older.cpp compares every step with PyTorch.
+// Where it is used: lesson 02; tests/unit/models/test_seq2seq.cpp has its laws, and tests/golden/test_oracle_older.cpp
+// compares every step with PyTorch.
 #include <cstdint>
 #include <variant>
 #include <vector>
