@@ -1,5 +1,6 @@
 // What comes from outside: keys, which are looked up among the actions; dropped files; the settings of earlier days.
 #include "viewer/app.h"
+#include "viewer/ui/popup.h"
 
 namespace locus {
 
@@ -57,6 +58,7 @@ void App::take_keys(Ui& ui) {
 }
 
 void App::take_key(Ui& ui, const KeyPress& press) {
+    if (press.key == Key::escape && is_popup_open()) return;
     const bool sheets = state_.palette || state_.key_overlay || state_.exports.open;
     const bool anywhere = press.key == Key::escape || press.key == Key::f12;
     if (press.key == Key::escape && !sheets && !state_.editing && (stop_work() || toasts_.dismiss())) return;

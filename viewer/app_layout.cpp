@@ -149,12 +149,17 @@ void App::draw_overlays(Scene& scene, const Rect& screen) {
 }
 
 void App::draw_message(const Ui& ui, const Rect& area, const std::string& title, const std::string& sentence) const {
-    // What was there before stays, but pale: it does not belong to the sentence above it.
+    // What was there before stays, but pale: it does not belong to the sentence above it, which has a ground of its
+    // own.
     ui.fill(area, faded(ui.theme->background, 0.88f));
     const float x = area.x0 + ui.px(16), width = std::min(area.width() - ui.px(32), ui.px(640));
+    const auto lines = static_cast<float>(ui.wrapped(sentence, width).size());
+    ui.fill({area.x0, area.y0, area.x1, area.y0 + ui.px(50) + lines * ui.px(20)}, ui.theme->background);
+    if (ui.log) ui.log->above = true;
     ui.fill({x, area.y0 + ui.px(18), x + ui.px(2), area.y0 + ui.px(58)}, ui.theme->fault);
     ui.text(x + ui.px(14), area.y0 + ui.px(26), title, ui.theme->fault, Face::title);
     ui.paragraph(x + ui.px(14), area.y0 + ui.px(38), width, sentence, ui.theme->text);
+    if (ui.log) ui.log->above = false;
 }
 
 }  // namespace locus

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "viewer/plots/colour_map.h"
+#include "viewer/ui/theme.h"
 
 namespace locus::test::test_colours {
 
@@ -107,10 +108,15 @@ TEST_CASE("heatmap_image: pooled columns are means and use every column once", "
     Matrix<float> values(1, 5);
     values << 1, 3, 5, 7, 9;
     const Matrix<float> pooled = pool_columns(values, 2);
-    REQUIRE(pooled.cols() == 2);
+    REQUIRE(pooled.cols() == 3);
     CHECK(pooled(0, 0) == 2);
-    CHECK(pooled(0, 1) == 7);
-    CHECK(pool_columns(values, 9) == values);
+    CHECK(pooled(0, 1) == 6);
+    CHECK(pooled(0, 2) == 9);  // alone: column c of the picture begins at 2 c
+    CHECK(pool_columns(values, 1) == values);
+    CHECK(columns_in_one(6016, 4096) == 2);
+    CHECK(columns_in_one(4096, 4096) == 1);
+    CHECK(columns_in_one(4097, 4096) == 2);
+    CHECK(columns_in_one(1, 32) == 1);
 }
 
 // Text can be read in every theme, and no map relies on telling red from green.
@@ -173,6 +179,24 @@ double difference(const Linear& a, const Linear& b) {
 }
 
 }  // namespace
+
+TEST_CASE("matrices: a number can be read on every colour of every map", "[viewer][desk]") {
+    for (const ThemeName name : kAll)
+        for (const MapKind kind : {MapKind::diverging, MapKind::sequential, MapKind::c2c, MapKind::c2p, MapKind::p2c})
+            for (int n = 0; n <= 200; ++n) {
+                const Rgb ground = ColourMap::of_theme(kind, name).at(n / 200.0);
+                CHECK(contrast(ink_on(ground), ground) >= 4.5);
+            }
+}
+
+TEST_CASE("themes: a transparent colour is seen between itself and its ground", "[viewer][desk]") {
+    const ImU32 white = IM_COL32(255, 255, 255, 255), black = IM_COL32(0, 0, 0, 255);
+    const Rgb half = seen_on(faded(white, 0.5f), black);
+    CHECK(std::abs(half.r - 128) <= 1);
+    CHECK((half.r == half.g && half.g == half.b));
+    CHECK(distance(seen_on(IM_COL32(10, 200, 30, 255), black), {10, 200, 30}) == 0);
+    CHECK(distance(seen_on(IM_COL32(10, 200, 30, 0), white), {255, 255, 255}) == 0);
+}
 
 TEST_CASE("themes: text stands out from what it is written on", "[viewer][desk]") {
     for (const ThemeName name : kAll) {

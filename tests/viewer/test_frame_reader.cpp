@@ -97,6 +97,12 @@ TEST_CASE("layout check: a place for the mouse outside the window is a fault, un
     }
 }
 
+TEST_CASE("layout check: two places of one name are a fault", "[viewer][script]") {
+    const Item rail{"attention", {{0, 0}, {20, 20}}, kEverywhere}, card{"attention", {{50, 0}, {90, 20}}, kEverywhere};
+    CHECK(only_fault({}, {rail, card}) == "two places are named \"attention\"");
+    CHECK(faults({}, {rail, {"cards/attention", card.box, kEverywhere}}).empty());
+}
+
 TEST_CASE("seen lines: pieces side by side are one line, what is cut away is none", "[viewer][script]") {
     DrawRecorder log;
     log.marks = {line("c", 10, 10, 20),

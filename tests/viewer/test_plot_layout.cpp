@@ -74,6 +74,8 @@ TEST_CASE("ticks: never more than asked for, and at least two where three are al
 
 TEST_CASE("ticks: whole numbers where only whole numbers mean something", "[viewer]") {
     CHECK(whole_ticks(-1, 1, 9) == Ticks{-1, 0, 1});
+    CHECK(whole_ticks(-401, 401, 4) == Ticks{-400, 0, 400});  // five are too many, and of 500 there is one alone
+    CHECK(whole_ticks(-401, 401, 2) == Ticks{-400, 400});
     for (const double tick : whole_ticks(-2.5, 3.5, 12)) CHECK(tick == std::round(tick));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace locus {
 
@@ -94,7 +95,10 @@ std::vector<std::string> layout_faults(const DrawRecorder& log, ImVec2 window) {
                 faults.push_back(quoted(seen[a].text->text) + " and " + quoted(seen[b].text->text) +
                                  " lie over each other at " + place_text(both));
         }
+    std::set<std::string> names;
     for (const Item& item : log.items) {
+        // Of two in one window the first takes the clicks of both.
+        if (!names.insert(item.id).second) faults.push_back("two places are named " + quoted(item.id));
         const Corners wider{{-kSlack, -kSlack}, {window.x + kSlack, window.y + kSlack}};
         if (!item.scrolled && !wider.holds(item.box))
             faults.push_back("the place " + quoted(item.id) + " at " + place_text(item.box) +

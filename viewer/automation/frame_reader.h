@@ -23,9 +23,9 @@ const SeenLine* find_line(const std::vector<SeenLine>& lines, const std::string&
 Corners ink_of(const TextMark& text);
 
 /// One sentence for each fault, empty for a frame without: a text that is cut off by its area or by the window, two
-/// texts over each other, a place that reacts to the mouse but is outside the window.  What a wheel scrolls may be
-/// cut off (Ui::Scrolled), and an overlay (DrawRecorder::above) may cover the page.  `window` is the size of the
-/// window.
+/// texts over each other, a place that reacts to the mouse but is outside the window, two such places of one name. What
+/// a wheel scrolls may be cut off (Ui::Scrolled), and an overlay (DrawRecorder::above) may cover the page.  `window` is
+/// the size of the window.
 std::vector<std::string> layout_faults(const DrawRecorder& log, ImVec2 window);
 
 }  // namespace locus

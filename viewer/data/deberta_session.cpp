@@ -195,6 +195,11 @@ void DebertaSession::fill_decoder(Answer& answer, const ModelInput& input) const
             "This model has no enhanced mask decoder: it needs a table of absolute positions that the input does not "
             "use already, and two layers or more.";
         options.decoder = MaskDecoder::none;
+    } else if (input.length() > config().max_position_embeddings) {
+        decoder.unavailable = std::to_string(input.length()) + " tokens are too many for the mask decoder: its table " +
+                              "of absolute positions has " + std::to_string(config().max_position_embeddings) +
+                              " rows.";
+        options.decoder = MaskDecoder::none;
     } else {
         // Hugging Face never runs it; this page shows what is missed.
         options.decoder = MaskDecoder::official;

@@ -133,12 +133,23 @@ ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible) 
     return {-largest, largest};
 }
 
-Matrix<float> pool_columns(const ConstView<float>& values, Index columns) {
-    const Index kept = std::min(values.cols(), columns);
-    Matrix<float> pooled(values.rows(), kept);
-    for (Index c = 0; c < kept; ++c) {
-        const Index from = c * values.cols() / kept, to = (c + 1) * values.cols() / kept;
-        pooled.col(c) = values.middleCols(from, to - from).rowwise().mean();
+Rgb ink_on(Rgb ground) {
+    const auto linear = [](std::uint8_t part) {
+        const double v = part / 255.0;
+        return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+    };
+    const double luminance = 0.2126 * linear(ground.r) + 0.7152 * linear(ground.g) + 0.0722 * linear(ground.b);
+    // (L + 0.05) / 0.05 for black and 1.05 / (L + 0.05) for white.
+    return (luminance + 0.05) * (luminance + 0.05) >= 0.05 * 1.05 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
+}
+
+Index columns_in_one(Index cols, Index columns) { return std::max<Index>(1, (cols + columns - 1) / columns); }
+
+Matrix<float> pool_columns(const ConstView<float>& values, Index together) {
+    Matrix<float> pooled(values.rows(), (values.cols() + together - 1) / together);
+    for (Index c = 0; c < pooled.cols(); ++c) {
+        const Index from = c * together, count = std::min(together, values.cols() - from);
+        pooled.col(c) = values.middleCols(from, count).rowwise().mean();
     }
     return pooled;
 }

@@ -77,7 +77,14 @@ Pixels paint(const ConstView<float>& values, const Mask& hidden, const CellBlock
 /// -m ... m, where m is the largest finite magnitude among visible cells (1 if there is none or all are 0).
 ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible);
 
-/// Mean of neighbouring columns, until at most `columns` are left: [rows, cols] -> [rows, min(cols, columns)].
-Matrix<float> pool_columns(const ConstView<float>& values, Index columns);
+/// Black or white, whichever can be read better on this colour: WCAG 2.1, at least 4.5 to 1.
+Rgb ink_on(Rgb ground);
+
+/// How many neighbouring columns share one, so that at most `columns` are left.
+Index columns_in_one(Index cols, Index columns);
+
+/// Mean of so many neighbouring columns, the last one of what is left: [rows, cols] -> [rows, cols / together, rounded
+/// up].
+Matrix<float> pool_columns(const ConstView<float>& values, Index together);
 
 }  // namespace locus

@@ -117,8 +117,6 @@ Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
     return {first(view.first_i, rows), last(view.first_i, rows), first(view.first_j, cols), last(view.first_j, cols)};
 }
 
-bool is_dark(Rgb c) { return 0.299 * c.r + 0.587 * c.g + 0.114 * c.b < 140; }
-
 /// Written into a cell: no leading zero for probabilities, because space is short.
 std::string cell_text(double value, MapKind map) {
     if (!std::isfinite(value)) return fixed(value, 0);
@@ -171,6 +169,7 @@ void Heatmap::show(const PictureVersion& version, const SharedMatrix& values, co
     theme_ = version.theme;
     range_ = range ? *range : symmetric_range(values.values(), visible);
     all_finite_ = values_.values().allFinite();
+    all_zero_ = (values_.values().array() == 0).all();
     pooling_ = pooling;
     tiles_.show(Pyramid(values, visible, pooling.value_or(Pooling::largest)), {map, theme_, range_});
 }
@@ -247,8 +246,7 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
             const Rect cell = place(cells, view, {i, j});
-            const bool on_dark = is_dark(map.of(values()(i, j), range_));
-            const ImU32 ink = on_dark ? IM_COL32(231, 234, 241, 215) : IM_COL32(15, 18, 24, 215);
+            const ImU32 ink = to_colour(ink_on(map.of(values()(i, j), range_)));
             ui.text(cell.middle_x(), cell.middle_y(), cell_text(values()(i, j), map_), ink, Face::mono_small,
                     Align::centre);
         }
@@ -275,9 +273,9 @@ void Heatmap::draw_legend(const Ui& ui, float x, float y) const {
         const float right = x + std::floor(width * static_cast<float>(n + 1) / steps);
         ui.fill({left, y - height / 2, right, y + height / 2}, to_colour(map.at((n + 0.5) / steps)));
     }
-    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high
-                                 ? "\u00b1" + brief(range_.high)
-                                 : brief(range_.low) + " \u2026 " + brief(range_.high);
+    const std::string text = map_ == MapKind::diverging && range_.low == -range_.high ? "\u00b1" + brief(range_.high)
+                             : all_zero_                                              ? "all 0"
+                                         : brief(range_.low) + " \u2026 " + brief(range_.high);
     ui.text(x + width + ui.px(6), y, text, ui.theme->muted, Face::mono_small);
 }
 

@@ -97,7 +97,7 @@ private:
     ValueRange range_;
     MapKind map_ = MapKind::diverging;
     ThemeName theme_ = ThemeName::dark;
-    bool all_finite_ = true;
+    bool all_finite_ = true, all_zero_ = false;
     std::optional<Pooling> pooling_;
     mutable HeatmapTiles tiles_;  // made when they come into sight
 };

@@ -60,6 +60,10 @@ std::string grouped(std::int64_t value) {
     return (value < 0 ? kMinus : "") + digits;
 }
 
+std::string several(std::int64_t count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 std::string direction(std::int64_t offset) {
     if (offset == 0) return "itself";
     return std::to_string(offset > 0 ? offset : -offset) + (offset > 0 ? " to the left" : " to the right");

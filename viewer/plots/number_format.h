@@ -17,6 +17,9 @@ std::string whole(std::int64_t value);
 /// "12 345": groups of three from five digits on.
 std::string grouped(std::int64_t value);
 
+/// "12 rows", "1 row"
+std::string several(std::int64_t count, const std::string& noun);
+
 /// "2 to the right" for i - j = -2, "4 to the left", "itself".
 std::string direction(std::int64_t offset);
 

@@ -19,12 +19,20 @@ std::vector<double> ticks_from(double low, double high, int at_most, double smal
     if (!std::isfinite(low) || !std::isfinite(high) || low > high) return {};
     if (low == high) return {low};
     double power = std::pow(10.0, std::floor(std::log10((high - low) / at_most)));
+    std::vector<double> finer;
     for (;; power *= 10)
         for (const double factor : {1.0, 2.0, 5.0}) {
             const double step = factor * power;
             if (step < smallest_step) continue;
             std::vector<double> ticks = multiples(low, high, step);
-            if (static_cast<int>(ticks.size()) <= std::max(2, at_most)) return ticks;
+            if (static_cast<int>(ticks.size()) > std::max(2, at_most)) {
+                finer = std::move(ticks);
+                continue;
+            }
+            // One tick alone tells no scale: the outer ones of the finer step do, and their middle where it is one.
+            if (ticks.size() > 1 || finer.empty()) return ticks;
+            if (at_most < 3 || finer.size() % 2 == 0) return {finer.front(), finer.back()};
+            return {finer.front(), finer[finer.size() / 2], finer.back()};
         }
 }
 

@@ -25,8 +25,10 @@ void SideColumn::row(const std::string& label, const std::string& value, bool st
 }
 
 void SideColumn::row(const std::vector<Span>& label, const std::string& value, bool strong) {
-    ui_.spans(left_, y_, label);
-    ui_.text(right_, y_, value, ui_.theme->text, strong ? Face::mono_strong : Face::mono, Align::right);
+    const Face face = strong ? Face::mono_strong : Face::mono;
+    const float words = ui_.spans(left_, y_, label);
+    if (words + ui_.px(4) + ui_.text_width(value, face) > width()) skip(19);  // a long value has a line of its own
+    ui_.text(right_, y_, value, ui_.theme->text, face, Align::right);
     skip(23);
 }
 

@@ -258,7 +258,8 @@ bool Ui::slider(const char* id, float x, float y, float width, double& value, do
     if (mouse.held) value = snapped(low + (high - low) * (mouse.at.x - x - reach) / (width - 2 * reach));
     if (mouse.hovered && ImGui::GetIO().MouseWheel != 0)
         value = snapped(value + (ImGui::GetIO().MouseWheel > 0 ? step : -step));
-    const auto share = static_cast<float>(high > low ? (value - low) / (high - low) : 0);
+    // A value that was set elsewhere may be beyond the slider's ends.
+    const auto share = static_cast<float>(high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) : 0);
     const float knob = x + reach + share * (width - 2 * reach);
     fill({x, y - px(1), x + width, y + px(1)}, theme->line);
     fill({x, y - px(1), knob, y + px(1)}, theme->muted);

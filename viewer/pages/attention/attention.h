@@ -92,6 +92,8 @@ private:
     void draw_stage_names(Scene& scene, const Rect& area);
     void refresh_stage(const Scene& scene, const Stage& stage);
     void draw_stage_matrix(Scene& scene, const Rect& area);
+    /// Which columns of the stage are column c of the picture: "7", or "14 … 15".
+    std::string columns_text(Index c) const;
     void draw_stage_labels(const Scene& scene, const Rect& cells) const;
     void describe_stage(const Scene& scene, Cell cell) const;
     void step_stage(State& state, const Answer& answer, Index by) const;

@@ -163,6 +163,7 @@ void AttentionPage::draw_curves(Scene& scene, const Rect& cells) {
     plot.x_name = "i \u2212 j";
     plot.marked_x = static_cast<double>(scene.state.cell.i - scene.state.cell.j);
     plot.high = shares ? 100 : 0;
+    if (shares) plot.unit = "%";
     for (std::size_t n = 0; n < strength_.size(); ++n) {
         if (!present_[n]) continue;
         std::vector<double> values = shares ? share_[n] : strength_[n];

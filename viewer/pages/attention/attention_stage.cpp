@@ -100,8 +100,8 @@ void AttentionPage::refresh_stage(const Scene& scene, const Stage& stage) {
     shown_stage_ = wanted;
     matrices_ = matrices_of(stage);
     const Index head = std::clamp<Index>(scene.state.head, 0, matrices_.heads - 1);
-    pooled_ = (matrices_.cols + kWidest - 1) / kWidest;
-    Matrix<float> sheet = pool_columns(matrix_of(stage, 0, head).cast<float>(), kWidest);
+    pooled_ = columns_in_one(matrices_.cols, kWidest);
+    Matrix<float> sheet = pool_columns(matrix_of(stage, 0, head).cast<float>(), pooled_);
     const bool pairs = matrices_.rows == answer.length() && sheet.cols() == answer.length() &&
                        counts_tokens(matrices_.row_axis) && counts_tokens(matrices_.col_axis);
     const bool probability = is_probability(stage.name);
@@ -147,10 +147,15 @@ void AttentionPage::draw_stage_matrix(Scene& scene, const Rect& area) {
     stage_.draw_legend(ui, cells.x0, cells.y1 + ui.px(13));
     const Cell at = state.attention.stage_cell;
     ui.text(cells.x1, cells.y1 + ui.px(13),
-            "(" + std::to_string(at.i) + ", " + std::to_string(at.j * pooled_) +
+            "(" + std::to_string(at.i) + ", " + columns_text(at.j) +
                 ") = " + fixed(static_cast<double>(stage_.values()(at.i, at.j)), 6),
             ui.theme->text, Face::mono, Align::right);
     if (cell) describe_stage(scene, *cell);
+}
+
+std::string AttentionPage::columns_text(Index c) const {
+    const Index from = c * pooled_, to = std::min(from + pooled_, matrices_.cols) - 1;
+    return std::to_string(from) + (to > from ? " \u2026 " + std::to_string(to) : "");
 }
 
 void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) const {
@@ -189,8 +194,8 @@ void AttentionPage::draw_stage_labels(const Scene& scene, const Rect& cells) con
 
 void AttentionPage::describe_stage(const Scene& scene, Cell cell) const {
     const Theme& theme = *scene.ui.theme;
-    const auto place = [&](const std::string& axis, Index count, Index at) {
-        std::string words = axis_in_words(axis) + " " + std::to_string(at);
+    const auto place = [&](const std::string& axis, Index count, Index at, const std::string& shown) {
+        std::string words = axis_in_words(axis) + " " + shown;
         if (counts_tokens(axis) && count == scene.answer->length())
             words += "  " + scene.answer->labels[static_cast<std::size_t>(at)];
         return words;
@@ -198,8 +203,8 @@ void AttentionPage::describe_stage(const Scene& scene, Cell cell) const {
     const std::string value = stage_.hidden(cell.i, cell.j)
                                   ? "hidden by the mask"
                                   : fixed(static_cast<double>(stage_.values()(cell.i, cell.j)), 6);
-    draw_tooltip(scene.ui, {{{place(matrices_.row_axis, matrices_.rows, cell.i), theme.text}},
-                            {{place(matrices_.col_axis, matrices_.cols, cell.j * pooled_), theme.text}},
+    draw_tooltip(scene.ui, {{{place(matrices_.row_axis, matrices_.rows, cell.i, std::to_string(cell.i)), theme.text}},
+                            {{place(matrices_.col_axis, matrices_.cols, cell.j, columns_text(cell.j)), theme.text}},
                             {{value, theme.text, Face::mono}}});
 }
 

@@ -84,6 +84,7 @@ private:
     float draw_place(Scene& scene, float right, float y, std::size_t side);
     void draw_verdict(const Scene& scene, const Rect& cells, const Layout& layout) const;
     void draw_panel(Scene& scene, const Layout& layout, std::size_t n, std::optional<Cell>& pointed);
+    float pitch_of(float length, const MatrixView& view, Index count) const;
     void draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const;
     void draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const;
     void describe(Scene& scene, Cell cell) const;

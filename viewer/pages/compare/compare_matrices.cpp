@@ -8,6 +8,7 @@
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
+#include "viewer/ui/popup.h"
 
 namespace locus {
 
@@ -37,10 +38,16 @@ void ComparePage::draw_panel(Scene& scene, const Layout& layout, std::size_t n, 
     if (cell) describe(scene, *cell);
 }
 
+/// How far one row or column is from the next, of `count` in `length`; less than a pixel where they are many.
+float ComparePage::pitch_of(float length, const MatrixView& view, Index count) const {
+    const Index all = std::max(matrices_.rows, matrices_.cols);
+    return length / static_cast<float>(count) * static_cast<float>(static_cast<double>(all) / view.shown(all));
+}
+
 void ComparePage::draw_row_names(const Scene& scene, const Rect& cells, Index chosen) const {
     const Ui& ui = scene.ui;
     const MatrixView& view = scene.state.compare.view;
-    const float pitch = cell_rect(cells, view, matrices_.rows, matrices_.cols, {0, 0}).height();
+    const float pitch = pitch_of(cells.height(), view, matrices_.rows);
     const Index every = row_words_.empty() ? std::max<Index>(1, static_cast<Index>(std::ceil(ui.px(18) / pitch))) : 1;
     const bool all = !row_words_.empty() ? pitch >= ui.px(12) : true;
     for (Index i = 0; i < matrices_.rows; ++i) {
@@ -67,7 +74,7 @@ void ComparePage::draw_row_names(const Scene& scene, const Rect& cells, Index ch
 void ComparePage::draw_column_names(const Scene& scene, const Rect& cells, Index chosen) const {
     const Ui& ui = scene.ui;
     const MatrixView& view = scene.state.compare.view;
-    const float pitch = cell_rect(cells, view, matrices_.rows, matrices_.cols, {0, 0}).width();
+    const float pitch = pitch_of(cells.width(), view, matrices_.cols);
     const Index every =
         column_words_.empty() ? std::max<Index>(1, static_cast<Index>(std::ceil(ui.px(30) / pitch))) : 1;
     const bool all = !column_words_.empty() ? pitch >= ui.px(14) : true;
@@ -146,7 +153,7 @@ void ComparePage::draw_profile(Scene& scene, const Rect& area) const {
 
 namespace {
 
-constexpr float kLine = 30, kGap = 6;  // design pixels
+constexpr float kLine = 30, kGap = 6, kPopup = 420;  // design pixels
 
 /// A box with a word and a mark that it opens a list; opens the popup `id` when clicked.
 Rect draw_picker(const Ui& ui, const char* id, float x, float y, float width, const std::string& label, bool own) {
@@ -160,22 +167,6 @@ Rect draw_picker(const Ui& ui, const char* id, float x, float y, float width, co
     ui.draw().triangle({tip - ui.px(3.5f), y - ui.px(2)}, {tip + ui.px(3.5f), y - ui.px(2)}, {tip, y + ui.px(2.5f)},
                        ui.theme->muted);
     return box;
-}
-
-/// A popup below a box, in the viewer's own face; the entries are drawn by `fill`.
-template <class Fill>
-void draw_popup(const Ui& ui, const char* id, const Rect& box, Fill&& fill) {
-    ImGui::SetNextWindowPos({box.x0, box.y1 + ui.px(4)});
-    ImGui::SetNextWindowSizeConstraints({std::max(box.width(), ui.px(120)), 0}, {ui.px(420), ui.px(420)});
-    for (const ImGuiCol each : {ImGuiCol_Header, ImGuiCol_HeaderHovered, ImGuiCol_HeaderActive})
-        ImGui::PushStyleColor(each, ui.theme->chip);
-    ImGui::PushFont(ui.fonts->font(Face::ui));
-    if (ImGui::BeginPopup(id)) {
-        fill();
-        ImGui::EndPopup();
-    }
-    ImGui::PopFont();
-    ImGui::PopStyleColor(3);
 }
 
 /// A box to write in at the end of a popup; true once Enter is pressed, and the popup closes.
@@ -240,7 +231,7 @@ void ComparePage::draw_model_picker(Scene& scene, float x, float y, float width,
     const std::string folder = std::filesystem::path(source.model).filename().string();
     const std::string label = source.model.empty() ? scene.session.name() : folder.empty() ? source.model : folder;
     const Rect box = draw_picker(ui, "model", x, y, width, label, !source.model.empty());
-    draw_popup(ui, "model", box, [&] {
+    draw_popup(ui, "model", box, ui.px(kPopup), Face::ui, [&] {
         if (ImGui::IsWindowAppearing()) typed_ = source.model;
         if (draw_box(ui, "##folder", "folder of another DeBERTa, then Enter", typed_)) source.model = typed_;
         if (ImGui::Selectable(("the opened one: " + scene.session.name()).c_str(), source.model.empty()))
@@ -252,7 +243,7 @@ void ComparePage::draw_sentence_picker(Scene& scene, float x, float y, float wid
     const Ui& ui = scene.ui;
     const std::string label = source.text.empty() ? "the sentence above" : source.text;
     const Rect box = draw_picker(ui, "sentence", x, y, width, label, !source.text.empty());
-    draw_popup(ui, "sentence", box, [&] {
+    draw_popup(ui, "sentence", box, ui.px(kPopup), Face::ui, [&] {
         if (ImGui::IsWindowAppearing()) typed_ = source.text;
         if (draw_box(ui, "##sentence", "a sentence of its own, then Enter", typed_)) source.text = typed_;
         if (ImGui::Selectable("the sentence above", source.text.empty())) source.text.clear();
@@ -263,7 +254,7 @@ void ComparePage::draw_formula_picker(Scene& scene, float x, float y, float widt
     CompareState& state = scene.state.compare;
     CompareSide& source = side == 0 ? state.a : state.b;
     const Rect box = draw_picker(scene.ui, "formulas", x, y, width, formulas_in_words(source), false);
-    draw_popup(scene.ui, "formulas", box, [&] {
+    draw_popup(scene.ui, "formulas", box, scene.ui.px(kPopup), Face::ui, [&] {
         for (const Dialect dialect : {Dialect::paper, Dialect::official, Dialect::hf})
             if (ImGui::Selectable(to_string(dialect), dialect == source.dialect)) source.dialect = dialect;
         ImGui::Separator();
@@ -275,7 +266,7 @@ void ComparePage::draw_formula_picker(Scene& scene, float x, float y, float widt
 void ComparePage::draw_number_picker(Scene& scene, float x, float y, float width, CompareSide& source) {
     const std::string label = std::string(source.exact ? "f64" : "f32") + (source.gpu ? " \u00b7 GPU" : " \u00b7 CPU");
     const Rect box = draw_picker(scene.ui, "numbers", x, y, width, label, false);
-    draw_popup(scene.ui, "numbers", box, [&] {
+    draw_popup(scene.ui, "numbers", box, scene.ui.px(kPopup), Face::ui, [&] {
         if (ImGui::Selectable("f32, single precision", !source.exact)) source.exact = false;
         if (ImGui::Selectable("f64, double precision", source.exact)) source.exact = true;
         ImGui::Separator();

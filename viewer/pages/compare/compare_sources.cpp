@@ -7,6 +7,7 @@
 #include "viewer/plots/number_format.h"
 #include "viewer/ui/characters.h"
 #include "viewer/ui/microscope.h"
+#include "viewer/ui/popup.h"
 #include "viewer/ui/report_view.h"
 #include "viewer/ui/side_column.h"
 
@@ -59,21 +60,12 @@ float ComparePage::draw_stage_picker(Scene& scene, float right, float y) {
     const float tip = box.x1 - ui.px(14);
     ui.draw().triangle({tip - ui.px(4), y - ui.px(2)}, {tip + ui.px(4), y - ui.px(2)}, {tip, y + ui.px(3)},
                        ui.theme->muted);
-    ImGui::SetNextWindowPos({box.x0, box.y1 + ui.px(4)});
-    ImGui::SetNextWindowSizeConstraints({box.width(), 0}, {ui.px(320), ui.px(420)});
-    ImGui::PushStyleColor(ImGuiCol_Header, ui.theme->chip);
-    ImGui::PushStyleColor(ImGuiCol_HeaderHovered, ui.theme->chip);
-    ImGui::PushStyleColor(ImGuiCol_HeaderActive, ui.theme->chip);
-    ImGui::PushFont(ui.fonts->font(Face::mono));
-    if (ImGui::BeginPopup("stages")) {
+    draw_popup(ui, "stages", box, ui.px(320), Face::mono, [&] {
         for (const std::string& name : stages_) {
             if (ImGui::Selectable((name + "##stage").c_str(), name == state.stage)) state.open_stage(name);
             if (name == state.stage && ImGui::IsWindowAppearing()) ImGui::SetScrollHereY();
         }
-        ImGui::EndPopup();
-    }
-    ImGui::PopFont();
-    ImGui::PopStyleColor(3);
+    });
     return box.x0 - ui.px(8) - ui.text(box.x0 - ui.px(8), y, "stage", ui.theme->muted, Face::ui, Align::right);
 }
 

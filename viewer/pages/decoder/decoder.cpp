@@ -62,7 +62,8 @@ void DecoderPage::refresh(const Scene& scene) {
     serial_ = answer.serial;
     const auto rows = [&](const char* stage) { return answer.trace.at(stage).as<float>().rows(); };
     const auto show = [&](std::size_t n, const ConstView<float>& values) {
-        streams_[n].show(stream, pool_columns(values, kStreamColumns), {}, MapKind::diverging);
+        streams_[n].show(stream, pool_columns(values, columns_in_one(values.cols(), kStreamColumns)), {},
+                         MapKind::diverging);
         if (fresh) statistics_[n] = statistics_of(values);
     };
     show(0, answer.decoder.absolute);

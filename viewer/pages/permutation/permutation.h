@@ -82,6 +82,8 @@ private:
     std::vector<Index> nodes_of(const PermutationState& state, std::size_t count) const;
     void draw_chain(Scene& scene, const Rect& area);
     void draw_factors(const Scene& scene, const Rect& area, float y) const;
+    /// Of the word that is named: of a [MASK] the model's best guess.
+    double named_chance(const TargetChance& target) const;
     float draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                        const std::vector<TargetChance>& chances, ImU32 colour) const;
     void draw_row(Scene& scene, SideColumn& column, const Rect& area);

@@ -214,6 +214,11 @@ void PermutationPage::draw_mask_texture(Scene& scene, const Rect& cells, bool qu
     const PermutationState& state = scene.state.permutation;
     masks_[query ? 1 : 0].draw(ui, cells);
     masks_[query ? 1 : 0].draw_legend(ui, cells.x0, cells.y0 - ui.px(30));
+    const auto given = static_cast<Index>(given_of(cards(state)).size());
+    if (query && 2 * given > visible_.query.rows())
+        ui.paragraph(cells.x0 + ui.px(12), cells.y0 + ui.px(12), cells.width() - ui.px(24),
+                     "Rows of the " + grouped(given) + " given words are empty: there is nothing to predict.",
+                     ui.theme->muted);
     if (!query)
         ui.text_within(
             cells.x0 - ui.px(6),

@@ -93,7 +93,7 @@ void PermutationPage::draw_formula(Scene& scene, const Rect& bar) {
     if (runs_model(state) && !answer().chances.empty()) {
         double product = 1;
         for (std::size_t step = 0; step < answer().chances.size(); ++step) {
-            const double chance = answer().chances[step].probability;
+            const double chance = named_chance(answer().chances[step]);
             ui.note(("permutation/step " + std::to_string(step + 1)).c_str(), chance);
             product *= chance;
         }

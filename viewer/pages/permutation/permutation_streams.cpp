@@ -8,6 +8,10 @@
 
 namespace locus {
 
+double PermutationPage::named_chance(const TargetChance& target) const {
+    return sentence().is_mask(target.position) ? target.best_probability : target.probability;
+}
+
 float PermutationPage::draw_chances(const Scene& scene, const Rect& area, float y, const std::string& title,
                                     const std::vector<TargetChance>& chances, ImU32 colour) const {
     const Ui& ui = scene.ui;
@@ -21,7 +25,7 @@ float PermutationPage::draw_chances(const Scene& scene, const Rect& area, float 
     for (std::size_t n = 0; n < chances.size(); ++n) {
         // The word of a mask is not known: the model's best guess is named.
         const bool asked = sentence().is_mask(chances[n].position);
-        const double chance = asked ? chances[n].best_probability : chances[n].probability;
+        const double chance = named_chance(chances[n]);
         product *= chance;
         known = known && !asked;
         if (n == fit)
@@ -32,7 +36,8 @@ float PermutationPage::draw_chances(const Scene& scene, const Rect& area, float 
         ui.text_within(area.x0, y, words - ui.px(4), name, ui.theme->text, Face::label);
         const float end = area.x0 + words + std::max(ui.px(2), static_cast<float>(chance) * length);
         ui.fill({area.x0 + words, y - ui.px(4), end, y + ui.px(4)}, colour, 2);
-        ui.text(area.x1, y, fixed(chance, 3), ui.theme->text, Face::mono, Align::right);
+        ui.text(area.x1, y, chance < 0.0005 ? chance_text(chance) : fixed(chance, 3), ui.theme->text, Face::mono,
+                Align::right);
         y += ui.px(21);
     }
     ui.text(area.x0, y, known ? "together" : "together, if so", ui.theme->muted, Face::label);

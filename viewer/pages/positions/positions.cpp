@@ -196,7 +196,7 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
     if (which == 1)
         ui.text(cells.x1, cells.y1 + ui.px(11),
-                std::to_string(2 * line_->span()) + " rows, " + std::to_string(line_->runs().size()) + " runs",
+                several(2 * line_->span(), "row") + ", " + several(static_cast<Index>(line_->runs().size()), "run"),
                 ui.theme->muted, Face::mono_small, Align::right);
     else
         ui.text(cells.x1, cells.y1 + ui.px(11), "equal along diagonals", ui.theme->muted, Face::mono_small,
@@ -333,9 +333,11 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
     column.rule();
     draw_sharing(scene, column);
     column.rule();
-    column.heading("The matrix is Toeplitz", std::to_string(2 * length - 1) + " numbers");
-    column.sentence("Every diagonal holds one value. The offsets make " + std::to_string(line_->runs().size()) +
-                    " runs that are flat or rise by one; the fast path adds whole runs.");
+    column.heading("The matrix is Toeplitz", several(2 * length - 1, "number"));
+    column.sentence(
+        "Every diagonal holds one value. The offsets make " + std::to_string(line_->runs().size()) +
+        (line_->runs().size() == 1 ? " run that is flat or rises by one" : " runs that are flat or rise by one") +
+        "; the fast path adds whole runs.");
     if (state.kind == 1)
         column.sentence(clamp_of(scene.state) == OffsetClamp::hf
                             ? "hf does not clamp offsets to M first, so far keys at the right use row 0."

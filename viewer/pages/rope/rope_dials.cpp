@@ -217,7 +217,9 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     };
     const Rect left{area.x0, top, split - ui.px(14), area.y1 - ui.px(16)},
         right{split + ui.px(4), top, area.x1, left.y1};
-    notes(left, "score over distance", "this head, these two vectors");
+    const bool beyond = std::abs(distance) > kReach;
+    notes(left, "score over distance",
+          beyond ? "m \u2212 n = " + whole(distance) + " is beyond it" : "this head, these two vectors");
     LinePlot plot;
     plot.first_x = -kReach;
     plot.x_name = "m \u2212 n";
@@ -228,7 +230,7 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     plot.low = std::min(0.0, *low - spare);
     plot.high = std::max(0.0, *high + spare);
     plot.curves = {{numbers_.curve, ui.theme->p2c, "score"}};
-    if (std::abs(distance) <= kReach) plot.marked_x = static_cast<double>(distance);
+    if (!beyond) plot.marked_x = static_cast<double>(distance);
     const auto under = draw_line_plot(ui, "curve", {left.x0, left.y0, left.x1, left.y1}, plot);
     if (under && ImGui::IsMouseDown(ImGuiMouseButton_Left)) {
         state.m = std::clamp<Index>(state.n + static_cast<Index>(*under), 0, last_position());
@@ -244,7 +246,7 @@ void RopePage::draw_curves(Scene& scene, const Rect& area) {
     bound.decimals = 3;
     bound.high = *std::max_element(numbers_.bound.begin(), numbers_.bound.end()) * 1.06;
     bound.curves = {{numbers_.bound, ui.theme->muted, "B", true}};
-    if (std::abs(distance) <= kReach) bound.marked_x = static_cast<double>(std::abs(distance));
+    if (!beyond) bound.marked_x = static_cast<double>(std::abs(distance));
     draw_line_plot(ui, "bound", {right.x0 - ui.px(6), right.y0, right.x1, right.y1}, bound);
     ui.text(right.x1, below,
             numbers_.rises == 0 ? "it never rises here"

@@ -79,6 +79,12 @@ bool exists(const std::string& page) {
                        [&](const PageName& known) { return page == known.name; });
 }
 
+/// The rail's buttons have the pages' names themselves.
+Touch touch_card(const Ui& ui, const std::string& page, const Rect& card) {
+    const Ui::Group group(ui, "cards");
+    return ui.touch(page.c_str(), card);
+}
+
 }  // namespace
 
 void StartPage::update(const State&) {
@@ -119,7 +125,7 @@ void StartPage::draw(Scene& scene, const Rect& area) {
 void StartPage::draw_strip(Scene& scene, const Rect& strip) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
-    const Touch mouse = ui.touch(kTraining.page, strip);
+    const Touch mouse = touch_card(ui, kTraining.page, strip);
     if (mouse.hovered) ui.fill(strip, theme.chip, 6);
     ui.outline(strip, mouse.hovered ? theme.muted : theme.line, 1, 6);
     const float y = strip.middle_y(), pad = ui.px(12);
@@ -165,7 +171,7 @@ void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& pag
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     const bool there = exists(page);
-    const Touch mouse = ui.touch(page.c_str(), card);
+    const Touch mouse = touch_card(ui, page, card);
     if (mouse.hovered) ui.fill(card, theme.chip, 6);
     ui.outline(card, mouse.hovered ? theme.muted : theme.line, 1, 6);
     const float pad = ui.px(12), side = std::floor(std::min(card.height() - 2 * pad, card.width() * 0.46f));
@@ -300,6 +306,10 @@ void StartPage::draw_words(Scene& scene, const Rect& box) const {
     const Theme& theme = *ui.theme;
     if (!scene.answer) return;
     const DecoderAnswer& decoder = scene.answer->decoder;
+    if (!decoder.unavailable.empty()) {
+        ui.paragraph(box.x0, box.y0, box.width(), decoder.unavailable, theme.muted, Face::label);
+        return;
+    }
     if (decoder.masks.empty()) {
         ui.paragraph(box.x0, box.y0, box.width(), "This sentence has no [MASK].", theme.muted, Face::label);
         return;

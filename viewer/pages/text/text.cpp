@@ -55,9 +55,6 @@ void TextPage::keep_inside(TextPageState& state) const {
 
 ModelCard TextPage::card(const Scene&) {
     if (!shown()) return {"counting models", ""};
-    const auto several = [](Index n, const std::string& what) {
-        return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-    };
     return {"counting models",
             several(study_->documents(), "document") + " \u00b7 " + several(study_->tables->bag.words.size(), "word")};
 }
@@ -168,7 +165,8 @@ void TextPage::draw(Scene& scene, const Rect& area) {
         const float top = inside.y0 + ui.px(260);
         if (scene.state.editing) draw_editor(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + ui.px(240)});
         if (study_)
-            ui.paragraph(inside.x0, top, ui.px(560), study_->error + ". The box above takes them, Ctrl L opens it.",
+            ui.paragraph(inside.x0, top, ui.px(560),
+                         study_->error + "; \u201cedit the documents\u201d or Ctrl L opens a box for them.",
                          ui.theme->text);
         else
             ui.text(inside.x0, top, "learning the words \u2026", ui.theme->muted);

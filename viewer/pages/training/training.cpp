@@ -221,7 +221,7 @@ void TrainingPage::draw_run(const Scene& scene, const Rect& area, float x) const
         if (course_->done)
             words += " in " + fixed(course_->seconds(), 0) + " s" + (course_->stopped ? ", stopped" : "");
         if (steps > 0) words += "  \u00b7  " + per_second(course_->tokens_per_second);
-        if (!course_->done) words += "  \u00b7  " + fixed(left, 0) + " s left";
+        if (left > 0) words += "  \u00b7  " + fixed(left, 0) + " s left";
     } else {
         words = grouped(course_->subject->sentences) + " sentences, " + grouped(course_->subject->pieces) + " words, " +
                 grouped(course_->subject->weights) + " weights, all random";

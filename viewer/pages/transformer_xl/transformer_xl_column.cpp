@@ -95,17 +95,25 @@ void TransformerXlPage::draw_cell(Scene& scene, SideColumn& column, const Rect& 
     ui.note("memory/probability", static_cast<double>(cell->softmax.probability));
     const CellNames names = cell_names(state);
     const CellColumn choice = column_of(state);
+    const std::string pair = "\u201c" + names.query + "\u201d " +
+                             (cell->softmax.visible ? "looks at" : "does not see") + " \u201c" + names.key + "\u201d";
     if (state.side == 2) {
         column.heading("Channel by channel", state.locked ? "locked" : "");
-        column.sentence("\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d.", false);
+        column.sentence(pair + ".", false);
         return draw_channel_table(ui, column, area, *cell, kTransformerXl, choice);
     }
     const bool brief_one = state.side == 0;
+    if (brief_one && !cell->softmax.visible) {
+        column.heading("Why not look at \u201c" + ui.cut(names.key, ui.px(90), Face::title) + "\u201d?",
+                       state.locked ? "locked" : "");
+        column.sentence(pair + ": " + names.hidden + ".");
+        draw_lesson_links(scene, column, area, {{"24", "Segments and memory"}, {"26", "The shift trick"}});
+        return;
+    }
     column.heading(brief_one ? "Why look at \u201c" + ui.cut(names.key, ui.px(110), Face::title) + "\u201d?"
                              : "Why is this cell " + fixed(static_cast<double>(cell->softmax.probability), 3) + "?",
                    state.locked ? "locked" : "");
-    column.sentence("\u201c" + names.query + "\u201d looks at \u201c" + names.key + "\u201d, " +
-                    direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
+    column.sentence(pair + ", " + direction(cell->distance) + (cell->j < answer().memory ? ", in the memory." : "."));
     draw_named_terms(ui, column, *cell, kTransformerXl, choice, "memory");
     if (brief_one) {
         column.row("\u00f7 \u221a" + std::to_string(sentence().sizes().head_width),
