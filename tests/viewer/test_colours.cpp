@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "viewer/plots/colour_map.h"
-#include "viewer/ui/theme.h"
 
 namespace locus::test::test_colours {
 
@@ -190,12 +189,10 @@ TEST_CASE("matrices: a number can be read on every colour of every map", "[viewe
 }
 
 TEST_CASE("themes: a transparent colour is seen between itself and its ground", "[viewer][desk]") {
-    const ImU32 white = IM_COL32(255, 255, 255, 255), black = IM_COL32(0, 0, 0, 255);
-    const Rgb half = seen_on(faded(white, 0.5f), black);
-    CHECK(std::abs(half.r - 128) <= 1);
-    CHECK((half.r == half.g && half.g == half.b));
-    CHECK(distance(seen_on(IM_COL32(10, 200, 30, 255), black), {10, 200, 30}) == 0);
-    CHECK(distance(seen_on(IM_COL32(10, 200, 30, 0), white), {255, 255, 255}) == 0);
+    const Rgb half = blended({255, 255, 255}, 0.5, {0, 0, 0});
+    CHECK((half.r == 128 && half.g == 128 && half.b == 128));
+    CHECK(distance(blended({10, 200, 30}, 1, {0, 0, 0}), {10, 200, 30}) == 0);
+    CHECK(distance(blended({10, 200, 30}, 0, {255, 255, 255}), {255, 255, 255}) == 0);
 }
 
 TEST_CASE("themes: text stands out from what it is written on", "[viewer][desk]") {

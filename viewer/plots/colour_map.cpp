@@ -143,6 +143,13 @@ Rgb ink_on(Rgb ground) {
     return (luminance + 0.05) * (luminance + 0.05) >= 0.05 * 1.05 ? Rgb{0, 0, 0} : Rgb{255, 255, 255};
 }
 
+Rgb blended(Rgb colour, double share, Rgb ground) {
+    const auto part = [&](std::uint8_t above, std::uint8_t below) {
+        return static_cast<std::uint8_t>(std::lround(share * above + (1 - share) * below));
+    };
+    return {part(colour.r, ground.r), part(colour.g, ground.g), part(colour.b, ground.b)};
+}
+
 Index columns_in_one(Index cols, Index columns) { return std::max<Index>(1, (cols + columns - 1) / columns); }
 
 Matrix<float> pool_columns(const ConstView<float>& values, Index together) {

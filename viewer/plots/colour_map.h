@@ -80,6 +80,9 @@ ValueRange symmetric_range(const ConstView<float>& values, const Mask& visible);
 /// Black or white, whichever can be read better on this colour: WCAG 2.1, at least 4.5 to 1.
 Rgb ink_on(Rgb ground);
 
+/// What is seen of a colour that covers a share 0 ... 1 of its ground.
+Rgb blended(Rgb colour, double share, Rgb ground);
+
 /// How many neighbouring columns share one, so that at most `columns` are left.
 Index columns_in_one(Index cols, Index columns);
 

@@ -38,15 +38,6 @@ ImU32 faded(ImU32 colour, float share) {
     return (colour & ~IM_COL32_A_MASK) | alpha << IM_COL32_A_SHIFT;
 }
 
-Rgb seen_on(ImU32 colour, ImU32 ground) {
-    const ImU32 alpha = colour >> IM_COL32_A_SHIFT;
-    const auto part = [&](int shift) {
-        const ImU32 above = (colour >> shift) & 255, below = (ground >> shift) & 255;
-        return static_cast<std::uint8_t>((above * alpha + below * (255 - alpha) + 127) / 255);
-    };
-    return {part(IM_COL32_R_SHIFT), part(IM_COL32_G_SHIFT), part(IM_COL32_B_SHIFT)};
-}
-
 ImU32 to_colour(Rgb rgb) { return IM_COL32(rgb.r, rgb.g, rgb.b, 255); }
 
 void apply_theme(const Theme& theme, float scale) {

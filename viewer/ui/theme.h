@@ -23,9 +23,6 @@ ImU32 faded(ImU32 colour, float share);
 
 ImU32 to_colour(Rgb rgb);
 
-/// What is seen of a transparent colour on an opaque one.
-Rgb seen_on(ImU32 colour, ImU32 ground);
-
 /// Dear ImGui's own widgets (text box, sliders, tooltips) in these colours, at this scale.
 void apply_theme(const Theme& theme, float scale);
 

@@ -228,16 +228,18 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
     }
     move_cursor(state, state.move, pointed, mouse.clicked);
     std::vector<float> written;
-    const auto colour_of = [&](const Band& band) {
+    const ThemeColours& colours = theme_colours(theme.name);
+    const auto share_of = [&](const Band& band) {
         const auto near = static_cast<float>(std::clamp(1 - band.travel.distance / 2, 0.0, 1.0));
-        return band.travel.move == state.move ? faded(theme.c2p, 0.85f) : faded(theme.accent, 0.12f + 0.4f * near);
+        return band.travel.move == state.move ? 0.85f : 0.12f + 0.4f * near;
     };
     for (const bool chosen : {false, true})  // the chosen one on top
         for (const Band& band : bands) {
             if ((band.travel.move == state.move) != chosen) continue;
             const float third = way.width() * 0.4f;
             ui.draw().curve({way.x0, band.left}, {way.x0 + third, band.left}, {way.x1 - third, band.right},
-                            {way.x1, band.right}, colour_of(band), std::max(ui.px(1), band.width));
+                            {way.x1, band.right}, faded(chosen ? theme.c2p : theme.accent, share_of(band)),
+                            std::max(ui.px(1), band.width));
         }
     for (const Band& band : bands) {
         const float x = way.x0 + way.width() * 0.5f, y = height_at(band, 0.5f);
@@ -245,7 +247,8 @@ void TextPage::draw_travel(Scene& scene, const Rect& box) {
             std::all_of(written.begin(), written.end(), [&](float other) { return std::abs(other - y) >= ui.px(13); });
         if (!free || band.width < ui.px(8)) continue;
         written.push_back(y);
-        const ImU32 ink = to_colour(ink_on(seen_on(colour_of(band), theme.background)));
+        const Rgb colour = band.travel.move == state.move ? colours.c2p : colours.accent;
+        const ImU32 ink = to_colour(ink_on(blended(colour, share_of(band), colours.background)));
         ui.text(x, y, fixed(band.travel.distance, 2), ink, Face::mono_small, Align::centre);
     }
     const auto words = [&](const PlacedWords& placed, const Bars& bars, bool left, Index chosen) {
