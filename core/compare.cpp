@@ -1,7 +1,9 @@
 #include "core/compare.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/stages.h"
@@ -170,6 +172,21 @@ Comparison compare(const TraceView& reference, const TraceView& candidate, const
         if (!reference.has(name)) comparison.unexpected.push_back(name);
     LOCUS_CHECK(!comparison.stages.empty(), "compare: the two traces have no stage in common");
     return comparison;
+}
+
+namespace {
+
+/// Whole numbers in the order of the floats.
+std::int64_t rank_of(float value) {
+    const auto bits = std::bit_cast<std::int32_t>(value);
+    return bits >= 0 ? bits : std::int64_t{std::numeric_limits<std::int32_t>::min()} - bits;
+}
+
+}  // namespace
+
+double ulp_distance(float a, float b) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+    return static_cast<double>(std::abs(rank_of(a) - rank_of(b)));
 }
 
 }  // namespace locus

@@ -54,4 +54,8 @@ Comparison compare(const TraceView& reference, const TraceView& candidate,
                    const std::map<std::string, std::string>& stored = {},
                    const std::function<void(const StageVerdict&)>& tell = {});
 
+/// How many float32 numbers lie between two, one of them counted: 0 for the same, 1 for neighbours.  +0 and -0 are the
+/// same.  NaN for NaN.
+double ulp_distance(float a, float b);
+
 }  // namespace locus

@@ -85,6 +85,20 @@ bool same_numbers(const IndexTensor& a, const IndexTensor& b) {
     return a.shape() == b.shape() && a.values() == b.values();
 }
 
+/// The same but for one stage, which follows from nothing; what stands behind it stays.
+Trace with_strange(const Trace& made, const std::string& name) {
+    Trace port;
+    for (const Stage& stage : made.stages()) {
+        Stage own = stage;
+        if (stage.name == name) {
+            auto& values = std::get<Tensor<double>>(own.values);
+            for (Index n = 0; n < values.size(); ++n) values[n] += 0.3 * std::sin(7.0 * static_cast<double>(n));
+        }
+        port.add(own);
+    }
+    return port;
+}
+
 struct SeveralMistakes {
     Family family;
     std::string where;
@@ -258,16 +272,7 @@ TEST_CASE("all mistakes: files larger than the memory are compared stage by stag
 
 TEST_CASE("all mistakes: what no mistake explains is said, and a repair would not do", "[kit][several]") {
     const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const Trace made = port_with_all<double>(range, {{1, 0}});
-    Trace port;
-    for (const Stage& stage : made.stages()) {
-        Stage own = stage;
-        if (stage.name == "layer.1.ffn") {
-            auto& values = std::get<Tensor<double>>(own.values);
-            for (Index n = 0; n < values.size(); ++n) values[n] += 0.3 * std::sin(7.0 * static_cast<double>(n));
-        }
-        port.add(own);
-    }
+    const Trace port = with_strange(port_with_all<double>(range, {{1, 0}}), "layer.1.ffn");
     const AllMistakes all = all_of(range, range.sharp, port);
     INFO(said(all));
     CHECK(numbers_of(all) == std::set<int>{1});
@@ -277,6 +282,21 @@ TEST_CASE("all mistakes: what no mistake explains is said, and a repair would no
     REQUIRE(strange != all.stages.end());
     CHECK_FALSE(strange->explained());
     CHECK_FALSE(strange->diagnosis.pattern.empty());
+}
+
+TEST_CASE("all mistakes: behind a mistake in what nobody reports, stages follow from those that are reported",
+          "[kit][several]") {
+    const Range& range = several_range(Family::transformer_xl, "txl_basic");
+    const Trace made = port_with_all<double>(range, {{68, 0}});  // u and v, which no port dumps
+    REQUIRE(made.find("segment.0.layer.0.bias.u") == nullptr);
+    const AllMistakes all = all_of(range, range.sharp, with_strange(made, "segment.0.layer.0.ffn"));
+    INFO(said(all));
+    CHECK(numbers_of(all) == std::set<int>{68});
+    std::set<std::string> unexplained;
+    for (const WrongStage& stage : all.stages)
+        if (!stage.explained()) unexplained.insert(stage.stage);
+    // The strange one, and what does not follow from it.
+    CHECK(unexplained == std::set<std::string>{"segment.0.layer.0.ffn", "segment.0.layer.0.output"});
 }
 
 TEST_CASE("all mistakes: one mistake is one, whatever follows from it", "[kit][several]") {

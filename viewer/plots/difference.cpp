@@ -1,7 +1,6 @@
 #include "viewer/plots/difference.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -26,18 +25,7 @@ double badness(double a, double b) {
 
 bool is_outside(double a, double b, double allowed) { return !(std::abs(a - b) <= allowed); }
 
-/// Whole numbers in the order of the floats.
-std::int64_t rank_of(float value) {
-    const auto bits = std::bit_cast<std::int32_t>(value);
-    return bits >= 0 ? bits : std::int64_t{std::numeric_limits<std::int32_t>::min()} - bits;
-}
-
 }  // namespace
-
-double ulp_distance(float a, float b) {
-    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
-    return static_cast<double>(std::abs(rank_of(a) - rank_of(b)));
-}
 
 Difference difference_of(const ConstView<double>& a, const ConstView<double>& b, double allowed) {
     check_shapes(a, b);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/attention/softmax.h"
+#include "core/compare.h"
 #include "core/tensor.h"
 #include "viewer/plots/matrix_view.h"
 
@@ -20,10 +21,6 @@ struct Difference {
 
 /// a, b [rows, cols]; a cell is outside where |a - b| > allowed.  Throws if the shapes differ.
 Difference difference_of(const ConstView<double>& a, const ConstView<double>& b, double allowed);
-
-/// How many float32 numbers lie between two, one of them counted: 0 for the same, 1 for neighbours.  +0 and -0 are the
-/// same.  NaN for NaN.
-double ulp_distance(float a, float b);
 
 /// The cell where |a - b| is largest; what is not finite is worst of all, ties go row by row.  Nothing where a and b
 /// are equal everywhere.

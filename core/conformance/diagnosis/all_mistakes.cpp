@@ -266,7 +266,7 @@ private:
     std::string pattern_of_own(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
         const auto [scope, stem] = scope_and_stem(verdict.name);
         Stage right = *evidence_.reference.at(verdict.name);
-        right.values = Replay(own_, scope, assumed).computed(stem);
+        right.values = Replay(own_, scope, {}, assumed).computed(stem);
         Trace alone;
         alone.add(std::move(right));
         return describe_difference({alone, evidence_.candidate, evidence_.model, evidence_.segments}, verdict);

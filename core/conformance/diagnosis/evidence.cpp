@@ -78,14 +78,14 @@ const Tensor<double>* SharedWork::get(const std::string& name,
 
 // Replay: a stage as it would be if some formulas were others.
 
-Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced)
-    : evidence_(evidence), scope_(std::move(scope)), replaced_(std::move(replaced)) {
+Replay::Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced, std::vector<Formula> assumed)
+    : evidence_(evidence), scope_(std::move(scope)), replaced_(std::move(replaced)), assumed_(std::move(assumed)) {
     if (scope_.starts_with("segment.")) segment_ = scope_.substr(0, scope_.find('.', 8) + 1);
 }
 
 Replay Replay::with(std::vector<Formula> more) const {
     more.insert(more.end(), replaced_.begin(), replaced_.end());
-    return {evidence_, scope_, std::move(more)};
+    return {evidence_, scope_, std::move(more), assumed_};
 }
 
 void Replay::watch(std::string stem, Watch watch) {
@@ -225,7 +225,7 @@ const Tensor<double>* Replay::reported(const std::string& name) const {
 const Tensor<double>& Replay::table_products(const std::string& rows, const std::string& table) const {
     const std::string name = scope_ + rows + " x " + table;  // no stage has such a name
     const auto make = [&] { return products_with_table((*this)(rows), (*this)(table)); };
-    if (!touches(rows) && !touches(table)) return *evidence_.shared->get(name, make);
+    if (!is_computed(rows) && !is_computed(table)) return *evidence_.shared->get(name, make);
     const auto known = kept_.find(name);
     return known != kept_.end() ? known->second : kept_.emplace(name, make()).first->second;
 }
@@ -288,12 +288,13 @@ const Formula* Replay::right_formula_of(const std::string& stem) const {
 const Formula* Replay::replacement_of(const std::string& stem, std::size_t at) const {
     std::size_t met = 0;
     const auto search = [&](const std::string& name) -> const Formula* {
-        for (const Formula& formula : replaced_)
-            if (formula.stem == name && met++ == at) return &formula;
+        for (const std::vector<Formula>* formulas : {&replaced_, &assumed_})
+            for (const Formula& formula : *formulas)
+                if (formula.stem == name && met++ == at) return &formula;
         return nullptr;
     };
     const Formula* found = search(stem);
-    if (found || replaced_.empty() || (stem != "x" && stem != "x_q")) return found;
+    if (found || (replaced_.empty() && assumed_.empty()) || (stem != "x" && stem != "x_q")) return found;
     const std::string other = canonical(stem);  // no other stem has a second name
     return other == stem ? nullptr : search(other);
 }
@@ -354,8 +355,32 @@ std::vector<std::string> Replay::inputs_of(const std::string& stem) const {
     return formula ? formula->inputs : std::vector<std::string>{};
 }
 
+namespace {
+
+bool stands_for(const std::vector<Formula>& formulas, const std::string& stem) {
+    return std::any_of(formulas.begin(), formulas.end(), [&](const Formula& formula) { return formula.stem == stem; });
+}
+
+}  // namespace
+
 bool Replay::is_replaced(const std::string& stem) const {
-    return !replaced_.empty() && replacement_of(stem, 0) != nullptr;
+    return !replaced_.empty() && (stands_for(replaced_, stem) || stands_for(replaced_, canonical(stem)));
+}
+
+bool Replay::follows_assumed(const std::string& stem) const {
+    if (assumed_.empty()) return false;
+    const auto known = assumes_.find(stem);
+    if (known != assumes_.end()) return known->second;
+    const std::string name = canonical(stem);
+    bool follows = stands_for(assumed_, stem) || stands_for(assumed_, name);
+    const Formula* formula = follows ? nullptr : right_formula_of(name);
+    for (std::size_t n = 0; formula && n < formula->inputs.size() && !follows; ++n)
+        follows = !evidence_.candidate.has(full_name(formula->inputs[n])) && follows_assumed(formula->inputs[n]);
+    return assumes_[stem] = follows;
+}
+
+bool Replay::is_computed(const std::string& stem) const {
+    return touches(stem) || (follows_assumed(stem) && !evidence_.candidate.has(full_name(stem)));
 }
 
 Tensor<double> Replay::computed(const std::string& stem) const {
@@ -371,7 +396,7 @@ const Tensor<double>& Replay::operator()(const std::string& stem) const {
     if (known != kept_.end()) return known->second;
     const auto known_to_all = shared_.find(stem);
     if (known_to_all != shared_.end()) return *known_to_all->second;
-    if (!touches(stem))
+    if (!is_computed(stem))
         if (const Tensor<double>* values = reported(full_name(stem))) return *(shared_[stem] = values);
     // What is not reported may still follow from what is.
     return kept_.emplace(stem, computed(stem)).first->second;

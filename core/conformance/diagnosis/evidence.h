@@ -102,8 +102,10 @@ const std::vector<Formula>& formulas_of(Family family);
 /// computed; the rest is the candidate's own, else the reference's.
 class Replay {
 public:
-    /// `scope` is what stands before the stem, e.g. "layer.0." or "emd.1." or "".
-    Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced = {});
+    /// `scope` is what stands before the stem, e.g. "layer.0." or "emd.1." or "".  `assumed`: formulas that are known
+    /// to be the candidate's in stages that it does not report; what it reports behind them is taken as it is.
+    Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced = {},
+           std::vector<Formula> assumed = {});
 
     /// A stage of this scope, or "/full.name", "x", "x_q".  Throws NotEnough.
     const Tensor<double>& operator()(const std::string& stem) const;
@@ -168,7 +170,7 @@ public:
     /// The same hypothesis and these formulas before it.
     Replay with(std::vector<Formula> more) const;
     /// The same hypothesis elsewhere, e.g. at "segment.0.layer.1.".
-    Replay elsewhere(std::string scope) const { return {evidence_, std::move(scope), replaced_}; }
+    Replay elsewhere(std::string scope) const { return {evidence_, std::move(scope), replaced_, assumed_}; }
 
     /// "layer.0." and "q" -> "layer.0.q".
     std::string full_name(const std::string& stem) const;
@@ -181,6 +183,10 @@ private:
     const Formula* replacement_of(const std::string& stem, std::size_t at) const;
     const Formula* right_formula_of(const std::string& stem) const;
     bool is_replaced(const std::string& stem) const;
+    /// True if the stage has an assumed formula, or follows from one through nothing that the candidate reports.
+    bool follows_assumed(const std::string& stem) const;
+    /// False where the stage is what was reported.
+    bool is_computed(const std::string& stem) const;
     bool touches(const std::string& stem, const std::set<std::string>& settled,
                  std::unordered_map<std::string, bool>& answers) const;
     /// nullptr if it is not reported.
@@ -194,12 +200,13 @@ private:
 
     const Evidence& evidence_;
     std::string scope_, segment_;
-    std::vector<Formula> replaced_;
+    std::vector<Formula> replaced_, assumed_;
     std::string watched_;
     Watch watch_;
     mutable std::unordered_map<std::string, Tensor<double>> kept_;
     mutable std::unordered_map<std::string, const Tensor<double>*> shared_;  // those of evidence_ that were asked for
     mutable std::unordered_map<std::string, bool> touched_;                  // what follows from a replaced formula
+    mutable std::unordered_map<std::string, bool> assumes_;                  // and from an assumed one
     mutable std::unordered_map<std::string, std::size_t> busy_;  // how many replacements of a stem are being computed
 };
 

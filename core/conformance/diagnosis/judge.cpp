@@ -94,13 +94,8 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
 
 std::optional<Tensor<double>> Judge::predict(int mistake, const Variant& variant) const {
     try {
-        Replay replay(evidence_, scope(), variant.formulas);
+        Replay replay(evidence_, scope(), variant.formulas, assumed_);
         if (mistake != 0 && !replay.touches(stem(), settled_)) return std::nullopt;
-        if (!assumed_.empty()) {
-            std::vector<Formula> formulas = variant.formulas;
-            formulas.insert(formulas.end(), assumed_.begin(), assumed_.end());
-            return Replay(evidence_, scope(), std::move(formulas)).computed(stem());
-        }
         replay.watch(stem(), [&](Index at, const Matrix<double>& head) { stop_if_far(at, head); });
         return replay.computed(stem());
     } catch (const NotEnough&) {

@@ -20,7 +20,7 @@ std::vector<fs::path> arrays_in(const fs::path& folder) {
     std::vector<fs::path> files;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error))
-        if (entry.is_regular_file() && entry.path().extension() == ".npy") files.push_back(entry.path());
+        if (entry.path().extension() == ".npy" && !entry.is_directory(error)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     return files;
 }
@@ -66,8 +66,9 @@ std::optional<Dump> read_dump(const fs::path& dumps, const std::string& id) {
     const std::vector<fs::path> arrays = arrays_in(dumps / id);
     std::vector<fs::path> found = arrays;
     if (!found.empty()) found.resize(1);
+    std::error_code ignored;  // a link that leads nowhere is refused when it is read
     for (const fs::path& file : {inside, single})
-        if (fs::exists(file)) found.insert(found.begin(), file);
+        if (fs::exists(fs::symlink_status(file, ignored))) found.insert(found.begin(), file);
     if (found.empty()) return std::nullopt;
     if (found.size() > 1)
         throw Error(Fault::unreadable, printable(found[0].string()) + " and " + printable(found[1].string()) +
@@ -83,8 +84,9 @@ std::vector<std::string> strange_dumps(const fs::path& dumps, const Kit& kit) {
     std::vector<std::string> ids, sentences;
     for (const KitCase& one : kit.cases) ids.push_back(one.id);
     std::vector<fs::path> files;
+    std::error_code ignored;
     for (const auto& entry : fs::recursive_directory_iterator(dumps))
-        if (entry.is_regular_file()) files.push_back(entry.path());
+        if (entry.is_regular_file(ignored)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     std::string before;
     for (const fs::path& file : files) {

@@ -92,7 +92,7 @@ std::string explanation_text(const CaseReport& report);
 /// How far apart two tensors of one shape are, beside the largest difference.
 struct Distance {
     double cosine = 0;       // of all values as one vector; NaN if one of them is zero or not finite
-    double largest_ulp = 0;  // largest difference in steps of float32 at the expected value
+    double largest_ulp = 0;  // most steps of float32 between two values
     Index outside_diagonal = 0, on_diagonal = 0;  // wrong cells of a [..., T, T] stage; 0 elsewhere
 };
 Distance distance_of(const ShownStage& stage, double allowed);

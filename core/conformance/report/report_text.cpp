@@ -231,9 +231,8 @@ Distance distance_of(const ShownStage& stage, double allowed) {
         dot += right[n] * found[n];
         rights += right[n] * right[n];
         founds += found[n] * found[n];
-        const auto here = static_cast<float>(std::abs(right[n]));
-        const double step = std::nextafter(here, std::numeric_limits<float>::infinity()) - here;
-        distance.largest_ulp = std::max(distance.largest_ulp, std::abs(found[n] - right[n]) / step);
+        const double steps = ulp_distance(static_cast<float>(right[n]), static_cast<float>(found[n]));
+        distance.largest_ulp = std::max(distance.largest_ulp, steps);  // not a NaN's
         if (square && !(std::abs(found[n] - right[n]) <= allowed))
             ++(n / side % side == n % side ? distance.on_diagonal : distance.outside_diagonal);
     }
@@ -256,8 +255,11 @@ std::string first_wrong_text(const CaseReport& report) {
     if (report.first && first->worst >= 0) {
         const Distance distance = distance_of(*report.first, first->allowed);
         text += "  " + place(*report.first, first->worst_index) + " is off by " + format_number(first->max_difference) +
-                ", rounding allows " + format_number(first->allowed) + "; cosine " + format_number(distance.cosine) +
-                ", up to " + format_number(distance.largest_ulp) + " steps of float32\n";
+                ", rounding allows " + format_number(first->allowed);
+        if (std::isfinite(distance.cosine)) text += "; cosine " + format_number(distance.cosine);
+        if (std::isfinite(first->max_difference))
+            text += ", up to " + format_number(distance.largest_ulp) + " steps of float32";
+        text += "\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
     }
     return text;
