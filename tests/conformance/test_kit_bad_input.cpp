@@ -142,6 +142,16 @@ TEST_CASE("kit bad input: a dump that is cut short is refused, the others are ju
     CHECK(check({dumps.path().string()}).status == 0);
 }
 
+TEST_CASE("kit bad input: a link that leads nowhere, or in a circle, is a dump that cannot be read", "[kit]") {
+    for (const std::string& to : {kId.substr(kId.rfind('/') + 1) + ".safetensors", std::string("nobody")}) {
+        const TemporaryFolder dumps;
+        const fs::path link = dumps / (kId + ".safetensors");
+        fs::create_directories(link.parent_path());
+        fs::create_symlink(to, link);
+        check_refusal(check({dumps.path().string()}), 3, {link.string(), "cannot be opened"});
+    }
+}
+
 TEST_CASE("kit bad input: NaN is wrong, not unreadable", "[kit]") {
     const TemporaryFolder dumps;
     Tensor<double> values = reference_of(KitFixture::one(kId)).at(kStage).as<double>();
@@ -151,6 +161,23 @@ TEST_CASE("kit bad input: NaN is wrong, not unreadable", "[kit]") {
     CHECK(outcome.status == 1);
     CHECK(outcome.err.empty());
     CHECK_FALSE(nlohmann::json::parse(outcome.out)["pass"].get<bool>());
+    // Nothing but NaN is what any mistake with a NaN would give: none is named.
+    const std::string whole = "L3/hf_deberta_v2_short";
+    Trace nothing;
+    const Trace right = reference_of(KitFixture::one(whole));
+    for (const Stage& stage : right.stages()) {
+        Stage lost = stage;
+        if (auto* numbers = std::get_if<Tensor<double>>(&lost.values))
+            for (Index n = 0; n < numbers->size(); ++n) (*numbers)[n] = std::nan("");
+        nothing.add(std::move(lost));
+    }
+    const TemporaryFolder others;
+    write_dump(others / (whole + ".safetensors"), nothing, "F32");
+    const std::string said = check({others.path().string()}).out;
+    INFO(said);
+    CHECK(said.find("NaN at 168 of 168 values") != std::string::npos);
+    CHECK(said.find("this is mistake") == std::string::npos);
+    CHECK(said.find(": mistake ") == std::string::npos);
 }
 
 TEST_CASE("kit bad input: folders without dumps, and dumps of no case", "[kit]") {

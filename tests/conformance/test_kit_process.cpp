@@ -84,6 +84,16 @@ TEST_CASE("kit check: a port that hangs is one sentence, and no other case is tr
     CHECK(gone(folder / "shell"));
     CHECK(gone(folder / "child"));
 
+    // One that has answered may hang in one case: that case fails, and the others are judged.
+    const KitCase& second = KitFixture::kit().cases[1];
+    const std::string once = "case $LOCUS in *" + second.id + ") sleep 300;; *) exit 1;; esac";
+    const Outcome later = run("locus-kit", {"check", KitFixture::kit().folder.string(), "--run",
+                                            "f() { LOCUS=$1; " + once + "; }; f", "--timeout", "0.5"});
+    INFO(later.err);
+    CHECK(later.out.find(second.id + "  FAIL") != std::string::npos);
+    CHECK(later.out.find("within 0.5 seconds") != std::string::npos);
+    CHECK(later.out.find(KitFixture::kit().cases[2].id + "  FAIL") != std::string::npos);
+
     for (const char* wrong : {"0", "-1", "nan", "soon", "1e300"})
         CHECK(run("locus-kit", {"check", "kit", "--run", ":", "--timeout", wrong}).status == 2);
     CHECK(run("locus-kit", {"check", "--help"}).out.find("--timeout SECONDS=60") != std::string::npos);

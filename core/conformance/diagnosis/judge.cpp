@@ -58,12 +58,15 @@ Judge::Judge(const Evidence& evidence, const Comparison& comparison, const Stage
       assumed_(std::move(assumed)),
       place_(scope_and_stem(verdict.name)),
       found_(widened(*evidence.candidate.at(verdict.name))),
-      largest_(largest_size(found_)) {
+      largest_(largest_size(found_)),
+      says_something_(found_.size() == 0 || std::any_of(found_.values().begin(), found_.values().end(),
+                                                        [](double value) { return std::isfinite(value); })) {
     for (const StageVerdict& stage : comparison.stages)
         if (stage.pass) settled_.insert(stage.name);
 }
 
 std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) const {
+    if (!says_something_) return std::nullopt;
     Hypothesis hypothesis;
     hypothesis.variant = &variant;
     hypothesis.explanation.mistake = mistake;

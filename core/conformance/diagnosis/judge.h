@@ -70,6 +70,7 @@ private:
     std::pair<std::string, std::string> place_;
     Tensor<double> found_;
     double largest_ = 0;             // of found_
+    bool says_something_ = true;     // false where nothing found is a number: every hypothesis with NaN would fit
     std::set<std::string> settled_;  // what the candidate reports and has right
 };
 

@@ -123,7 +123,9 @@ std::string all_mistakes(const AllMistakes& all) {
     if (!behind.empty()) text += "  behind it, judged by what the candidate itself reports:\n" + behind;
     text += std::string("  right once ") + (several ? "these are" : "this is") +
             " repaired: " + repaired_word(all.repaired);
-    if (!all.not_judged.empty()) text += ", nobody can say what " + all.not_judged.front() + " follows from";
+    if (!all.not_judged.empty())
+        text += std::string(all.repaired == Repaired::no ? "; besides, nobody" : ", nobody") + " can say what " +
+                all.not_judged.front() + " follows from";
     if (all.not_judged.size() > 1) text += " (and " + std::to_string(all.not_judged.size() - 1) + " more)";
     return text + "\n";
 }
