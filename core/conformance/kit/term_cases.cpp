@@ -205,7 +205,9 @@ std::vector<Cut> xlnet_cuts() {
              {"g.ac", "g.bd_raw", "g.bd", "g.ef", "g.scores", "g.probs"},
              biases,
              {{"head_width", 4}},
-             "Query stream: P rows that do not see their own token; fewer rows than tokens."},
+             "Query stream: P rows that do not see their own token; fewer rows than tokens.  A row of target_mapping "
+             "that is "
+             "all 0 stands for no token: all its stages are 0."},
             {"xlnet_bd_memory",
              "hf_xlnet_mems",
              "segment.1.layer.0.",
