@@ -74,8 +74,15 @@ inline void check_width(int width) {
                                             "--device cpu");
 }
 
+/// Throws Error(unsupported) if a block of this device cannot have so much.
 template <class Run>
 void allow_shared_bytes(Run run, int bytes) {
+    if (bytes > most_shared_bytes())
+        throw Error(Fault::unsupported, "CUDA: the fused kernels need " + std::to_string(bytes) +
+                                            " bytes of shared memory for heads of this width, and a block of this "
+                                            "device has at most " +
+                                            std::to_string(most_shared_bytes()) +
+                                            "; the CPU computes the same with --device cpu");
     LOCUS_CUDA_CHECK(cudaFuncSetAttribute(run, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
 }
 

@@ -60,6 +60,7 @@ public:
         backend_.write(buffers_->starts, batch_.starts.data(), batch_.starts.size());
         const std::vector<std::uint16_t> slots(line.rows().begin(), line.rows().end());
         backend_.write(buffers_->line, slots.data(), slots.size());
+        line_skips_ = skips_rows(slots);
         scale_ = static_cast<float>(
             1 / score_divisor<double>(deberta_divisor_terms(config_, options), config_.attention_head_size));
     }
@@ -207,7 +208,7 @@ private:
         args.context = {buffers_->context.data(), packed ? 0 : batch_.longest * joined, sizes_.head, joined};
         if (config_.terms.c2p) args.k_r = layer.k_r.data();
         if (config_.terms.p2c) args.q_r = layer.q_r.data();
-        args.line = {buffers_->line.data(), batch_.longest - 1};
+        args.line = {buffers_->line.data(), batch_.longest - 1, line_skips_};
         args.table_rows = sizes_.table_rows;
         args.visible_keys = visible();
         if (packed) {
@@ -226,6 +227,7 @@ private:
     const Weights weights_;
     const EncoderSizes sizes_;
     EncoderBatch batch_;
+    bool line_skips_ = true;  // of the bucket line, as SlotLine has it
     float scale_ = 1;
     std::unique_ptr<Buffers> buffers_;
 };

@@ -64,10 +64,11 @@ template <class Scalar>
 bool starts_at_16_bytes(const Scalar* table) {
     return reinterpret_cast<std::uintptr_t>(table) % 16 == 0;
 }
-/// All that forward reads and writes; otherwise the portable kernel serves.
+/// All that forward reads and writes, and a line for which their shared memory has room; otherwise the portable kernel
+/// serves.
 template <class Scalar>
-bool starts_at_16_bytes(const ForwardArguments<Scalar>& args) {
-    return starts_at_16_bytes(args.q) && starts_at_16_bytes(args.k) && starts_at_16_bytes(args.v) &&
+bool suits_tensor_cores(const ForwardArguments<Scalar>& args) {
+    return !args.line.skips && starts_at_16_bytes(args.q) && starts_at_16_bytes(args.k) && starts_at_16_bytes(args.v) &&
            starts_at_16_bytes(args.context) && starts_at_16_bytes(args.k_r) && starts_at_16_bytes(args.q_r);
 }
 
@@ -92,8 +93,8 @@ struct BackwardArguments {
 
 /// All that backward reads and writes.
 template <class Scalar>
-bool starts_at_16_bytes(const BackwardArguments<Scalar>& args) {
-    return starts_at_16_bytes(args.forward) && starts_at_16_bytes(args.d_context) && starts_at_16_bytes(args.d_q) &&
+bool suits_tensor_cores(const BackwardArguments<Scalar>& args) {
+    return suits_tensor_cores(args.forward) && starts_at_16_bytes(args.d_context) && starts_at_16_bytes(args.d_q) &&
            starts_at_16_bytes(args.d_k) && starts_at_16_bytes(args.d_v);
 }
 

@@ -116,7 +116,7 @@ const BackwardKernel<Scalar>* chosen_kernel(const BackwardArguments<Scalar>& arg
     if constexpr (std::is_same_v<Scalar, float>) {
         return nullptr;
     } else {
-        if (!starts_at_16_bytes(args)) return nullptr;
+        if (!suits_tensor_cores(args)) return nullptr;
         const int available = most_shared_bytes();
         const BackwardKernel<Scalar>* chosen = nullptr;
         for (const BackwardKernel<Scalar>& kernel : backward_kernels<Scalar>()) {

@@ -92,9 +92,10 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
     if constexpr (!std::is_same_v<Scalar, float>) {
         // By name it serves few queries too; mma.sync has smaller tiles for them.
         const int smallest_tile = path == ForwardPath::hopper ? 64 : 0;
-        if (may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
+        const bool suits = suits_tensor_cores(args);
+        if (suits && may_be(ForwardPath::hopper) && is_hopper() && can_be_mapped(args, width))
             chosen.hopper = largest_tile(hopper_kernels<Scalar>(), args, width, smallest_tile);
-        if (!chosen.hopper && may_be(ForwardPath::tensor_cores) && starts_at_16_bytes(args))
+        if (suits && !chosen.hopper && may_be(ForwardPath::tensor_cores))
             chosen.tensor_cores = largest_tile(forward_kernels<Scalar>(), args, width, 32);
     }
     if ((path == ForwardPath::hopper && !chosen.hopper) || (path == ForwardPath::tensor_cores && !chosen.tensor_cores))
@@ -103,10 +104,9 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
                         " kernel does not serve " + std::to_string(args.queries) + " queries of width " +
                         std::to_string(width) + " with " + std::to_string(args.table_rows) +
                         " table rows here, expected " +
-                        (path == ForwardPath::hopper
-                             ? "compute capability 9.0, f16 or bf16, width 64, keys, rows at multiples of 16 bytes and "
-                               "enough shared memory"
-                             : "f16 or bf16, width 64, rows at multiples of 16 bytes and enough shared memory"));
+                        (path == ForwardPath::hopper ? "compute capability 9.0, keys, " : "") +
+                        "f16 or bf16, width 64, rows at multiples of 16 bytes, a bucket line that leaves no row out, "
+                        "and enough shared memory");
     return chosen;
 }
 

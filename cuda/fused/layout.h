@@ -1,6 +1,7 @@
 #pragma once
 // Where the fused kernels find everything: which table rows a tile reaches, and how a block divides its shared memory.
 // constexpr, so that a test on the host compares every pair of every size with the bucket line.
+#include <cstddef>
 #include <cstdint>
 
 namespace locus::cuda {
@@ -40,11 +41,23 @@ struct RowRange {
     int first, count;
 };
 
+/// True if the row rises by more than one somewhere from an offset to the next, as it does for log buckets whose
+/// max_position is small beside their number (256 of both).
+template <class Rows>
+constexpr bool skips_rows(const Rows& rows) {
+    for (std::size_t n = 1; n < rows.size(); ++n)
+        if (rows[n] > rows[n - 1] + 1) return true;
+    return false;
+}
+
 /// The slot line as the kernels read it: the table's row for offset o at rows[o + origin].  It never falls, so the rows
 /// of a range of offsets are a range themselves.
 struct SlotLine {
     const std::uint16_t* rows;
     int origin;
+    /// skips_rows() of them.  Where it does not, n offsets reach at most n rows, and that is what the kernels on tensor
+    /// cores have room for; where it does, or nobody knows, the portable ones serve.
+    bool skips = true;
 
     constexpr int row(int offset) const { return rows[offset + origin]; }
     constexpr RowRange reached_by(OffsetRange offsets) const {
@@ -105,7 +118,8 @@ struct ForwardLayout {
 };
 
 /// Around keys the rows of the relative table rise with the inner tokens, and neighbouring lanes read places whose
-/// distance is one less than the stride, where it is one more in forward: fused_index.h with its two lengths exchanged.
+/// distance is one less than the stride, where it is one more in forward: row_table_stride() and key_table_stride()
+/// with their two lengths exchanged.
 constexpr int outer_table_stride(int rows, bool rising) {
     return rising ? round_up(larger(rows, 9) - 9, 64) + 9 : row_table_stride(rows);
 }

@@ -17,9 +17,10 @@ struct BackwardCase {
     bool logarithmic = false, c2p = true, p2c = true, hides = false;
     float dropout = 0;
     std::vector<Index> lengths = {};  // packed samples; queries and keys are then those of the longest
+    Index max_position = 4 * span;    // of log buckets; few leave rows out
 
     RelativeBuckets line(Index tq, Index tk) const {
-        return logarithmic ? RelativeBuckets::logarithmic(tq, tk, span, 4 * span, OffsetClamp::official)
+        return logarithmic ? RelativeBuckets::logarithmic(tq, tk, span, max_position, OffsetClamp::official)
                            : RelativeBuckets::clamped(tq, tk, span);
     }
     bool is_visible(Index sample, Index j) const {
@@ -28,8 +29,9 @@ struct BackwardCase {
     }
     std::string text() const {
         return "T " + std::to_string(queries) + " x " + std::to_string(keys) + ", k " + std::to_string(span) +
-               (logarithmic ? ", log" : "") + (c2p ? "" : ", no c2p") + (p2c ? "" : ", no p2c") +
-               (hides ? ", hidden keys" : "") + (dropout > 0 ? ", dropout" : "") + (lengths.empty() ? "" : ", packed");
+               (logarithmic ? ", log to " + std::to_string(max_position) : "") + (c2p ? "" : ", no c2p") +
+               (p2c ? "" : ", no p2c") + (hides ? ", hidden keys" : "") + (dropout > 0 ? ", dropout" : "") +
+               (lengths.empty() ? "" : ", packed");
     }
 };
 

@@ -25,18 +25,20 @@ struct ForwardCase {
     std::vector<Index> lengths{};  // packed samples; queries = keys = the longest
     Index lost = -1;               // a packed sample whose tokens are no numbers at all: it must not show in the others
     bool heads_inside = false;     // [B,T,H,d] in memory instead of [B,H,T,d]
+    Index max_position = 4 * span;  // of log buckets; few leave rows out
 };
 
 inline std::string text_of(const ForwardCase& one) {
     return "T " + std::to_string(one.queries) + " x " + std::to_string(one.keys) + ", k " + std::to_string(one.span) +
-           (one.logarithmic ? ", log" : "") + (one.hides ? ", hidden keys" : "") +
-           (one.dropout > 0 ? ", dropout" : "") + (one.c2p ? "" : ", no c2p") + (one.p2c ? "" : ", no p2c") +
-           (one.lengths.empty() ? "" : ", packed") + (one.heads_inside ? ", heads inside" : "");
+           (one.logarithmic ? ", log to " + std::to_string(one.max_position) : "") +
+           (one.hides ? ", hidden keys" : "") + (one.dropout > 0 ? ", dropout" : "") + (one.c2p ? "" : ", no c2p") +
+           (one.p2c ? "" : ", no p2c") + (one.lengths.empty() ? "" : ", packed") +
+           (one.heads_inside ? ", heads inside" : "");
 }
 
 inline RelativeBuckets line_of(const ForwardCase& one) {
     return one.logarithmic
-               ? RelativeBuckets::logarithmic(one.queries, one.keys, one.span, 4 * one.span, OffsetClamp::official)
+               ? RelativeBuckets::logarithmic(one.queries, one.keys, one.span, one.max_position, OffsetClamp::official)
                : RelativeBuckets::clamped(one.queries, one.keys, one.span);
 }
 
@@ -113,7 +115,7 @@ struct ForwardProblem {
         args.log_sum = log_sum.data();
         if (one.c2p) args.k_r = k_r.narrow.data();
         if (one.p2c) args.q_r = q_r.narrow.data();
-        args.line = {line.data(), static_cast<int>(one.keys) - 1};
+        args.line = {line.data(), static_cast<int>(one.keys) - 1, cuda::skips_rows(line)};
         args.table_rows = static_cast<int>(table);
         if (one.hides) args.visible_keys = visible.data();
         if (!starts.empty()) {

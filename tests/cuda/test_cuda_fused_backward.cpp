@@ -181,7 +181,7 @@ private:
         forward.log_sum = log_sum_.data();
         if (one_.c2p) forward.k_r = k_r_.narrow.data();
         if (one_.p2c) forward.q_r = q_r_.narrow.data();
-        forward.line = {rows_.data(), static_cast<int>(one_.keys) - 1};
+        forward.line = {rows_.data(), static_cast<int>(one_.keys) - 1, cuda::skips_rows(rows_)};
         forward.table_rows = static_cast<int>(2 * one_.span);
         if (one_.hides) forward.visible_keys = visible_.data();
         if (packed_) forward.first_query = forward.first_key = starts_.data();
@@ -289,6 +289,7 @@ void check_portable(const BackwardCase& one, int width) {
 template <class Scalar, int width, int tile_outer, int tile_inner>
 void check_case(const BackwardCase& one) {
     Problem<Scalar> problem(one, width);
+    REQUIRE(cuda::suits_tensor_cores(problem.args()));
     run_delta(problem.args(), width);
     run_side<Scalar, width, tile_outer, tile_inner, false>(problem.args());
     run_side<Scalar, width, tile_outer, tile_inner, true>(problem.args());
@@ -307,6 +308,9 @@ TEMPLATE_TEST_CASE("emulation: the portable backward kernels are disentangled at
     check_portable<TestType>({40, 65, 8, true, true, false}, 24);
     check_portable<TestType>({40, 65, 8, true, false, false}, 24);
     check_portable<TestType>({65, 65, 8, true, true, true, false, 0.25f, {5, 0, 65, 33, 1}}, 16);
+    BackwardCase skips{70, 65, 32, true};
+    skips.max_position = skips.span;
+    check_portable<TestType>(skips, 16);
 }
 
 TEST_CASE("emulation: the fused backward kernels are disentangled attention's gradients",

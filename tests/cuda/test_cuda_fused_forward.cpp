@@ -21,6 +21,7 @@ template <class Scalar, int width, int tile_queries, int tile_keys>
 void run_tensor_cores(const cuda::ForwardArguments<Scalar>& args) {
     using Block = EmulatedBlock<cuda::ForwardLane<width, tile_keys>>;
     using Kernel = cuda::FusedForward<Scalar, width, tile_queries, tile_keys, Block>;
+    REQUIRE(cuda::suits_tensor_cores(args));
     const int capacity = std::min(args.table_rows, tile_queries + args.keys - 1);
     const int bytes = cuda::ForwardLayout::of(tile_queries, tile_keys, width, capacity, args.k_r, args.q_r).bytes;
     for (int b = 0; b < args.batch; ++b)
@@ -138,6 +139,9 @@ TEMPLATE_TEST_CASE("emulation: the portable forward kernel is disentangled atten
     check_portable<TestType>({70, 33, 5}, 8);
     check_portable<TestType>({33, 70, 100, false, true, true, true, 0.5f}, 40);
     check_portable<TestType>({40, 40, 8, true, false, true}, 16);
+    ForwardCase skips{70, 70, 32, true};
+    skips.max_position = skips.span;
+    check_portable<TestType>(skips, 16);
     check_portable<TestType>({40, 40, 8, true, true, false}, 16);
     check_portable<TestType>({40, 40, 8, true, false, false}, 16);
 }

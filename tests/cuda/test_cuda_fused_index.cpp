@@ -21,7 +21,8 @@ struct Line {
     std::vector<std::uint16_t> rows;
     SlotLine line;
     explicit Line(const RelativeBuckets& buckets)
-        : rows(buckets.rows().begin(), buckets.rows().end()), line{rows.data(), static_cast<int>(buckets.keys()) - 1} {}
+        : rows(buckets.rows().begin(), buckets.rows().end()),
+          line{rows.data(), static_cast<int>(buckets.keys()) - 1, skips_rows(rows)} {}
 };
 
 constexpr int kTiles[][2] = {{16, 16}, {32, 32}, {64, 64}, {128, 64}, {64, 32}};
@@ -102,33 +103,56 @@ TEST_CASE("emulation: a launch has a block for every tile, head and sample, howe
     }
 }
 
-TEST_CASE("emulation: rows that do not start at multiples of 16 bytes are told from those that do",
+TEST_CASE("emulation: a line that leaves rows out is told from one that does not", "[emulation][fused]") {
+    const auto skips = [](const RelativeBuckets& buckets) { return Line(buckets).line.skips; };
+    for (const OffsetClamp clamp : {OffsetClamp::official, OffsetClamp::hf})
+        for (const Index length : {1, 64, 300, 1024}) {
+            INFO("T " << length);
+            for (const auto& [buckets, most] : {std::pair{256, 512}, {32, 128}, {64, 256}, {16, 64}, {8, 128}})
+                CHECK_FALSE(skips(RelativeBuckets::logarithmic(length, length, buckets, most, clamp)));
+            // Rows are left out behind offset buckets / 2, if the text is that long.
+            for (const Index buckets : {16, 128, 256})
+                CHECK(skips(RelativeBuckets::logarithmic(length, length, buckets, buckets, clamp)) ==
+                      (length > buckets / 2 + 1));
+        }
+    CHECK_FALSE(skips(RelativeBuckets::clamped(300, 300, 512)));
+
+    // Of 64 x 64 pairs beside the break, more rows are reached than there are offsets.
+    const Line line(RelativeBuckets::logarithmic(256, 256, 256, 256, OffsetClamp::official));
+    const OffsetRange tile = offsets_of_tile(192, 64, 64, 64, 256, 256);
+    CHECK(line.line.reached_by(tile).count > tile.last - tile.first + 1);
+}
+
+TEST_CASE("emulation: rows that do not start at multiples of 16 bytes, and lines that leave rows out, are told apart",
           "[emulation][fused]") {
     alignas(16) static Half numbers[64];
     ForwardArguments<Half> good;
+    CHECK(good.line.skips);  // unless somebody looked
+    good.line.skips = false;
     good.q = good.k = good.v = {numbers, 640, 64, 192};
     good.context = {numbers, 640, 64, 64};
     good.k_r = numbers;  // q_r is off: nothing there to be read
-    CHECK(starts_at_16_bytes(good));
+    CHECK(suits_tensor_cores(good));
     BackwardArguments<Half> backward;
     backward.forward = good;
     backward.d_context = good.q;
     backward.d_q = backward.d_k = backward.d_v = good.context;
-    CHECK(starts_at_16_bytes(backward));
+    CHECK(suits_tensor_cores(backward));
     const auto is_seen = [&](auto change) {
         ForwardArguments<Half> bad = good;
         change(bad);
         BackwardArguments<Half> around = backward;
         around.forward = bad;
-        return !starts_at_16_bytes(bad) && !starts_at_16_bytes(around);
+        return !suits_tensor_cores(bad) && !suits_tensor_cores(around);
     };
     CHECK(is_seen([](auto& args) { args.q.data += 1; }));
     CHECK(is_seen([](auto& args) { args.k.row = 100; }));
     CHECK(is_seen([](auto& args) { args.v.head = 20; }));
     CHECK(is_seen([](auto& args) { args.context.sample = 641; }));
     CHECK(is_seen([](auto& args) { args.k_r += 4; }));
+    CHECK(is_seen([](auto& args) { args.line.skips = true; }));
     backward.d_v.row = 4;
-    CHECK_FALSE(starts_at_16_bytes(backward));
+    CHECK_FALSE(suits_tensor_cores(backward));
 }
 
 TEST_CASE("emulation: a tile far from the diagonal reaches one row, and only there numbers replace tables",

@@ -21,7 +21,7 @@ template <class Scalar, int width, int tile_queries>
 void run_hopper(const cuda::ForwardArguments<Scalar>& args) {
     using Block = EmulatedHopper<cuda::HopperLane<width>>;
     using Kernel = cuda::HopperForward<Scalar, width, tile_queries, Block>;
-    REQUIRE(cuda::can_be_mapped(args, width));
+    REQUIRE((cuda::suits_tensor_cores(args) && cuda::can_be_mapped(args, width)));
     const auto maps = cuda::maps_of(args, width);
     const int capacity = std::min(args.table_rows, tile_queries + args.keys - 1);
     const int bytes = cuda::HopperLayout::of(tile_queries, width, capacity, args.k_r, args.q_r).bytes;

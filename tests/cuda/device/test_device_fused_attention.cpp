@@ -132,6 +132,16 @@ TEST_CASE("cuda: fused attention equals the CPU's", "[cuda][fused]") {
             }
 }
 
+TEST_CASE("cuda: fused attention over a line that leaves rows out", "[cuda][fused]") {
+    if (!has_device()) return;
+    for (const FusedPrecision precision : kPrecisions)
+        for (const Index span : {128, 256}) {
+            INFO("k " << span << ", precision " << static_cast<int>(precision));
+            const auto line = RelativeBuckets::logarithmic(300, 300, span, span, OffsetClamp::official);
+            check_against_cpu(input_of(2, 300, 300, 64, 2 * span, precision), line, precision);
+        }
+}
+
 TEST_CASE("cuda: every forward kernel by name equals the CPU's", "[cuda][fused][hopper]") {
     if (!has_device()) return;
     for (const ForwardPath path : {ForwardPath::portable, ForwardPath::tensor_cores, ForwardPath::hopper})

@@ -147,6 +147,9 @@ TEMPLATE_TEST_CASE("cuda: fused attention's gradients equal the CPU's, and are t
     check_on_device<TestType>({300, 300, 512}, 64);
     for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 300}, {300, 1}, {65, 129}})
         check_on_device<TestType>({queries, keys, 32, true, true, true, true, 0.1f}, 64);
+    BackwardCase skips{300, 300, 256, true};  // leaves rows out
+    skips.max_position = skips.span;
+    check_on_device<TestType>(skips, 64);
 }
 
 TEMPLATE_TEST_CASE("cuda: fused attention's gradients of packed samples, and with dropout", "[cuda][fused][backward]",
