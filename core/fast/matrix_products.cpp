@@ -71,6 +71,7 @@ void multiply_piece(const Scalar* a, Index a_stride, const Panels<Scalar>& b, In
 /// others: they come from memory once, and all rows pass while they are near.
 template <class Work>
 void for_each_piece(Index rows, Index cols, ThreadPool& pool, Work work) {
+    if (rows == 0 || cols == 0) return;
     const Piece piece = piece_of(rows, cols, pool.threads());
     const Index down = (rows + piece.rows - 1) / piece.rows, across = (cols + piece.cols - 1) / piece.cols;
     pool.parallel_for(down * across, [&](Index which, int) {
