@@ -35,6 +35,11 @@ std::string description(const TrainingRun& run) {
            " layers of width " + std::to_string(config.hidden_size);
 }
 
+/// The options with which a training goes on; its settings are in its folder.
+std::string going_on(const std::string& out, const cli::TrainRequest& request) {
+    return "--resume --out " + out + (request.corpus == "positions" ? "" : " --corpus " + request.corpus);
+}
+
 std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
     const Trainer& trainer = run.trainer();
     const bool words = trainer.plan().objective == Objective::masked_words;
@@ -42,16 +47,15 @@ std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
            run.task().corpus.filename().string() + "` by " +
            (words ? "masked words" : "replaced tokens; the generator is in `generator/`") + ", " +
            std::to_string(trainer.steps()) + " of " + std::to_string(trainer.plan().steps) +
-           " steps.\n\n```\nlocus fill --model . \"... [MASK] ...\"\nlocus view .\nlocus train --resume --out . "
-           "--corpus " +
-           request.corpus + "\n```\n\nTransformers opens the folder as " +
+           " steps.\n\n```\nlocus fill --model . \"... [MASK] ...\"\nlocus view .\nlocus train " +
+           going_on(".", request) + "\n```\n\nTransformers opens the folder as " +
            (words ? "`DebertaV2ForMaskedLM`, without the enhanced mask decoder" : "`DebertaV2Model`") +
            ".\n`training_state.safetensors` is what `--resume` needs and nobody else.\n";
 }
 
-int train(const cli::TrainRequest& request) {
+int train(const cli::Command& program, const cli::TrainRequest& request) {
     cli::check_out(request);
-    TrainingTask task = cli::task_of(request);
+    TrainingTask task = cli::task_of(program, request);
     std::unique_ptr<AttentionEngine> on_device;
     if (request.device == "cuda") {
         on_device = cuda::library().training_attention();
@@ -63,7 +67,7 @@ int train(const cli::TrainRequest& request) {
     auto scratch = std::make_unique<ScratchFolder>("train");
     if (request.ablate) {
         std::signal(SIGINT, ask_to_stop);
-        return cli::train_ablation(request, scratch->path(), pool, [] { return stop_asked != 0; });
+        return cli::train_ablation(task, request, scratch->path(), pool, [] { return stop_asked != 0; });
     }
     TrainingRun run(task, scratch->path(), pool);
     scratch.reset();  // a training may be killed in its hours, and nobody would remove it then
@@ -94,7 +98,8 @@ int train(const cli::TrainRequest& request) {
         saved = progress.seconds();
     }
     folder.save(readme(run, request));
-    progress.finish(run, request.out, stop_asked && trainer.steps() < trainer.plan().steps);
+    progress.finish(run, request.out, going_on(request.out, request),
+                    stop_asked && trainer.steps() < trainer.plan().steps);
     return 0;
 }
 
@@ -108,14 +113,14 @@ int main(int argc, char** argv) {
         "  locus train --objective rtd --out build/model --steps 500\n"
         "  locus train --out build/model --resume\n"
         "  locus train --ablate --steps 400\n"
-        "The model is saved as a whole every half minute and at the end; Ctrl+C saves too.  A training that goes on "
-        "with\n"
-        "the same options makes the same numbers as one that never stopped.",
+        "The model is saved as a whole every half minute and at the end; Ctrl+C saves too.  A training that goes on\n"
+        "makes the same numbers as one that never stopped: its settings are in its folder, and --corpus names its "
+        "text.",
         "locus train");
     cli::TrainRequest request;
     cli::add_train_options(program, request);
     return cli::run_program(program, argc, argv, [&] {
         keep_freed_memory();
-        return train(request);
+        return train(program, request);
     });
 }

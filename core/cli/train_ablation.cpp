@@ -85,9 +85,8 @@ std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTa
            "is about tasks after fine-tuning.\n";
 }
 
-int train_ablation(const TrainRequest& request, const std::filesystem::path& scratch, ThreadPool& pool,
-                   const std::function<bool()>& stopped) {
-    TrainingTask task = task_of(request);
+int train_ablation(const TrainingTask& task, const TrainRequest& request, const std::filesystem::path& scratch,
+                   ThreadPool& pool, const std::function<bool()>& stopped) {
     std::vector<std::uint64_t> seeds;
     for (Index n = 0; n < request.seeds; ++n) seeds.push_back(request.seed + static_cast<std::uint64_t>(n));
     Progress progress;

@@ -9,7 +9,7 @@ namespace locus::cli {
 std::string ablation_text(const std::vector<AblationRow>& rows, const TrainingTask& task);
 
 /// Trains and prints.  `stopped` is asked after every step.  Returns the exit status.
-int train_ablation(const TrainRequest& request, const std::filesystem::path& scratch, ThreadPool& pool,
-                   const std::function<bool()>& stopped);
+int train_ablation(const TrainingTask& task, const TrainRequest& request, const std::filesystem::path& scratch,
+                   ThreadPool& pool, const std::function<bool()>& stopped);
 
 }  // namespace locus::cli

@@ -90,7 +90,7 @@ void TrainProgress::say(const std::string& sentence) {
     std::cout << sentence << std::endl;
 }
 
-void TrainProgress::finish(TrainingRun& run, const std::string& out, bool stopped) {
+void TrainProgress::finish(TrainingRun& run, const std::string& out, const std::string& go_on, bool stopped) {
     const double heldout = run.heldout_loss();
     const Index step = run.trainer().steps();
     if (json_) {
@@ -107,7 +107,7 @@ void TrainProgress::finish(TrainingRun& run, const std::string& out, bool stoppe
                        clock_time(seconds());
     if (std::isfinite(heldout)) text += "; masked-word loss on sentences never seen: " + loss_text(heldout);
     say(text);
-    say(stopped ? "saved; go on with --resume --out " + out : "the model is in " + out);
+    say(stopped ? "saved; go on with " + go_on : "the model is in " + out);
 }
 
 }  // namespace locus::cli

@@ -18,18 +18,34 @@ namespace {
 
 constexpr Index kSteps = 1500, kAblationSteps = 400, kWarmup = 100;
 
-/// Without a file: the small model, and no dropout, because a small model on a small corpus has none to spare.
-void read_config(const TrainRequest& request, TrainingTask& task) {
+/// Where nothing is named: the small model, and no dropout, because a small model on a small corpus has none to spare.
+TrainingTask fresh_task() {
+    TrainingTask task;
     task.config = small_training_config();
     task.plan.hidden_dropout = task.plan.attention_dropout = 0;
-    if (!request.config.empty()) {
-        const std::string json = read_text_file(request.config);
-        task.config = parse_deberta_config(json, request.config);
-        const ConfigFields fields(json, request.config);
-        task.plan.hidden_dropout = fields.share("hidden_dropout_prob", 0.1);
-        task.plan.attention_dropout = fields.share("attention_probs_dropout_prob", 0.1);
+    task.plan.switches.decoder = !task.config.position_biased_input;
+    return task;
+}
+
+void read_config(const std::string& file, TrainingTask& task) {
+    const std::string json = read_text_file(file);
+    task.config = parse_deberta_config(json, file);
+    task.plan.switches.decoder = !task.config.position_biased_input;
+    const ConfigFields fields(json, file);
+    task.plan.hidden_dropout = fields.share("hidden_dropout_prob", 0.1);
+    task.plan.attention_dropout = fields.share("attention_probs_dropout_prob", 0.1);
+}
+
+/// How long, and how long until the peak of the learning rate.
+void read_steps(const TrainRequest& request, TrainingPlan& plan) {
+    if (request.resume) {
+        // The saved number of steps is taken over with the state, and --steps changes it then.
+        if (request.warmup >= 0) plan.warmup = request.warmup;
+        plan.steps = std::max(plan.steps, plan.warmup);
+        return;
     }
-    if (request.dropout >= 0) task.plan.hidden_dropout = task.plan.attention_dropout = request.dropout;
+    plan.steps = request.steps > 0 ? request.steps : request.ablate ? kAblationSteps : kSteps;
+    plan.warmup = request.warmup >= 0 ? request.warmup : std::min(kWarmup, plan.steps / 10);
 }
 
 }  // namespace
@@ -56,7 +72,8 @@ void add_train_options(Command& program, TrainRequest& request) {
     program.option("--minutes", request.minutes, "as many steps as fit into this time")
         .within(0.01, 100000.0)
         .excludes(steps);
-    program.flag("--resume", request.resume, "go on with the training in --out");
+    program.flag("--resume", request.resume,
+                 "go on with the training in --out, by the settings that it was begun with");
     program.option("--vocab", request.pieces, "pieces of the vocabulary; as many as the text gives if absent")
         .within(1, kMost);
     program.option("--batch-tokens", request.batch_tokens, "tokens of a step").within(1, kMost).shows_default();
@@ -80,22 +97,25 @@ void add_train_options(Command& program, TrainRequest& request) {
     program.flag("--json", request.json, "print one JSON object a line");
 }
 
-TrainingTask task_of(const TrainRequest& request) {
-    TrainingTask task;
+TrainingTask task_of(const Command& program, const TrainRequest& request) {
+    TrainingTask task = request.resume ? saved_task(request.out) : fresh_task();
+    const auto is_set = [&](const char* option) { return !request.resume || program.given(option); };
     task.corpus = request.corpus == "positions" ? asset_path("corpus/positions.txt") : fs::path(request.corpus);
-    read_config(request, task);
+    if (!request.config.empty()) read_config(request.config, task);
     TrainingPlan& plan = task.plan;
-    plan.objective = request.objective == "mlm" ? Objective::masked_words : Objective::replaced_tokens;
-    plan.switches = {!request.no_emd && !task.config.position_biased_input, request.low_memory};
+    if (request.dropout >= 0) plan.hidden_dropout = plan.attention_dropout = request.dropout;
+    if (is_set("--objective"))
+        plan.objective = request.objective == "mlm" ? Objective::masked_words : Objective::replaced_tokens;
+    if (request.no_emd) plan.switches.decoder = false;
+    plan.switches.checkpointing = request.low_memory;
     if (request.sift) plan.sift = SiftSettings{};
-    plan.steps = request.steps > 0 ? request.steps : request.ablate ? kAblationSteps : kSteps;
-    plan.warmup = request.warmup >= 0 ? request.warmup : std::min(kWarmup, plan.steps / 10);
-    plan.rate = request.rate;
-    plan.seed = request.seed;
-    task.pieces = request.pieces;
-    task.batch_tokens = request.batch_tokens;
-    task.heldout = request.heldout;
-    task.masking.max_gram = request.max_gram;
+    read_steps(request, plan);
+    if (is_set("--rate")) plan.rate = request.rate;
+    if (is_set("--seed")) plan.seed = request.seed;
+    if (is_set("--vocab")) task.pieces = request.pieces;
+    if (is_set("--batch-tokens")) task.batch_tokens = request.batch_tokens;
+    if (is_set("--heldout")) task.heldout = request.heldout;
+    if (is_set("--max-gram")) task.masking.max_gram = request.max_gram;
     check_plan(plan);
     return task;
 }

@@ -19,8 +19,9 @@ struct TrainRequest {
 
 void add_train_options(Command& program, TrainRequest& request);
 
+/// Of a training that goes on, what `program` was not given is as it was.
 /// Throws Error(usage) or Error(unreadable) that names the option or the file.
-TrainingTask task_of(const TrainRequest& request);
+TrainingTask task_of(const Command& program, const TrainRequest& request);
 
 /// A new folder, an empty one, or one with a training that is to be resumed.  Throws Error(usage) otherwise.
 void check_out(const TrainRequest& request);

@@ -313,12 +313,18 @@ PackedBatch BatchReader::next() {
 }
 
 void BatchReader::resume(const BatchPlace& place) {
+    const BatchPlace before = place_;
     plan_epoch(place.epoch);
-    LOCUS_CHECK(place.batch < plan_.size(), "batches: the training was at batch " + std::to_string(place.batch) +
-                                                " of epoch " + std::to_string(place.epoch) + ", which has " +
-                                                std::to_string(plan_.size()) +
-                                                "; it was begun with another corpus or other options");
-    place_ = place;
+    const std::size_t count = plan_.size();
+    if (place.batch < count) {
+        place_ = place;
+        return;
+    }
+    plan_epoch(before.epoch);
+    place_ = before;
+    throw Error(Fault::usage, "batches: the training was at batch " + std::to_string(place.batch) + " of epoch " +
+                                  std::to_string(place.epoch) + ", which has " + std::to_string(count) +
+                                  "; it was begun with another corpus or other options");
 }
 
 std::vector<PackedBatch> fixed_batches(const TokenSentences& sentences, const std::vector<Index>& places,

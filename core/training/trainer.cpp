@@ -79,7 +79,11 @@ void Trainer::set_steps(Index steps) {
     changed.steps = steps;
     changed.warmup = std::min(changed.warmup, steps);
     check_plan(changed);
-    plan_ = changed;
+    plan_.steps = steps;  // the warm-up that was wished for stays, in case that the run becomes longer again
+}
+
+double Trainer::rate() const {
+    return learning_rate(plan_.rate, step_, std::min(plan_.warmup, plan_.steps), plan_.steps);
 }
 
 Dropout Trainer::dropout(std::uint64_t pass) const {
@@ -138,8 +142,7 @@ void Trainer::check_numbers(const StepReport& report, const PackedBatch& batch, 
 
 void Trainer::move(TrainedNetwork& network, Parameters<float>& gradients, double& norm) {
     norm = clip_gradients(gradients, plan_.clip);
-    network.optimiser.step(network.values, gradients, learning_rate(plan_.rate, step_, plan_.warmup, plan_.steps),
-                           pool_);
+    network.optimiser.step(network.values, gradients, rate(), pool_);
 }
 
 StepReport Trainer::step(const PackedBatch& batch) {
@@ -148,7 +151,7 @@ StepReport Trainer::step(const PackedBatch& batch) {
     report.step = step_ + 1;
     report.tokens = batch.rows();
     for (const std::int64_t label : batch.labels) report.targets += label > 0;
-    report.rate = learning_rate(plan_.rate, step_, plan_.warmup, plan_.steps);
+    report.rate = rate();
     gradients_.numbers().setZero();
     if (plan_.sift)
         sift_masked_words_step(batch, report);

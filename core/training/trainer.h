@@ -68,7 +68,8 @@ public:
 
     Index steps() const { return step_; }
     const TrainingPlan& plan() const { return plan_; }
-    /// Changes how long the run is, and with it the learning rates still to come.
+    /// Changes how long the run is, and with it the learning rates still to come: a run of fewer steps than its warm-up
+    /// ends at the peak.
     void set_steps(Index steps);
     /// The model that predicts words (the generator), and the one that detects replaced tokens.
     TrainedNetwork& words() { return words_; }
@@ -83,6 +84,7 @@ private:
     void masked_words_step(const PackedBatch& batch, StepReport& report);
     void sift_masked_words_step(const PackedBatch& batch, StepReport& report);
     void detection(const PackedBatch& batch, StepReport& report);
+    double rate() const;
     void check_numbers(const StepReport& report, const PackedBatch& batch, const Parameters<float>& gradients);
     void move(TrainedNetwork& network, Parameters<float>& gradients, double& norm);
 

@@ -149,11 +149,19 @@ Json read_description(const TensorFile& file, const std::filesystem::path& path)
                 return description.contains(name) && description[name].is_number_unsigned();
             };
             if (description.is_object() && description.value("format", "") == kFormat && is_count("step") &&
-                is_count("steps") && is_count("epoch") && is_count("batch") && description.contains("setting"))
+                is_count("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
+                description.contains("setting"))
                 return description;
         }
     throw Error(Fault::unreadable,
                 path.string() + ": says nothing of a training in its metadata, expected " + std::string(kFormat));
+}
+
+TensorFile open_state(const std::filesystem::path& folder) {
+    if (!holds_training(folder))
+        throw Error(Fault::unreadable,
+                    folder.string() + ": holds no training to go on with, expected " + std::string(kTrainingState));
+    return open_safetensors(folder / kTrainingState);
 }
 
 void check_setting(const Json& there, const Json& here, const std::filesystem::path& folder) {
@@ -171,14 +179,47 @@ bool holds_training(const std::filesystem::path& folder) {
     return std::filesystem::exists(folder / kTrainingState, error);
 }
 
+TrainingTask saved_task(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder / kTrainingState;
+    const Json description = read_description(open_state(folder), path);
+    const std::string setting = description["setting"].dump();
+    const JsonFields fields = JsonFields::parse(setting, path.string());
+    TrainingTask task;
+    task.config = parse_deberta_config(setting, path.string());
+    task.batch_tokens = fields.number("batch_tokens", 1, task.batch_tokens);
+    task.heldout = fields.share("heldout", task.heldout);
+    task.masking.max_gram = fields.number("masking.max_gram", 1, task.masking.max_gram);
+    TrainingPlan& plan = task.plan;
+    plan.objective = fields.text("objective") == "rtd" ? Objective::replaced_tokens : Objective::masked_words;
+    plan.switches.decoder = fields.flag("decoder", plan.switches.decoder);
+    if (fields.flag("sift", false)) plan.sift = SiftSettings{};
+    plan.hidden_dropout = fields.share("hidden_dropout", plan.hidden_dropout);
+    plan.attention_dropout = fields.share("attention_dropout", plan.attention_dropout);
+    plan.rate = fields.positive("rate", plan.rate);
+    plan.warmup = fields.number("warmup", 0, plan.warmup);
+    const nlohmann::json* seed = fields.find("seed");
+    if (!seed || !seed->is_number_unsigned()) fields.throw_unreadable("seed", "a whole number");
+    plan.seed = seed->get<std::uint64_t>();
+    // What is beside the setting may change from start to start.
+    const JsonFields beside = JsonFields::parse(description.dump(), path.string());
+    plan.steps = beside.number("steps", 1, plan.steps);
+    task.pieces = beside.number("pieces", 0, 0);
+    return task;
+}
+
 TrainingFolder::TrainingFolder(std::filesystem::path folder, TrainingRun& run)
     : setting_(setting_of(run.task()).dump()), folder_(std::move(folder)), run_(run) {}
 
 void TrainingFolder::save(const std::string& readme) {
     Trainer& trainer = run_.trainer();
     const BatchPlace place = run_.batches().place();
-    const Json description = {{"format", kFormat},    {"step", trainer.steps()}, {"steps", trainer.plan().steps},
-                              {"epoch", place.epoch}, {"batch", place.batch},    {"setting", Json::parse(setting_)}};
+    const Json description = {{"format", kFormat},
+                              {"step", trainer.steps()},
+                              {"steps", trainer.plan().steps},
+                              {"epoch", place.epoch},
+                              {"batch", place.batch},
+                              {"pieces", run_.task().pieces},  // as asked for, 0: all
+                              {"setting", Json::parse(setting_)}};
     std::vector<TensorToWrite> tensors;
     add_network(tensors, "words", trainer.words());
     if (trainer.detector()) add_network(tensors, "detector", *trainer.detector());
@@ -204,10 +245,7 @@ void TrainingFolder::save(const std::string& readme) {
 
 void TrainingFolder::resume() {
     const std::filesystem::path path = folder_ / kTrainingState;
-    if (!holds_training(folder_))
-        throw Error(Fault::unreadable,
-                    folder_.string() + ": holds no training to go on with, expected " + std::string(kTrainingState));
-    const TensorFile file = open_safetensors(path);
+    const TensorFile file = open_state(folder_);
     const Json description = read_description(file, path);
     check_setting(description["setting"], Json::parse(setting_), folder_);
 

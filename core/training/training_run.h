@@ -68,6 +68,10 @@ inline constexpr const char* kTrainingState = "training_state.safetensors";
 /// Does the folder hold a training that can be resumed?
 bool holds_training(const std::filesystem::path& folder);
 
+/// What the training in a folder learns by: every setting that a command can name, except for the corpus, which is
+/// empty.  Throws Error(unreadable) if there is none or its description is damaged.
+TrainingTask saved_task(const std::filesystem::path& folder);
+
 class TrainingFolder {
 public:
     /// The run is referred to.  Reads the corpus once, to know it again.

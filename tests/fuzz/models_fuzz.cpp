@@ -101,11 +101,17 @@ void fuzz_training(std::string_view bytes, const fs::path& folder) {
     const fs::path file = fuzz_file(kept->file().parent_path(), kTrainingState, bytes);
     const Parameters<float> before = run.trainer().words().values;
     const Index steps = run.trainer().steps();
+    const BatchPlace place = run.batches().place();
+    try {
+        const TrainingTask task = saved_task(file.parent_path());
+        promise(task.batch_tokens >= 1 && task.plan.steps >= 1 && task.plan.warmup >= 0, "numbers are in their range");
+    } catch (const Error&) {  // resume() may still take it: it looks at no more than it needs
+    }
     try {
         kept->state->resume();
     } catch (const Error&) {
         const Parameters<float>& after = run.trainer().words().values;
-        promise(run.trainer().steps() == steps && after.size() == before.size() &&
+        promise(run.trainer().steps() == steps && run.batches().place() == place && after.size() == before.size() &&
                     std::memcmp(after.numbers().data(), before.numbers().data(),
                                 sizeof(float) * static_cast<std::size_t>(before.size())) == 0,
                 "a state that is refused leaves the training as it was");

@@ -240,6 +240,8 @@ TEST_CASE("batches: a training that resumes goes on with the very next batch", "
               },
               Fault::usage)
               .starts_with("batches: the training was at batch 4000 of epoch 1, which has "));
+    CHECK(resumed.place() == whole.place());  // as it was
+    CHECK(equal(resumed.next(), whole.next()));
 }
 
 TEST_CASE("batches: another seed draws another order and other masks", "[batches]") {

@@ -112,6 +112,35 @@ TEST_CASE("train: Ctrl+C saves, and --resume goes on to the same end, to the las
     }
 }
 
+TEST_CASE("train: --resume needs no setting said again, and a longer run keeps its warm-up", "[cli][train]") {
+    for (const std::vector<std::string>& kind :
+         {std::vector<std::string>{"--steps", "12", "--sift", "--rate", "0.002", "--seed", "7", "--no-emd"},
+          {"--steps", "12", "--objective", "rtd", "--warmup", "9", "--heldout", "0.1", "--dropout", "0.2"},
+          {"--steps", "12", "--vocab", "80", "--max-gram", "3"}}) {
+        const Place said, first;
+        REQUIRE(said.train(kind).status == 0);
+        REQUIRE(first.train(kind).status == 0);
+        std::vector<std::string> longer = kind;
+        longer[1] = "30";
+        longer.emplace_back("--resume");
+        if (std::find(kind.begin(), kind.end(), "--warmup") == kind.end())
+            longer.insert(longer.end(), {"--warmup", "1"});  // a tenth of the first run's steps
+        CHECK(said.train(longer).status == 0);
+        const std::string readme = read_bytes(first.out / "README.md");
+        const std::string command = "--resume --out . --corpus " + first.corpus.string();
+        CHECK_THAT(readme, Contains("\nlocus train " + command + "\n"));
+        const Outcome resumed = run("locus-train", {"--resume", "--out", first.out.string(), "--corpus",
+                                                    first.corpus.string(), "--steps", "30", "--threads", "1"});
+        INFO(resumed.err);
+        CHECK(resumed.status == 0);
+        CHECK_THAT(resumed.out, Contains("; from step 12"));
+        CHECK((first.weights() == said.weights()));
+    }
+    const Place place;
+    CHECK(interrupt_early(place, {"--steps", "300"}) == 0);
+    CHECK_THAT(run("locus-train", {"--resume", "--out", place.out.string()}).err, Contains("has corpus \""));
+}
+
 TEST_CASE("train: the time that is given is kept", "[cli][train]") {
     const Place place;
     const auto begin = std::chrono::steady_clock::now();

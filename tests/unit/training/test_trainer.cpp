@@ -163,6 +163,18 @@ TEST_CASE("trainer: a loss that is no number stops the run, names the stage and 
     CHECK(same_bits(before, trainer.words().values));
 }
 
+TEST_CASE("trainer: a run that was shorter than its warm-up for a while has it again", "[training]") {
+    ThreadPool pool(1);
+    Trainer trainer(small_config(), small_plan(), pool);
+    trainer.set_steps(3);  // all of it on the way up
+    CHECK(trainer.step(easy_batch(1)).rate == Approx(small_plan().rate / 3));
+    trainer.set_steps(60);
+    CHECK(trainer.plan().warmup == small_plan().warmup);
+    CHECK(trainer.step(easy_batch(1)).rate == Approx(small_plan().rate * 2 / 5));
+    CHECK(refusal([&] { trainer.set_steps(0); }).starts_with("steps is 0"));
+    CHECK(trainer.plan().steps == 60);
+}
+
 TEST_CASE("trainer: a plan that cannot be followed is refused by the name of its field", "[training]") {
     const auto refused = [](auto change) {
         TrainingPlan plan = small_plan();

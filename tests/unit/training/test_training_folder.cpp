@@ -104,6 +104,38 @@ TEST_CASE("training folder: of replaced tokens, both networks can be opened", "[
     CHECK_THAT(detector.config_json, Contains("\"DebertaV2Model\""));
 }
 
+TEST_CASE("training folder: its task is what a training was begun with", "[training_folder]") {
+    for (const Objective objective : {Objective::masked_words, Objective::replaced_tokens}) {
+        Small small(objective);
+        TrainingPlan& plan = small.task.plan;
+        small.task.pieces = 70;
+        small.task.batch_tokens = 99;
+        small.task.heldout = 0.125;
+        small.task.masking.max_gram = 3;
+        plan.switches.decoder = objective == Objective::masked_words;
+        plan.hidden_dropout = 0.25;
+        plan.attention_dropout = 0.375;
+        plan.rate = 0.0625;
+        plan.warmup = 7;
+        plan.seed = 0xfedcba9876543210;
+        const auto run = small.run();
+        steps(*run, 2);
+        run->trainer().set_steps(3);
+        run->trainer().set_steps(44);  // the warm-up that was wished for outlives a run that was shorter
+        TrainingFolder(small.out(), *run).save("");
+        const TrainingTask found = saved_task(small.out());
+        CHECK(found.corpus.empty());
+        CHECK(deberta_config_json(found.config) == deberta_config_json(run->task().config));
+        CHECK((found.pieces == 70 && found.batch_tokens == 99 && found.heldout == 0.125));
+        CHECK((found.masking.max_gram == 3 && found.plan.objective == objective));
+        CHECK(found.plan.sift.has_value() == plan.sift.has_value());
+        CHECK(found.plan.switches.decoder == plan.switches.decoder);
+        CHECK((found.plan.hidden_dropout == 0.25 && found.plan.attention_dropout == 0.375));
+        CHECK((found.plan.rate == 0.0625 && found.plan.warmup == 7 && found.plan.steps == 44));
+        CHECK(found.plan.seed == 0xfedcba9876543210);
+    }
+}
+
 TEST_CASE("training folder: a training with other settings is not gone on with", "[training_folder][bad]") {
     Small small;
     const auto run = small.run();
@@ -157,8 +189,28 @@ TEST_CASE("training folder: a state that is missing, cut or none is named, and t
     other.replace(other.find("words.second"), 12, "words.sekond");
     CHECK(sentence(other) == state.string() + ": has no tensor words.second of " + std::to_string(before.size()) +
                                  " numbers in F32, the state of a training");
+    // A run of no steps, a setting without a value.
+    other = bytes;
+    const std::size_t count = other.find("\\\"steps\\\":40");
+    REQUIRE(count != std::string::npos);
+    other.replace(count, 12, "\\\"steps\\\":00");
+    CHECK_THAT(sentence(other), Contains("says nothing of a training"));
+    for (const char* name : {"seed", "rate", "warmup", "objective"}) {
+        INFO(name);
+        other = bytes;
+        const std::string key = std::string("\\\"") + name + "\\\":";
+        const std::size_t at = other.find(key);
+        REQUIRE(at != std::string::npos);
+        other[at + 2] = '_';  // another name
+        write_bytes(state, other);
+        if (name != std::string("rate") && name != std::string("warmup"))  // they have defaults
+            CHECK_THAT(refusal([&] { saved_task(small.out()); }),
+                       Contains(state.string()) && Contains(name) && Contains("expected"));
+        CHECK_THAT(refusal([&] { training.resume(); }, Fault::usage), Contains(std::string("has ") + name + " none"));
+    }
     CHECK(same(run->trainer().words().values, before));
     CHECK(run->trainer().steps() == 3);
+    CHECK(run->trainer().plan().steps == 40);
     write_bytes(state, bytes);
     training.resume();
     CHECK(run->trainer().steps() == 2);
