@@ -84,7 +84,7 @@ void check_place(const fs::path& file, const fs::path& target) {
     if (fs::is_directory(status)) throw_not_writable(file, "there is a folder of that name");
     if (!fs::is_regular_file(status))
         throw_not_writable(file, "there is something of that name that is not a regular file");
-    if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) throw_not_writable(file, errno);
+    check_writable(target, file);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/check.h"
@@ -118,13 +120,24 @@ void with_names_of(const fs::path& wanted, const fs::path& draft, Call call) {
     }
 }
 
-/// The new folder while it is filled; goes away unless it is put in place.
+/// Who may do what with a file or folder; nothing where there is none.
+std::optional<mode_t> mode_of(const fs::path& path) {
+    struct stat found = {};
+    if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+    return found.st_mode & 07777;
+}
+
+/// The new folder while it is filled; goes away unless it is put in place.  Until then nobody else can look into it,
+/// and then it and its files have the modes of those that they replace.
 class DraftFolder {
 public:
     DraftFolder(const fs::path& wanted, const fs::path& target)
         : wanted_(wanted), target_(target), path_(draft_name(target, kFolderMark)), above_(wanted, target) {
+        check_writable(target_, wanted_);
         std::error_code error;
         if (!fs::create_directory(path_, error)) throw_not_writable(wanted_, error ? error.value() : EEXIST);
+        mode_ = mode_of(target_).value_or(mode_of(path_).value_or(0755));
+        ::chmod(path_.c_str(), 0700);
     }
     ~DraftFolder() {
         try {
@@ -136,7 +149,11 @@ public:
     DraftFolder& operator=(const DraftFolder&) = delete;
 
     void write(const FolderFile& file) {
-        with_names_of(wanted_, path_, [&] { write_atomic_file(path_ / file.name, file.write); });
+        const fs::path draft = path_ / file.name, old = target_ / file.name;
+        check_writable(old, wanted_ / file.name);
+        with_names_of(wanted_, path_, [&] { write_atomic_file(draft, file.write); });
+        std::error_code error;
+        if (fs::is_regular_file(old, error)) ::chmod(draft.c_str(), mode_of(old).value_or(0644));
     }
 
     /// The other files of the old folder stay in the new one.
@@ -155,6 +172,7 @@ public:
 
     void put_in_place() {
         flush();
+        ::chmod(path_.c_str(), mode_);
         std::error_code error;
         if (!fs::exists(target_, error)) {
             if (::rename(path_.c_str(), target_.c_str()) != 0) throw_not_writable(wanted_, errno);
@@ -191,6 +209,7 @@ private:
 
     fs::path wanted_, target_, path_;
     FoldersAbove above_;
+    mode_t mode_ = 0755;
 };
 
 /// A folder's draft that never holds anything of the user's.

@@ -38,6 +38,11 @@ void throw_not_writable(const fs::path& name, int error) {
     throw_not_writable(name, std::string(std::strerror(error)));
 }
 
+void check_writable(const fs::path& place, const fs::path& shown) {
+    if (::faccessat(AT_FDCWD, place.c_str(), W_OK, AT_EACCESS) == 0) return;
+    if (errno != ENOENT && errno != ELOOP) throw_not_writable(shown, errno);
+}
+
 fs::path behind_links(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);

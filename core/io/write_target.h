@@ -12,6 +12,10 @@ namespace locus {
 /// The same with the system's words for `error`, a value of errno.
 [[noreturn]] void throw_not_writable(const std::filesystem::path& name, int error);
 
+/// Throws as throw_not_writable(shown, ...) if something is at `place` that this process may not write: a rename would
+/// replace it all the same.
+void check_writable(const std::filesystem::path& place, const std::filesystem::path& shown);
+
 /// What a name leads to through links, so that a link stays and what it points to is written: the file or folder, or
 /// where it is to be made.  The system follows the links first: a circle of them, or one that somebody else put into a
 /// shared folder, is its refusal.  Throws Error(unreadable) that names `path`.

@@ -143,6 +143,50 @@ TEST_CASE("whole folder: new files take the place of old ones, other people's st
     CHECK(fs::read_symlink(model / "link") == "nowhere");
 }
 
+TEST_CASE("whole folder: who may read and write it and its files stays the same", "[folder]") {
+    using fs::perms;
+    const TemporaryFolder folder;
+    const fs::path model = folder / "model";
+    const auto mode = [](const fs::path& path) { return fs::status(path).permissions(); };
+    fs::create_directory(folder / "usual");
+    write_bytes(folder / "usual.txt", "");
+    write_atomic_folder(model, kOld);
+    CHECK(mode(model) == mode(folder / "usual"));
+    CHECK(mode(model / "a.txt") == mode(folder / "usual.txt"));
+    const perms secret = perms::owner_read | perms::owner_write;
+    fs::permissions(model, perms::owner_all);
+    fs::permissions(model / "a.txt", secret);
+    perms seen = perms::none;
+    const FolderFile looks = {"d.txt", [&](const ByteSink& sink) {
+                                  for (const auto& entry : fs::directory_iterator(folder.path()))
+                                      if (entry.path().filename().string().starts_with(".model.part-"))
+                                          seen = mode(entry.path());
+                                  sink("new d", 5);
+                              }};
+    write_atomic_folder(model, {kNew[0], kNew[1], looks});
+    CHECK(seen == perms::owner_all);  // nobody reads a draft
+    CHECK(mode(model) == perms::owner_all);
+    CHECK(mode(model / "a.txt") == secret);
+    CHECK(mode(model / "c.txt") == mode(folder / "usual.txt"));
+
+    // Files that may not be written stay; who is root asks as somebody else.
+    fs::permissions(folder.path(), perms::all);
+    fs::permissions(model, perms::all);
+    fs::permissions(model / "a.txt", perms::owner_read);
+    const int status = status_of_child([&] {
+        if (::getuid() == 0 && ::setuid(65534) != 0) ::_exit(1);
+        try {
+            write_atomic_folder(model, kNew);
+        } catch (const Error& error) {
+            const std::string expected = (model / "a.txt").string() + ": cannot be written: Permission denied";
+            ::_exit(error.what() == expected ? error.exit_status() : 2);
+        }
+    });
+    CHECK(status == 3);
+    CHECK(names_in(folder.path()) == Names{"model", "usual", "usual.txt"});
+    CHECK(mode(model / "a.txt") == perms::owner_read);
+}
+
 TEST_CASE("whole folder: through a link, and by a relative path", "[folder]") {
     const TemporaryFolder folder;
     write_atomic_folder(folder / "model", kOld);
