@@ -1,8 +1,8 @@
 #pragma once
 // Philox 2x32 with 10 rounds: two random numbers for a counter and a key, a function of nothing else.  The one
-// generator of Locus: training (core/training/random.h), dropout on the CPU (core/training/dropout.h; eight counters at
-// a time in core/fast/simd_kernels_body.h) and in CUDA kernels (cuda/fused/dropout.h). Source: Salmon et al. 2011,
-// "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
+// generator of Locus: training and its dropout on the CPU (core/training/random.h; eight counters at a time in
+// core/fast/simd_kernels_body.h) and dropout in CUDA kernels (cuda/fused/dropout.h).
+// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.3.
 #include <cstdint>
 
 namespace locus {

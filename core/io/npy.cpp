@@ -107,8 +107,10 @@ Dtype npy_dtype(const fs::path& file, const std::string& descr) {
                                       {"u1", Dtype::u8},
                                       {"b1", Dtype::boolean}})
         if (type == name) return dtype;
-    throw_unreadable(file, "holds values of type " + descr.substr(0, 80) + ", expected <f8, <f4, <f2 or whole numbers",
-                     Fault::unsupported);
+    throw_unreadable(
+        file,
+        "holds values of type " + descr.substr(0, 80) + ", expected <f8, <f4, <f2, <i8, <i4, <i2, |i1, |u1 or |b1",
+        Fault::unsupported);
 }
 
 }  // namespace

@@ -10,10 +10,9 @@
 
 namespace locus {
 
-/// Reads file.npy (versions 1 to 3): <f8, <f4, <f2, and whole numbers of any width.  The stage has no name yet;
-/// `stored` receives its dtype as safetensors spells it.
-/// Throws Error(unreadable) for a file that is no array or is cut short, Error(unsupported) for big-endian values,
-/// Fortran order and other types; each sentence names the file.
+/// Reads file.npy (versions 1 to 3): <f8, <f4, <f2, <i8, <i4, <i2, |i1, |u1 and |b1.  The stage has no name yet;
+/// `stored` receives its dtype as safetensors spells it. Throws Error(unreadable) for a file that is no array or is cut
+/// short, Error(unsupported) for big-endian values, Fortran order and other types; each sentence names the file.
 Stage read_npy(const std::filesystem::path& file, std::string& stored);
 
 /// The bytes of a .npy file (version 1.0) that holds a stage of any shape: <f4, <f8 or <i8, row by row.

@@ -21,7 +21,7 @@ struct PackedHeads {
 
 struct PackedContext {
     Tensor<float> context;  // [1,H,N,d]
-    Tensor<float> log_sum;  // [1,H,N], of the softmax denominator
+    Tensor<float> log_sum;  // [B,H,tokens of the longest sentence], of the softmax denominator
 };
 
 /// Each as its operand; those of the tables summed over sentences.

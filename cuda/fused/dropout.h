@@ -1,6 +1,6 @@
 #pragma once
 // Which probabilities dropout drops: a function of the place alone, so that backward draws the same without a mask.
-// The CPU computes the same in core/training/dropout.h.
+// The CPU computes the same in core/training/random.h.
 #include "core/philox.h"
 
 namespace locus::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 // What the copy engine is told of rows in global memory: sizes and strides of a tensor with four axes, from which it
-// copies boxes, with zeros for what lies outside.  From this the driver encodes a tensor map (tensor_map.h).
+// copies boxes, with zeros for what lies outside.  From this the driver encodes a tensor map (tensor_map.cpp).
 // Source: CUDA driver API, cuTensorMapEncodeTiled, for what a map can be.
 #include "cuda/fused/arguments.h"
 
