@@ -38,6 +38,24 @@ TEST_CASE("fuzz: every target reads some of its seeds, and refuses others", "[fu
     }
 }
 
+TEST_CASE("fuzz: a refusal that leaves a draft, or is no sentence, is a find", "[fuzz]") {
+    const TemporaryFolder folder;
+    const auto is_found = [&](void (*read)(std::string_view, const fs::path&)) {
+        try {
+            return accepts({"a reader", read}, "bytes", folder.path());  // nobody accepts them
+        } catch (const BrokenPromise&) {
+            return true;
+        }
+    };
+    CHECK_FALSE(is_found([](std::string_view, const fs::path&) { throw Error(Fault::unreadable, "a.bin: is cut"); }));
+    CHECK(is_found([](std::string_view, const fs::path&) { throw Error(Fault::unreadable, ""); }));
+    CHECK(is_found([](std::string_view, const fs::path&) { throw Error(Fault::unreadable, std::string(2000, 'a')); }));
+    CHECK(is_found([](std::string_view, const fs::path& own) {
+        fuzz_file(own, ".a.bin.part-7", "half");
+        throw Error(Fault::unreadable, "a.bin: is cut");
+    }));
+}
+
 TEST_CASE("fuzz: what was once found stays repaired", "[fuzz]") {
     std::size_t files = 0;
     for (const FuzzTarget& target : fuzz_targets()) {
