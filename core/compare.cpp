@@ -129,6 +129,12 @@ StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& t
 
 }  // namespace
 
+double StageVerdict::share() const {
+    if (max_difference == 0) return 0;
+    const double share = max_difference / allowed;
+    return std::isnan(share) ? std::numeric_limits<double>::infinity() : share;
+}
+
 bool Comparison::pass() const { return !stages.empty() && first() == nullptr; }
 
 const StageVerdict* Comparison::first() const {

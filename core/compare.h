@@ -29,6 +29,8 @@ struct StageVerdict {
     double found = 0;
     Index wrong = 0;  // how many values are outside
     Index size = 0;
+    /// The largest difference as a part of what it may be; infinite where there may be none, and for NaN.
+    double share() const;
 };
 
 struct Comparison {

@@ -249,15 +249,13 @@ private:
     void add(const Evidence& evidence, const StageVerdict& verdict, const std::vector<Formula>& assumed,
              WrongStage stage) {
         const std::vector<Explanation>& judged = stage.diagnosis.judged;
-        const bool right_fits = !judged.empty() && judged.front().mistake == 0 && judged.front().fits();
         const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
-        if (right_fits) result.not_judged.push_back(verdict.name);  // the mistake lies before it
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen_, verdict, assumed);
             stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
         }
-        if (&evidence == &own_ && !stage.explained() && !right_fits)
+        if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_of_own(verdict, assumed);
         result.stages.push_back(std::move(stage));
     }
@@ -326,11 +324,13 @@ AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison,
         search.judge_behind(verdict);
     }
     AllMistakes all = std::move(search.result);
-    const bool explained = std::all_of(all.stages.begin(), all.stages.end(), [&](const WrongStage& each) {
-        return each.explained() ||
-               std::find(all.not_judged.begin(), all.not_judged.end(), each.stage) != all.not_judged.end();
+    const bool explained = std::all_of(all.stages.begin(), all.stages.end(), [](const WrongStage& each) {
+        return each.explained() || each.diagnosis.follows;
     });
-    all.repaired = !explained ? Repaired::no : all.not_judged.empty() ? Repaired::yes : Repaired::unknown;
+    const bool known =
+        all.not_judged.empty() && std::none_of(all.stages.begin(), all.stages.end(),
+                                               [](const WrongStage& each) { return each.diagnosis.follows; });
+    all.repaired = !explained ? Repaired::no : known ? Repaired::yes : Repaired::unknown;
     return all;
 }
 

@@ -21,7 +21,8 @@ struct WrongStage {
 enum class Repaired {
     yes,     // every other wrong stage follows from what the candidate reports: nothing else is wrong
     no,      // a stage is wrong by itself and nobody can say why
-    unknown  // of a stage nobody can say what it follows from: no model, no input, or what lies between is not reported
+    unknown  // of a stage nobody can say what it follows from: no model, no input, or what lies between is not
+             // reported; or the first wrong stage only passes on what lies before it
 };
 /// "yes", "no", "unknown".
 const char* repaired_word(Repaired repaired);

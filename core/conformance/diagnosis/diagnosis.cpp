@@ -3,10 +3,48 @@
 #include "core/conformance/diagnosis/diagnosis.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/conformance/diagnosis/judge.h"
 
 namespace locus::conformance {
+
+namespace {
+
+/// The input of a stage that uses most of what it may differ; nullptr if one is not reported, or all are exact.
+const StageVerdict* worst_input(const Evidence& evidence, const Comparison& comparison, const std::string& stage) try {
+    const auto [scope, stem] = scope_and_stem(stage);
+    const Replay here(evidence, scope);
+    const StageVerdict* worst = nullptr;
+    for (const std::string& input : here.inputs_of(stem)) {
+        const std::string name = here.full_name(input);
+        if (!evidence.reference.has(name)) continue;  // no stage, as the mask
+        const auto found = std::find_if(comparison.stages.begin(), comparison.stages.end(),
+                                        [&](const StageVerdict& each) { return each.name == name; });
+        if (found == comparison.stages.end()) return nullptr;
+        if (found->worst >= 0 && (!worst || found->share() > worst->share())) worst = &*found;
+    }
+    return worst && worst->max_difference > 0 ? worst : nullptr;
+} catch (const NotEnough&) {  // it is not known where its inputs stand
+    return nullptr;
+}
+
+/// Where the difference of a stage began that follows by the right formula from what the candidate reports: back from
+/// input to input, as long as all are reported.
+std::string where_it_began(const Evidence& evidence, const Comparison& comparison, const std::string& stage) {
+    constexpr double kSeen = 0.1;  // of what it may differ
+    const StageVerdict* first = nullptr;
+    std::size_t steps = comparison.stages.size();
+    for (const StageVerdict* at = worst_input(evidence, comparison, stage); at && at->share() >= kSeen && steps-- > 0;
+         at = worst_input(evidence, comparison, at->name))
+        first = at;
+    if (!first) return "so the mistake lies in a stage that it does not report";
+    const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
+    return "so the difference came with what it is made of: it is seen first at " + first->name + ", which is off by " +
+           percent(first->share()) + " of what it may be";
+}
+
+}  // namespace
 
 Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const StageVerdict& verdict,
                    const std::vector<Formula>& assumed) {
@@ -41,10 +79,10 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
                                next->explanation.residual >= kBeyondRounding * rounding);
     const bool right_too =
         std::find(diagnosis.equivalent.begin(), diagnosis.equivalent.end(), 0) != diagnosis.equivalent.end();
-    if (best.explanation.mistake == 0 && best.explanation.fits())
-        diagnosis.pattern = verdict.name +
-                            " follows from what the candidate reports by the right formula, so the "
-                            "mistake lies in a stage that it does not report";
+    diagnosis.follows = best.explanation.mistake == 0 && best.explanation.fits();
+    if (diagnosis.follows)
+        diagnosis.pattern = verdict.name + " follows from what the candidate reports by the right formula, " +
+                            where_it_began(evidence, comparison, verdict.name);
     else if (best.explanation.fits() && far && !right_too)
         diagnosis.named = best.explanation;
     return diagnosis;
@@ -110,7 +148,7 @@ Lack lack_of(const Evidence& evidence, const std::string& stage, const Variant& 
 std::string would_learn(const Evidence& evidence, const StageVerdict& verdict, const Diagnosis& diagnosis) {
     const auto& judged = diagnosis.judged;
     if (diagnosis.named || (evidence.model && !evidence.segments.empty())) return "";
-    if (!judged.empty() && judged.front().mistake == 0 && judged.front().fits()) return "";
+    if (diagnosis.follows) return "";
     std::size_t wait = 0;
     bool model = false;
     for (const Mistake& mistake : catalogue()) {

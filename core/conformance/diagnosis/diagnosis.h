@@ -26,7 +26,8 @@ struct Diagnosis {
     std::optional<Explanation> runner_up;
     std::vector<Explanation> judged;  // every hypothesis that could be computed, best first
     bool in_whole_pass = false;       // named because its whole pass gives every stage that is reported
-    std::string pattern;              // what the difference looks like; one sentence, also where a name was found
+    bool follows = false;  // by the right formula from what the candidate reports: the mistake lies before it
+    std::string pattern;   // what the difference looks like; one sentence, also where a name was found
 };
 
 /// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
