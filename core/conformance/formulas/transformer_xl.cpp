@@ -84,6 +84,16 @@ Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
     });
 }
 
+Tensor<double> weighted_relative_terms(const Replay& at, double content, double position) {
+    if (at.family() != Family::transformer_xl && !is_xlnet(at)) throw NotEnough{"a Transformer-XL or an XLNet"};
+    const auto scaled = [](Tensor<double> term, double factor) {
+        return mapped(std::move(term), [=](double value) { return factor * value; });
+    };
+    Tensor<double> words = at("ac");
+    if (is_xlnet(at) && !at.input().token_types.empty()) words = sum_of(std::move(words), at("ef"));
+    return sum_of(scaled(std::move(words), content), scaled(at("bd"), position));
+}
+
 Tensor<double> without_hidden(const Replay& at, Tensor<double> values) {
     const Tensor<double>& visible = at("visible");
     return each_head(values, values.extent(2), values.extent(3), [&](Index n, Index, Index b) {

@@ -20,6 +20,8 @@ Tensor<double> biased(const Tensor<double>& q, const Tensor<double>& bias);
 /// in rows of no token.  column sees the token of the row and the key.
 Tensor<double> shifted_by(const Replay& at, const Tensor<double>& raw,
                           const std::function<Index(Index token, Index key)>& column);
+/// content (ac + ef) + position bd: scores, where both factors are 1 / sqrt(d).  ef only in an XLNet with segments.
+Tensor<double> weighted_relative_terms(const Replay& at, double content, double position);
 /// Hidden cells set to 0.
 Tensor<double> without_hidden(const Replay& at, Tensor<double> values);
 /// Rows of query_tokens -1 set to 0, in every head.

@@ -1,5 +1,6 @@
 // Mistakes 84 to 87.  The terms of DeBERTa once more: no log buckets, heads of the table in another order, a term that
 // is not added, positions that are all the same.
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/wrong_attention.h"
 
@@ -75,18 +76,27 @@ std::vector<Formula> without(bool c2p, bool p2c) {
              }}};
 }
 
+/// Transformer-XL and XLNet: the scores are those of words, and of segments, alone.
+std::vector<Formula> without_bd() {
+    return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
+                 if (!at.in_whole_pass() && !at.claimed("bd")) throw NotEnough{"the port's own bd"};
+                 return weighted_relative_terms(at, 1 / std::sqrt(static_cast<double>(at("q").extent(3))), 0);
+             }}};
+}
+
 Mistake mistake() {
     return {.number = 86,
             .name = "a position term is computed and never added to the scores",
             .symptom = "the model knows less about order, or nothing",
-            .betrays = "in scores = a c2c + b c2p + c p2c a coefficient is 0",
+            .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is 0",
             .evidence = "the first commit of deberta.cpp: \"c2c only\"",
             .lesson = "10",
-            .families = {Family::deberta},
+            .families = {Family::deberta, Family::transformer_xl, Family::xlnet},
             .stems = {"scores"},
             .variants = {{"p2c is left out", without(false, true)},
                          {"c2p is left out", without(true, false)},
-                         {"both position terms are left out", without(true, true)}}};
+                         {"both position terms are left out", without(true, true)},
+                         {"bd is left out", without_bd()}}};
 }
 
 }  // namespace a_term_not_added

@@ -65,6 +65,16 @@ using Function = double (*)(double);
 
 Matrix<double> by(Function function, const Matrix<double>& inner) { return inner.unaryExpr(function); }
 
+/// Transformer-XL, whose layers have a ReLU.
+Formula gelu_in_layers() {
+    return {"ffn_act", {"attention"}, [](const Replay& at) {
+                if (activation_of(at) != Activation::relu) throw NotEnough{"a ReLU"};
+                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                return shaped(at("attention"), activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)),
+                                                                Activation::gelu));
+            }};
+}
+
 Formula in_layers(Function function) {
     return {"ffn_act", {"attention"}, [function](const Replay& at) {
                 if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
@@ -103,12 +113,13 @@ Mistake mistake() {
             .betrays = "ffn_act is another function of dense(attention): 0 below 0, x sigmoid(1.702 x), x sigmoid(x)",
             .evidence = "",
             .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::xlnet},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"ffn_act", "conv_act", "/mlm.transform"},
             .variants = {everywhere("relu", [](double x) { return std::max(x, 0.0); }),
                          everywhere("x sigmoid(1.702 x)", [](double x) { return x * kLogistic(1.702 * x); }),
                          everywhere("x sigmoid(x)", [](double x) { return x * kLogistic(x); }),
-                         everywhere("none", [](double x) { return x; })}};
+                         everywhere("none", [](double x) { return x; }),
+                         {"gelu for relu", {gelu_in_layers()}}}};
 }
 
 }  // namespace another_activation

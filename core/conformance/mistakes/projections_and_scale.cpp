@@ -1,4 +1,5 @@
 // Mistakes 22 to 30.  Projections of content and positions, the order of heads, and the scale of the scores.
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/fitted_weights.h"
 #include "core/conformance/mistakes/wrong_attention.h"
@@ -252,18 +253,27 @@ std::vector<Formula> raw(bool c2p, bool p2c) {
              }}};
 }
 
+/// Transformer-XL and XLNet: the content terms are scaled before bd joins them.
+std::vector<Formula> raw_bd() {
+    return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
+                 return weighted_relative_terms(at, 1 / std::sqrt(static_cast<double>(at("q").extent(3))), 1);
+             }}};
+}
+
 Mistake mistake() {
-    return {.number = 28,
-            .name = "a position term is added without the scale",
-            .symptom = "position outweighs content",
-            .betrays = "in scores = a c2c + b c2p + c p2c a coefficient is 1 instead of 1 / sqrt(n d)",
-            .evidence = "",
-            .lesson = "10",
-            .families = {Family::deberta},
-            .stems = {"scores"},
-            .variants = {{"c2c alone is scaled", raw(true, true)},
-                         {"p2c is not scaled", raw(false, true)},
-                         {"c2p is not scaled", raw(true, false)}}};
+    return {
+        .number = 28,
+        .name = "a position term is added without the scale",
+        .symptom = "position outweighs content",
+        .betrays = "in scores = a c2c + b c2p + c p2c, or a (ac + ef) + b bd, a coefficient is 1 instead of the scale",
+        .evidence = "",
+        .lesson = "10",
+        .families = {Family::deberta, Family::transformer_xl, Family::xlnet},
+        .stems = {"scores"},
+        .variants = {{"c2c alone is scaled", raw(true, true)},
+                     {"p2c is not scaled", raw(false, true)},
+                     {"c2p is not scaled", raw(true, false)},
+                     {"bd is not scaled", raw_bd()}}};
 }
 
 }  // namespace a_term_not_scaled

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/conformance/formulas/roformer.h"
+#include "core/conformance/formulas/transformer_xl.h"
 #include "core/conformance/mistakes/catalogue.h"
 #include "core/conformance/mistakes/rope_scaling.h"
 #include "core/positions/position_rows.h"
@@ -212,6 +213,29 @@ Mistake mistake() {
 
 namespace positions_from_one {  // mistake 94
 
+/// Transformer-XL and XLNet: rows for distances that are all off by `more`; those of a text read backwards too.
+Formula other_distances(bool reversed, double more) {
+    return {reversed ? "/positions.r_backward" : "/positions.r", {}, [=](const Replay& at) {
+                std::vector<double> distances;
+                Index clamp = 0;
+                if (at.family() == Family::transformer_xl && !reversed) {
+                    clamp = at.transformer_xl().clamp_len;
+                    distances = transformer_xl_distances(keys_of(at), 0);
+                } else {
+                    const XlnetConfig& config = at.xlnet();
+                    if (reversed && !config.bi_data) throw NotEnough{"reversed text"};
+                    clamp = config.clamp_len;
+                    distances = xlnet_distances(queries_of(at), keys_of(at), config.direction, 0, reversed);
+                }
+                for (double& distance : distances) {
+                    distance += reversed ? -more : more;
+                    if (clamp > 0)
+                        distance = std::clamp(distance, -static_cast<double>(clamp), static_cast<double>(clamp));
+                }
+                return sinusoids_of(at, distances, SinusoidLayout::concatenated);
+            }};
+}
+
 Mistake mistake() {
     const auto table = [](const Replay& at) {
         // Scores, and what follows from them, are those of positions from 0: a dump of these alone does not show it.
@@ -223,17 +247,21 @@ Mistake mistake() {
             throw NotEnough{"what the candidate rotated"};
         return rotary_table<double>(right_angles(at), 1, positions_of(at));
     };
-    return {.number = 94,
-            .name = "positions are counted from 1",
-            .symptom = "scores are right as long as queries and keys agree; q_rot and k_rot are not",
-            .betrays = "rotary.sin[0] is not 0; row m equals the right row m + 1",
-            .evidence = "",
-            .lesson = "15",
-            .families = {Family::roformer},
-            .stems = {"/rotary.sin", "/rotary.cos"},
-            .variants = {{"",
-                          {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
-                           {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}}}};
+    return {
+        .number = 94,
+        .name = "positions are counted from 1",
+        .symptom = "scores are right as long as queries and keys agree; q_rot and k_rot are not",
+        .betrays =
+            "rotary.sin[0] is not 0; row m equals the right row m + 1; rows of positions.r are those of the next one",
+        .evidence = "",
+        .lesson = "15",
+        .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"/rotary.sin", "/rotary.cos", "/positions.r"},
+        .variants = {{"every token stands one place further on",
+                      {{"/rotary.sin", {}, [table](const Replay& at) { return as_rows(table(at).sin); }},
+                       {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}}},
+                     {"every distance is one too large", {other_distances(false, 1), other_distances(true, 1)}},
+                     {"every distance is one too small", {other_distances(false, -1), other_distances(true, -1)}}}};
 }
 
 }  // namespace positions_from_one

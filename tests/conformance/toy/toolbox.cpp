@@ -94,7 +94,7 @@ Array<Scalar> Toolbox<Scalar>::norm(const Array<Scalar>& x, const std::string& n
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::activated(Array<Scalar> x, Activation activation) const {
     if (injected().is(39) && activation == Activation::gelu) activation = Activation::gelu_tanh;
-    const bool another = activation == Activation::gelu && injected().is(99);
+    const bool another = activation == Activation::gelu && injected().is(99) && !injected().is(99, 4);
     const auto logistic = [](Scalar a) { return 1 / (1 + std::exp(-a)); };
     for (Scalar& value : x.values) {
         const Scalar a = value;

@@ -98,7 +98,8 @@ template <class Scalar>
 Array<Scalar> ToyTransformerXl<Scalar>::positions(Index keys) const {
     std::vector<Index> distances;
     for (Index t = 0; t < keys; ++t) {
-        const Index distance = injected().is(65) ? t : keys - 1 - t;
+        const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
+        const Index distance = injected().is(65) ? t : keys - 1 - t + off;
         distances.push_back(config_.clamp_len > 0 ? std::min(distance, config_.clamp_len) : distance);
     }
     return sinusoids<Scalar>(distances, config_.d_model, injected().is(69));
@@ -175,7 +176,7 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "ac", ac);
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
-    A scores = plus(ac, bd);
+    A scores = injected().is(86, 3) ? ac : plus(ac, injected().is(28, 3) ? times(bd, root) : bd);
     if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / root);
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, injected().is(66) ? Visible() : sees);
@@ -199,7 +200,8 @@ Array<Scalar> ToyTransformerXl<Scalar>::layer(Index l, const std::string& at, co
     if (!norm_first) attention = tools_.norm(attention, first);
     add(at + "attention", attention);
     const A inner = norm_first ? tools_.norm(attention, second) : attention;
-    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"), Activation::relu);
+    const A act = tools_.activated(tools_.dense(inner, names + "pos_ff.CoreNet.0"),
+                                   injected().is(99, 4) ? Activation::gelu : Activation::relu);
     add(at + "ffn_act", act);
     const A ffn = tools_.dense(act, names + "pos_ff.CoreNet.3");
     add(at + "ffn", ffn);

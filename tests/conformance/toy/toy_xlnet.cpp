@@ -127,7 +127,8 @@ void ToyXlnet<Scalar>::make_positions(Index queries, Index keys, const std::stri
     const auto rows = [&](int sign) {
         std::vector<Index> distances;
         for (Index distance = keys; distance >= last; --distance) {
-            const Index signed_distance = sign * distance;
+            const Index off = injected().is(94, 1) ? 1 : injected().is(94, 2) ? -1 : 0;
+            const Index signed_distance = sign * (distance + off);
             distances.push_back(config_.clamp_len > 0
                                     ? std::clamp(signed_distance, -config_.clamp_len, config_.clamp_len)
                                     : signed_distance);

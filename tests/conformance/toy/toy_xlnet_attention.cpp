@@ -93,7 +93,8 @@ Array<Scalar> ToyXlnet<Scalar>::segment_term(const A& q, const Asked& who, Index
                 bool differs = own != (j < memory ? remembered : input.token_types[b * length + j - memory]);
                 if (injected().is(76, 0)) differs = !differs;
                 for (Index h = 0; h < q.extent(1); ++h)
-                    y(b, h, p, j) = tools_.dot(&asked(b, h, p, 0), &table(differs ? 1 : 0, h, 0), q.width());
+                    if (!injected().is(76, 3))
+                        y(b, h, p, j) = tools_.dot(&asked(b, h, p, 0), &table(differs ? 1 : 0, h, 0), q.width());
             }
         }
     return y;
@@ -142,7 +143,7 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
     position_term(biased(q, w, factor), asked, l, raw, bd);
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
-    A scores = plus(ac, bd);
+    A scores = injected().is(86, 3) ? ac : plus(ac, injected().is(28, 3) ? times(bd, root) : bd);
     if (!input.token_types.empty()) {
         const A ef = segment_term(q, asked, l, k.extent(2), input);
         add(at + "ef", ef);
