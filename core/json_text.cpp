@@ -196,9 +196,12 @@ std::vector<std::string> JsonFields::names(const std::string& name) const {
         }
     else
         throw_unreadable(name, "a string such as \"c2p|p2c\" or a list of strings");
-    for (std::string& one : names)
+    for (std::string& one : names) {
+        const std::size_t first = std::min(one.find_first_not_of(" \t\n"), one.size());
+        one = one.substr(first, one.find_last_not_of(" \t\n") + 1 - first);
         std::transform(one.begin(), one.end(), one.begin(),
                        [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    }
     return names;
 }
 

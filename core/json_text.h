@@ -54,7 +54,7 @@ public:
     double positive(const std::string& name, double fallback) const;
     /// At least 0 and less than 1: a probability of dropping.
     double share(const std::string& name, double fallback) const;
-    /// "c2p|p2c" or ["c2p", "p2c"], lower-cased; empty where the field is absent.
+    /// "c2p | p2c" or ["c2p", "p2c"], lower-cased and without blanks around; empty where the field is absent.
     std::vector<std::string> names(const std::string& name) const;
     /// The objects of a list.
     std::vector<JsonFields> list(const std::string& name) const;

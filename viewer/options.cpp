@@ -135,6 +135,8 @@ State state_of(Options& options) {
         options.width = static_cast<int>(width);
         options.height = static_cast<int>(height);
     }
+    LOCUS_CHECK(!options.bench || (!options.script && !options.screenshot),
+                "--bench measures alone, found --script or --screenshot beside it");
     LOCUS_CHECK(!options.window || options.script, "--window goes with --script only");
     LOCUS_CHECK(!options.script || !options.screenshot,
                 "expected one of --script and --screenshot, found both; a script takes pictures itself");
@@ -190,7 +192,13 @@ void open_sources(const Options& options, State& state) {
     CompareState& compare = state.compare;
     if (options.stage) compare.stage = *options.stage;
     if (options.mistake) {
-        entry_of(read_mistake_list(mistake_list_file()), parse_mistake(*options.mistake)->first);
+        const auto [number, way] = *parse_mistake(*options.mistake);
+        const std::vector<MistakeEntry> known = read_mistake_list(mistake_list_file());
+        const std::size_t ways = std::max<std::size_t>(1, entry_of(known, number).ways.size());
+        LOCUS_CHECK(static_cast<std::size_t>(way) <= ways,
+                    "--mistake is \"" + *options.mistake + "\", expected " + std::to_string(number) +
+                        (ways == 1 ? ", which is made in one way alone"
+                                   : "." + std::string("1 to ") + std::to_string(number) + "." + std::to_string(ways)));
         compare.b = {};
         compare.make_mistake(*options.mistake);
         compare.shows_mistakes = true;

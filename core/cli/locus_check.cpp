@@ -50,6 +50,15 @@ private:
     std::string first_, said_;
 };
 
+/// What the user names must belong to the reference: else nothing would be explained, and nobody would know why.
+void check_fits(const Options& options, const TracePair& pair) {
+    if (const std::string other = other_family(pair.reference, *pair.model); !other.empty())
+        throw Error(Fault::unreadable, options.model + ": " + other + "; expected the model of the reference");
+    if (options.input.empty()) return;
+    if (const std::string reason = contradiction(pair.reference, pair.model, pair.segments); !reason.empty())
+        throw Error(Fault::unreadable, options.input + ": " + reason + "; expected what the reference was given");
+}
+
 Report judge(const Options& options, const std::optional<Tolerance>& fixed, const cli::Command& program) {
     Progress progress(program);
     TracePair pair;
@@ -69,6 +78,7 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
         if (options.input.empty())
             found = find_inputs(options.reference_file, options.candidate_file, pair.reference, pair.model);
         pair.segments = options.input.empty() ? found.segments : segments_of(options.input, *pair.model);
+        check_fits(options, pair);
     }
     // The verdicts are printed as soon as they are known: the search for the mistake may take seconds.
     CaseReport one = judge_pair(pair, [&](const CaseReport& so_far) {
@@ -104,14 +114,17 @@ std::string explained(const Mistake& mistake) {
 }
 
 int run(const Options& options, const cli::Command& program) {
+    const bool no_page = options.html.empty() && options.junit.empty();
     if (options.catalogue) {
-        LOCUS_CHECK(options.reference_file.empty() && !options.explain,
-                    "--catalogue goes alone, found a reference or --explain beside it");
+        LOCUS_CHECK(options.reference_file.empty() && !options.explain && no_page,
+                    "--catalogue goes alone or with --json, found a reference, --explain, --html or --junit beside it");
         std::cout << (options.json ? catalogue_json() : catalogue_text());
         return 0;
     }
     if (options.explain) {
-        LOCUS_CHECK(options.reference_file.empty(), "--explain goes alone, found a reference beside it");
+        LOCUS_CHECK(options.reference_file.empty() && no_page && !options.json,
+                    "--explain goes alone, found a reference, --json, --html or --junit beside it; --catalogue --json "
+                    "prints all that is known of each mistake");
         std::cout << explained(mistake_of(*options.explain));
         return 0;
     }

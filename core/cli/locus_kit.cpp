@@ -167,6 +167,9 @@ int main(int argc, char** argv) {
     cli::Command making = program.command("mistake", "what a port that makes a mistake of the catalogue would dump");
     add_mistake(making, mistake);
     return cli::run_program(program, cli::name_each_value(argc, argv, "--text"), [&] {
+        LOCUS_CHECK(!making.given("--stages") || making.given("--out"),
+                    "--stages says what --out holds; --out is missing");
+        LOCUS_CHECK(!checking.given("--timeout") || checking.given("--run"), "--timeout goes with --run");
         for (std::string& text : mistake.input.texts) text = cli::readable_text(program, text);
         if (making.chosen()) std::cout << run_mistake(mistake);
         if (making.chosen()) return 0;

@@ -1,4 +1,5 @@
 // locus trace: runs a model and keeps every stage that was asked for.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -160,8 +161,12 @@ Result forward(const cli::Command& program, const Options& options) {
     // Double precision is asked for to have exact numbers.
     const bool fast = !options.reference && options.precision == "f32";
     const auto model = open_model_of<Scalar>(checkpoint, compute, fast ? ForwardPath::fast : ForwardPath::reference);
-    const PreparedInput prepared =
-        prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
+    const std::vector<std::string> takes = model->input_names();
+    if (!options.request.mask.empty() &&
+        std::none_of(takes.begin(), takes.end(), [](const std::string& name) { return name.ends_with("mask"); }))
+        throw Error(Fault::unsupported, "--mask is not used by a " + std::string(to_string(model->family())) +
+                                            ", which hides nothing but the future; leave it out");
+    const PreparedInput prepared = prepare_input(options.request, checkpoint.folder, model->family(), takes);
     if (!prepared.ignored.empty())
         cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);

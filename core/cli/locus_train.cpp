@@ -1,5 +1,6 @@
 // locus train: a model from a text file.
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
 #include "core/io/atomic_file.h"
+#include "core/text/text_table.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
 #include "cuda/library.h"
@@ -53,8 +55,33 @@ std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
            ".\n`training_state.safetensors` is what `--resume` needs and nobody else.\n";
 }
 
+[[noreturn]] void throw_no_number(Trainer& trainer, const std::string& what) {
+    throw Error(Fault::unsupported, "step " + std::to_string(trainer.steps()) + ": " + what +
+                                        " is not a number any more; what was saved before stays, expected a lower "
+                                        "--rate than " +
+                                        format_number(trainer.plan().rate));
+}
+
+/// A step may leave weights that are no numbers any more, which only the next one would see.
+void check_weights(Trainer& trainer) {
+    const auto check = [&](const Parameters<float>& values) {
+        for (const auto& one : values.entries())
+            if (!values.row(one.name).allFinite()) throw_no_number(trainer, one.name);
+    };
+    check(trainer.words().values);
+    if (trainer.detector()) check(trainer.detector()->values);
+}
+
+/// The loss on sentences held out, where there are any.
+double checked_loss(TrainingRun& run) {
+    const double loss = run.heldout_loss();
+    if (run.has_heldout() && !std::isfinite(loss)) throw_no_number(run.trainer(), "the loss on sentences never seen");
+    return loss;
+}
+
 int train(const cli::Command& program, const cli::TrainRequest& request) {
     cli::check_out(request);
+    LOCUS_CHECK(request.ablate || !program.given("--seeds"), "--seeds goes with --ablate");
     TrainingTask task = cli::task_of(program, request);
     std::unique_ptr<AttentionEngine> on_device;
     if (request.device == "cuda") {
@@ -75,7 +102,12 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
     Trainer& trainer = run.trainer();
     if (request.resume) {
         folder.resume();
-        if (request.steps > 0) trainer.set_steps(request.steps);
+        if (request.steps > 0) {
+            LOCUS_CHECK(request.steps >= trainer.steps(), "--steps is " + std::to_string(request.steps) +
+                                                              ", but the training in " + request.out + " has made " +
+                                                              std::to_string(trainer.steps()) + " already");
+            trainer.set_steps(request.steps);
+        }
     } else {
         folder.save(readme(run, request));  // so that a folder that cannot be written is known before the work
     }
@@ -94,11 +126,14 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
         const bool due =
             request.save_every > 0 ? trainer.steps() % request.save_every == 0 : progress.seconds() - saved > 30;
         if (!due) continue;
+        check_weights(trainer);
         folder.save(readme(run, request));
         saved = progress.seconds();
     }
+    check_weights(trainer);
+    const double heldout = checked_loss(run);
     folder.save(readme(run, request));
-    progress.finish(run, request.out, going_on(request.out, request),
+    progress.finish(run, heldout, request.out, going_on(request.out, request),
                     stop_asked && trainer.steps() < trainer.plan().steps);
     return 0;
 }

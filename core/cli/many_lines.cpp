@@ -14,7 +14,7 @@ namespace locus::cli {
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file) {
     std::vector<NumberedLine> lines;
     Index number = 0;
-    for (const std::string& line : read_lines(file)) {
+    for (const std::string& line : lines_of(read_text_file(file))) {
         ++number;
         if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, readable_text(program, line)});
     }

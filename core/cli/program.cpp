@@ -3,14 +3,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
+#include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <new>
 #include <optional>
 #include <system_error>
+#include <type_traits>
 
 namespace locus::cli {
 
@@ -31,10 +35,57 @@ void give_reserve_back() {
 }
 
 /// A message on one line, whatever it was made of.
-std::string one_line(std::string text) {
+std::string on_one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
-    return text;
+    return one_line(std::move(text));
+}
+
+/// CLI11's message about a value holds the whole of it.
+std::string shortened(std::string text) {
+    constexpr std::size_t kMost = 300;
+    if (text.size() <= 2 * kMost) return text;
+    return text.substr(0, kMost) + " ... " + text.substr(text.size() - kMost);
+}
+
+/// What a word is read as.
+template <class Value>
+struct NumberIn {
+    using type = Value;
+};
+template <class Value>
+struct NumberIn<std::optional<Value>> {
+    using type = Value;
+};
+template <class Value>
+struct NumberIn<std::vector<Value>> {
+    using type = Value;
+};
+
+/// CLI11 takes an empty word for 0, "010" for 8, -1 for the largest number without a sign and "nan" for every range.
+template <class Number>
+std::string refusal_of(const std::string& word) {
+    const auto refused = [&](const std::string& expected) {
+        return "\"" + shortened(word) + "\" is not a " + expected;
+    };
+    const char* const end = word.data() + word.size();
+    if constexpr (std::is_floating_point_v<Number>) {
+        char* behind = nullptr;
+        const double value = std::strtod(word.c_str(), &behind);
+        return word.empty() || behind != end || std::isnan(value) ? refused("number") : "";
+    } else {
+        const char* const begin = word.data() + word.starts_with('+');
+        const char* const digits = begin + (begin != end && *begin == '-' && std::is_signed_v<Number>);
+        Number value = 0;
+        const auto [behind, error] = std::from_chars(begin, end, value);
+        const bool whole = digits != end && std::all_of(digits, end, [](char c) { return c >= '0' && c <= '9'; });
+        if (!whole || (digits + 1 < end && *digits == '0'))
+            return refused(std::is_signed_v<Number> ? "whole number" : "whole number of 0 or more");
+        return error != std::errc() || behind != end
+                   ? "\"" + shortened(word) + "\" is outside of " + std::to_string(std::numeric_limits<Number>::min()) +
+                         " to " + std::to_string(std::numeric_limits<Number>::max())
+                   : "";
+    }
 }
 
 }  // namespace
@@ -106,7 +157,11 @@ Command::Command(const std::string& help, const std::string& name) : app_(std::m
 
 template <class Value>
 Option Command::option(const std::string& names, Value& value, const std::string& help) {
-    return Option(app_->add_option(names, value, help));
+    CLI::Option* const option = app_->add_option(names, value, help);
+    using Number = typename NumberIn<Value>::type;
+    if constexpr (std::is_arithmetic_v<Number>)
+        option->check(CLI::Validator([](const std::string& word) { return refusal_of<Number>(word); }, "", "number"));
+    return Option(option);
 }
 
 template Option Command::option(const std::string&, std::string&, const std::string&);
@@ -147,7 +202,7 @@ void keep_memory_reserve() {
 }
 
 void say(const Command& program, const std::string& sentence) {
-    std::cerr << program.name() << ": " << one_line(sentence) << '\n';
+    std::cerr << program.name() << ": " << on_one_line(sentence) << '\n';
 }
 
 int run_program(Command& program, int argc, char** argv, const std::function<int()>& body) {
@@ -180,10 +235,12 @@ int run_program(Command& program, std::vector<std::string> arguments, const std:
         std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
         program.app_->parse(std::move(arguments));
     } catch (const CLI::CallForHelp&) {
-        std::cout << program.app_->help();
-        return 0;
+        std::cout << program.app_->help() << std::flush;
+        if (std::cout) return 0;
+        say(program, "standard output cannot be written");
+        return static_cast<int>(Fault::unreadable);
     } catch (const CLI::ParseError& error) {
-        say(program, std::string(error.what()) + "; " + program.name() + " --help lists the options");
+        say(program, shortened(error.what()) + "; " + program.name() + " --help lists the options");
         return static_cast<int>(Fault::usage);
     }
     try {

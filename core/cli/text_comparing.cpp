@@ -1,6 +1,7 @@
 // locus text similar and lsa: documents beside each other.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@ namespace locus::cli {
 namespace {
 
 constexpr std::size_t kMostCompared = 5000;    // their matrix takes 200 MB
+constexpr std::size_t kMostMoved = 1000;       // half a million transports
 constexpr Index kMostDecomposed = 20'000'000;  // values of the document-term matrix, 160 MB
 
 struct ComparingOptions : CommonOptions {
@@ -214,15 +216,39 @@ std::vector<Move> moves_of(const WordMovers& movers, const PlacedWords& a, const
     return moves;
 }
 
+/// Says on stderr how far a comparison is that takes longer than a second.
+class PairProgress {
+public:
+    PairProgress(const Command& program, std::size_t documents)
+        : program_(program), pairs_(documents * (documents - 1) / 2) {}
+    void next() {
+        ++done_;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - said_ < std::chrono::seconds(1)) return;
+        said_ = now;
+        say(program_, std::to_string(done_) + " of " + std::to_string(pairs_) + " pairs");
+    }
+
+private:
+    const Command& program_;
+    std::size_t pairs_, done_ = 0;
+    std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
+};
+
 int print_movers(const Command& program, const MoverOptions& options) {
     const Corpus corpus = read_corpus(program, options.corpus);
     LOCUS_CHECK(corpus.size() >= 2, "one document, expected two or more to compare");
+    if (corpus.size() > kMostMoved)
+        throw Error(Fault::unsupported, std::to_string(corpus.size()) + " documents, at most " +
+                                            std::to_string(kMostMoved) + " are compared at once");
     const std::vector<PlacedWords> placed = place_all(program, corpus, options.vectors);
+    PairProgress progress(program, placed.size());
     Rows rows = {{"document", "document", "distance", "relaxed", "from left", "from right", "centroids"}};
     Rows move_rows = {{"from", "to", "share", "distance", "cost"}};
     Json pairs = Json::array();
     for (std::size_t a = 0; a < placed.size(); ++a)
         for (std::size_t b = a + 1; b < placed.size(); ++b) {
+            progress.next();
             const WordMovers movers = word_movers_distance(placed[a], placed[b]);
             const RelaxedWordMovers relaxed = relaxed_word_movers_distance(placed[a], placed[b]);
             const double centroids = centroid_distance(placed[a], placed[b]);

@@ -90,8 +90,8 @@ void TrainProgress::say(const std::string& sentence) {
     std::cout << sentence << std::endl;
 }
 
-void TrainProgress::finish(TrainingRun& run, const std::string& out, const std::string& go_on, bool stopped) {
-    const double heldout = run.heldout_loss();
+void TrainProgress::finish(TrainingRun& run, double heldout, const std::string& out, const std::string& go_on,
+                           bool stopped) {
     const Index step = run.trainer().steps();
     if (json_) {
         std::cout << Json{{"out", out},

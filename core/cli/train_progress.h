@@ -21,8 +21,9 @@ public:
     void step(const StepReport& report, Index steps);
     /// A sentence of its own, in front of the renewing line.
     void say(const std::string& sentence);
-    /// The last word.  go_on: the options with which a training that was stopped goes on.
-    void finish(TrainingRun& run, const std::string& out, const std::string& go_on, bool stopped);
+    /// The last word.  heldout: the loss on sentences held out; go_on: the options with which a training that was
+    /// stopped goes on.
+    void finish(TrainingRun& run, double heldout, const std::string& out, const std::string& go_on, bool stopped);
 
     double seconds() const { return Seconds(std::chrono::steady_clock::now() - begin_).count(); }
     bool time_is_over() const { return minutes_ > 0 && seconds() >= 60 * minutes_; }

@@ -75,13 +75,14 @@ void add_train_options(Command& program, TrainRequest& request) {
     program.flag("--resume", request.resume,
                  "go on with the training in --out, by the settings that it was begun with");
     program.option("--vocab", request.pieces, "pieces of the vocabulary; as many as the text gives if absent")
-        .within(1, kMost);
+        .within(6, 1'000'000);
     program.option("--batch-tokens", request.batch_tokens, "tokens of a step").within(1, kMost).shows_default();
     program.option("--max-gram", request.max_gram, "words that may be masked in a row; above 1, whole words")
         .within(1, 100)
         .shows_default();
     program.option("--rate", request.rate, "peak of the learning rate").shows_default();
-    program.option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent");
+    program.option("--warmup", request.warmup, "steps until that peak; 100, or a tenth of them, if absent")
+        .within(0, kMost);
     program.option("--dropout", request.dropout, "share dropped; that of --config, or 0, if absent").within(0.0, 0.99);
     program.option("--heldout", request.heldout, "share of the sentences to judge by").within(0.0, 0.9).shows_default();
     program.option("--seed", request.seed, "another one gives other numbers throughout").shows_default();

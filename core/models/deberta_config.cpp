@@ -29,6 +29,16 @@ void read_sizes(const ConfigFields& fields, DebertaConfig& config) {
         fields.throw_unreadable("attention_head_size", "hidden_size / num_attention_heads", Fault::unsupported);
 }
 
+/// A name that the code which reads such a file does not look for would be passed over there without a word.
+std::vector<std::string> known_names(const ConfigFields& fields, const char* field,
+                                     const std::vector<std::string>& known, const char* expected) {
+    std::vector<std::string> names = fields.names(field);
+    for (const std::string& name : names)
+        if (std::find(known.begin(), known.end(), name) == known.end())
+            fields.throw_unreadable(field, expected, Fault::unsupported);
+    return names;
+}
+
 void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     config.relative_attention = fields.flag("relative_attention", false);
     config.position_biased_input = fields.flag("position_biased_input", true);
@@ -41,12 +51,13 @@ void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     if (config.position_buckets > 0 && config.max_relative_positions <= config.position_buckets / 2 + 1)
         fields.throw_unreadable("position_buckets", "less than twice max_relative_positions - 1", Fault::unreadable);
 
-    const std::vector<std::string> names = fields.names("pos_att_type");
+    const std::vector<std::string> names = known_names(fields, "pos_att_type", {"c2p", "p2c"}, "c2p, p2c or both");
     const auto listed = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     config.listed_terms = static_cast<Index>(names.size());
     config.terms = {config.relative_attention && listed("c2p"), config.relative_attention && listed("p2c"), false};
 
-    const std::vector<std::string> norms = fields.names("norm_rel_ebd");
+    const std::vector<std::string> norms =
+        known_names(fields, "norm_rel_ebd", {"layer_norm", "none"}, "layer_norm or none");
     config.norm_rel_ebd = config.version == 2 && std::find(norms.begin(), norms.end(), "layer_norm") != norms.end();
     config.share_att_key = config.version == 2 && fields.flag("share_att_key", false);
     config.talking_head = config.version == 1 && fields.flag("talking_head", false);

@@ -62,6 +62,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "locus-training-1";
+constexpr std::uint64_t kMostSteps = 1 << 30;
 
 /// FNV-1a, to know a file again.
 std::string fingerprint(const std::string& bytes) {
@@ -148,8 +149,11 @@ Json read_description(const TensorFile& file, const std::filesystem::path& path)
             const auto is_count = [&](const char* name) {
                 return description.contains(name) && description[name].is_number_unsigned();
             };
-            if (description.is_object() && description.value("format", "") == kFormat && is_count("step") &&
-                is_count("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
+            const auto is_step = [&](const char* name) {
+                return is_count(name) && description[name].get<std::uint64_t>() <= kMostSteps;
+            };
+            if (description.is_object() && description.value("format", Json()) == Json(kFormat) && is_step("step") &&
+                is_step("steps") && description["steps"] != 0 && is_count("epoch") && is_count("batch") &&
                 description.contains("setting"))
                 return description;
         }
@@ -169,7 +173,9 @@ void check_setting(const Json& there, const Json& here, const std::filesystem::p
         LOCUS_CHECK(there.contains(name) && there[name] == value,
                     folder.string() + ": the training there has " + name + " " +
                         (there.contains(name) ? there[name].dump() : std::string("none")) + ", this one " +
-                        value.dump() + "; go on with the same settings, or write to another folder");
+                        value.dump() +
+                        (name == "corpus" ? "; name the text that it was begun with, or write to another folder"
+                                          : "; go on with the same settings, or write to another folder"));
 }
 
 }  // namespace

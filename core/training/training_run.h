@@ -36,6 +36,7 @@ public:
     StepReport step() { return trainer_->step(batches_->next()); }
     /// Mean masked-word loss of the sentences held out, the same masks every time.  NaN if none are.
     double heldout_loss();
+    bool has_heldout() const { return !judged_by_.empty(); }
 
     Trainer& trainer() { return *trainer_; }
     BatchReader& batches() { return *batches_; }

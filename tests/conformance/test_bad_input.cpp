@@ -260,6 +260,95 @@ TEST_CASE("bad input: lists, numbers and names that are none", "[cli]") {
     check_refusal(run("locus-fill", {"a [MASK]", "--top", "0"}), 2, {"--top"});
 }
 
+TEST_CASE("bad input: numbers are decimal and in range, never a silent 0, an octal number or NaN", "[cli]") {
+    const auto refused = [](const std::string& program, std::vector<std::string> arguments, const std::string& named) {
+        check_refusal(run(program, arguments), 2, {arguments[arguments.size() - 2], named});
+    };
+    for (const char* word : {"010", "", "4x", "1e3", "0x10", "-"})
+        refused("locus-rope", {"--d", word}, "not a whole number");
+    refused("locus-rope", {"--d", "99999999999999999999"}, "is outside of -");
+    refused("locus-check", {"--explain", "010"}, "not a whole number");
+    for (const char* word : {"", "-1", "1.5"})
+        refused("locus-train", {"--seed", word}, "not a whole number of 0 or more");
+    refused("locus-train", {"--seed", "99999999999999999999"}, "is outside of 0 to 18446744073709551615");
+    for (const char* option : {"--minutes", "--dropout", "--rate", "--heldout"})
+        for (const char* word : {"nan", "", "1,5", "NaN"}) refused("locus-train", {option, word}, "is not a number");
+    refused("locus-train", {"--warmup", "-1"}, "-1");
+    refused("locus-check", {"a", "b", "--rtol", "nan"}, "is not a number");
+    refused("locus-view", {"--layer", ""}, "not a whole number");
+    CHECK(run("locus-rope", {"--d", "+8", "--json"}).status == 0);
+    CHECK(run("locus-rope", {"--d", "8", "--base", "1e4", "--json"}).status == 0);
+    // What is long or not for a terminal is cut and made harmless.
+    const Outcome wild = run("locus-rope", {"--d", "\x1b[31m" + std::string(100'000, 'x')});
+    CHECK(wild.status == 2);
+    CHECK((wild.err.size() < 2000 && wild.err.find('\x1b') == std::string::npos));
+    CHECK(run("locus-rope", {"--help"}, "exec 1>/dev/full; ").status == 3);
+}
+
+TEST_CASE("bad input: what a command does not use is refused, not ignored", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string page = (folder / "page.html").string();
+    check_refusal(run("locus-check", {"--explain", "1", "--json"}), 2, {"--explain", "--catalogue --json"});
+    check_refusal(run("locus-check", {"--explain", "1", "--html", page}), 2, {"--explain", "--html"});
+    check_refusal(run("locus-check", {"--catalogue", "--junit", page}), 2, {"--catalogue", "--junit"});
+    check_refusal(run("locus-trace", {"--model", "tiny-txl", "--tokens", "5,6,7", "--mask", "0,0,0"}), 4,
+                  {"--mask", "transfo-xl"});
+    CHECK(run("locus-trace", {"--model", "tiny-xlnet", "--tokens", "5,6,7", "--mask", "1,1,0"}).status == 0);
+    check_refusal(run("locus-train", {"--out", page, "--seeds", "2"}), 2, {"--seeds goes with --ablate"});
+    check_refusal(run("locus-kit", {"check", ".", ".", "--timeout", "3"}), 2, {"--timeout goes with --run"});
+    check_refusal(run("locus-kit", {"mistake", "7", "--model", "tiny-v3", "--text", "a", "--stages", "q"}), 2,
+                  {"--out"});
+    check_refusal(run("locus-view", {"--bench", "--screenshot", page}), 2, {"--bench", "--screenshot"});
+    CHECK(listing(folder.path()).empty());
+}
+
+TEST_CASE("bad input: inputs and models that are not those of the reference are refused by name", "[cli]") {
+    const TemporaryFolder folder;
+    const auto trace = [&](const std::string& model, const std::string& tokens, const std::string& name) {
+        const std::string file = (folder / name).string();
+        REQUIRE(run("locus-trace", {"--model", model, "--tokens", tokens, "--out", file}).status == 0);
+        return file;
+    };
+    const std::string a = trace("tiny-v3", "1,40,41,42,2", "a.safetensors"),
+                      b = trace("tiny-v3", "1,40,43,42,2", "b.safetensors");
+    const auto inputs = [&](std::initializer_list<std::int64_t> tokens) {
+        const std::string header = R"({"tokens":{"dtype":"I64","shape":[1,)" + std::to_string(tokens.size()) +
+                                   R"(],"data_offsets":[0,)" + std::to_string(8 * tokens.size()) + "]}}";
+        std::string bytes(8, '\0');
+        const std::uint64_t size = header.size();
+        std::memcpy(bytes.data(), &size, 8);
+        bytes += header + std::string(reinterpret_cast<const char*>(tokens.begin()), 8 * tokens.size());
+        write_file(folder / "inputs_of_mine.safetensors", bytes);
+        return (folder / "inputs_of_mine.safetensors").string();
+    };
+    const auto check = [&](const std::string& model, const std::string& input) {
+        return run("locus-check", {a, b, "--model", model, "--input", input});
+    };
+    CHECK(check("tiny-v3", inputs({1, 40, 41, 42, 2})).status == 1);
+    check_refusal(check("tiny-v3", inputs({1, 40, 44, 42, 2})), 3, {"inputs_of_mine", "the reference's embeddings"});
+    check_refusal(check("tiny-v3", inputs({1, 40, 2})), 3, {"inputs_of_mine", "the reference's embeddings"});
+    check_refusal(check("tiny-v3", inputs({1, 99999, 41, 42, 2})), 3, {"inputs_of_mine"});
+    check_refusal(run("locus-check", {a, b, "--model", "tiny-txl"}), 3,
+                  {"tiny-txl: is a transfo-xl", "is a stage of a deberta"});
+}
+
+TEST_CASE("bad input: pipes and files that fail while they are read are refused, not waited for", "[cli]") {
+    for (const char* name : {"tokenizer_config.json", "added_tokens.json"}) {
+        INFO(name);
+        const TemporaryFolder folder;
+        for (const auto& entry : fs::directory_iterator(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3"))
+            if (entry.path().filename() != name) fs::copy_file(entry.path(), folder / entry.path().filename().string());
+        REQUIRE(::mkfifo((folder / name).c_str(), 0600) == 0);
+        check_refusal(run("locus-tokens", {"--model", folder.path().string(), "a"}, "ulimit -t 5; "), 3,
+                      {name, "expected a regular file"});
+    }
+    check_refusal(run("locus-fill", {"--text-file", "/proc/self/mem"}), 3, {"/proc/self/mem", "cannot be read"});
+    const TemporaryFolder circle;
+    fs::create_symlink("two", circle / "one");
+    fs::create_symlink("one", circle / "two");
+    check_refusal(run("locus-kit", {"check", (circle / "one").string(), "."}), 3, {"one", "is no kit"});
+}
+
 TEST_CASE("bad input: an option with an empty value is refused, not ignored", "[cli]") {
     const Model model("safetensors");
     for (const char* option : {"--out", "--stages", "--mask", "--model"})

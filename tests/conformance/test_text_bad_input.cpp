@@ -86,6 +86,10 @@ TEST_CASE("text: too few documents, words nobody knows, topics nobody has", "[cl
     check_refusal({"similar", "--text", "a"}, 2, {"one document"});
     check_refusal({"wmd", "--text", "a", "--vectors", vectors}, 2, {"one document"});
     check_refusal({"wmd", "--text", "car", "--text", "zebra", "--vectors", vectors}, 2, {"text 2", "v.txt"});
+    std::string many;
+    for (int n = 0; n < 1001; ++n) many += "car\n";
+    check_refusal({"wmd", "--lines", folder.with("many.txt", many), "--vectors", vectors}, 4,
+                  {"1001 documents", "1000"});
     check_refusal({"lsa", "--text", "a b", "--text", "c", "--topics", "3"}, 2, {"topics is 3", "1 to 2"});
     check_refusal({"next", "fly me", "--text", "a b"}, 2, {"fly me"});
     check_refusal({"suggest", "two words", "--text", "a"}, 2, {"two words", "expected one"});

@@ -826,7 +826,8 @@ config_case("model_type_unknown", set_field("model_type", "magic"), UNSUPPORTED,
             says="model_type is \"magic\"")
 config_case("activation_unknown", set_field("hidden_act", "magic"), UNSUPPORTED,
             says="hidden_act is \"magic\"")
-config_case("position_terms_unknown", set_field("pos_att_type", ["p2p2p"]), 0, "transformers passes over such names too")
+config_case("position_terms_unknown", set_field("pos_att_type", ["p2p2p"]), UNSUPPORTED,
+            says="pos_att_type is [\"p2p2p\"]")
 config_case("is_list", lambda f: b"[]",
             says="is not a JSON object")
 config_case("is_empty", lambda f: b"",

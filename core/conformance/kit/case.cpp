@@ -39,7 +39,9 @@ void check_file(const fs::path& root, const std::string& name, const Json& expec
     if (name.empty() || relative.is_absolute() || relative.begin()->string() == ".." || !expected.is_string())
         throw_unreadable(kit_file, "names the file \"" + name + "\", expected one below the kit's folder and its hash");
     const fs::path file = root / relative;
-    if (!fs::is_regular_file(file)) throw_unreadable(file, "is missing, but kit.json lists it; export the kit again");
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored))
+        throw_unreadable(file, "is missing, but kit.json lists it; export the kit again");
     const std::string hash = [&] {
         const MappedFile mapped(file);
         return sha256({reinterpret_cast<const char*>(mapped.data()), mapped.size()});
@@ -80,7 +82,8 @@ KitCase read_case(const fs::path& folder, const Json& entry, const fs::path& kit
 
 Kit read_kit(const fs::path& folder) {
     const fs::path file = folder / "kit.json";
-    if (!fs::is_regular_file(file))
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored))
         throw_unreadable(folder, "is no kit: there is no kit.json in it; locus kit export DIR writes one");
     Kit kit;
     kit.folder = folder;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 
 #include "core/conformance/kit/pair.h"
 #include "core/io/recorded_inputs.h"
@@ -64,6 +65,26 @@ std::vector<std::string> witnesses(const TraceView& reference) {
 }
 
 }  // namespace
+
+std::string other_family(const TraceView& reference, const ModelFolder& model) {
+    static const std::map<std::string, std::vector<Family>> kOwn = {{"c2p", {Family::deberta}},
+                                                                    {"p2c", {Family::deberta}},
+                                                                    {"k_r", {Family::deberta}},
+                                                                    {"q_r", {Family::deberta}},
+                                                                    {"q_rot", {Family::roformer}},
+                                                                    {"k_rot", {Family::roformer}},
+                                                                    {"ef", {Family::xlnet}},
+                                                                    {"bd", {Family::transformer_xl, Family::xlnet}},
+                                                                    {"r_k", {Family::transformer_xl, Family::xlnet}}};
+    for (const std::string& name : reference.names()) {
+        const auto own = kOwn.find(scope_and_stem(name).second);
+        if (own == kOwn.end()) continue;
+        if (std::find(own->second.begin(), own->second.end(), model.family) != own->second.end()) continue;
+        return std::string("is a ") + to_string(model.family) + ", and the reference's " + name + " is a stage of a " +
+               to_string(own->second.front());
+    }
+    return "";
+}
 
 std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
                           const std::vector<ModelInput>& segments) {

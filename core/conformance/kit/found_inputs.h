@@ -21,6 +21,9 @@ struct FoundInputs {
 FoundInputs find_inputs(const std::string& reference_file, const std::string& candidate_file,
                         const TraceView& reference, const std::shared_ptr<const ModelFolder>& model);
 
+/// One clause on a stage of the reference that a model of this family does not have; empty where there is none.
+std::string other_family(const TraceView& reference, const ModelFolder& model);
+
 /// One clause on how the reference contradicts these inputs; empty where it does not.
 std::string contradiction(const TraceView& reference, const std::shared_ptr<const ModelFolder>& model,
                           const std::vector<ModelInput>& segments);

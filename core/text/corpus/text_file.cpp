@@ -14,15 +14,23 @@ std::string read_text_file(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream || std::filesystem::is_directory(file))
         throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
-    std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    if (stream.bad()) throw Error(Fault::unreadable, file.string() + ": cannot be read to its end");
-    return bytes;
+    try {
+        return {std::istreambuf_iterator<char>(stream), {}};
+    } catch (const std::ios_base::failure&) {
+        throw Error(Fault::unreadable, file.string() + ": cannot be read to its end");
+    }
 }
 
-std::vector<std::string> read_lines(const std::filesystem::path& file) {
-    const std::string text = read_text_file(file);
+std::string read_model_file(const std::filesystem::path& file) {
+    std::error_code error;
+    if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
+        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a regular file");
+    return read_text_file(file);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
-    for (std::size_t from = 0; from < text.size();) {
+    for (std::size_t from = text.starts_with("\xef\xbb\xbf") ? 3 : 0; from < text.size();) {
         const std::size_t end = std::min(text.find('\n', from), text.size());
         lines.push_back(text.substr(from, end - from));
         if (lines.back().ends_with('\r')) lines.back().pop_back();
@@ -35,7 +43,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& file) {
 nlohmann::json read_optional_json(const std::filesystem::path& file) {
     std::error_code error;
     if (!std::filesystem::exists(file, error)) return nlohmann::json::object();
-    return parse_json_object(read_text_file(file), file.string());
+    return parse_json_object(read_model_file(file), file.string());
 }
 
 }  // namespace locus

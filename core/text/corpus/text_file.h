@@ -7,11 +7,15 @@
 
 namespace locus {
 
-/// All bytes of a file.  Throws Error(unreadable) that names it.
+/// All bytes of a file, or of a pipe.  Throws Error(unreadable) that names it.
 std::string read_text_file(const std::filesystem::path& file);
+/// All bytes of a file that a model folder holds, where a pipe would be waited for without end.
+/// Throws Error(unreadable) that names it.
+std::string read_model_file(const std::filesystem::path& file);
 
-/// The lines of a file without their ends (\n or \r\n); blank lines at the end are left out.
-std::vector<std::string> read_lines(const std::filesystem::path& file);
+/// The lines of a text without their ends (\n or \r\n); a byte order mark in front and blank lines at the end are left
+/// out.
+std::vector<std::string> lines_of(const std::string& text);
 
 /// One JSON object; an empty one if there is no such file.  Throws Error(unreadable) that names a damaged one.
 nlohmann::json read_optional_json(const std::filesystem::path& file);

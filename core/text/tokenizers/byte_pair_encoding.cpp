@@ -137,7 +137,7 @@ void add_merge(PairMerges& merges, const Vocabulary& vocabulary, const std::stri
 }
 
 PairMerges read_merges_txt(const std::filesystem::path& file, const Vocabulary& vocabulary) {
-    const std::vector<std::string> lines = read_lines(file);
+    const std::vector<std::string> lines = lines_of(read_model_file(file));
     PairMerges merges;
     for (std::size_t n = 0; n < lines.size(); ++n) {
         if (n == 0 && lines[n].starts_with("#version")) continue;
@@ -204,7 +204,7 @@ FrameDefaults frame_of(const Vocabulary& vocabulary, const TokenizerFiles& files
 
 std::unique_ptr<Tokenizer> open_byte_bpe(const TokenizerFiles& files) {
     const std::string vocab_file = (files.folder() / "vocab.json").string();
-    Vocabulary vocabulary = read_vocab_json(parse_json_object(read_text_file(vocab_file), vocab_file), vocab_file);
+    Vocabulary vocabulary = read_vocab_json(parse_json_object(read_model_file(vocab_file), vocab_file), vocab_file);
     PairMerges merges = read_merges_txt(files.folder() / "merges.txt", vocabulary);
     TokenFrame frame = make_frame(files, frame_of(vocabulary, files, vocab_file),
                                   [&](const std::string& name) { return vocabulary.find(name); });

@@ -282,7 +282,7 @@ bool pads_left(const JsonFields& json, const TokenizerFiles& files) {
 
 std::unique_ptr<Tokenizer> open_tokenizer_json(const TokenizerFiles& files) {
     const std::string file = (files.folder() / "tokenizer.json").string();
-    const nlohmann::json object = parse_json_object(read_text_file(file), file);
+    const nlohmann::json object = parse_json_object(read_model_file(file), file);
     const JsonFields json(object, file);
     auto cutter = std::make_unique<PipelineCutter>(json);
     TokenFrame frame;

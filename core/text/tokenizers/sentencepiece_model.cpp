@@ -271,7 +271,7 @@ SentencePieceModel read_sentencepiece_model(const std::filesystem::path& file) {
         throw Error(Fault::unreadable, file.string() + ": has " + std::to_string(size) +
                                            " bytes, expected a SentencePiece model of at most " +
                                            std::to_string(kLargestModelFile));
-    return parse_sentencepiece_model(read_text_file(file), file.string());
+    return parse_sentencepiece_model(read_model_file(file), file.string());
 }
 
 }  // namespace locus

@@ -42,7 +42,7 @@ std::optional<std::string> Vocabulary::piece(std::int64_t id) const {
 Vocabulary read_vocab_txt(const std::filesystem::path& file) {
     Vocabulary vocabulary;
     std::int64_t id = 0;
-    for (const std::string& line : read_lines(file)) {
+    for (const std::string& line : lines_of(read_model_file(file))) {
         const std::string location = file.string() + ": line " + std::to_string(id + 1);
         if (line.empty()) throw Error(Fault::unreadable, location + " is blank, expected a piece");
         if (repair_utf8(line).replaced > 0) throw Error(Fault::unreadable, location + " is not UTF-8");

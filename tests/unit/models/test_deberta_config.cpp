@@ -26,7 +26,7 @@ std::pair<std::string, int> refusal(const std::string& json) {
 }  // namespace
 
 TEST_CASE("deberta_config: pos_att_type as string and as list", "[config]") {
-    for (const char* spelling : {R"("p2c|c2p")", R"("C2P|P2C")", R"(["p2c", "c2p"])"}) {
+    for (const char* spelling : {R"("p2c|c2p")", R"("C2P|P2C")", R"(" c2p | p2c ")", R"(["p2c", " c2p"])"}) {
         const DebertaConfig parsed = parse_deberta_config(
             config(std::string(R"(, "relative_attention": true, "pos_att_type": )") + spelling), "config.json");
         CHECK(parsed.terms.c2p);
@@ -77,6 +77,11 @@ TEST_CASE("deberta_config: refusals name the field and what was expected", "[con
     CHECK(refusal(config(R"(, "max_position_embeddings": 2.5)")).second == 3);
     CHECK(refusal(config(R"(, "layer_norm_eps": 0)")).second == 3);
     CHECK(refusal(config(R"(, "pos_att_type": 7)")).second == 3);
+    CHECK(refusal(config(R"(, "pos_att_type": "c2p,p2c")")) ==
+          std::make_pair(std::string("config.json: pos_att_type is \"c2p,p2c\", expected c2p, p2c or both"), 4));
+    CHECK(refusal(config(R"(, "pos_att_type": ["c2p", "p2p"])")).second == 4);
+    CHECK(refusal(config(R"(, "norm_rel_ebd": "layernorm")")) ==
+          std::make_pair(std::string("config.json: norm_rel_ebd is \"layernorm\", expected layer_norm or none"), 4));
     CHECK(refusal(config(R"(, "position_buckets": 7)")).second == 3);
     CHECK(refusal(config(R"(, "attention_head_size": 5)")).second == 4);
     CHECK(refusal(config(R"(, "relative_attention": "yes")")).second == 3);

@@ -169,7 +169,7 @@ TEST_CASE("train: what cannot be done is one sentence, and nothing is left behin
                                            ": holds no training to go on with, expected training_state.safetensors\n");
     CHECK_THAT(sentence({"--vocab", "100000"}, 2),
                Contains("a vocabulary of 100000 pieces was asked for, ") && Contains(" gives at most "));
-    CHECK_THAT(sentence({"--steps", "2", "--rate", "nan"}, 2), Contains("rate is nan"));
+    CHECK_THAT(sentence({"--steps", "2", "--rate", "nan"}, 2), Contains("--rate: \"nan\" is not a number"));
     std::string dropped = kTiny;
     dropped.replace(dropped.find("\"hidden_dropout_prob\": 0.1"), 26, "\"hidden_dropout_prob\": 1.0");
     const fs::path config = write_bytes(place.folder / "dropped.json", dropped);
@@ -183,6 +183,8 @@ TEST_CASE("train: what cannot be done is one sentence, and nothing is left behin
     const std::string before = place.weights();
     CHECK_THAT(sentence({"--steps", "2"}, 2), Contains("holds a training already; --resume goes on with it"));
     CHECK_THAT(sentence({"--resume", "--steps", "4", "--seed", "5"}, 2), Contains("has seed 1, this one 5"));
+    CHECK_THAT(sentence({"--resume", "--steps", "1"}, 2),
+               Contains("--steps is 1, but ") && Contains("has made 2 already"));
     CHECK((place.weights() == before));
     write_bytes(place.out / kTrainingState, read_bytes(place.out / kTrainingState).substr(0, 5000));
     CHECK_THAT(sentence({"--resume", "--steps", "4"}, 3), Contains((place.out / kTrainingState).string()));
@@ -230,6 +232,18 @@ TEST_CASE("train: a loss that is no number stops, names the stage and keeps the 
     CHECK_THAT(outcome.err, Contains("is not a number"));
     CHECK(holds_training(place.out));
     CHECK(place.folder.count() == 3);
+    // The last step of all is not followed by one that sees what it left.
+    const Place last;
+    const Outcome one = last.train({"--steps", "1", "--warmup", "0", "--rate", "1e38"});
+    CHECK(one.status == 4);
+    CHECK(one.sentences() == 1);
+    CHECK_THAT(one.err,
+               Contains("step 1: the loss on sentences never seen is not a number") && Contains("--rate than 1e+38"));
+    const Place wild;
+    const Outcome weights = wild.train({"--steps", "1", "--warmup", "0", "--rate", "1e300"});
+    CHECK(weights.status == 4);
+    CHECK_THAT(weights.err, Contains("step 1: ") && Contains(".weight is not a number"));
+    CHECK(run("locus-fill", {"--model", last.out.string(), "tom gave the [MASK] to lucy."}).status == 0);
 }
 
 TEST_CASE("train: a corpus that cannot be learnt from is one sentence, a long line is cut and said so",

@@ -195,6 +195,10 @@ TEST_CASE("training folder: a state that is missing, cut or none is named, and t
     REQUIRE(count != std::string::npos);
     other.replace(count, 12, "\\\"steps\\\":00");
     CHECK_THAT(sentence(other), Contains("says nothing of a training"));
+    other = bytes;
+    const std::string format = "\\\"locus-training-1\\\"";
+    other.replace(other.find(format), format.size(), std::string(format.size() - 1, ' ') + "1");  // a number
+    CHECK_THAT(sentence(other), Contains("says nothing of a training"));
     for (const char* name : {"seed", "rate", "warmup", "objective"}) {
         INFO(name);
         other = bytes;
