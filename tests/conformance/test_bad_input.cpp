@@ -343,6 +343,7 @@ TEST_CASE("bad input: pipes and files that fail while they are read are refused,
                       {name, "expected a regular file"});
     }
     check_refusal(run("locus-fill", {"--text-file", "/proc/self/mem"}), 3, {"/proc/self/mem", "cannot be read"});
+    check_refusal(run("locus-train", {"--corpus", "/dev/zero", "--out", "never"}), 4, {"/dev/zero", "1 GiB"});
     const TemporaryFolder circle;
     fs::create_symlink("two", circle / "one");
     fs::create_symlink("one", circle / "two");

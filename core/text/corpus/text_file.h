@@ -7,7 +7,7 @@
 
 namespace locus {
 
-/// All bytes of a file, or of a pipe.  Throws Error(unreadable) that names it.
+/// All bytes of a file, or of a pipe.  Throws Error(unreadable) that names it, Error(unsupported) beyond 1 GiB.
 std::string read_text_file(const std::filesystem::path& file);
 /// All bytes of a file that a model folder holds, where a pipe would be waited for without end.
 /// Throws Error(unreadable) that names it.
