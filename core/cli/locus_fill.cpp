@@ -197,7 +197,7 @@ int fill_lines(const cli::Command& program, const Options& options, const Checkp
             throw Error(Fault::unreadable, options.text_file + ": line " + std::to_string(line.number) +
                                                " has no [MASK], expected at least one");
     }
-    cli::LineProgress progress(program, lines.size());
+    cli::CountProgress progress(program, lines.size(), "lines");
     fill_deberta(program, options, checkpoint, inputs, [&](std::size_t n, const Rows& rows) {
         need_numbers(rows, checkpoint);
         if (!options.json) std::cout << "line " << lines[n].number << ": " << lines[n].text << '\n';

@@ -1,5 +1,4 @@
 // locus trace: runs a model and keeps every stage that was asked for.
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -161,12 +160,8 @@ Result forward(const cli::Command& program, const Options& options) {
     // Double precision is asked for to have exact numbers.
     const bool fast = !options.reference && options.precision == "f32";
     const auto model = open_model_of<Scalar>(checkpoint, compute, fast ? ForwardPath::fast : ForwardPath::reference);
-    const std::vector<std::string> takes = model->input_names();
-    if (!options.request.mask.empty() &&
-        std::none_of(takes.begin(), takes.end(), [](const std::string& name) { return name.ends_with("mask"); }))
-        throw Error(Fault::unsupported, "--mask is not used by a " + std::string(to_string(model->family())) +
-                                            ", which hides nothing but the future; leave it out");
-    const PreparedInput prepared = prepare_input(options.request, checkpoint.folder, model->family(), takes);
+    const PreparedInput prepared =
+        prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
         cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
@@ -224,7 +219,7 @@ int trace_lines(const cli::Command& program, const Options& options) {
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     if (!options.out.empty()) create_folder(options.out);
-    cli::LineProgress progress(program, lines.size());
+    cli::CountProgress progress(program, lines.size(), "lines");
     const std::vector<std::size_t> packs = cli::packs_of(inputs);
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),

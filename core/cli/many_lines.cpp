@@ -37,21 +37,21 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs) {
     return firsts;
 }
 
-LineProgress::LineProgress(const Command& program, std::size_t lines)
-    : program_(program), lines_(lines), terminal_(::isatty(STDERR_FILENO) == 1) {}
+CountProgress::CountProgress(const Command& program, std::size_t count, std::string what)
+    : program_(program), count_(count), what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void LineProgress::done(std::size_t lines) {
+void CountProgress::done(std::size_t count) {
     const auto now = std::chrono::steady_clock::now();
-    if (std::chrono::duration<double>(now - said_).count() < (terminal_ ? 0.2 : 10) && lines < lines_) return;
-    if (lines == lines_) {
+    if (std::chrono::duration<double>(now - said_).count() < (terminal_ ? 0.2 : 10) && count < count_) return;
+    if (count == count_) {
         if (terminal_ && said_ != begin_) std::cerr << "\r\033[K" << std::flush;
         return;
     }
     said_ = now;
     const double spent = std::chrono::duration<double>(now - begin_).count();
-    const auto left = static_cast<long>(spent / static_cast<double>(lines) * static_cast<double>(lines_ - lines));
+    const auto left = static_cast<long>(spent / static_cast<double>(count) * static_cast<double>(count_ - count));
     const std::string seconds = std::to_string(left % 60);
-    const std::string sentence = std::to_string(lines) + " of " + std::to_string(lines_) + " lines, " +
+    const std::string sentence = std::to_string(count) + " of " + std::to_string(count_) + " " + what_ + ", " +
                                  std::to_string(left / 60) + ":" + std::string(2 - seconds.size(), '0') + seconds +
                                  " to go";
     if (terminal_)

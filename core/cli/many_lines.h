@@ -24,15 +24,17 @@ std::vector<NumberedLine> read_numbered_lines(const Command& program, const std:
 std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs);
 
 /// "120 of 400 lines, 0:41 to go" on stderr: a line that renews itself on a terminal, elsewhere one every ten seconds.
-class LineProgress {
+class CountProgress {
 public:
-    LineProgress(const Command& program, std::size_t lines);
-    /// So many lines are done.
-    void done(std::size_t lines);
+    /// what: "lines".
+    CountProgress(const Command& program, std::size_t count, std::string what);
+    /// So many of them are done.
+    void done(std::size_t count);
 
 private:
     const Command& program_;
-    std::size_t lines_;
+    std::size_t count_;
+    std::string what_;
     bool terminal_;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), said_ = begin_;
 };

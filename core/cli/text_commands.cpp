@@ -12,6 +12,7 @@
 
 #include "core/cli/program.h"
 #include "core/io/input_file.h"
+#include "core/text/corpus/text_file.h"
 #include "core/text/statistics/words.h"
 #include "core/text/text_table.h"
 
@@ -31,20 +32,6 @@ void print(const CommonOptions& options, const Json& json, const Rows& rows, con
 }
 
 namespace {
-
-constexpr std::size_t kLargestFile = std::size_t{1} << 30;
-
-std::string read_all(std::istream& stream, const std::string& name) {
-    std::string bytes;
-    std::vector<char> chunk(std::size_t{1} << 16);
-    while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
-        bytes.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-        if (bytes.size() > kLargestFile)
-            throw Error(Fault::unsupported, name + ": is larger than 1 GiB, the most that is read at once");
-    }
-    if (stream.bad()) throw Error(Fault::unreadable, name + ": cannot be read");
-    return bytes;
-}
 
 std::string read_bytes_of(const std::string& file) {
     if (file == "-") return read_all(std::cin, "standard input");

@@ -1,7 +1,6 @@
 // locus text similar and lsa: documents beside each other.
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/cli/many_lines.h"
 #include "core/cli/program.h"
 #include "core/cli/text_commands.h"
 #include "core/io/input_file.h"
@@ -216,25 +216,6 @@ std::vector<Move> moves_of(const WordMovers& movers, const PlacedWords& a, const
     return moves;
 }
 
-/// Says on stderr how far a comparison is that takes longer than a second.
-class PairProgress {
-public:
-    PairProgress(const Command& program, std::size_t documents)
-        : program_(program), pairs_(documents * (documents - 1) / 2) {}
-    void next() {
-        ++done_;
-        const auto now = std::chrono::steady_clock::now();
-        if (now - said_ < std::chrono::seconds(1)) return;
-        said_ = now;
-        say(program_, std::to_string(done_) + " of " + std::to_string(pairs_) + " pairs");
-    }
-
-private:
-    const Command& program_;
-    std::size_t pairs_, done_ = 0;
-    std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
-};
-
 int print_movers(const Command& program, const MoverOptions& options) {
     const Corpus corpus = read_corpus(program, options.corpus);
     LOCUS_CHECK(corpus.size() >= 2, "one document, expected two or more to compare");
@@ -242,13 +223,12 @@ int print_movers(const Command& program, const MoverOptions& options) {
         throw Error(Fault::unsupported, std::to_string(corpus.size()) + " documents, at most " +
                                             std::to_string(kMostMoved) + " are compared at once");
     const std::vector<PlacedWords> placed = place_all(program, corpus, options.vectors);
-    PairProgress progress(program, placed.size());
+    CountProgress progress(program, placed.size() * (placed.size() - 1) / 2, "pairs");
     Rows rows = {{"document", "document", "distance", "relaxed", "from left", "from right", "centroids"}};
     Rows move_rows = {{"from", "to", "share", "distance", "cost"}};
     Json pairs = Json::array();
     for (std::size_t a = 0; a < placed.size(); ++a)
         for (std::size_t b = a + 1; b < placed.size(); ++b) {
-            progress.next();
             const WordMovers movers = word_movers_distance(placed[a], placed[b]);
             const RelaxedWordMovers relaxed = relaxed_word_movers_distance(placed[a], placed[b]);
             const double centroids = centroid_distance(placed[a], placed[b]);
@@ -271,6 +251,7 @@ int print_movers(const Command& program, const MoverOptions& options) {
                              {"relaxed_from_b", relaxed.from_b},
                              {"centroids", centroids},
                              {"plan", plan}});
+            progress.done(pairs.size());
         }
     if (options.json) {
         print({{"pairs", pairs}});

@@ -217,6 +217,11 @@ PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::
     const int given = int{!request.texts.empty()} + int{!request.tokens.empty()} + int{!request.input_file.empty()};
     LOCUS_CHECK(given == 1, "expected exactly one of --text, --tokens and --input, found " + std::to_string(given));
     LOCUS_CHECK(request.mask.empty() || !request.tokens.empty(), "--mask goes with --tokens only");
+    const bool takes_mask = std::any_of(input_names.begin(), input_names.end(),
+                                        [](const std::string& name) { return name.ends_with("mask"); });
+    if (!request.mask.empty() && !takes_mask)
+        throw Error(Fault::unsupported, std::string("--mask is not used by a ") + to_string(family) +
+                                            ", which hides nothing but the future; leave it out");
     LOCUS_CHECK(request.labels.empty() || !request.tokens.empty(), "--labels goes with --tokens only");
     LOCUS_CHECK(request.segment == 0 || request.input_file.empty(),
                 "--segment goes with --text or --tokens; an input file names its segments tokens.0, tokens.1, ...");

@@ -40,7 +40,7 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
 
 /// Input from exactly one of texts, tokens, input_file.  Throws Error(usage) if none or several are given, a list is
 /// not one of whole numbers, the text is empty, or several segments are asked of a family without memory;
-/// Error(unreadable) for a damaged input file.
+/// Error(unreadable) for a damaged input file; Error(unsupported) for a mask that the family does not use.
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
                             const std::vector<std::string>& input_names);
 

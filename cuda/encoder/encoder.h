@@ -80,9 +80,9 @@ inline EncoderBatch encoder_batch(const DebertaConfig& config, const ModelInput&
     return made;
 }
 
-// The encoder: the GPU counterpart of core/models/fast_encoder.h.  Weights are uploaded once, with the position keys and
-// queries of every layer; a call brings token ids there and the last rows back, and between them runs kernels alone:
-// fused attention, products (cuda/encoder/products.h), sums and norms in one (cuda/encoder/encoder_kernels.h).
+// The encoder: the GPU counterpart of core/models/fast_encoder.h.  Weights are uploaded once, with the position keys
+// and queries of every layer; a call brings token ids there and the last rows back, and between them runs kernels
+// alone: fused attention, products (cuda/encoder/products.h), sums and norms in one (cuda/encoder/encoder_kernels.h).
 
 /// Keeps weights and room for the longest call so far; one call at a time.  Scalar: float, Half or Bfloat16, of
 /// matrices and of what lies between the kernels; sums, biases and norms are float32.

@@ -11,34 +11,44 @@ namespace locus::conformance {
 
 namespace {
 
-/// The input of a stage that uses most of what it may differ; nullptr if one is not reported, or all are exact.
-const StageVerdict* worst_input(const Evidence& evidence, const Comparison& comparison, const std::string& stage) try {
+/// What a stage is directly made of.
+struct Inputs {
+    bool are_reported = false;            // all that the reference has
+    const StageVerdict* worst = nullptr;  // uses most of what it may differ; nullptr if all are exact
+};
+
+Inputs inputs_of(const Evidence& evidence, const Comparison& comparison, const std::string& stage) try {
     const auto [scope, stem] = scope_and_stem(stage);
     const Replay here(evidence, scope);
-    const StageVerdict* worst = nullptr;
+    Inputs inputs{.are_reported = true};
     for (const std::string& input : here.inputs_of(stem)) {
         const std::string name = here.full_name(input);
         if (!evidence.reference.has(name)) continue;  // no stage, as the mask
         const auto found = std::find_if(comparison.stages.begin(), comparison.stages.end(),
                                         [&](const StageVerdict& each) { return each.name == name; });
-        if (found == comparison.stages.end()) return nullptr;
-        if (found->worst >= 0 && (!worst || found->share() > worst->share())) worst = &*found;
+        if (found == comparison.stages.end()) return {};
+        if (found->share() > (inputs.worst ? inputs.worst->share() : 0)) inputs.worst = &*found;
     }
-    return worst && worst->max_difference > 0 ? worst : nullptr;
+    return inputs;
 } catch (const NotEnough&) {  // it is not known where its inputs stand
-    return nullptr;
+    return {};
 }
 
 /// Where the difference of a stage began that follows by the right formula from what the candidate reports: back from
 /// input to input, as long as all are reported.
 std::string where_it_began(const Evidence& evidence, const Comparison& comparison, const std::string& stage) {
-    constexpr double kSeen = 0.1;  // of what it may differ
-    const StageVerdict* first = nullptr;
-    std::size_t steps = comparison.stages.size();
-    for (const StageVerdict* at = worst_input(evidence, comparison, stage); at && at->share() >= kSeen && steps-- > 0;
-         at = worst_input(evidence, comparison, at->name))
-        first = at;
-    if (!first) return "so the mistake lies in a stage that it does not report";
+    constexpr double kSeen = 0.1, kNothing = 0.01;  // of what it may differ
+    Inputs inputs = inputs_of(evidence, comparison, stage);
+    if (!inputs.are_reported) return "so the mistake lies in a stage that it does not report";
+    const StageVerdict* first = inputs.worst;
+    if (!first || first->share() < kNothing)
+        return "and what it is made of is right to a hundredth of what it may be off: the rest is rounding of this "
+               "step";
+    for (std::size_t steps = comparison.stages.size(); steps > 0; --steps) {
+        inputs = inputs_of(evidence, comparison, first->name);
+        if (!inputs.worst || inputs.worst->share() < kSeen) break;
+        first = inputs.worst;
+    }
     const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
     return "so the difference came with what it is made of: it is seen first at " + first->name + ", which is off by " +
            percent(first->share()) + " of what it may be";

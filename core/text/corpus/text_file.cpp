@@ -15,19 +15,23 @@ constexpr std::size_t kMostText = std::size_t{1} << 30;
 
 }  // namespace
 
-std::string read_text_file(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream || std::filesystem::is_directory(file))
-        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
+std::string read_all(std::istream& stream, const std::string& name) {
     std::string bytes;
     std::vector<char> piece(std::size_t{1} << 16);
     while (stream.read(piece.data(), std::ssize(piece)) || stream.gcount() > 0) {
         bytes.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
         if (bytes.size() > kMostText)
-            throw Error(Fault::unsupported, file.string() + ": is larger than 1 GiB, the most that is read at once");
+            throw Error(Fault::unsupported, name + ": is larger than 1 GiB, the most that is read at once");
     }
-    if (stream.bad()) throw Error(Fault::unreadable, file.string() + ": cannot be read to its end");
+    if (stream.bad()) throw Error(Fault::unreadable, name + ": cannot be read to its end");
     return bytes;
+}
+
+std::string read_text_file(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream || std::filesystem::is_directory(file))
+        throw Error(Fault::unreadable, file.string() + ": cannot be read, expected a file");
+    return read_all(stream, file.string());
 }
 
 std::string read_model_file(const std::filesystem::path& file) {

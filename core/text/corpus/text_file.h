@@ -1,12 +1,16 @@
 #pragma once
 // The files of a tokenizer as bytes, lines or JSON.
 #include <filesystem>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 namespace locus {
 
+/// All bytes that come; `name` stands for them in messages.
+/// Throws Error(unreadable) if they end in a failure, Error(unsupported) beyond 1 GiB.
+std::string read_all(std::istream& stream, const std::string& name);
 /// All bytes of a file, or of a pipe.  Throws Error(unreadable) that names it, Error(unsupported) beyond 1 GiB.
 std::string read_text_file(const std::filesystem::path& file);
 /// All bytes of a file that a model folder holds, where a pipe would be waited for without end.
