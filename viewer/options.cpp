@@ -174,6 +174,9 @@ State state_of(Options& options) {
 std::string place_model(const Options& options, State& state) {
     const std::string page = state.page;
     const bool other_family = show_model(state, options.model);
+    LOCUS_CHECK(!options.mistake || !other_family,
+                "--mistake goes with a DeBERTa, which the page Compare shows, found --model " + options.model +
+                    "; locus kit mistake makes those of the other families");
     if (options.page || page != State().page) state.page = page;
     if (ModelChoice* choice = choice_of_page(state, state.page)) {
         if (options.text) choice->text = *options.text;

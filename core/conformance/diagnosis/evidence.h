@@ -66,6 +66,7 @@ struct Evidence {
     std::set<std::string> not_its_own = {};
     /// The dump, where `candidate` is a pass that was made to explain it: what Replay::claimed looks at.
     std::optional<TraceView> dump = std::nullopt;
+    bool is_whole_pass = false;  // `candidate` is made stage by stage with a mistake in it
 };
 
 /// The model's, or the case's; empty where neither is known.
@@ -120,8 +121,8 @@ public:
     std::optional<Tensor<double>> found(const std::string& stem) const;
     /// The same, kept: nullptr where the candidate is silent.
     const Tensor<double>* claimed(const std::string& stem) const;
-    /// True where all stages are those of one pass that a mistake was made in, to be held against a dump.
-    bool in_whole_pass() const { return evidence_.dump.has_value(); }
+    /// True where all stages are those of one pass that a mistake was made in: nothing is concluded from what it has.
+    bool in_whole_pass() const { return evidence_.is_whole_pass; }
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
     /// nothing replaces either.
     const Tensor<double>& table_products(const std::string& rows, const std::string& table) const;

@@ -92,6 +92,7 @@ public:
         evidence_.family = right.family;
         evidence_.formulas = right.formulas;
         evidence_.dump = right.dump;
+        evidence_.is_whole_pass = true;
     }
     Port(const Port&) = delete;
 

@@ -177,6 +177,7 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const Mistak
         const conformance::MistakeEffect* known = list ? list->find(number) : nullptr;
         const auto& made = scene.answer->compare.mistake_b;
         const Index way = own && made && made->number == number ? made->way
+                          : own && chosen->second > 0           ? chosen->second  // which cannot be made here
                           : known                               ? static_cast<Index>(known->best_way()) + 1
                                                                 : 1;
         const auto ways = static_cast<Index>(entry->ways.size());
