@@ -156,8 +156,9 @@ TEST_CASE("diagnosis: a stage that only passes on what its inputs bring leads ba
     CHECK_THAT(
         judged(port(3e-7, ""), "layer.0.scores").pattern,
         Catch::Matchers::Contains("so the difference came with what it is made of: it is seen first at layer.0."));
-    CHECK_THAT(judged(port(0, ""), "layer.0.scores").pattern,
-               Catch::Matchers::EndsWith("the rest is rounding of this step"));
+    for (const double nothing : {0.0, 3e-9})
+        CHECK_THAT(judged(port(nothing, ""), "layer.0.scores").pattern,
+                   Catch::Matchers::EndsWith("the rest is rounding of this step"));
     CHECK_THAT(judged(port(3e-6, "layer.0.c2c"), "layer.0.scores").pattern,
                Catch::Matchers::EndsWith("so the mistake lies in a stage that it does not report"));
 }

@@ -79,9 +79,6 @@ std::vector<Formula> without(bool c2p, bool p2c) {
 /// Transformer-XL and XLNet: the scores are those of words, and of segments, alone.
 std::vector<Formula> without_bd() {
     return {{"scores", {"ac", "bd", "ef"}, [](const Replay& at) {
-                 const Family family = at.family();
-                 if (family != Family::transformer_xl && family != Family::xlnet)
-                     throw NotEnough{"a Transformer-XL or an XLNet"};
                  if (!at.in_whole_pass() && !at.claimed("bd")) throw NotEnough{"the port's own bd"};
                  return weighted_relative_terms(at, 1 / std::sqrt(static_cast<double>(at("q").extent(3))), 0);
              }}};
