@@ -52,17 +52,24 @@ public:
     }
     std::string location() const override { return location_.string(); }
     Matrix<float> rows_f32(const std::string& name, Index first, Index rows) const override {
-        return read_rows<float>(find(name), first, rows);
+        return read_rows<float>(parameter(name), first, rows);
     }
     Matrix<double> rows_f64(const std::string& name, Index first, Index rows) const override {
-        return read_rows<double>(find(name), first, rows);
+        return read_rows<double>(parameter(name), first, rows);
     }
 
 private:
-    const TensorEntry& find(const std::string& name) const {
+    /// Integers are what quantised weights are stored as: without their scales they are other numbers.
+    const TensorEntry& parameter(const std::string& name) const {
         const auto found = by_name_.find(name);
         if (found == by_name_.end()) throw_unreadable(location_, "tensor " + name + " is missing");
-        return *found->second;
+        const TensorEntry& entry = *found->second;
+        if (!is_float(entry.dtype))
+            throw_unreadable(entry.file->path(),
+                             "tensor " + entry.name + " has dtype " + to_string(entry.dtype) +
+                                 ", expected F64, F32, F16 or BF16; quantised weights are not read",
+                             Fault::unsupported);
+        return entry;
     }
 
     fs::path location_;

@@ -45,10 +45,6 @@ auto with_reader(Dtype dtype, Visit visit) {
     return visit(load<std::uint8_t>);
 }
 
-bool is_float(Dtype dtype) {
-    return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
-}
-
 /// Elements [first, first + count) in row-major order, through the strides of the entry.
 template <class Scalar>
 void copy_elements(const TensorEntry& entry, Index first, Index count, Scalar* target) {
@@ -92,6 +88,10 @@ std::size_t byte_size(Dtype dtype) {
             break;
     }
     return 1;
+}
+
+bool is_float(Dtype dtype) {
+    return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
 const char* to_string(Dtype dtype) {

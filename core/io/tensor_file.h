@@ -12,6 +12,7 @@ namespace locus {
 /// Element types of files.
 enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 std::size_t byte_size(Dtype dtype);
+bool is_float(Dtype dtype);
 const char* to_string(Dtype dtype);  // "F16", as safetensors spells it
 
 /// One tensor inside a mapped file.

@@ -134,6 +134,22 @@ TEST_CASE("checkpoint: a missing tensor or a wrong shape is named with what was 
     CHECK_THAT(refusal([&] { read_rows<float>(*weights, "x", 1, 2); }), Contains("tensor x"));
 }
 
+TEST_CASE("checkpoint: integers are no parameters, and only what is read is asked", "[checkpoint]") {
+    const Model model;
+    const std::string header = R"({"deberta.ids":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
+                               R"("deberta.x":{"dtype":"F32","shape":[2,2],"data_offsets":[16,32]},)"
+                               R"("deberta.y":{"dtype":"I8","shape":[2,2],"data_offsets":[32,36]}})";
+    write_bytes(model.folder / "model.safetensors",
+                bytes_of<std::uint64_t>(header.size()) + header + counting_floats(9));
+    const auto weights = open_checkpoint(model.folder.path()).weights;
+    CHECK(read_matrix<double>(*weights, "x", {2, 2})(0, 0) == 4);
+    const auto refused = [&](auto read) { return refusal(read, Fault::unsupported); };
+    const auto sentence = Contains("model.safetensors: tensor deberta.y has dtype I8, expected F64, F32, F16 or BF16");
+    CHECK_THAT(refused([&] { read_matrix<double>(*weights, "y", {2, 2}); }), sentence);
+    CHECK_THAT(refused([&] { read_rows<float>(*weights, "y", 0, 1); }), sentence);
+    CHECK_THAT(refused([&] { read_matrix<float>(*weights, "ids", {2}); }), Contains("dtype I64"));
+}
+
 TEST_CASE("checkpoint: prefixes and old norm names", "[checkpoint]") {
     const Model model;
     for (const auto& [stored, plain] :
