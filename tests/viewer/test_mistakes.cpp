@@ -202,6 +202,16 @@ TEST_CASE("mistakes: the list knows what changes something, what does not, and w
     CHECK(several.best_way() == 1);
 }
 
+TEST_CASE("mistakes: words become a sentence, names and symbols stay as they are written", "[viewer][compare]") {
+    CHECK(as_sentence("the mask does not hide") == "The mask does not hide.");
+    CHECK(as_sentence("a residual is left out") == "A residual is left out.");
+    CHECK(as_sentence("scores are scaled by 1 - p") == "Scores are scaled by 1 - p.");
+    CHECK(as_sentence("of heads") == "Of heads.");
+    for (const char* named : {"p2c is left out", "bd is left out", "k_r and q_r are exchanged", "n is counted as 2",
+                              "u, v and the bias of segments", "ac transposed", "1 for original, 0 for replaced"})
+        CHECK(as_sentence(named) == std::string(named) + ".");
+}
+
 TEST_CASE("mistakes: the search finds numbers by their beginning and words anywhere, group by group",
           "[viewer][mistakes]") {
     const auto entries = read_mistake_list(mistake_list_file());

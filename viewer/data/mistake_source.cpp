@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/conformance/kit/mistake.h"
+#include "core/stages.h"
 #include "viewer/ui/characters.h"
 
 namespace locus {
@@ -90,6 +91,14 @@ MadeMistake make_mistake(const MistakeQuery& query, const std::string& mistake, 
     }
     made.trace = conformance::as_dumped(port.pass.trace, exact);
     return made;
+}
+
+std::string as_sentence(const std::string& words) {
+    const std::string first = words.substr(0, words.find_first_of(" ,"));
+    const bool short_name = first.size() == 2 && describe_stage("layer.0." + first, Scheme::two_stream).has_value();
+    const bool is_name =
+        (first.size() == 1 && first != "a") || short_name || first.find_first_of("_0123456789") != std::string::npos;
+    return (is_name ? words : capital(words)) + ".";
 }
 
 std::optional<std::pair<int, int>> parse_mistake(const std::string& text) {

@@ -52,6 +52,10 @@ MadeMistake make_mistake(const MistakeQuery& query, const std::string& mistake, 
 /// "7.2" -> 7 and 2, "7" -> 7 and 0; nothing for anything else.
 std::optional<std::pair<int, int>> parse_mistake(const std::string& text);
 
+/// Words of the catalogue with a full stop and a large first letter, which a name or a symbol keeps as it is:
+/// "the index is mirrored" -> "The index is mirrored.", "k_r and q_r are exchanged" -> "k_r and q_r are exchanged."
+std::string as_sentence(const std::string& words);
+
 /// A heading of the list, and the mistakes below it.
 struct MistakeGroup {
     std::string title;

@@ -1,10 +1,8 @@
 // The mistakes of the catalogue in the column at the right, and what the chosen one looks like.
 #include <algorithm>
-#include <cctype>
 
 #include "viewer/pages/compare/compare.h"
 #include "viewer/plots/number_format.h"
-#include "viewer/ui/characters.h"
 #include "viewer/ui/microscope.h"
 #include "viewer/ui/side_column.h"
 
@@ -26,12 +24,6 @@ const MistakeEntry* find_entry(int number) {
     const auto found =
         std::find_if(entries().begin(), entries().end(), [&](const MistakeEntry& one) { return one.number == number; });
     return found == entries().end() ? nullptr : &*found;
-}
-
-/// A sentence; "p2c reads ..." begins with a name and stays as it is.
-std::string capital_unless_named(std::string sentence) {
-    const bool name = sentence.size() > 1 && std::isdigit(static_cast<unsigned char>(sentence[1])) != 0;
-    return name ? sentence : capital(std::move(sentence));
 }
 
 /// What the list says at the right end of a row.
@@ -169,7 +161,7 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const Mistak
     if (!entry) {
         column.heading("What would a mistake look like?");
         column.sentence(list && !list->error.empty()
-                            ? capital_unless_named(list->error) + "."
+                            ? list->error + "."
                             : "Choose one: B becomes a port that makes it, and the first stage that comes out wrong "
                               "opens beside the right one.");
     } else {
@@ -188,8 +180,8 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const Mistak
             if (rotated != way) state.make_mistake(std::to_string(number) + "." + std::to_string(rotated));
         }
         column.heading("Mistake " + std::to_string(number));
-        column.sentence(capital_unless_named(entry->name) + ".", false);
-        if (ways > 1) column.sentence(capital_unless_named(entry->ways[static_cast<std::size_t>(way - 1)]) + ".");
+        column.sentence(as_sentence(entry->name), false);
+        if (ways > 1) column.sentence(as_sentence(entry->ways[static_cast<std::size_t>(way - 1)]));
         if (own && made && made->number == number && made->first.empty())
             column.sentence("With this model and sentence it changes nothing.", false);
         else if (own && made && made->number == number)
