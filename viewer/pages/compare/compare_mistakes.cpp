@@ -168,17 +168,16 @@ void ComparePage::draw_mistake_card(Scene& scene, const Rect& area, const Mistak
         const bool own = chosen && chosen->first == number;
         const conformance::MistakeEffect* known = list ? list->find(number) : nullptr;
         const auto& made = scene.answer->compare.mistake_b;
-        const Index way = own && made && made->number == number ? made->way
-                          : own && chosen->second > 0           ? chosen->second  // which cannot be made here
-                          : known                               ? static_cast<Index>(known->best_way()) + 1
-                                                                : 1;
-        const auto ways = static_cast<Index>(entry->ways.size());
-        if (own && ways > 1) {
-            Index rotated = way;
-            ui.stepper("way", column.right(), column.y(), std::to_string(way) + " of " + std::to_string(ways), rotated,
-                       1, ways);
-            if (rotated != way) state.make_mistake(std::to_string(number) + "." + std::to_string(rotated));
-        }
+        const Index wanted = own && made && made->number == number ? made->way
+                             : own && chosen->second > 0           ? chosen->second  // which cannot be made here
+                             : known                               ? static_cast<Index>(known->best_way()) + 1
+                                                                   : 1;
+        const Index ways = std::max<Index>(1, std::ssize(entry->ways));
+        Index way = std::min(wanted, ways);
+        if (own && ways > 1)
+            ui.stepper("way", column.right(), column.y(), std::to_string(way) + " of " + std::to_string(ways), way, 1,
+                       ways);
+        if (way != wanted) state.make_mistake(std::to_string(number) + "." + std::to_string(way));
         column.heading("Mistake " + std::to_string(number));
         column.sentence(as_sentence(entry->name), false);
         if (ways > 1) column.sentence(as_sentence(entry->ways[static_cast<std::size_t>(way - 1)]));
