@@ -15,22 +15,32 @@ Outcome launch(const std::vector<std::string>& arguments, const std::string& bef
     return run_file(kRoot / "locus", arguments, before);
 }
 
+/// A copy of the source tree in which nothing is built.
+fs::path unbuilt_tree(const TemporaryFolder& folder) {
+    const fs::path tree = folder / "a tree";
+    for (const char* name : {"core", "cuda", "viewer", "lessons", "tests"}) fs::create_directories(tree / name);
+    for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
+    fs::copy_file(kRoot / "locus", tree / "locus");
+    return tree;
+}
+
+/// Shell scripts that play programs, by name and body.
+void add_programs(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& programs) {
+    fs::create_directories(folder);
+    for (const auto& [name, body] : programs) {
+        write_file(folder / name, "#!/bin/sh\n" + body + "\n");
+        fs::permissions(folder / name, fs::perms::owner_all);
+    }
+}
+
 /// A copy of the source tree in which everything is built already; its lessons are shell scripts.
 struct BuiltTree {
     const TemporaryFolder folder;
-    const fs::path tree = folder / "a tree";
+    const fs::path tree = unbuilt_tree(folder);
 
-    BuiltTree() {
-        for (const char* name : {"core", "cuda", "viewer", "lessons", "tests", "build/release/bin"})
-            fs::create_directories(tree / name);
-        for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
-        fs::copy_file(kRoot / "locus", tree / "locus");
-    }
     void add_lesson(const std::string& number, const std::string& title, const std::string& script) const {
         write_file(tree / "lessons" / (number + "_x.cpp"), "// Lesson " + number + ": " + title + "\n");
-        const fs::path program = tree / "build/release/bin" / ("lesson-" + number);
-        write_file(program, "#!/bin/sh\n" + script + "\n");
-        fs::permissions(program, fs::perms::owner_all);
+        add_programs(tree / "build/release/bin", {{"lesson-" + number, script}});
         const fs::path stamp = tree / "build/release/.built-all-";
         write_file(stamp, "");
         fs::last_write_time(stamp, fs::file_time_type::clock::now() + std::chrono::hours(1));
@@ -121,18 +131,40 @@ TEST_CASE("launcher: lesson --update keeps the old text of a lesson that fails",
     CHECK(listing(golden) == std::vector<std::string>{"01.json", "01.txt", "02.json", "02.txt"});
 }
 
+TEST_CASE("launcher: starts at the same time build one after the other, and nothing twice", "[cli]") {
+    // Builds are played by a small cmake that takes a second and says so if another one is at work.
+    const TemporaryFolder folder;
+    const fs::path tree = unbuilt_tree(folder), programs = folder / "programs", log = folder / "log";
+    add_programs(programs, {{"dpkg-query", "echo installed"},
+                            {"cmake",
+                             "[ \"$1\" = --build ] || exit 0\n"
+                             "mkdir \"$2/at-work\" || echo two at once >>" +
+                                 quoted(log.string()) +
+                                 "\n"
+                                 "echo \"built $4\" >>" +
+                                 quoted(log.string()) +
+                                 "\n"
+                                 "sleep 1; mkdir -p \"$2/bin\"\n"
+                                 "printf '#!/bin/sh\\necho \"$@\"\\n' >\"$2/bin/$4\"; chmod +x \"$2/bin/$4\"\n"
+                                 "rmdir \"$2/at-work\""}});
+    const std::string locus = quoted((tree / "locus").string());
+    const Outcome outcome = run_file(
+        "/bin/sh",
+        {"-c", "for word in one two three; do " + locus + " tokens $word & done; " + locus + " fill four & wait"},
+        "export PATH=" + quoted(programs.string()) + ":\"$PATH\"; ");
+    INFO(outcome.err);
+    for (const char* word : {"one\n", "two\n", "three\n", "four\n"}) CHECK(outcome.out.find(word) != std::string::npos);
+    CHECK(outcome.err.find("waiting for another build in build/release") != std::string::npos);
+    const std::string told = read_file(log);
+    CHECK((told == "built locus-tokens\nbuilt locus-fill\n" || told == "built locus-fill\nbuilt locus-tokens\n"));
+    CHECK_FALSE(fs::exists(tree / "build/release/.started"));
+}
+
 TEST_CASE("launcher: without root and sudo the one line to run, and status 3", "[cli]") {
     // A machine where nothing is installed and nobody is root, played by three small programs in front of the path.
     const TemporaryFolder folder;
-    const fs::path tree = folder / "a tree", programs = folder / "programs";
-    for (const char* name : {"core", "cuda", "viewer", "lessons", "tests"}) fs::create_directories(tree / name);
-    for (const char* file : {"CMakeLists.txt", "CMakePresets.json"}) write_file(tree / file, "");
-    fs::copy_file(kRoot / "locus", tree / "locus");
-    fs::create_directory(programs);
-    for (const auto& [name, body] : {std::pair{"dpkg-query", "exit 1"}, {"id", "echo 1000"}, {"sudo", "exit 1"}}) {
-        write_file(programs / name, std::string("#!/bin/sh\n") + body + "\n");
-        fs::permissions(programs / name, fs::perms::owner_all);
-    }
+    const fs::path tree = unbuilt_tree(folder), programs = folder / "programs";
+    add_programs(programs, {{"dpkg-query", "exit 1"}, {"id", "echo 1000"}, {"sudo", "exit 1"}});
     const Outcome outcome =
         run_file(tree / "locus", {"tokens", "a"}, "export PATH=" + quoted(programs.string()) + ":\"$PATH\"; ");
     CHECK(outcome.status == 3);
