@@ -15,13 +15,26 @@ void Canvas::push_clip(ImVec2 min, ImVec2 max) { list_.PushClipRect(min, max, tr
 
 void Canvas::pop_clip() { list_.PopClipRect(); }
 
+/// True if the way from b to c leads back from that of a to b: more than a right angle.
+static bool turns_back(ImVec2 a, ImVec2 b, ImVec2 c) {
+    return (b.x - a.x) * (c.x - b.x) + (b.y - a.y) * (c.y - b.y) < 0;
+}
+
 void Canvas::line(ImVec2 from, ImVec2 to, ImU32 colour, float width) {
     list_.AddLine(from, to, colour, width);
     note(LineMark{{from, to}, width}, colour);
 }
 
 void Canvas::polyline(const ImVec2* points, int count, ImU32 colour, float width) {
-    list_.AddPolyline(points, count, colour, 0, width);
+    // Dear ImGui thins a line to nothing around a corner of nearly 180 degrees, along its whole segments: there a new
+    // line begins.
+    int first = 0;
+    for (int n = 1; n < count; ++n) {
+        const bool last = n + 1 == count;
+        if (!last && !turns_back(points[n - 1], points[n], points[n + 1])) continue;
+        list_.AddPolyline(points + first, n + 1 - first, colour, 0, width);
+        first = n;
+    }
     if (log_) note(LineMark{{points, points + count}, width}, colour);
 }
 

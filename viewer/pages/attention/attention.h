@@ -1,6 +1,7 @@
 #pragma once
 // Attention: one head of one layer term by term; every head of every layer; any stage by name.
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,12 +27,16 @@ inline constexpr std::array<AttentionPanel, 5> kAttentionPanels = {{{"c2c", "con
 /// Where the six panels of a head go, decided once a frame.
 struct PanelLayout {
     float left, top, side, gap, labels, header, title, legend;
+    std::size_t columns = 3;
 
     Rect cells(std::size_t panel) const {
-        const float x = left + labels + static_cast<float>(panel % 3) * (side + gap);
-        const float y = panel < 3 ? top + title + header : top + 2 * title + header + side + legend + row_gap();
+        const float x = left + labels + static_cast<float>(panel % columns) * (side + gap);
+        const float down = side + legend + row_gap() + title;
+        const float y = std::floor(top + title + header + static_cast<float>(panel / columns) * down);
         return {x, y, x + side, y + side};
     }
+    bool in_first_row(std::size_t panel) const { return panel < columns; }
+    bool in_first_column(std::size_t panel) const { return panel % columns == 0; }
     float row_gap() const { return title * 14 / 22; }
 };
 

@@ -35,15 +35,24 @@ PanelLayout AttentionPage::arrange(const Scene& scene, const Rect& area) const {
                        longest + ui.px(6), longest + ui.px(8), ui.px(22), ui.px(22)};
     if (!(transposed ? selection.cols : selection.rows).empty()) layout.legend += ui.px(14);
     if (!(transposed ? selection.rows : selection.cols).empty()) layout.gap += ui.px(10);
-    const float by_width = (inside.width() - layout.labels - 2 * layout.gap) / 3;
-    const float by_height =
-        (inside.height() - 2 * (layout.title + layout.legend) - layout.row_gap() - layout.header) / 2;
-    layout.side = std::floor(std::min(by_width, by_height));
+    // Three columns and two rows; the other way round in a window that is higher than wide.
+    for (const std::size_t columns : {3, 2}) {
+        const auto across = static_cast<float>(columns), down = 6 / across;
+        const float by_width = (inside.width() - layout.labels - (across - 1) * layout.gap) / across;
+        const float by_height =
+            (inside.height() - layout.header - down * (layout.title + layout.legend) - (down - 1) * layout.row_gap()) /
+            down;
+        const float side = std::floor(std::min(by_width, by_height));
+        if (side <= layout.side) continue;
+        layout.side = side;
+        layout.columns = columns;
+    }
     layout.side = std::max(layout.side, ui.px(60));
-    const float spare = inside.width() - layout.labels - 3 * layout.side - 2 * layout.gap;
-    const float wider = std::clamp(spare / 4, 0.0f, ui.px(36));
+    const auto gaps = static_cast<float>(layout.columns - 1);
+    const float spare = inside.width() - layout.labels - (gaps + 1) * layout.side - gaps * layout.gap;
+    const float wider = std::clamp(spare / (2 * gaps), 0.0f, ui.px(36));
     layout.gap += std::floor(wider);
-    layout.left += std::floor(std::max(0.0f, spare - 2 * wider) / 2);
+    layout.left += std::floor(std::max(0.0f, spare - gaps * wider) / 2);
     return layout;
 }
 
@@ -115,8 +124,7 @@ void AttentionPage::draw_panel(Scene& scene, const PanelLayout& layout, std::siz
     const Answer& answer = *scene.answer;
     const bool transposed = state.attention.transposed;
     const Rect cells = layout.cells(n);
-    const bool first_row = n < 3;
-    draw_panel_title(scene, cells, n, cells.y0 - (first_row ? layout.header : 0) - ui.px(14));
+    draw_panel_title(scene, cells, n, cells.y0 - (layout.in_first_row(n) ? layout.header : 0) - ui.px(14));
     if (!present_[n]) return draw_absent(scene, cells, n);
 
     bool clicked = false;
@@ -132,13 +140,13 @@ void AttentionPage::draw_panel(Scene& scene, const PanelLayout& layout, std::siz
     const Cell shown = transposed_if(state.cell, transposed);
     heatmaps_[n].draw(ui, cells, state.view);
     if (!state.reduce_motion) draw_glow(ui, cells, state.view, glows_[n], ImGui::GetTime());
-    if (first_row && !is_kept(kept_terms(scene), n)) ui.fill(cells, faded(ui.theme->background, 0.72f));
+    if (n < 3 && !is_kept(kept_terms(scene), n)) ui.fill(cells, faded(ui.theme->background, 0.72f));
     heatmaps_[n].draw_crosshair(ui, cells, state.view, shown);
     draw_selection(scene, cells, n);
     const Selection& selection = state.attention.selection;
-    if (n % 3 == 0)
+    if (layout.in_first_column(n))
         draw_row_labels(ui, answer, cells, state.view, shown.i, transposed ? selection.cols : selection.rows);
-    if (first_row)
+    if (layout.in_first_row(n))
         draw_column_labels(ui, answer, cells, state.view, shown.j, transposed ? selection.rows : selection.cols);
     touch_labels(scene, layout, n);
     const float legend_y = cells.y1 + layout.legend - ui.px(11);
@@ -282,12 +290,12 @@ void AttentionPage::touch_labels(Scene& scene, const PanelLayout& layout, std::s
         state.locked = true;
     };
     const std::string stem = kAttentionPanels[n].stem;
-    if (n % 3 == 0) {
+    if (layout.in_first_column(n)) {
         const Rect area{cells.x0 - layout.labels, cells.y0, cells.x0 - ui.px(2), cells.y1};
         const Touch mouse = ui.touch(("rows " + stem).c_str(), area);
         if (mouse.clicked) choose(true, cell_at(cells, state.view, length, mouse.at).i);
     }
-    if (n < 3) {
+    if (layout.in_first_row(n)) {
         const Rect area{cells.x0, cells.y0 - layout.header + ui.px(4), cells.x1, cells.y0 - ui.px(2)};
         const Touch mouse = ui.touch(("columns " + stem).c_str(), area);
         if (mouse.clicked) choose(false, cell_at(cells, state.view, length, mouse.at).j);
