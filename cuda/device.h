@@ -14,6 +14,7 @@ namespace locus::cuda {
 /// One sentence for a failed call.
 inline void check_call(cudaError_t status, const char* call) {
     if (status == cudaSuccess) return;
+    cudaGetLastError();  // so that a failure that is caught does not stick to a later call
     throw Error(Fault::unsupported, std::string("CUDA: ") + call + " failed: " + cudaGetErrorString(status) +
                                         "; the CPU computes the same with --device cpu");
 }

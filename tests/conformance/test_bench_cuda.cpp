@@ -192,4 +192,78 @@ TEST_CASE("bench cuda: the sanitizer's word is clean, not clean, or why there is
                Catch::Contains("skipped"));
 }
 
+TEST_CASE("bench cuda: what the sanitizer found first is in the report while it goes on", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string report = (folder / "report.json").string(), mark = (folder / "child").string();
+    // memcheck finds something; racecheck does not end, and with it must end whatever it has started.
+    program(folder, "compute-sanitizer",
+            "case $2 in memcheck) echo 'Invalid read'; echo '= ERROR SUMMARY: 1 error'; exit 86;; esac\n"
+            "sleep 60 & echo $! >" +
+                quoted(mark) + "; wait\n");
+    const Outcome outcome =
+        shell("PATH=" + quoted(folder.path().string()) + ":$PATH; export PATH; timeout -k 5 3 " +
+              quoted((fs::path(LOCUS_BINARY_DIR) / "bin/locus-bench-cuda").string()) + " --only sanitizer --report " +
+              quoted(report) + "; sleep 0.2; cut -d' ' -f3 /proc/$(cat " + quoted(mark) + ")/stat");
+    INFO(outcome.err);
+    CHECK((outcome.out.empty() || outcome.out == "Z\n"));  // ended, whether or not anybody has asked how
+    const json found = json::parse(read_file(report))["sanitizer"];
+    CHECK(found["memcheck"]["clean"] == false);
+    CHECK_THAT(std::string(found["memcheck"]["output"]), Catch::Contains("Invalid read"));
+    CHECK_FALSE(found.contains("racecheck"));
+}
+
+namespace {
+
+/// A folder as `bench cuda --pack` makes it, with shell scripts for the two programs; the xz in its PATH does not work.
+struct Session {
+    const TemporaryFolder folder;
+    const fs::path pack = folder / "pack", bin = folder / "bin";
+
+    Session() {
+        fs::create_directories(pack);
+        fs::create_directories(bin);
+        fs::copy_file(fs::path(LOCUS_SOURCE_DIR) / "tests/bench/cuda/session.sh", pack / "session.sh");
+        for (const char* name : {"locus-bench-cuda", "locus-tests-cuda"}) {
+            write_file(pack / name,
+                       "#!/bin/sh\n"
+                       "echo \"$@\" | cut -c1-60\n"
+                       "for last; do :; done; echo '{}' >\"$last\"\n"
+                       "case \"$*\" in *ladder*) echo 'the ladder broke' >&2; exit 1;; esac\n");
+            REQUIRE(shell("xz " + quoted((pack / name).string())).status == 0);
+        }
+        write_file(bin / "xz", "#!/bin/sh\nexit 127\n");
+        fs::permissions(bin / "xz", fs::perms::owner_exec, fs::perm_options::add);
+    }
+    Outcome run(const std::string& words, const std::string& before = "") const {
+        return shell(before + " PATH=" + quoted(bin.string()) + ":$PATH bash " +
+                     quoted((pack / "session.sh").string()) + " " + words);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("session.sh: unpacks without xz, keeps earlier reports, says why a part failed, and refuses an unknown one",
+          "[cli]") {
+    if (!installed("xz") || !installed("python3")) return;
+    const Session session;
+    const Outcome unknown = session.run("tests walk");
+    CHECK(unknown.status == 2);
+    CHECK(unknown.out.empty());
+    CHECK_THAT(unknown.err, Catch::Contains("there is no part \"walk\""));
+
+    write_file(session.pack / "locus-tests-cuda.new", "half");  // of an unpacking that was ended
+    const Outcome first = session.run("kernels ladder");
+    INFO(first.err);
+    CHECK(first.status == 0);
+    CHECK_THAT(first.out, Catch::Contains("--minutes 7 --only kernels encoders"));
+    CHECK_THAT(first.out, Catch::Contains("the ladder broke\n   status 1"));
+    CHECK(fs::exists(session.pack / "reports/kernels.json"));
+
+    const Outcome second = session.run("kernels", "MINUTES=3 REPORTS=" + quoted((session.folder / "out").string()));
+    CHECK_THAT(second.out, Catch::Contains("--minutes 3 --only kernels"));
+    CHECK(listing(session.folder / "out") == std::vector<std::string>{"kernels.json", "kernels.log", "kernels.txt"});
+    session.run("kernels", "REPORTS=" + quoted((session.folder / "out").string()));
+    CHECK(listing(session.folder / "out").size() == 6);
+}
+
 }  // namespace locus::test::test_bench_cuda

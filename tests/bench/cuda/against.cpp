@@ -69,19 +69,23 @@ const char* name_of(cuda::FusedPrecision precision) {
     return precision == cuda::FusedPrecision::bf16 ? "bf16" : precision == cuda::FusedPrecision::f16 ? "f16" : "f32";
 }
 
+ordered_json described(const AgainstShape& shape, cuda::FusedPrecision precision) {
+    return {{"what", shape.what},
+            {"precision", name_of(precision)},
+            {"B", shape.batch},
+            {"H", shape.heads},
+            {"T", shape.tokens},
+            {"d", shape.width},
+            {"positions", shape.max_position > 0 ? "log" : "clamp"},
+            {"k", shape.span}};
+}
+
 ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision precision, const AgainstOptions& options,
-                           const Narrowing& narrowing, Peers& peers) {
+                           const Narrowing& narrowing, Peers& peers, const Plan::SoFar& so_far) {
     std::cerr << "against: " << shape.what << " B " << shape.batch << " T " << shape.tokens << std::endl;
     const Trial trial(shape, precision);
     const AgainstProblem& problem = trial.problem;
-    ordered_json row = {{"what", shape.what},
-                        {"precision", name_of(precision)},
-                        {"B", shape.batch},
-                        {"H", shape.heads},
-                        {"T", shape.tokens},
-                        {"d", shape.width},
-                        {"positions", shape.max_position > 0 ? "log" : "clamp"},
-                        {"k", shape.span}};
+    ordered_json row = described(shape, precision);
     if (shape.packed()) row["lengths"] = problem.input().lengths;
     const ordered_json request = {{"do", "open"},
                                   {"folder", trial.folder.path().string()},
@@ -108,14 +112,16 @@ ordered_json measure_shape(const AgainstShape& shape, cuda::FusedPrecision preci
     } catch (const Error& error) {
         ways[0].refuse(error.what());
     }
+    so_far(with_ways(row, ways));
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
         if (!narrowing.wants_peer(kPeers[n])) continue;
         const bool positions = kPeers[n] != kWithoutPositions;
         ways.push_back(open_peer_way(peers, n, request, trial.sums, trial.head,
                                      positions ? trial.truth : trial.truth_without_positions));
+        so_far(with_ways(row, ways));
     }
     time_ways(ways);
-    for (TimedWay& way : ways) row["ways"].push_back(way.row);
+    row = with_ways(row, ways);
     row["ratios"] = options.rehearse ? ordered_json::array()
                                      : ratios(row["ways"], shape.goals.best, shape.goals.hugging_face,
                                               shape.goals.disentangled_flash);
@@ -140,29 +146,39 @@ std::vector<AgainstShape> shapes(bool rehearse) {
 
 }  // namespace
 
-void measure_against(const AgainstOptions& options, const Narrowing& narrowing, Report& report, double seconds) {
-    const std::string python = options.python.empty() ? default_python() : options.python;
-    report.set("/against/python", python);
-    report.set("/against/rehearsal", options.rehearse);
-    const Rows rows = report.rows("/against/rows", seconds);
-    Peers peers(python);
+std::string python_of(const AgainstOptions& options) {
+    return options.python.empty() ? default_python() : options.python;
+}
+
+ordered_json peer_packages(const AgainstOptions& options) {
     try {
-        report.set("/against/packages",
-                   peers.at(0).ask({{"do", "packages"}, {"device", options.rehearse ? "cpu" : "cuda"}}, kToCall));
+        Peer peer(python_of(options));
+        if (!peer.runs()) return peer.missing();
+        return peer.ask({{"do", "packages"}, {"device", options.rehearse ? "cpu" : "cuda"}}, kToCall);
     } catch (const std::exception& error) {
-        report.set("/against/packages", error.what());
+        return error.what();
     }
-    for (const AgainstShape& shape : shapes(options.rehearse)) {
-        if (!narrowing.wants_row(shape.what) || !narrowing.wants_tokens(shape.tokens)) continue;
-        if (rows.is_over()) {
-            std::cerr << "against: " << shape.what << " T " << shape.tokens << ": " << rows.over() << std::endl;
-            continue;
-        }
-        rows.add(measure_shape(shape, cuda::FusedPrecision::bf16, options, narrowing, peers));
-        peers.rest();
-    }
-    if (narrowing.wants_row("model") && !rows.is_over())
-        rows.add(measure_encoder_against(options.rehearse, narrowing, peers));
+}
+
+Plan plan_against(const AgainstOptions& options, const Narrowing& narrowing) {
+    constexpr auto kPrecision = cuda::FusedPrecision::bf16;
+    std::vector<AgainstShape> wanted;
+    for (const AgainstShape& shape : shapes(options.rehearse))
+        if (narrowing.wants_row(shape.what) && narrowing.wants_tokens(shape.tokens)) wanted.push_back(shape);
+    Plan plan;
+    for (const AgainstShape& shape : wanted) plan.rows.push_back(described(shape, kPrecision));
+    if (narrowing.wants_row("model")) plan.rows.push_back(describe_encoder_against(options.rehearse));
+    const auto peers = std::make_shared<std::unique_ptr<Peers>>();  // started by who measures
+    plan.measure = [=](std::size_t n, const Plan::SoFar& so_far) {
+        if (!*peers) *peers = std::make_unique<Peers>(python_of(options), options.seconds);
+        const ordered_json row = n < wanted.size()
+                                     ? measure_shape(wanted[n], kPrecision, options, narrowing, **peers, so_far)
+                                     : measure_encoder_against(options.rehearse, narrowing, **peers, so_far);
+        (*peers)->rest();
+        return row;
+    };
+    plan.seconds = 3600;  // the end of the part comes before
+    return plan;
 }
 
 }  // namespace locus::bench

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/bench/cuda/against_peers.h"
-#include "tests/bench/cuda/report.h"
+#include "tests/bench/cuda/rows_apart.h"
 
 namespace locus::bench {
 
@@ -13,12 +13,19 @@ struct AgainstOptions {
     std::string python;     // whose torch; empty: default_python()
     bool rehearse = false;  // small shapes on the processor: programs, tensors and errors, no times to quote
     bool tune = false;      // peers that can tune themselves here may
+    double seconds = 480;   // after which no peer is waited for any longer
 };
 
-/// Sets "python", "rehearsal" and "packages" of the report's "against", and adds its rows: [{"what", B, H, T, d, ...,
-/// "ways": [{"name", "how", "ms", "error"} or {"name", "not_measured"}], "ratios": [{"of", "to", "value", "goal",
-/// "met"}]}].  "ours" is the first way of a row.
-void measure_against(const AgainstOptions& options, const Narrowing& narrowing, Report& report, double seconds);
+std::string python_of(const AgainstOptions& options);
+
+/// {"torch": version, ...} as the peers' Python says, or the sentence why it has none.
+nlohmann::ordered_json peer_packages(const AgainstOptions& options);
+
+/// Rows {"what", B, H, T, d, ..., "ways": [{"name", "how", "ms", "error"} or {"name", "not_measured"}], "ratios":
+/// [{"of", "to", "value", "goal", "met"}]}; of a row that was cut off the ways known by then.  "ours" is the first way.
+Plan plan_against(const AgainstOptions& options, const Narrowing& narrowing);
+
+/// `measured`: {"rehearsal": false, "rows": [...]}.
 
 std::string against_table(const nlohmann::ordered_json& measured);
 
@@ -29,8 +36,10 @@ nlohmann::ordered_json ratios(const nlohmann::ordered_json& ways, double best, d
                               double disentangled_flash);
 
 /// The whole encoder beside what others make of the same weights and tokens, call by call in turn: a row like those of
-/// measure_against: deberta-v3-base's shape in bfloat16, B 16, T 512; its error is that of one sample. rehearse: a
+/// plan_against: deberta-v3-base's shape in bfloat16, B 16, T 512; its error is that of one sample. rehearse: a
 /// small model on the processor, without times to quote.
-nlohmann::ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers);
+nlohmann::ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers,
+                                               const Plan::SoFar& so_far);
+nlohmann::ordered_json describe_encoder_against(bool rehearse);
 
 }  // namespace locus::bench

@@ -93,8 +93,14 @@ TimedWay our_fastest(const EncoderProblem& problem, bool rehearse, Index sample,
 
 }  // namespace
 
-ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers) {
-    const int batch = rehearse ? 2 : 16, tokens = rehearse ? 24 : 512;
+ordered_json describe_encoder_against(bool rehearse) {
+    return {{"what", "whole forward"}, {"precision", "bf16"}, {"B", rehearse ? 2 : 16}, {"T", rehearse ? 24 : 512}};
+}
+
+ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, Peers& peers,
+                                     const Plan::SoFar& so_far) {
+    ordered_json row = describe_encoder_against(rehearse);
+    const int batch = row["B"], tokens = row["T"];
     std::cerr << "against: whole forward B " << batch << " T " << tokens << std::endl;
     const EncoderProblem problem(batch, tokens,
                                  rehearse ? ordered_json{{"num_hidden_layers", 2},
@@ -104,11 +110,7 @@ ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, 
                                                          {"position_buckets", 8},
                                                          {"max_position_embeddings", 24}}
                                           : ordered_json::object());
-    ordered_json row = {{"what", "whole forward"},
-                        {"precision", "bf16"},
-                        {"B", batch},
-                        {"H", problem.config().num_attention_heads},
-                        {"T", tokens}};
+    row["H"] = problem.config().num_attention_heads;
     const test::TemporaryFolder folder;
     const auto sums = problem.write(folder.path());
     const Index sample = batch / 2;
@@ -121,13 +123,15 @@ ordered_json measure_encoder_against(bool rehearse, const Narrowing& narrowing, 
                                   {"tokens", tokens},
                                   {"config", problem.config_json()}};
     std::vector<TimedWay> ways = {our_fastest(problem, rehearse, sample, truth)};
+    so_far(with_ways(row, ways));
     for (std::size_t n = 0; n < kPeers.size(); ++n) {
         if (kPeers[n] == kWithoutPositions || kPeers[n] == "FlexAttention") continue;  // attention alone
         if (!narrowing.wants_peer(kPeers[n])) continue;
         ways.push_back(open_peer_way(peers, n, request, sums, sample, truth));
+        so_far(with_ways(row, ways));
     }
     time_ways(ways);
-    for (TimedWay& way : ways) row["ways"].push_back(way.row);
+    row = with_ways(row, ways);
     row["ratios"] = rehearse ? ordered_json::array() : ratios(row["ways"], 1.5, 0, 0);
     return row;
 }

@@ -28,7 +28,7 @@ HeadRows<float> read_taken(const fs::path& file, const ordered_json& names) {
 
 }  // namespace
 
-Peers::Peers(const std::string& python) : python_(python) {
+Peers::Peers(const std::string& python, double seconds) : python_(python), end_(now() + seconds) {
     std::vector<std::future<std::unique_ptr<Peer>>> starting;
     for (std::size_t n = 0; n < kPeers.size(); ++n)
         starting.push_back(std::async(std::launch::async, [&] { return std::make_unique<Peer>(python_); }));
@@ -48,6 +48,18 @@ Peer& Peers::at(std::size_t n) {
     return *peers_[n];
 }
 
+int Peers::to_open() const {
+    const double left = end_ - now();
+    if (left < 1) throw Error(Fault::unreadable, "the time of this part was over");
+    return static_cast<int>(std::min<double>(left, kToOpen));
+}
+
+ordered_json with_ways(ordered_json row, const std::vector<TimedWay>& ways) {
+    row["ways"] = ordered_json::array();
+    for (const TimedWay& way : ways) row["ways"].push_back(way.row);
+    return row;
+}
+
 TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
                        const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth) {
     TimedWay way;
@@ -55,7 +67,7 @@ TimedWay open_peer_way(Peers& peers, std::size_t n, ordered_json request,
     try {
         Peer& peer = peers.at(n);
         request["peer"] = kPeers[n];
-        const ordered_json answer = peer.ask(request, kToOpen);
+        const ordered_json answer = peer.ask(request, peers.to_open());
         if (answer.contains("refused")) {
             way.refuse(answer["refused"]);
             return way;

@@ -18,14 +18,18 @@ inline const std::vector<std::string> kPeers = {"Hugging Face eager", "torch.com
 /// A process for each of kPeers.  One that ended is started again for the next problem.
 class Peers {
 public:
-    explicit Peers(const std::string& python);
+    /// No peer is waited for after so many seconds.
+    Peers(const std::string& python, double seconds);
     /// Everyone frees what the last problem took.
     void rest();
     /// Throws Error(unreadable) with what keeps it from starting.
     Peer& at(std::size_t n);
+    /// Seconds that one may take to open a problem.  Throws Error(unreadable) where none are left.
+    int to_open() const;
 
 private:
     std::string python_;
+    double end_;
     std::vector<std::unique_ptr<Peer>> peers_;
 };
 
@@ -45,6 +49,9 @@ struct TimedWay {
 /// it refuses or ends, and where a tensor that arrived has another checksum than in `sums`.
 TimedWay open_peer_way(Peers& peers, std::size_t n, nlohmann::ordered_json request,
                        const std::map<std::string, std::uint32_t>& sums, Index which, const HeadRows<double>& truth);
+
+/// The row with what is known of these ways.
+nlohmann::ordered_json with_ways(nlohmann::ordered_json row, const std::vector<TimedWay>& ways);
 
 /// Medians of each way over rounds in which all take their turn.
 void time_ways(std::vector<TimedWay>& ways);

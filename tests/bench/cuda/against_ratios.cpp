@@ -60,7 +60,9 @@ std::string against_table(const ordered_json& measured) {
     for (const ordered_json& row : measured["rows"]) {
         text += row["what"].get<std::string>() + ", " + row["precision"].get<std::string>() + ", B " +
                 std::to_string(row["B"].get<int>()) + ", T " + std::to_string(row["T"].get<int>()) +
-                (row.contains("positions") ? ", " + row["positions"].get<std::string>() : "") + "\n";
+                (row.contains("positions") ? ", " + row["positions"].get<std::string>() : "") +
+                (row.contains("not_measured") ? ": " + row["not_measured"].get<std::string>() : "") + "\n";
+        if (!row.contains("ways")) continue;
         std::vector<std::vector<std::string>> rows = {{"  who", "ms", "error", "ours are faster by", "how"}};
         for (const ordered_json& way : row["ways"]) {
             const std::string name = way["name"];
@@ -76,7 +78,7 @@ std::string against_table(const ordered_json& measured) {
                             error_text(way), faster, known ? way.value("how", "") : way.value("not_measured", "")});
         }
         text += columns(rows);
-        for (const ordered_json& one : row["ratios"]) {
+        for (const ordered_json& one : row.value("ratios", ordered_json::array())) {
             if (!one.contains("goal")) continue;
             const std::string to = one.value("to", one["of"].get<std::string>()), of = one["of"];
             text += "  goal: " + text_of(one["goal"], 1) + " x " + of +

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <memory>
+#include <optional>
 
 #include "cuda/encoder/encoder.h"
 #include "tests/bench/cuda/encoder_problem.h"
@@ -24,17 +26,24 @@ ordered_json measured(const std::function<double()>& call) {
     return {{"ms", times[times.size() / 2]}, {"ms_fastest", times.front()}, {"ms_slowest", times.back()}};
 }
 
+constexpr int kBatch = 16, kTokens = 512;
+
+/// One line of the table.
+struct EncoderLine {
+    std::string precision;  // "bf16" or "f16"
+    cuda::ProductsBy by;
+    ordered_json described() const {
+        return {{"model", "v3-base shape"},      {"precision", precision},         {"B", kBatch}, {"T", kTokens},
+                {"products", cuda::name_of(by)}, {"goal", ">= 1.5x the best peer"}};
+    }
+};
+
 template <class Scalar>
-ordered_json measure_encoder(const EncoderProblem& problem, const char* precision, cuda::ProductsBy by) {
-    std::cerr << "encoder " << precision << ", products: " << cuda::name_of(by) << std::endl;
-    ordered_json row = {{"model", "v3-base shape"},
-                        {"precision", precision},
-                        {"B", problem.input().tokens.extent(0)},
-                        {"T", problem.input().tokens.extent(1)},
-                        {"products", cuda::name_of(by)},
-                        {"goal", ">= 1.5x the best peer"}};
+ordered_json measure_encoder(const EncoderProblem& problem, const EncoderLine& line) {
+    std::cerr << "encoder " << line.precision << ", products: " << cuda::name_of(line.by) << std::endl;
+    ordered_json row = line.described();
     try {
-        cuda::FastEncoder<Scalar> encoder(problem.config(), problem.weights(), by);
+        cuda::FastEncoder<Scalar> encoder(problem.config(), problem.weights(), line.by);
         encoder.prepare(problem.input(), EncoderProblem::options());
         row["products"] = encoder.products();
         row["plain"] = measured([&] { return encoder.run(); });
@@ -47,15 +56,22 @@ ordered_json measure_encoder(const EncoderProblem& problem, const char* precisio
 
 }  // namespace
 
-void measure_encoders(const Rows& rows) {
-    const EncoderProblem problem(16, 512);
-    const auto add = [&](const auto& measure) {
-        if (!rows.is_over()) rows.add(measure());
+Plan plan_encoders(const Narrowing& narrowing) {
+    Plan plan;
+    if (!narrowing.wants_row("model") || !narrowing.wants_tokens(kTokens)) return plan;
+    std::vector<EncoderLine> lines;
+    for (const char* precision : {"bf16", "f16"})
+        for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
+            lines.push_back({precision, by});
+    for (const EncoderLine& line : lines) plan.rows.push_back(line.described());
+    const auto problem = std::make_shared<std::optional<EncoderProblem>>();  // made once, by who measures
+    plan.measure = [lines, problem](std::size_t n, const Plan::SoFar&) {
+        if (!*problem) problem->emplace(kBatch, kTokens);
+        return lines[n].precision == "bf16" ? measure_encoder<cuda::Bfloat16>(**problem, lines[n])
+                                            : measure_encoder<cuda::Half>(**problem, lines[n]);
     };
-    for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
-        add([&] { return measure_encoder<cuda::Bfloat16>(problem, "bf16", by); });
-    for (const cuda::ProductsBy by : {cuda::ProductsBy::own, cuda::ProductsBy::cublas})
-        add([&] { return measure_encoder<cuda::Half>(problem, "f16", by); });
+    plan.seconds = 120;
+    return plan;
 }
 
 std::vector<std::vector<std::string>> encoder_table(const ordered_json& encoders) {

@@ -11,39 +11,48 @@ using nlohmann::ordered_json;
 
 namespace {
 
-/// One line of the table: what was measured, or the sentence why not.
-ordered_json measure(const std::string& kernel, const cuda::TimedShape& shape, const std::string& precision,
-                     const cuda::Ceilings* ceilings) {
-    const auto which = precision == "f32"   ? cuda::FusedPrecision::f32
-                       : precision == "f16" ? cuda::FusedPrecision::f16
-                                            : cuda::FusedPrecision::bf16;
-    const std::string positions = shape.max_position > 0 ? "log" : "clamp";
-    ordered_json row = {{"kernel", kernel},  {"precision", precision}, {"B", shape.batch},       {"H", shape.heads},
-                        {"T", shape.tokens}, {"d", shape.width},       {"positions", positions}, {"k", shape.buckets}};
-    std::cerr << kernel << " " << precision << " B " << shape.batch << " T " << shape.tokens << ", " << positions
-              << std::endl;
+/// One line of the table.
+struct KernelLine {
+    std::string kernel, precision;
+    cuda::TimedShape shape;
+    bool forward() const { return kernel != "backward"; }
+    std::string positions() const { return shape.max_position > 0 ? "log" : "clamp"; }
+    ordered_json described() const {
+        return {{"kernel", kernel},  {"precision", precision}, {"B", shape.batch},         {"H", shape.heads},
+                {"T", shape.tokens}, {"d", shape.width},       {"positions", positions()}, {"k", shape.buckets}};
+    }
+};
+
+/// What was measured, or the sentence why not.
+ordered_json measure(const KernelLine& line) {
+    const cuda::TimedShape& shape = line.shape;
+    const auto which = line.precision == "f32"   ? cuda::FusedPrecision::f32
+                       : line.precision == "f16" ? cuda::FusedPrecision::f16
+                                                 : cuda::FusedPrecision::bf16;
+    const auto path = line.kernel == "hopper"         ? cuda::ForwardPath::hopper
+                      : line.kernel == "tensor cores" ? cuda::ForwardPath::tensor_cores
+                                                      : cuda::ForwardPath::fastest;
+    ordered_json row = line.described();
+    std::cerr << line.kernel << " " << line.precision << " B " << shape.batch << " T " << shape.tokens << ", "
+              << line.positions() << std::endl;
     try {
-        const bool forward = kernel != "backward";
-        const auto path = kernel == "hopper"         ? cuda::ForwardPath::hopper
-                          : kernel == "tensor cores" ? cuda::ForwardPath::tensor_cores
-                                                     : cuda::ForwardPath::fastest;
         const cuda::TimedKernel timed =
-            forward ? cuda::time_fused_forward(shape, which, 30, path) : cuda::time_fused_backward(shape, which);
+            line.forward() ? cuda::time_fused_forward(shape, which, 30, path) : cuda::time_fused_backward(shape, which);
         row["ms"] = timed.milliseconds;
         row["ms_fastest"] = timed.fastest;
         row["ms_slowest"] = timed.slowest;
         row["ms_in_a_graph"] = timed.in_a_graph;
         row["choice"] = timed.choice;
         row["extra_bytes"] = timed.extra_bytes;
-        if (ceilings && precision != "f32") {
-            const RelativeBuckets line = shape.max_position > 0
-                                             ? RelativeBuckets::logarithmic(shape.tokens, shape.tokens, shape.buckets,
-                                                                            shape.max_position, OffsetClamp::official)
-                                             : RelativeBuckets::clamped(shape.tokens, shape.tokens, shape.buckets);
-            const auto work = forward ? cuda::forward_work : cuda::backward_work;
-            row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, line).seconds(*ceilings);
-            row["share_of_floor"] = row["floor_ms"].get<double>() / std::min(timed.milliseconds, timed.in_a_graph);
-        }
+        if (line.precision == "f32") return row;
+        const RelativeBuckets buckets = shape.max_position > 0
+                                            ? RelativeBuckets::logarithmic(shape.tokens, shape.tokens, shape.buckets,
+                                                                           shape.max_position, OffsetClamp::official)
+                                            : RelativeBuckets::clamped(shape.tokens, shape.tokens, shape.buckets);
+        const auto work = line.forward() ? cuda::forward_work : cuda::backward_work;
+        const cuda::Ceilings ceilings = cuda::ceilings_of(cuda::device_attributes());
+        row["floor_ms"] = 1e3 * work(shape.batch, shape.heads, shape.width, buckets).seconds(ceilings);
+        row["share_of_floor"] = row["floor_ms"].get<double>() / std::min(timed.milliseconds, timed.in_a_graph);
     } catch (const Error& error) {
         row["not_measured"] = error.what();
     }
@@ -61,28 +70,29 @@ std::vector<cuda::TimedShape> shapes() {
     return all;
 }
 
-}  // namespace
-
-void measure_kernels(const cuda::Ceilings& ceilings, const Narrowing& narrowing, const Rows& rows) {
-    const auto add = [&](const std::string& kernel, const cuda::TimedShape& shape, const char* precision) {
-        if (!narrowing.wants_tokens(shape.tokens)) return;
-        if (rows.is_over())
-            rows.add({{"kernel", kernel},
-                      {"precision", precision},
-                      {"B", shape.batch},
-                      {"T", shape.tokens},
-                      {"positions", shape.max_position > 0 ? "log" : "clamp"},
-                      {"not_measured", rows.over()}});
-        else
-            rows.add(measure(kernel, shape, precision, &ceilings));
+std::vector<KernelLine> lines(const Narrowing& narrowing) {
+    std::vector<KernelLine> all;
+    const auto add = [&](const std::string& kernel, const char* precision, const cuda::TimedShape& shape) {
+        if (narrowing.wants_row(kernel == "backward" ? "backward" : "forward") && narrowing.wants_tokens(shape.tokens))
+            all.push_back({kernel, precision, shape});
     };
     for (const std::string kernel : {"forward", "hopper", "tensor cores", "backward"}) {
-        if (!narrowing.wants_row(kernel == "backward" ? "backward" : "forward")) continue;
         for (const char* precision : {"bf16", "f16"})
-            for (const cuda::TimedShape& shape : shapes()) add(kernel, shape, precision);
+            for (const cuda::TimedShape& shape : shapes()) add(kernel, precision, shape);
         if (kernel == "hopper" || kernel == "tensor cores") continue;  // of 16-bit numbers only
-        for (const int tokens : {128, 512, 2048}) add(kernel, {1, 12, tokens, 64, 256, 512}, "f32");
+        for (const int tokens : {128, 512, 2048}) add(kernel, "f32", {1, 12, tokens, 64, 256, 512});
     }
+    return all;
+}
+
+}  // namespace
+
+Plan plan_kernels(const Narrowing& narrowing) {
+    const std::vector<KernelLine> all = lines(narrowing);
+    Plan plan;
+    for (const KernelLine& line : all) plan.rows.push_back(line.described());
+    plan.measure = [all](std::size_t n, const Plan::SoFar&) { return measure(all[n]); };
+    return plan;
 }
 
 std::vector<std::vector<std::string>> kernel_table(const ordered_json& kernels) {

@@ -23,7 +23,7 @@ std::vector<std::string> step_names() {
     return names;
 }
 
-ordered_json measure_at(int tokens) {
+ordered_json measure_at(int tokens, const Plan::SoFar& so_far) {
     constexpr Index kHeads = 12, kWidth = 64;
     std::cerr << "ladder, T " << tokens << std::endl;
     const RelativeBuckets line = RelativeBuckets::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
@@ -49,6 +49,7 @@ ordered_json measure_at(int tokens) {
         } catch (const Error& error) {
             row[named.name] = error.what();  // too little memory for the tables of a long text
         }
+        so_far(row);
     }
     try {
         row[kLast] =
@@ -61,9 +62,15 @@ ordered_json measure_at(int tokens) {
 
 }  // namespace
 
-void measure_ladder(const Narrowing& narrowing, const Rows& rows) {
+Plan plan_ladder(const Narrowing& narrowing) {
+    Plan plan;
     for (const int tokens : {128, 512, 2048})
-        if (narrowing.wants_tokens(tokens) && !rows.is_over()) rows.add(measure_at(tokens));
+        if (narrowing.wants_tokens(tokens)) plan.rows.push_back({{"T", tokens}});
+    plan.measure = [rows = plan.rows](std::size_t n, const Plan::SoFar& so_far) {
+        return measure_at(rows[n]["T"], so_far);
+    };
+    plan.seconds = 120;
+    return plan;
 }
 
 std::vector<std::vector<std::string>> ladder_table(const ordered_json& ladder) {

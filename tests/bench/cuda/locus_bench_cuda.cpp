@@ -10,6 +10,7 @@
 #include "tests/bench/cuda/cubin.h"
 #include "tests/bench/cuda/device_tests.h"
 #include "tests/bench/cuda/measures.h"
+#include "tests/bench/cuda/processes.h"
 #include "tests/bench/cuda/sanitize.h"
 #include "tests/bench/cuda/timing.h"
 
@@ -27,6 +28,7 @@ struct Options {
     bench::Narrowing narrowing;
     bench::TestLimits tests;
     double minutes = 8;  // of every part
+    int from_row = -1;   // of the one part that is measured here: print_rows
     bench::AgainstOptions peers;
 
     bool wants(const std::string& part) const {
@@ -73,34 +75,88 @@ void need_device() {
                     cuda::why_unavailable() + "; nothing was measured, locus bench cuda --resources needs none");
 }
 
+bench::Plan plan_of(const Options& options, const std::string& part) {
+    if (part == "kernels") return bench::plan_kernels(options.narrowing);
+    if (part == "encoders") return bench::plan_encoders(options.narrowing);
+    if (part == "ladder") return bench::plan_ladder(options.narrowing);
+    bench::AgainstOptions peers = options.peers;
+    peers.seconds = 60 * options.minutes;
+    return bench::plan_against(peers, options.narrowing);
+}
+
+/// This program again, for the rows of a part from one on.
+std::vector<std::string> own_command(const Options& options, const std::string& part, std::size_t row, double seconds) {
+    std::vector<std::string> words = {own_program().string(),
+                                      "--only",
+                                      part,
+                                      "--from-row",
+                                      std::to_string(row),
+                                      "--minutes",
+                                      std::to_string(std::max(seconds / 60, 0.1))};
+    const auto add = [&](const std::string& name, const std::vector<std::string>& values) {
+        if (values.empty()) return;
+        words.push_back(name);
+        words.insert(words.end(), values.begin(), values.end());
+    };
+    std::vector<std::string> tokens;
+    for (const int count : options.narrowing.tokens) tokens.push_back(std::to_string(count));
+    add("--tokens", tokens);
+    add("--rows", options.narrowing.rows);
+    if (part != "peers") return words;
+    add("--against", {options.against});
+    add("--peer", options.narrowing.peers);
+    if (!options.peers.python.empty()) add("--python", {options.peers.python});
+    if (options.peers.tune) words.push_back("--tune");
+    if (options.peers.rehearse) words.push_back("--rehearse");
+    return words;
+}
+
 /// Part after part, row after row.
 void measure(const Options& options, bench::Report& report) {
     const double seconds = 60 * options.minutes;
-    if (options.wants("tests") || options.wants("kernels") || options.wants("ladder") ||
-        (options.wants("peers") && !options.peers.rehearse)) {
+    const auto wants = [&](const std::string& part) { return options.wants(part); };
+    const auto measure_rows = [&](const std::string& part, const std::string& pointer) {
+        bench::measure_apart(
+            plan_of(options, part),
+            [&](std::size_t first, double left) { return own_command(options, part, first, left); },
+            report.rows(pointer, seconds));
+    };
+    if (wants("tests") || wants("kernels") || wants("encoders") || wants("ladder") ||
+        (wants("peers") && !options.peers.rehearse)) {
         need_device();
         report.set("/device", cuda::device_name());
     }
-    if (options.wants("tests"))
+    if (wants("tests"))
         bench::run_device_tests(tests_program(), options.narrowing, options.tests, report.rows("/tests", seconds));
-    if (options.wants("sanitizer"))
-        report.set("/sanitizer", bench::sanitize(tests_program(), options.narrowing.tests, seconds));
-    if (options.wants("kernels")) {
+    if (wants("sanitizer"))
+        bench::sanitize(
+            tests_program(), options.narrowing.tests, seconds,
+            [&](const std::string& tool, const ordered_json& found) { report.set("/sanitizer/" + tool, found); });
+    if (wants("kernels")) {
         const cuda::Ceilings ceilings = cuda::ceilings_of(cuda::device_attributes());
         report.set("/ceilings", {{"operations_per_second", ceilings.products_per_second},
                                  {"bytes_per_second", ceilings.bytes_per_second}});
         report.set("/copy_bytes_per_second", cuda::device_bandwidth());
         report.set("/resources", resources());
-        bench::measure_kernels(ceilings, options.narrowing, report.rows("/measured", seconds));
-        if (options.narrowing.wants_row("model") && options.narrowing.wants_tokens(512))
-            bench::measure_encoders(report.rows("/encoders", seconds));
+        measure_rows("kernels", "/measured");
     }
-    if (options.wants("ladder")) bench::measure_ladder(options.narrowing, report.rows("/ladder", seconds));
-    if (options.wants("peers")) bench::measure_against(options.peers, options.narrowing, report, seconds);
+    if (wants("encoders")) measure_rows("encoders", "/encoders");
+    if (wants("ladder")) measure_rows("ladder", "/ladder");
+    if (wants("peers")) {
+        report.set("/against/python", bench::python_of(options.peers));
+        report.set("/against/rehearsal", options.peers.rehearse);
+        report.set("/against/packages", bench::peer_packages(options.peers));
+        measure_rows("peers", "/against/rows");
+    }
 }
 
-/// 0: all that was asked was done and is well; 1: a test failed, or under the sanitizer; 4: the sanitizer alone was
-/// asked for and is not there.
+/// Whether a row's process was ended.
+bool has_ended_row(const ordered_json& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const ordered_json& row) { return row.contains("ended"); });
+}
+
+/// 0: all that was asked was done and is well; 1: a test failed, or under the sanitizer, or a kernel that was measured
+/// crashed or hung; 4: the sanitizer alone was asked for and is not there.
 int status_of(const Options& options, const ordered_json& all) {
     bool well = !all.contains("tests") || bench::count_results(all["tests"])["failed"] == 0, missing = false;
     if (all.contains("sanitizer"))
@@ -108,6 +164,10 @@ int status_of(const Options& options, const ordered_json& all) {
             well = well && tool.value("clean", true);
             missing = missing || tool.contains("not_available");
         }
+    for (const char* part : {"/measured", "/encoders", "/ladder", "/against/rows"}) {
+        const ordered_json::json_pointer place(part);
+        well = well && !(all.contains(place) && has_ended_row(all[place]));
+    }
     return !well ? 1 : missing && options.only.size() == 1 ? 4 : 0;
 }
 
@@ -120,6 +180,10 @@ int run(const Options& options) {
             print_resources(all);
         return 0;
     }
+    if (options.from_row >= 0)
+        return bench::print_rows(plan_of(options, options.only.front()), static_cast<std::size_t>(options.from_row),
+                                 60 * options.minutes, [&] { return options.peers.rehearse || cuda::device_works(); });
+    bench::end_children_with_us();
     bench::Report report(options.report);
     measure(options, report);
     const ordered_json& all = report.all();
@@ -170,7 +234,11 @@ int main(int argc, char** argv) {
     program.flag("--rehearse", options.peers.rehearse,
                  "with --against: small shapes on the processor, to see that programs, tensors and errors are right");
     program.option("--only", options.only, "of the report alone these parts")
-        .one_of({"tests", "sanitizer", "kernels", "ladder", "peers"});
+        .one_of({"tests", "sanitizer", "kernels", "encoders", "ladder", "peers"});
+    program
+        .option("--from-row", options.from_row,
+                "of the one part that --only names print the rows from this number on, a line of JSON each")
+        .within(0, 100000);
     program.flag("--json", options.json, "print JSON");
     return cli::run_program(program, argc, argv, [&] {
         const bool peers = options.wants("peers");
@@ -178,6 +246,9 @@ int main(int argc, char** argv) {
         LOCUS_CHECK(peers || (options.peers.python.empty() && options.narrowing.peers.empty() && !options.peers.tune &&
                               !options.peers.rehearse),
                     "--python, --peer, --tune and --rehearse belong to --against torch");
+        LOCUS_CHECK(options.from_row < 0 || (options.only.size() == 1 && options.only.front() != "tests" &&
+                                             options.only.front() != "sanitizer"),
+                    "--from-row needs one part that is measured: --only kernels, encoders, ladder or peers");
         return run(options);
     });
 }

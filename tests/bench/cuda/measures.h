@@ -8,6 +8,7 @@
 
 #include "tests/bench/cuda/report.h"
 #include "tests/bench/cuda/roofline.h"
+#include "tests/bench/cuda/rows_apart.h"
 
 namespace locus::bench {
 
@@ -34,23 +35,23 @@ inline std::string text_of(double value, int decimals) {
 }
 
 /// Forward and backward at every shape, or "not_measured" and the sentence why: "forward" is what a caller gets, beside
-/// it the two kernels on tensor cores by name.  Times by launches and through a captured graph, the floor of each on a
-/// device with these ceilings, and the share of it.
-void measure_kernels(const cuda::Ceilings& ceilings, const Narrowing& narrowing, const Rows& rows);
+/// it the two kernels on tensor cores by name.  Times by launches and through a captured graph, the floor of each on
+/// this device, and the share of it.
+Plan plan_kernels(const Narrowing& narrowing);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> kernel_table(const nlohmann::ordered_json& kernels);
 
 /// Milliseconds of every version in float32 at three lengths, or its sentence why not; the tests have compared them
 /// before.
-void measure_ladder(const Narrowing& narrowing, const Rows& rows);
+Plan plan_ladder(const Narrowing& narrowing);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> ladder_table(const nlohmann::ordered_json& ladder);
 
 /// The encoder of DeBERTa v3 base with random weights, B 16 and T 512, in each 16-bit format and with each kind of
 /// products: milliseconds kernel by kernel and in a graph, or "not_measured" and the sentence why.
-void measure_encoders(const Rows& rows);
+Plan plan_encoders(const Narrowing& narrowing);
 
 /// The same as rows of a table, its heading first.
 std::vector<std::vector<std::string>> encoder_table(const nlohmann::ordered_json& encoders);

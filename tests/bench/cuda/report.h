@@ -35,18 +35,23 @@ class Rows {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `known` is called with every row; no row begins after so many seconds.
-    Rows(std::function<void(const nlohmann::ordered_json&)> known, double seconds)
-        : known_(std::move(known)), seconds_(seconds) {}
+    using Known = std::function<void(const nlohmann::ordered_json&)>;
+
+    /// `known` is called with every row, `so_far` with one that grows; no row begins after so many seconds.
+    Rows(Known known, Known so_far, double seconds)
+        : known_(std::move(known)), so_far_(std::move(so_far)), seconds_(seconds) {}
     void add(const nlohmann::ordered_json& row) const { known_(row); }
-    bool is_over() const { return std::chrono::duration<double>(Clock::now() - begin_).count() >= seconds_; }
+    /// What is known of the row that comes next.
+    void add_so_far(const nlohmann::ordered_json& row) const { so_far_(row); }
+    double left() const { return seconds_ - std::chrono::duration<double>(Clock::now() - begin_).count(); }
+    bool is_over() const { return left() <= 0; }
     /// Why a row was not begun.
     std::string over() const {
         return "the " + std::to_string(static_cast<int>(seconds_ / 60)) + " minutes of this part were over";
     }
 
 private:
-    std::function<void(const nlohmann::ordered_json&)> known_;
+    Known known_, so_far_;
     double seconds_;
     Clock::time_point begin_ = Clock::now();
 };
@@ -57,12 +62,14 @@ public:
     /// file: empty, or written anew whenever something is added.
     explicit Report(std::filesystem::path file) : file_(std::move(file)) {}
     void set(const std::string& pointer, const nlohmann::ordered_json& value);
-    /// Rows that are appended to the array at this JSON pointer, "/against/rows", and told on stderr.
+    /// Rows that are appended to the array at this JSON pointer, "/against/rows", and told on stderr.  What is known of
+    /// the next one lies at "/against/rows_so_far" until it is there.
     Rows rows(const std::string& pointer, double seconds);
     const nlohmann::ordered_json& all() const { return all_; }
 
 private:
     void save() const;
+    void erase(const std::string& pointer);
 
     std::filesystem::path file_;
     std::mutex guard_;

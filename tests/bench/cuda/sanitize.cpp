@@ -47,6 +47,11 @@ std::string summary_of(const std::string& text) {
     return found;
 }
 
+/// What a report keeps of it.
+std::string last_of(const std::string& text) {
+    return text.substr(text.size() - std::min<std::size_t>(text.size(), 8000));
+}
+
 ordered_json run_tool(const fs::path& program, const std::string& tool, const fs::path& tests, const std::string& part,
                       double limit) {
     std::cerr << "compute-sanitizer " << tool << std::endl;
@@ -59,24 +64,28 @@ ordered_json run_tool(const fs::path& program, const std::string& tool, const fs
     // A tool that watched nothing proves nothing.
     if (ran.text.find("skipped: no CUDA device") != std::string::npos)
         return {{"not_available", "the tests were skipped, there is no CUDA device"}};
-    if (ran.timed_out) return {{"not_available", "it did not end within " + text_of(limit / 60, 0) + " minutes"}};
+    if (ran.timed_out)
+        return {{"not_available", "it did not end within " + text_of(limit, 0) + " seconds"},
+                {"output", last_of(ran.text)}};
     if (summary.empty())
         return {{"not_available",
-                 "compute-sanitizer ended with status " + std::to_string(ran.status) + " and without a summary"}};
-    return {{"clean", clean}, {"status", ran.status}, {"summary", summary}, {"seconds", ran.seconds}};
+                 "compute-sanitizer ended with status " + std::to_string(ran.status) + " and without a summary"},
+                {"output", last_of(ran.text)}};
+    ordered_json found = {{"clean", clean}, {"status", ran.status}, {"summary", summary}, {"seconds", ran.seconds}};
+    if (!clean) found["output"] = last_of(ran.text);
+    return found;
 }
 
 }  // namespace
 
-ordered_json sanitize(const fs::path& tests, const std::string& part, double limit) {
+void sanitize(const fs::path& tests, const std::string& part, double seconds,
+              const std::function<void(const std::string& tool, const ordered_json& found)>& known) {
     const fs::path program = find_sanitizer();
-    ordered_json all;
     for (const char* tool : {"memcheck", "racecheck"})
-        all[tool] = program.empty()
-                        ? ordered_json{{"not_available",
-                                        "no compute-sanitizer in PATH, /usr/local/cuda/bin or /usr/local/cuda-*/bin"}}
-                        : run_tool(program, tool, tests, part, limit);
-    return all;
+        known(tool, program.empty() ? ordered_json{{"not_available",
+                                                    "no compute-sanitizer in PATH, /usr/local/cuda/bin or "
+                                                    "/usr/local/cuda-*/bin"}}
+                                    : run_tool(program, tool, tests, part, seconds / 2));
 }
 
 std::string sanitize_table(const ordered_json& found) {

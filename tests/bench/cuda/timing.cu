@@ -209,6 +209,8 @@ DeviceAttributes device_attributes() {
             attribute(cudaDevAttrGlobalMemoryBusWidth)};
 }
 
+bool device_works() { return cudaDeviceSynchronize() == cudaSuccess; }
+
 double device_bandwidth() {
     constexpr std::size_t kBytes = std::size_t{1} << 30;
     DeviceBuffer<unsigned char> from(kBytes), to(kBytes);
@@ -268,6 +270,7 @@ private:
     template <class Launch>
     double replay(std::optional<CapturedGraph>& graph, Launch launch) {
         if (!graph) {
+            LOCUS_CUDA_CHECK(cudaDeviceSynchronize());  // uploads have taken another stream
             launch(stream_.get());
             LOCUS_CUDA_CHECK(cudaStreamSynchronize(stream_.get()));
             graph.emplace(stream_.get(), [&] { launch(stream_.get()); });

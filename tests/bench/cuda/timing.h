@@ -34,6 +34,9 @@ TimedKernel time_fused_backward(const TimedShape& shape, FusedPrecision precisio
 /// What this device says of itself.
 DeviceAttributes device_attributes();
 
+/// Whether it still answers this process, which it does not after a kernel that failed.
+bool device_works();
+
 /// Bytes per second of a copy inside device memory, both ways counted: a ceiling measured in the same run.
 double device_bandwidth();
 
