@@ -13,6 +13,7 @@ A process serves one peer, so that one that crashes takes no other with it.  Req
   {"do": "close"}         frees what the last one opened
 Every problem that keeps a peer from its work is answered as {"refused": its sentence}.
 """
+import contextlib
 import gc
 import importlib.metadata
 import json
@@ -153,10 +154,15 @@ def fastest(makers, device, with_graphs):
                 graph = (captured(way[0]),) + tuple(way[1:])
                 found.append((tried(graph[0], device), name + ", CUDA graph", graph))
             except Exception:  # not every call can be captured; then it was measured without
-                torch.cuda.synchronize()
+                with contextlib.suppress(Exception):  # what the capture broke is no fault of the way that runs
+                    torch.cuda.synchronize()
     if not found:
         raise ways.Refusal(refusals[0] if refusals else "it has no way for this problem")
     _, name, way = min(found, key=lambda one: one[0])
+    found.clear()
+    if device == "cuda":  # the other peers, in processes of their own, need the memory of the ways that lost
+        gc.collect()
+        torch.cuda.empty_cache()
     return name, way
 
 
