@@ -1,6 +1,7 @@
 #include "core/compare.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -116,7 +117,8 @@ StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& t
     verdict.name = expected.name;
     verdict.size = expected.size();
     verdict.tolerance = is_index(expected) ? Tolerance{} : tolerance;
-    verdict.allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_magnitude(expected);
+    verdict.largest = largest_magnitude(expected);
+    verdict.allowed = verdict.tolerance.absolute + verdict.tolerance.relative * verdict.largest;
     if (is_index(expected) != is_index(found))
         verdict.reason = std::string("dtype ") + found.dtype() + " instead of " + expected.dtype();
     else if (expected.shape() != found.shape())
@@ -136,6 +138,13 @@ double StageVerdict::share() const {
 }
 
 bool Comparison::pass() const { return !stages.empty() && first() == nullptr; }
+
+std::vector<std::string> Comparison::loose() const {
+    std::vector<std::string> names;
+    for (const StageVerdict& verdict : stages)
+        if (verdict.is_loose()) names.push_back(verdict.name);
+    return names;
+}
 
 const StageVerdict* Comparison::first() const {
     const auto wrong =
@@ -160,7 +169,12 @@ Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, c
 
 Comparison compare(const TraceView& reference, const TraceView& candidate, const std::optional<Tolerance>& fixed,
                    const std::map<std::string, std::string>& stored,
-                   const std::function<void(const StageVerdict&)>& tell) {
+                   const std::function<void(const StageVerdict&)>& tell, double accuracy) {
+    const auto tolerance_of = [&](const Stage& expected, const Stage& found) {
+        if (fixed) return *fixed;
+        const Tolerance rounding = derived_tolerance(reference, expected, found, stored);
+        return Tolerance{std::max(rounding.relative, accuracy), std::max(rounding.absolute, accuracy)};
+    };
     Comparison comparison;
     std::vector<std::string> names = reference.names();
     std::stable_sort(names.begin(), names.end(), stage_comes_before);
@@ -170,8 +184,7 @@ Comparison compare(const TraceView& reference, const TraceView& candidate, const
             continue;
         }
         const auto expected = reference.at(name), found = candidate.at(name);
-        comparison.stages.push_back(
-            judge(*expected, *found, fixed ? *fixed : derived_tolerance(reference, *expected, *found, stored)));
+        comparison.stages.push_back(judge(*expected, *found, tolerance_of(*expected, *found)));
         if (tell) tell(comparison.stages.back());
     }
     for (const std::string& name : candidate.names())
@@ -193,6 +206,67 @@ std::int64_t rank_of(float value) {
 double ulp_distance(float a, float b) {
     if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
     return static_cast<double>(std::abs(rank_of(a) - rank_of(b)));
+}
+
+// Numbers that are less exact than the file they lie in.
+
+namespace {
+
+/// Ten bits behind the leading one, multiples of 2^-24 below 2^-14, at most 65504.
+bool is_half(double value) {
+    int exponent = 0;
+    const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)
+    const double grid = exponent > -14 ? std::ldexp(mantissa, 11) : std::ldexp(value, 24);
+    return std::abs(value) <= 65504 && grid == std::floor(grid);
+}
+
+bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+bool is_bfloat(double value) {
+    return is_float(value) && (std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffff) == 0;
+}
+
+struct Format {
+    const char* dtype;
+    bool (*holds)(double);
+    bool possible = true;
+};
+
+}  // namespace
+
+std::string narrower_dtype(const TraceView& trace, const std::map<std::string, std::string>& stored) {
+    std::array<Format, 3> formats = {{{"F16", is_half}, {"BF16", is_bfloat}, {"F32", is_float}}};
+    const auto possible = [&] {
+        return std::any_of(formats.begin(), formats.end(), [](const Format& one) { return one.possible; });
+    };
+    Index telling = 0;  // numbers that no short fraction explains
+    double widest = 1;
+    for (const std::string& name : trace.names()) {
+        const auto stage = trace.at(name);
+        if (is_index(*stage)) continue;
+        const auto dtype = stored.find(name);
+        widest = std::min(widest, epsilon(dtype == stored.end() ? stage->dtype() : dtype->second));
+        for (Index n = 0; n < stage->size() && possible(); ++n) {
+            const double value = stage->at(n);
+            if (!std::isfinite(value)) continue;  // every format has infinity and NaN
+            for (Format& one : formats) one.possible = one.possible && one.holds(value);
+            telling += 64 * value != std::floor(64 * value);
+        }
+        if (!possible()) return "";
+    }
+    constexpr Index kEnough = 16;
+    if (telling < kEnough) return "";
+    for (const Format& one : formats)
+        if (one.possible) return epsilon(one.dtype) > widest ? one.dtype : "";
+    return "";
+}
+
+std::map<std::string, std::string> stored_as(const TraceView& trace, const std::string& dtype,
+                                             std::map<std::string, std::string> stored) {
+    if (dtype.empty()) return stored;
+    for (const std::string& name : trace.names())
+        if (!is_index(*trace.at(name))) stored[name] = dtype;
+    return stored;
 }
 
 }  // namespace locus

@@ -22,6 +22,7 @@ struct StageVerdict {
     std::string reason;  // empty if it passes, else one clause: "shape [2, 7] instead of [2, 7, 12]"
     Tolerance tolerance;
     double allowed = 0;         // the bound in force, for this stage
+    double largest = 0;         // max |expected|
     double max_difference = 0;  // NaN if a value is NaN
     Index worst = -1;           // flat index of the worst value; -1 if none was compared
     std::vector<Index> worst_index;
@@ -31,6 +32,8 @@ struct StageVerdict {
     Index size = 0;
     /// The largest difference as a part of what it may be; infinite where there may be none, and for NaN.
     double share() const;
+    /// It passes, but so would much that is wrong: the bound is above a tenth of the largest value.
+    bool is_loose() const { return pass && allowed > largest / 10; }
 };
 
 struct Comparison {
@@ -38,6 +41,8 @@ struct Comparison {
     std::vector<std::string> missing;     // in the reference only: not reported, not a failure
     std::vector<std::string> unexpected;  // in the candidate only
     bool pass() const;
+    /// Names of stages that are judged loosely.
+    std::vector<std::string> loose() const;
     /// First failing stage in model order; nullptr if all pass.
     const StageVerdict* first() const;
 };
@@ -50,11 +55,20 @@ Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, c
 
 /// Compares every stage that both have, in model order, one at a time: of a file no more than that is held in memory.
 /// Throws Error(usage) if they have none in common.  `fixed` replaces the derived tolerance for all float stages;
-/// `tell` is called with each verdict as soon as it is known.
+/// `tell` is called with each verdict as soon as it is known.  `accuracy`: how far the reference itself may be from
+/// exact numbers, of max(1, max |reference|), which counts where it is more than rounding explains.
 Comparison compare(const TraceView& reference, const TraceView& candidate,
                    const std::optional<Tolerance>& fixed = std::nullopt,
                    const std::map<std::string, std::string>& stored = {},
-                   const std::function<void(const StageVerdict&)>& tell = {});
+                   const std::function<void(const StageVerdict&)>& tell = {}, double accuracy = 0);
+
+/// "F16", "BF16" or "F32" if every number of the trace is one, and was stored in a wider dtype: `.float()` before
+/// writing does not make half precision exact.  Else empty, also of fewer than 16 numbers that are no multiples of
+/// 1/64. `stored`: as of compare.
+std::string narrower_dtype(const TraceView& trace, const std::map<std::string, std::string>& stored = {});
+/// `stored` with this dtype for every float stage of the trace; unchanged for an empty one.
+std::map<std::string, std::string> stored_as(const TraceView& trace, const std::string& dtype,
+                                             std::map<std::string, std::string> stored);
 
 /// How many float32 numbers lie between two, one of them counted: 0 for the same, 1 for neighbours.  +0 and -0 are the
 /// same.  NaN for NaN.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/cli/program.h"
+#include "core/conformance/kit/case.h"
 #include "core/conformance/kit/found_inputs.h"
 #include "core/conformance/kit/pair.h"
 #include "core/conformance/mistakes/catalogue.h"
@@ -72,6 +73,7 @@ Report judge(const Options& options, const std::optional<Tolerance>& fixed, cons
     pair.reference_name = options.reference_file;
     pair.candidate_name = options.candidate_file;
     pair.fixed = fixed;
+    pair.accuracy = accuracy_beside(options.reference_file);
     FoundInputs found;
     if (!options.model.empty()) {
         pair.model = ModelFolder::open(resolve_model(options.model).string());
@@ -152,11 +154,12 @@ int main(int argc, char** argv) {
         "  locus check --catalogue\n"
         "A value passes if |found - expected| <= atol + rtol * max |expected| of its stage.  Without --rtol and "
         "--atol\n"
-        "the bound is what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums "
-        "up\n"
-        "to the stage; in F16 and BF16 n is 16 per layer, as sums are added up in single precision.  The candidate "
-        "may\n"
-        "hold any of the stages, at least one.  NaN, wrong shape and wrong dtype never pass.\n"
+        "both are what rounding explains: 2 eps (4 + sqrt n), eps of the coarser dtype, n the length of all sums up "
+        "to\n"
+        "the stage; in F16 and BF16 n is 16 per layer, as sums are added up in single precision; or how exact the\n"
+        "reference is where the case.json of a kit beside it says more.  Numbers that are all halves, bfloat16 or\n"
+        "float32 are judged as that, whatever they are stored in.  The candidate may hold any of the stages, at least\n"
+        "one.  NaN, wrong shape and wrong dtype never pass.\n"
         "Exit status: 0 inside, 1 mismatch, 2 wrong usage or nothing in common, 3 unreadable, 4 unsupported.",
         "locus check");
     Options options;

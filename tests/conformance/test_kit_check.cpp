@@ -58,6 +58,61 @@ TEST_CASE("kit check: the reference itself passes in f64, f32, f16 and bf16", "[
     }
 }
 
+TEST_CASE("kit check: halves that were stored as F32 are judged as halves, and that is said", "[kit]") {
+    const KitCase& one = KitFixture::one("L3/ms_deberta_v3_emd");
+    Trace halves;
+    const Trace reference = reference_of(one);
+    for (const Stage& stage : reference.stages()) {
+        Stage rounded = stage;
+        if (auto* values = std::get_if<Tensor<double>>(&rounded.values))
+            for (Index n = 0; n < values->size(); ++n)
+                (*values)[n] = static_cast<double>(Eigen::half(static_cast<float>((*values)[n])));
+        halves.add(rounded);
+    }
+    const TemporaryFolder dumps;
+    const fs::path file = dumps / (one.id + ".safetensors");
+    write_dump(file, halves, "F32");
+    const CheckResult result = check_folder(dumps.path());
+    CHECK(result.report.pass());
+    CHECK(result.report.dtype == "F16 in F32");
+    CHECK_THAT(report_json(result.report), Catch::Contains("\"rounded_to\": \"F16\""));
+    const Outcome pair = run("locus-check", {(one.folder / "reference.safetensors").string(), file.string()});
+    CHECK(pair.status == 0);
+    CHECK_THAT(pair.out, Catch::Contains("every number of the candidate is exact in F16, whatever it is stored in"));
+
+    const CaseReport wrong = check_one(one.id, spoiled(halves, "layer.0.q", nudged));
+    CHECK(wrong.rounded_to.empty());  // the value that was changed is no half
+    CHECK(wrong.verdict == Verdict::fail);
+}
+
+TEST_CASE("check: a reference of the kit is as exact as its case.json says", "[kit]") {
+    const KitCase& one = KitFixture::one("L3/hf_roformer");
+    REQUIRE(one.accuracy > 1e-7);
+    const TemporaryFolder folder;
+    const fs::path reference = folder / "reference.safetensors", candidate = folder / "candidate.safetensors";
+    fs::copy_file(one.folder / "reference.safetensors", reference);
+    write_dump(candidate, spoiled(reference_of(one), "layer.0.q", [&](Tensor<double> values) {
+                   values[3] += one.accuracy / 2;
+                   return values;
+               }));
+    const auto checked = [&](const std::string& accuracy) {
+        if (!accuracy.empty()) write_file(folder / "case.json", "{\"accuracy\": " + accuracy + "}");
+        return run("locus-check", {reference.string(), candidate.string()});
+    };
+    CHECK(checked("").status == 1);
+    const Outcome stated = checked("1e-6");
+    CHECK(stated.status == 0);
+    CHECK_THAT(stated.out, Catch::Contains("the reference is exact to 1e-06, says its case.json"));
+    CHECK(checked("1e-12").status == 1);
+    for (const char* wrong : {"-1", "1e300", "\"much\"", "null", "0.02"}) {
+        INFO(wrong);
+        const Outcome refused = checked(wrong);
+        CHECK(refused.status == 3);
+        CHECK(refused.sentences() == 1);
+        CHECK_THAT(refused.err, Catch::Contains("case.json") && Catch::Contains("accuracy"));
+    }
+}
+
 TEST_CASE("kit check: exact numbers pass although the recorded code rounds to float32 in places", "[kit]") {
     for (const KitCase& one : KitFixture::kit().cases) {
         if (one.level != "L3" || one.id == "L3/ms_sift") continue;  // a pass has no stage of SiFT

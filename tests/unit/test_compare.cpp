@@ -84,4 +84,67 @@ TEST_CASE("compare: half precision in the file widens the tolerance, and says by
     CHECK(compare(reference(), candidate, std::nullopt, {{"layer.0.q", "F16"}}).pass());
 }
 
+TEST_CASE("compare: numbers that are less exact than their dtype are seen", "[compare]") {
+    const auto trace_of = [](const auto& round, float largest = 65504) {
+        Trace trace;
+        Tensor<float> values({5, 8});
+        for (Index n = 0; n < values.size(); ++n) values[n] = round(std::sin(1.0f + static_cast<float>(n)));
+        trace.add("layer.0.q", values);
+        trace.add("layer.0.k", Tensor<float>({2}, {0, -largest}));
+        return trace;
+    };
+    const auto kept = [](int bits) {  // rounded to so many bits
+        return [bits](float value) {
+            int exponent = 0;
+            const float mantissa = std::frexp(value, &exponent);
+            return std::ldexp(std::round(std::ldexp(mantissa, bits)), exponent - bits);
+        };
+    };
+    CHECK(narrower_dtype(trace_of(kept(24))) == "");
+    CHECK(narrower_dtype(trace_of(kept(11))) == "F16");
+    CHECK(narrower_dtype(trace_of(kept(12))) == "");
+    CHECK(narrower_dtype(trace_of(kept(8))) == "F16");  // of the two the more exact one
+    CHECK(narrower_dtype(trace_of([&](float value) { return kept(8)(value * 1e-9f); }, 1)) == "BF16");
+    CHECK(narrower_dtype(trace_of(kept(8), 98304)) == "BF16");
+    CHECK(narrower_dtype(trace_of(kept(9), 98304)) == "");
+    CHECK(narrower_dtype(trace_of(kept(11)), {{"layer.0.q", "F16"}, {"layer.0.k", "F16"}}) == "");
+    CHECK(narrower_dtype(trace_of(kept(24)), {{"layer.0.q", "F64"}, {"layer.0.k", "F64"}}) == "F32");
+    // Multiples of 1/64 are halves by themselves, and say nothing.
+    CHECK(narrower_dtype(trace_of([](float value) { return std::round(value * 64) / 64; })) == "");
+    Trace small;
+    small.add("layer.0.q", Tensor<float>({2}, {0.30004883f, 0.2998047f}));
+    CHECK(narrower_dtype(small) == "");
+
+    const Trace halves = trace_of(kept(11));
+    const auto stored = stored_as(halves, "F16", {{"layer.0.q", "F32"}});
+    CHECK(stored == std::map<std::string, std::string>{{"layer.0.q", "F16"}, {"layer.0.k", "F16"}});
+    CHECK(stored_as(halves, "", {{"layer.0.q", "F32"}}).at("layer.0.q") == "F32");
+    const Comparison plain = compare(trace_of(kept(24)), halves);
+    CHECK_FALSE(plain.pass());
+    CHECK(compare(trace_of(kept(24)), halves, std::nullopt, stored).pass());
+}
+
+TEST_CASE("compare: a stage whose values are as small as its tolerance passes loosely", "[compare]") {
+    Trace expected, found;
+    expected.add("layer.0.q", Tensor<double>({1, 1, 2, 2}, {1e-16, -3e-16, 0, 2e-16}));
+    found.add("layer.0.q", Tensor<double>({1, 1, 2, 2}, {0, 0, 0, 0}));
+    expected.add("layer.0.k", Tensor<double>({1, 1, 2, 2}, {1, 2, 3, 4}));
+    found.add("layer.0.k", Tensor<double>({1, 1, 2, 2}, {1, 2, 3, 4}));
+    const Comparison comparison = compare(expected, found);
+    CHECK(comparison.pass());
+    CHECK(comparison.loose() == std::vector<std::string>{"layer.0.q"});
+    CHECK(comparison.stages[0].largest == 3e-16);
+    CHECK(compare(expected, expected, Tolerance{1e-9, 0}).loose().empty());
+}
+
+TEST_CASE("compare: a reference that is less exact than rounding explains is not held against a port", "[compare]") {
+    Trace expected, found;
+    expected.add("layer.0.q", Tensor<double>({1, 1, 2, 2}, {1, 2, 3, 4}));
+    found.add("layer.0.q", Tensor<double>({1, 1, 2, 2}, {1, 2, 3, 4 + 4e-6}));
+    CHECK_FALSE(compare(expected, found).pass());
+    CHECK(compare(expected, found, std::nullopt, {}, {}, 1e-6).pass());
+    CHECK_FALSE(compare(expected, found, std::nullopt, {}, {}, 1e-7).pass());
+    CHECK(compare(expected, found, std::nullopt, {}, {}, 1e-18).stages[0].tolerance.absolute > 1e-16);
+}
+
 }  // namespace locus::test::test_compare

@@ -119,6 +119,19 @@ Kit open_kit(const fs::path& folder) {
     }
 }
 
+double accuracy_beside(const fs::path& reference_file) {
+    const fs::path file = reference_file.parent_path() / "case.json";
+    std::error_code ignored;
+    if (reference_file.filename() != "reference.safetensors" || !fs::is_regular_file(file, ignored)) return 0;
+    const Json json = read_json_file(file);
+    if (!json.is_object() || !json.contains("accuracy")) return 0;
+    const double accuracy = json["accuracy"].is_number() ? json["accuracy"].get<double>() : -1;
+    if (!(accuracy >= 0 && accuracy <= 0.01))
+        throw_unreadable(file,
+                         "accuracy is " + json["accuracy"].dump().substr(0, 80) + ", expected a number from 0 to 0.01");
+    return accuracy;
+}
+
 Trace reference_of(const KitCase& one) { return read_trace(one.folder / "reference.safetensors"); }
 
 Trace inputs_of(const KitCase& one) {

@@ -52,6 +52,10 @@ Trace reference_of(const KitCase& one);
 /// The stages that a case is given beside model inputs: those of L1 and L2.
 Trace inputs_of(const KitCase& one);
 
+/// The accuracy of the case that a reference.safetensors of a kit belongs to; 0 for any other file.  Throws
+/// Error(unreadable) for a case.json beside it that is damaged.
+double accuracy_beside(const std::filesystem::path& reference_file);
+
 /// The family of a name as case.json spells it.  Throws Error(usage) listing what there is.
 Family family_named(const std::string& name);
 Scheme scheme_of(Family family);

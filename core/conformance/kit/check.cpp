@@ -22,16 +22,6 @@ namespace locus::conformance {
 
 namespace {
 
-/// Judged by what rounding explains, or by how exact the reference itself is where that is wider.
-Comparison compare_with(const Trace& reference, const Dump& dump, double accuracy) {
-    Comparison comparison = compare(reference, dump.trace, std::nullopt, dump.stored);
-    if (accuracy <= 0) return comparison;
-    const Comparison wider = compare(reference, dump.trace, Tolerance{accuracy, accuracy}, dump.stored);
-    for (std::size_t n = 0; n < comparison.stages.size(); ++n)
-        if (wider.stages[n].allowed > comparison.stages[n].allowed) comparison.stages[n] = wider.stages[n];
-    return comparison;
-}
-
 const StageVerdict& verdict_of(const Comparison& comparison, const std::string& name) {
     return *std::find_if(comparison.stages.begin(), comparison.stages.end(),
                          [&](const StageVerdict& verdict) { return verdict.name == name; });
@@ -138,7 +128,9 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
         report.comparison.missing = names;
         return report;  // nothing was said about this case
     }
-    report.comparison = compare_with(reference, dump, one.accuracy);
+    report.rounded_to = narrower_dtype(dump.trace, dump.stored);
+    report.comparison = compare(reference, dump.trace, std::nullopt,
+                                stored_as(dump.trace, report.rounded_to, dump.stored), {}, one.accuracy);
     report.verdict = Verdict::pass;
     if (report.comparison.pass()) return report;
 
@@ -174,9 +166,11 @@ CheckResult check_kit(const Kit& kit, const DumpOf& dump_of, const CheckOptions&
         try {
             if (const std::optional<Dump> dump = dump_of(one)) {
                 ++dumps;
-                for (const auto& [name, dtype] : dump->stored)
-                    if (dtype.front() == 'F' || dtype.front() == 'B') dtypes.insert(dtype);
                 report = check_case(kit, one, *dump, options);
+                const bool halves = report.rounded_to == "F16" || report.rounded_to == "BF16";
+                for (const auto& [name, dtype] : dump->stored)
+                    if (dtype.front() == 'F' || dtype.front() == 'B')
+                        dtypes.insert(halves ? report.rounded_to + " in " + dtype : dtype);
             } else {
                 report.comparison.missing = one.stages;
             }

@@ -50,7 +50,10 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     require_common_stage(pair);
     CaseReport one;
     one.id = pair.candidate_name;
-    one.comparison = compare(pair.reference, pair.candidate, pair.fixed, pair.stored, pair.compared);
+    one.accuracy = pair.accuracy;
+    one.rounded_to = narrower_dtype(pair.candidate, pair.stored);
+    one.comparison = compare(pair.reference, pair.candidate, pair.fixed,
+                             stored_as(pair.candidate, one.rounded_to, pair.stored), pair.compared, pair.accuracy);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
     if (one.verdict == Verdict::pass) {
         if (tell) tell(one);
@@ -87,11 +90,20 @@ std::string pair_verdicts(const CaseReport& report, const std::optional<Toleranc
     std::string text = fixed ? "tolerance: rtol " + format_number(fixed->relative) + ", atol " +
                                    format_number(fixed->absolute) + ", the same for every stage\n"
                              : "tolerance: derived from dtype and reduction length, stage by stage\n";
+    const bool by_accuracy =
+        std::any_of(comparison.stages.begin(), comparison.stages.end(), [&](const StageVerdict& verdict) {
+            return report.accuracy > 0 && verdict.tolerance.absolute == report.accuracy;
+        });
+    if (!fixed && by_accuracy)
+        text += "the reference is exact to " + format_number(report.accuracy) +
+                ", says its case.json: no stage is held to less\n";
+    if (!fixed) text += rounded_text(report);
     std::vector<std::vector<std::string>> rows = {{"stage", "max difference", "allowed", "verdict"}};
     for (const StageVerdict& verdict : comparison.stages)
         rows.push_back({verdict.name, verdict.worst >= 0 ? format_number(verdict.max_difference) : "-",
                         format_number(verdict.allowed), verdict.pass ? "ok" : "WRONG: " + verdict.reason});
     text += text_table(rows, {false, true, true, false});
+    if (!fixed) text += loose_text(comparison.loose(), comparison.stages.size());
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
     if (!comparison.unexpected.empty())

@@ -23,6 +23,7 @@ struct TracePair {
     std::shared_ptr<const ModelFolder> model = nullptr;      // with it more stages can be explained
     std::vector<ModelInput> segments = {};                   // what the pass was given; may be empty
     std::optional<Tolerance> fixed = std::nullopt;           // instead of what rounding explains
+    double accuracy = 0;                                     // of the reference, as compare has it
     CancelToken stop = {};                                   // asked before every hypothesis
     std::function<void(const StageVerdict&)> compared = {};  // called with each verdict as soon as it is known
 };

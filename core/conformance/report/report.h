@@ -31,6 +31,8 @@ struct CaseReport {
     Verdict verdict = Verdict::not_reported;
     std::string refusal;  // one sentence where the dump could not be read
     Comparison comparison;
+    std::string rounded_to;  // "BF16": what all numbers of the candidate are, although they were stored as more
+    double accuracy = 0;     // of the reference, of a pair of files
     std::optional<Diagnosis> diagnosis;     // of the first wrong stage
     std::optional<AllMistakes> all;         // of every stage that is wrong by itself, that one first
     std::string inputs;                     // where tokens and masks were found; empty where nobody passed or found any
@@ -60,7 +62,7 @@ struct Report {
     std::string kit_hash;   // of kit.json
     std::string candidate;  // folder or file
     std::string dialect;
-    std::string dtype;  // of the dumps, "F32"; "mixed" if they differ
+    std::string dtype;  // of the dumps, "F32"; "F16 in F32" if all numbers are halves; "mixed" if they differ
     std::vector<CaseReport> cases;
     std::vector<std::string> errors;  // waivers that no longer fail, and their like
 
@@ -86,6 +88,10 @@ nlohmann::ordered_json case_json(const CaseReport& report);
 std::string divergence_text(const CaseReport& report);
 /// The first part of them, which needs no diagnosis; empty where nothing is wrong.
 std::string first_wrong_text(const CaseReport& report);
+/// A line where all numbers are less exact than their dtype; empty elsewhere.
+std::string rounded_text(const CaseReport& report);
+/// A line that names the first of so many stages that are judged loosely; empty where there are none.
+std::string loose_text(const std::vector<std::string>& loose, std::size_t stages);
 /// The other part: which mistakes are behind it, and what more a port could report.
 std::string explanation_text(const CaseReport& report);
 

@@ -24,6 +24,7 @@ Json stage_json(const StageVerdict& verdict) {
     stage["pass"] = verdict.pass;
     stage["max_difference"] = json_number(verdict.max_difference);
     stage["allowed"] = json_number(verdict.allowed);
+    stage["loose"] = verdict.is_loose();
     stage["rtol"] = verdict.tolerance.relative;
     stage["atol"] = verdict.tolerance.absolute;
     stage["wrong"] = verdict.wrong;
@@ -135,6 +136,7 @@ Json case_json(const CaseReport& report) {
             {"pattern", report.diagnosis ? Json(report.diagnosis->pattern) : Json()},
             {"would_narrow", report.would_narrow},
             {"would_learn", report.would_learn},
+            {"rounded_to", report.rounded_to.empty() ? Json() : Json(report.rounded_to)},
             {"stages", stages},
             {"missing", report.comparison.missing},
             {"unexpected", report.comparison.unexpected},

@@ -243,6 +243,19 @@ Distance distance_of(const ShownStage& stage, double allowed) {
     return distance;
 }
 
+std::string rounded_text(const CaseReport& report) {
+    if (report.rounded_to.empty()) return "";
+    return "every number of the candidate is exact in " + report.rounded_to + ", whatever it is stored in: judged as " +
+           report.rounded_to + "\n";
+}
+
+std::string loose_text(const std::vector<std::string>& loose, std::size_t stages) {
+    if (loose.empty()) return "";
+    return std::to_string(loose.size()) + " of " + std::to_string(stages) + " stages pass loosely, first of them " +
+           loose.front() +
+           ": rounding allows more than a tenth of the largest value there; more exact numbers say more\n";
+}
+
 std::string divergence_text(const CaseReport& report) {
     if (!report.refusal.empty()) return "  " + report.refusal + "\n";
     return first_wrong_text(report) + explanation_text(report);
@@ -292,12 +305,23 @@ std::string explanation_text(const CaseReport& report) {
     return text;
 }
 
+static std::string loose_stages(const Report& report) {
+    std::vector<std::string> loose;
+    std::size_t stages = 0;
+    for (const CaseReport& one : report.cases) {
+        stages += one.comparison.stages.size();
+        for (const std::string& name : one.comparison.loose()) loose.push_back(one.id + " " + name);
+    }
+    return loose_text(loose, stages);
+}
+
 std::string report_text(const Report& report, bool colour) {
     std::string text;
     if (!report.kit.empty())
         text += "locus kit " + report.kit + " (" + report.kit_hash.substr(0, 8) + ")  dumps " + report.candidate +
                 (report.dialect.empty() ? "" : "  dialect " + report.dialect) +
-                (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour);
+                (report.dtype.empty() ? "" : "  " + report.dtype) + "\n" + levels(report, colour) +
+                loose_stages(report);
     for (const CaseReport& one : report.cases) {
         if (one.verdict != Verdict::fail) continue;
         text += "\n" + painted(one.id, "1", colour) + "  " + painted(word(one.verdict), "31", colour) +
