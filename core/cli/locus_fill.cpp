@@ -1,5 +1,6 @@
 // locus fill: the words a model puts in place of [MASK], or behind the text.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -50,22 +51,33 @@ void need_masks(const ModelInput& input) {
     LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
 }
 
-/// Every text with what is behind its masks, handed on as soon as it is known.  Texts pass the encoder together.
+/// Every text with what is behind its masks, pack by pack: found(first, rows of each).  Texts pass the encoder
+/// together. check(f) calls f(n) for each of them before the first is computed: f throws what the model cannot do with
+/// it.
 void fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
-                  const std::vector<ModelInput>& inputs, const std::function<void(std::size_t, const Rows&)>& found) {
+                  const std::vector<ModelInput>& inputs,
+                  const std::function<void(const std::function<void(std::size_t)>&)>& check,
+                  const std::function<void(std::size_t, const std::vector<Rows>&)>& found) {
     const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     need_head(model.has_head(), checkpoint, "lm_predictions.lm_head.* or cls.predictions.*");
     DebertaOptions switches = DebertaOptions::of(Dialect::reference);
     if (options.no_emd) switches.decoder = MaskDecoder::none;
-    const std::vector<std::size_t> packs = cli::packs_of(inputs);
+    const StageFilter wanted("mlm.logits_at_positions");
+    check([&](std::size_t n) { model.check(inputs[n], switches, wanted); });
+    const bool together = std::all_of(inputs.begin(), inputs.end(), [&](const ModelInput& input) {
+        return model.takes_fast_path(input, switches, wanted);
+    });
+    const std::vector<std::size_t> packs = cli::packs_of(inputs, together);
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
                                            inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        const std::vector<Trace> traces = model.forward_texts(some, switches, StageFilter("mlm.logits_at_positions"));
+        const std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
         if (pack == 0)
             for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
-        for (std::size_t n = 0; n < some.size(); ++n) found(packs[pack] + n, rows_at_masks(traces[n], some[n]));
+        std::vector<Rows> rows;
+        for (std::size_t n = 0; n < some.size(); ++n) rows.push_back(rows_at_masks(traces[n], some[n]));
+        found(packs[pack], rows);
     }
 }
 
@@ -74,7 +86,9 @@ Rows fill_deberta(const cli::Command& program, const Options& options, const Che
     const ModelInput input = input_of_texts({options.text}, tokenizer, Family::deberta);
     need_masks(input);
     Rows rows;
-    fill_deberta(program, options, checkpoint, {input}, [&](std::size_t, const Rows& found) { rows = found; });
+    fill_deberta(
+        program, options, checkpoint, {input}, [](const auto& check) { check(0); },
+        [&](std::size_t, const std::vector<Rows>& found) { rows = found.front(); });
     return rows;
 }
 
@@ -155,11 +169,13 @@ Rows predict(const cli::Command& program, const Options& options, const Checkpoi
     return fill_deberta(program, options, checkpoint, tokenizer);
 }
 
-void need_numbers(const Rows& rows, const Checkpoint& checkpoint) {
+void need_numbers(const Rows& rows, const std::string& where) {
     for (const Row& row : rows)
-        if (row.logits.hasNaN())
-            throw Error(Fault::unreadable, checkpoint.folder.string() +
-                                               ": the logits at [MASK] hold NaN, expected numbers to rank words by");
+        if (row.logits.hasNaN() || !std::isfinite(row.logits.maxCoeff()))
+            throw Error(Fault::unreadable,
+                        where +
+                            ": the logits at [MASK] hold NaN or have no largest number, expected numbers to rank "
+                            "words by");
 }
 
 /// [{"position", "top"}, ...]; as a table it is printed at once.
@@ -178,33 +194,44 @@ std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::err
 int fill_text(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
               const Tokenizer& tokenizer, Family family) {
     const Rows rows = predict(program, options, checkpoint, tokenizer, family);
-    need_numbers(rows, checkpoint);
+    need_numbers(rows, checkpoint.folder.string());
     const Json all = print(options, rows, tokenizer);
     const Json object = family == Family::transformer_xl ? Json{{"next", all.front()}} : Json{{"masks", all}};
     if (options.json) std::cout << dumped(object) << '\n';
     return 0;
 }
 
-/// Every line of a file.  All lines are read before the first is computed, so that a bad one costs nothing.
+/// Every line of a file.  All lines are read and checked before the first is computed, so that a bad one costs nothing.
 int fill_lines(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                const Tokenizer& tokenizer, Family family) {
     LOCUS_CHECK(family == Family::deberta, std::string("--text-file goes with deberta, found ") + to_string(family));
+    LOCUS_CHECK(options.order.empty() && options.segment == 0,
+                "--text-file goes with deberta, found --order or --segment beside it");
     const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     std::vector<ModelInput> inputs;
-    for (const cli::NumberedLine& line : lines) {
-        inputs.push_back(input_of_texts({line.text}, tokenizer, family));
-        if (inputs.back().mask_positions.empty())
-            throw Error(Fault::unreadable, options.text_file + ": line " + std::to_string(line.number) +
-                                               " has no [MASK], expected at least one");
-    }
+    cli::check_lines(options.text_file, lines, [&](std::size_t n) {
+        inputs.push_back(input_of_texts({lines[n].text}, tokenizer, family));
+        need_masks(inputs.back());
+    });
     cli::CountProgress progress(program, lines.size(), "lines");
-    fill_deberta(program, options, checkpoint, inputs, [&](std::size_t n, const Rows& rows) {
-        need_numbers(rows, checkpoint);
-        if (!options.json) std::cout << "line " << lines[n].number << ": " << lines[n].text << '\n';
-        const Json all = print(options, rows, tokenizer);
-        const Json object = {{"line", lines[n].number}, {"masks", all}};
-        if (options.json) std::cout << (n == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
-        progress.done(n + 1);
+    const auto check = [&](const std::function<void(std::size_t)>& each) {
+        cli::check_lines(options.text_file, lines, each);
+    };
+    std::size_t printed = 0;
+    const auto show = [&](const cli::NumberedLine& line, const Rows& rows) {
+        if (!options.json) std::cout << "line " << line.number << ": " << one_line(line.text) << '\n';
+        const Json object = {{"line", line.number}, {"masks", print(options, rows, tokenizer)}};
+        if (options.json) std::cout << (printed == 0 ? "{\"lines\": [\n" : ",\n") << dumped(object);
+        ++printed;
+    };
+    fill_deberta(program, options, checkpoint, inputs, check, [&](std::size_t first, const std::vector<Rows>& pack) {
+        progress.clear();
+        for (std::size_t n = 0; n < pack.size(); ++n) {
+            need_numbers(pack[n], cli::place_of(options.text_file, lines[first + n]) + ", " + options.model);
+            show(lines[first + n], pack[n]);
+        }
+        cli::need_output();
+        progress.done(first + pack.size());
     });
     if (options.json) std::cout << "\n]}\n";
     return 0;

@@ -1,4 +1,5 @@
 // locus trace: runs a model and keeps every stage that was asked for.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -189,9 +190,10 @@ void check_options(const Options& options) {
     if (options.text_file.empty()) return;
     LOCUS_CHECK(!options.gradients && options.device == "cpu" && options.precision == "f32",
                 "--text-file goes with a forward pass in f32 on the processor, found another");
-    LOCUS_CHECK(options.request.texts.empty() && options.request.tokens.empty() && options.request.input_file.empty() &&
-                    options.request.segment == 0,
-                "--text-file is the input, found --text, --tokens, --input or --segment beside it");
+    const ModelRequest& request = options.request;
+    LOCUS_CHECK(request.texts.empty() && request.tokens.empty() && request.input_file.empty() && request.mask.empty() &&
+                    request.labels.empty() && request.segment == 0,
+                "--text-file is the input, found --text, --tokens, --input, --mask, --labels or --segment beside it");
 }
 
 void write_out(const std::string& file, const Options& options, const Result& result) {
@@ -214,18 +216,25 @@ int trace_lines(const cli::Command& program, const Options& options) {
     const std::vector<cli::NumberedLine> lines = cli::read_numbered_lines(program, options.text_file);
     const auto tokenizer = open_tokenizer(checkpoint.folder);
     std::vector<ModelInput> inputs;
-    for (const cli::NumberedLine& line : lines) inputs.push_back(input_of_texts({line.text}, *tokenizer, family));
+    cli::check_lines(options.text_file, lines,
+                     [&](std::size_t n) { inputs.push_back(input_of_texts({lines[n].text}, *tokenizer, family)); });
     const Deberta<float> model = open_deberta<float>(checkpoint, cpu_operations<float>(),
                                                      options.reference ? ForwardPath::reference : ForwardPath::fast);
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
+    const DebertaOptions switches = DebertaOptions::of(parse_dialect(options.dialect));
+    cli::check_lines(options.text_file, lines, [&](std::size_t n) { model.check(inputs[n], switches, wanted); });
     if (!options.out.empty()) create_folder(options.out);
     cli::CountProgress progress(program, lines.size(), "lines");
-    const std::vector<std::size_t> packs = cli::packs_of(inputs);
+    // Stages inside layers are computed text by text, so their memory need be that of one.
+    const bool together = std::all_of(inputs.begin(), inputs.end(), [&](const ModelInput& input) {
+        return model.takes_fast_path(input, switches, wanted);
+    });
+    const std::vector<std::size_t> packs = cli::packs_of(inputs, together);
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
                                            inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));
-        std::vector<Trace> traces =
-            model.forward_texts(some, DebertaOptions::of(parse_dialect(options.dialect)), wanted);
+        std::vector<Trace> traces = model.forward_texts(some, switches, wanted);
+        progress.clear();
         for (std::size_t n = 0; n < some.size(); ++n) {
             const std::string number = std::to_string(lines[packs[pack] + n].number);
             const Result result{std::move(traces[n]), tokens_as_json({some[n]}), inputs_as_json({some[n]})};
@@ -235,10 +244,12 @@ int trace_lines(const cli::Command& program, const Options& options) {
                 object["line"] = lines[packs[pack] + n].number;
                 std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
             } else if (options.out.empty()) {
-                std::cout << "line " << number << ": " << lines[packs[pack] + n].text << '\n' << as_table(result.trace);
+                std::cout << "line " << number << ": " << one_line(lines[packs[pack] + n].text) << '\n'
+                          << as_table(result.trace);
             }
-            progress.done(packs[pack] + n + 1);
         }
+        cli::need_output();
+        progress.done(packs[pack + 1]);
     }
     for (const std::string& warning : model.warnings()) cli::say(program, "warning: " + warning);
     return 0;

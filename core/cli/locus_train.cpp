@@ -1,7 +1,9 @@
 // locus train: a model from a text file.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -37,9 +39,27 @@ std::string description(const TrainingRun& run) {
            " layers of width " + std::to_string(config.hidden_size);
 }
 
+/// As a shell reads it back.
+std::string shell_word(const std::string& text) {
+    const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char letter) {
+        return std::isalnum(letter) || std::strchr("_./+=:@%-", letter);
+    });
+    if (plain) return text;
+    std::string quoted = "'";
+    for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+    return quoted + "'";
+}
+
 /// The options with which a training goes on; its settings are in its folder.
-std::string going_on(const std::string& out, const cli::TrainRequest& request) {
-    return "--resume --out " + out + (request.corpus == "positions" ? "" : " --corpus " + request.corpus);
+std::string going_on(const std::string& out, const std::string& corpus) {
+    return "--resume --out " + shell_word(out) + (corpus == "positions" ? "" : " --corpus " + shell_word(corpus));
+}
+
+/// Where the corpus is, seen from the folder of the training.
+std::string corpus_from(const cli::TrainRequest& request) {
+    if (request.corpus == "positions") return request.corpus;
+    const auto whole = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); };
+    return whole(request.corpus).lexically_relative(whole(request.out + "/").parent_path()).string();
 }
 
 std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
@@ -50,7 +70,7 @@ std::string readme(TrainingRun& run, const cli::TrainRequest& request) {
            (words ? "masked words" : "replaced tokens; the generator is in `generator/`") + ", " +
            std::to_string(trainer.steps()) + " of " + std::to_string(trainer.plan().steps) +
            " steps.\n\n```\nlocus fill --model . \"... [MASK] ...\"\nlocus view .\nlocus train " +
-           going_on(".", request) + "\n```\n\nTransformers opens the folder as " +
+           going_on(".", corpus_from(request)) + "\n```\n\nTransformers opens the folder as " +
            (words ? "`DebertaV2ForMaskedLM`, without the enhanced mask decoder" : "`DebertaV2Model`") +
            ".\n`training_state.safetensors` is what `--resume` needs and nobody else.\n";
 }
@@ -133,7 +153,7 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
     check_weights(trainer);
     const double heldout = checked_loss(run);
     folder.save(readme(run, request));
-    progress.finish(run, heldout, request.out, going_on(request.out, request),
+    progress.finish(run, heldout, request.out, going_on(request.out, request.corpus),
                     stop_asked && trainer.steps() < trainer.plan().steps);
     return 0;
 }

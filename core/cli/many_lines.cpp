@@ -6,28 +6,40 @@
 #include <iostream>
 
 #include "core/cli/program.h"
-#include "core/cli/words.h"
 #include "core/text/corpus/text_file.h"
+#include "core/text/tokenizers/unicode.h"
 
 namespace locus::cli {
 
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file) {
     std::vector<NumberedLine> lines;
-    Index number = 0;
+    Index number = 0, replaced = 0, first = 0;
     for (const std::string& line : lines_of(read_text_file(file))) {
         ++number;
-        if (line.find_first_not_of(" \t") != std::string::npos) lines.push_back({number, readable_text(program, line)});
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        RepairedText repaired = repair_utf8(line);
+        if (repaired.replaced > 0 && replaced == 0) first = number;
+        replaced += repaired.replaced;
+        lines.push_back({number, std::move(repaired.text)});
     }
     if (lines.empty()) throw Error(Fault::unreadable, file + ": no line with a word, expected a text on each line");
+    if (replaced > 0)
+        say(program, "warning: " + file + " is not UTF-8: " + std::to_string(replaced) +
+                         (replaced == 1 ? " place" : " places") + " replaced by U+FFFD, first in line " +
+                         std::to_string(first));
     return lines;
 }
 
-std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs) {
+std::string place_of(const std::string& file, const NumberedLine& line) {
+    return file + ": line " + std::to_string(line.number);
+}
+
+std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs, bool together) {
     constexpr Index kTokens = 2048;  // enough rows for the products, few enough for a line now and then
     std::vector<std::size_t> firsts = {0};
     Index tokens = 0;
     for (std::size_t n = 0; n < inputs.size(); ++n) {
-        if (n > firsts.back() && tokens + inputs[n].tokens.size() > kTokens) {
+        if (n > firsts.back() && (!together || tokens + inputs[n].tokens.size() > kTokens)) {
             firsts.push_back(n);
             tokens = 0;
         }
@@ -37,6 +49,11 @@ std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs) {
     return firsts;
 }
 
+void need_output() {
+    std::cout.flush();
+    if (!std::cout) throw Error(Fault::unreadable, "standard output cannot be written");
+}
+
 CountProgress::CountProgress(const Command& program, std::size_t count, std::string what)
     : program_(program), count_(count), what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
@@ -44,7 +61,7 @@ void CountProgress::done(std::size_t count) {
     const auto now = std::chrono::steady_clock::now();
     if (std::chrono::duration<double>(now - said_).count() < (terminal_ ? 0.2 : 10) && count < count_) return;
     if (count == count_) {
-        if (terminal_ && said_ != begin_) std::cerr << "\r\033[K" << std::flush;
+        clear();
         return;
     }
     said_ = now;
@@ -55,9 +72,15 @@ void CountProgress::done(std::size_t count) {
                                  std::to_string(left / 60) + ":" + std::string(2 - seconds.size(), '0') + seconds +
                                  " to go";
     if (terminal_)
-        std::cerr << "\r" << program_.name() << ": " << sentence << "   " << std::flush;
+        std::cerr << "\r" << program_.name() << ": " << sentence << "\033[K" << std::flush;
     else
         say(program_, sentence);
+    shown_ = terminal_;
+}
+
+void CountProgress::clear() {
+    if (shown_) std::cerr << "\r\033[K" << std::flush;
+    shown_ = false;
 }
 
 }  // namespace locus::cli

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
 #include "core/models/model_input.h"
 
 namespace locus::cli {
@@ -19,9 +20,28 @@ struct NumberedLine {
 /// Throws Error(unreadable) for a file that cannot be read or has no such line.
 std::vector<NumberedLine> read_numbered_lines(const Command& program, const std::string& file);
 
-/// Consecutive inputs that pass the model together: one, or as many as have 2,048 tokens.  -> the first of each pack,
-/// and the number of inputs at the end.
-std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs);
+/// "questions.txt: line 3"
+std::string place_of(const std::string& file, const NumberedLine& line);
+
+/// Checks every input before the first is computed: f(n) throws what is wrong with number n, and the sentence gets the
+/// line's place in front.  What is wrong with a line is the file's fault, except that it lacks the stages asked for.
+template <class Check>
+void check_lines(const std::string& file, const std::vector<NumberedLine>& lines, Check f) {
+    for (std::size_t n = 0; n < lines.size(); ++n) try {
+            f(n);
+        } catch (const Error& error) {
+            const std::string sentence = error.what();
+            const bool of_file = error.fault() == Fault::usage && !sentence.starts_with("stages:");
+            throw Error(of_file ? Fault::unreadable : error.fault(), place_of(file, lines[n]) + ": " + sentence);
+        }
+}
+
+/// Consecutive inputs that pass the model together: one, or where `together` as many as have 2,048 tokens.  -> the
+/// first of each pack, and the number of inputs at the end.
+std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs, bool together);
+
+/// Throws Error(unreadable) where standard output takes no more: the lines that follow need not be computed.
+void need_output();
 
 /// "120 of 400 lines, 0:41 to go" on stderr: a line that renews itself on a terminal, elsewhere one every ten seconds.
 class CountProgress {
@@ -30,12 +50,14 @@ public:
     CountProgress(const Command& program, std::size_t count, std::string what);
     /// So many of them are done.
     void done(std::size_t count);
+    /// Takes the line from the terminal, where a result comes next.
+    void clear();
 
 private:
     const Command& program_;
     std::size_t count_;
     std::string what_;
-    bool terminal_;
+    bool terminal_, shown_ = false;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now(), said_ = begin_;
 };
 

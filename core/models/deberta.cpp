@@ -23,14 +23,23 @@ void deberta_positions(const ForwardContext<Scalar>& pass) {
 }
 
 template <class Scalar>
-Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
-                               const CancelToken& stop) const {
+void Deberta<Scalar>::check(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) const {
     check_input(input, config().vocab_size, config().type_vocab_size);
     Trace trace(wanted);
     trace.expect(stage_names(input, options));
+    if (config().position_biased_input) weights_->check_absolute_rows(input.length(), "the embeddings need");
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
     if (decodes && (trace.awaits("emd.") || trace.awaits("mlm.")))
-        absolute_rows(input.length());  // refuses a text that is too long before any work
+        weights_->check_absolute_rows(input.length(), "the mask decoder needs");
+}
+
+template <class Scalar>
+Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
+                               const CancelToken& stop) const {
+    check(input, options, wanted);  // refuses a text that is too long before any work
+    Trace trace(wanted);
+    trace.expect(stage_names(input, options));
+    const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
 
     ForwardContext<Scalar> pass{*weights_, input, options, trace, pair_masks(input), std::nullopt};
     if (config().relative_attention) pass.buckets = relative_buckets(input.length(), options);

@@ -66,6 +66,9 @@ public:
     /// Every stage that `forward` can write for this input, in model order.
     std::vector<std::string> stage_names(const ModelInput& input, const DebertaOptions& options) const;
 
+    /// Throws what `forward` would throw of this input, and computes nothing.
+    void check(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted = {}) const;
+
     /// Runs the model until every wanted stage is there and returns them in model order.  Weights are read on first use
     /// and kept; position projections (k_r, q_r) are computed once per layer.
     /// Throws Error(usage) for a token id >= V, a mask of the wrong shape or a pattern that matches no stage, and

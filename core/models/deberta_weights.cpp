@@ -133,11 +133,16 @@ bool DebertaWeights<Scalar>::has_absolute_table() const {
 }
 
 template <class Scalar>
-Matrix<Scalar> DebertaWeights<Scalar>::absolute_rows(Index length) const {
+void DebertaWeights<Scalar>::check_absolute_rows(Index length, const std::string& who) const {
     if (length > config_.max_position_embeddings)
         throw Error(Fault::unsupported, "the text has " + std::to_string(length) + " tokens but " + kAbsoluteTable +
-                                            " has " + std::to_string(config_.max_position_embeddings) +
-                                            " rows; the mask decoder needs one for each token");
+                                            " has " + std::to_string(config_.max_position_embeddings) + " rows; " +
+                                            who + " one for each token");
+}
+
+template <class Scalar>
+Matrix<Scalar> DebertaWeights<Scalar>::absolute_rows(Index length) const {
+    check_absolute_rows(length, "each position needs");
     return reader_.block(kAbsoluteTable, 0, length);
 }
 

@@ -30,6 +30,8 @@ public:
     /// The first `length` rows of the absolute table -> [length,E].
     /// Throws Error(unsupported) if the table has fewer.
     Matrix<Scalar> absolute_rows(Index length) const;
+    /// Throws the same, and reads nothing.  who: "the mask decoder needs".
+    void check_absolute_rows(Index length, const std::string& who) const;
     bool has_absolute_table() const;
 
     const Norm<Scalar>& norm(const std::string& name) const;    // D wide

@@ -363,9 +363,8 @@ std::vector<Trace> Deberta<Scalar>::forward_texts(const std::vector<ModelInput>&
     }
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
     for (const ModelInput& text : texts) {
-        check_input(text, config().vocab_size, config().type_vocab_size);
+        check(text, options, wanted);
         traces.emplace_back(wanted).expect(stage_names(text, options));
-        if (decodes && (traces.back().awaits("emd.") || traces.back().awaits("mlm."))) absolute_rows(text.length());
     }
     const std::lock_guard alone(fast_->guard);
     std::vector<ForwardContext<Scalar>> passes;

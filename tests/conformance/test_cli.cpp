@@ -1,14 +1,19 @@
 // The verbs as users and other programs meet them.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/compare.h"
+#include "core/io/checkpoint.h"
 #include "core/io/safetensors.h"
 #include "tests/run_program.h"
+#include "tests/sanitizers.h"
 
 namespace locus::test::test_cli {
 
@@ -83,10 +88,93 @@ TEST_CASE("fill: the lines of a file are filled as each alone, and a line withou
     write_file(file, "a [MASK].\nno blank here\n");
     const Outcome refused = run("locus-fill", {"--text-file", file});
     CHECK(refused.status == 3);
-    CHECK_THAT(refused.err, Catch::Contains("line 2 has no [MASK]"));
+    CHECK_THAT(refused.err, Catch::Contains("line 2: the text has no [MASK]"));
     CHECK(refused.out.empty());
+    // Too long for the mask decoder, after lines that are not: nothing of them is printed, as JSON neither.
+    std::string words;
+    for (int n = 0; n < 140; ++n) words += "store ";
+    write_file(file, "a [MASK].\n\n" + words + "[MASK]\n");
+    const Outcome long_line = run("locus-fill", {"--text-file", file, "--json"});
+    CHECK(long_line.status == 4);
+    CHECK(long_line.out.empty());
+    CHECK_THAT(long_line.err, Catch::Contains("lines.txt: line 3: the text has "));
+    for (const char* option : {"--order", "--segment"})
+        CHECK(run("locus-fill", {"--text-file", file, option, "3"}).status == 2);
     CHECK(run("locus-fill", {"--text-file", file, "a [MASK]."}).status == 2);
     CHECK(run("locus-fill", {"--text-file", file, "--model", "tiny-txl"}).status == 2);
+}
+
+TEST_CASE("fill: blank lines, bytes that are not UTF-8 and control characters in a file", "[cli]") {
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string();
+    write_file(file, "a [MASK].\r\r\n \r\n\r\r\nthe \x1b[31m\xff [MASK]\xff.\n");
+    const Outcome filled = run("locus-fill", {"--text-file", file, "--top", "1"});
+    CHECK(filled.status == 0);
+    CHECK_THAT(filled.out, Catch::Contains("line 1: a [MASK].") && Catch::Contains("line 4: the ?[31m"));
+    CHECK(filled.out.find('\x1b') == std::string::npos);
+    CHECK_THAT(filled.err, Catch::Contains("lines.txt is not UTF-8: 2 places replaced by U+FFFD, first in line 4"));
+}
+
+TEST_CASE("fill and trace: where standard output takes nothing, no further line is computed", "[cli]") {
+    if (!fs::exists("/dev/full")) return;
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string();
+    std::string text;
+    for (int n = 0; n < 3000; ++n) text += "the capital of france is [MASK] and a new store opened beside it.\n";
+    write_file(file, text);
+    const std::string behind = " --text-file " + quoted(file) + " >/dev/full";
+    for (const char* start : {"locus-fill", "locus-trace --model tiny-v3 --stages mlm.logits"}) {
+        INFO(start);
+        const auto begin = std::chrono::steady_clock::now();
+        const Outcome outcome =
+            run_file("/bin/sh", {"-c", "PATH=" + quoted(LOCUS_BINARY_DIR "/bin") + ":$PATH; " + start + behind});
+        CHECK(outcome.status == 3);
+        CHECK_THAT(outcome.err, Catch::Contains("standard output cannot be written"));
+        // All of them take half a minute.
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8 * kPatience));
+    }
+}
+
+TEST_CASE("fill: logits without a largest number are refused like NaN", "[cli]") {
+    const Checkpoint right = open_checkpoint(fs::path(LOCUS_SOURCE_DIR) / "assets/models/tiny-v3");
+    const TemporaryFolder folder;
+    for (const float value : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+        const fs::path model = folder / (value > 0 ? "up" : "down");
+        fs::copy(right.folder, model);
+        fs::remove(model / "pytorch_model.bin");
+        std::deque<Matrix<float>> kept;
+        std::vector<TensorToWrite> tensors;
+        for (const std::string& name : right.weights->names()) {
+            const Shape shape = right.weights->shape(name).value();
+            kept.push_back(right.weights->rows_f32(name, 0, shape.front()));
+            if (name == "lm_predictions.lm_head.bias")  // of one word up, of all words down
+                kept.back().bottomRows(value > 0 ? 1 : kept.back().rows()).setConstant(value);
+            tensors.push_back({name, shape, kept.back().data()});
+        }
+        write_safetensors(model / "model.safetensors", tensors);
+        const Outcome refused = run("locus-fill", {"--model", model.string(), "a [MASK]."});
+        INFO(refused.err << refused.out);
+        CHECK(refused.status == 3);
+        CHECK(refused.out.empty());
+        CHECK_THAT(refused.err, Catch::Contains("expected numbers to rank words by"));
+    }
+}
+
+TEST_CASE("trace: stages inside layers of many lines take the memory of one line", "[cli]") {
+    if (kSanitized) return;
+    const TemporaryFolder folder;
+    const std::string file = (folder / "lines.txt").string();
+    std::string line, text;
+    for (int n = 0; n < 110; ++n) line += "store ";
+    for (int n = 0; n < 40; ++n) text += line + "\n";
+    write_file(file, text);
+    // One pack of all that 2,048 tokens have would be 17 lines of 19 MB each.
+    const Outcome outcome =
+        run("locus-trace", {"--model", "tiny-v3", "--text-file", file, "--stages", "layer.*", "--json"},
+            "ulimit -v 300000; ");
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 40);
 }
 
 TEST_CASE("trace: the lines of a file are traced as each alone, a file for each", "[cli]") {
@@ -107,6 +195,17 @@ TEST_CASE("trace: the lines of a file are traced as each alone, a file for each"
         CHECK(found.at(stage.name).as<float>().values() == stage.as<float>().values());
     CHECK(fs::exists(out + "/line-1.safetensors"));
     CHECK(run("locus-trace", with({"--text-file", file, "--text", "a store."})).status == 2);
+    CHECK(run("locus-trace", with({"--text-file", file, "--mask", "1,0,1"})).status == 2);
+    CHECK(run("locus-trace", with({"--text-file", file, "--labels", "0,5,0"})).status == 2);
+
+    // A line that cannot be traced is named before the first is computed, and nothing is written.
+    const std::string none = (folder / "none").string();
+    write_file(file, "a [MASK].\nno blank here\n");
+    const Outcome refused = run("locus-trace", {"--model", "tiny-v3", "--stages", "mlm.logits_at_positions",
+                                                "--text-file", file, "--out", none});
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Catch::Contains("lines.txt: line 2: stages: "));
+    CHECK_FALSE(fs::exists(none));
 }
 
 TEST_CASE("fill: the official code's top five, in order, for every mask of the oracle", "[cli][oracle]") {

@@ -127,8 +127,7 @@ TEST_CASE("train: --resume needs no setting said again, and a longer run keeps i
             longer.insert(longer.end(), {"--warmup", "1"});  // a tenth of the first run's steps
         CHECK(said.train(longer).status == 0);
         const std::string readme = read_bytes(first.out / "README.md");
-        const std::string command = "--resume --out . --corpus " + first.corpus.string();
-        CHECK_THAT(readme, Contains("\nlocus train " + command + "\n"));
+        CHECK_THAT(readme, Contains("\nlocus train --resume --out . --corpus ../corpus.txt\n"));
         const Outcome resumed = run("locus-train", {"--resume", "--out", first.out.string(), "--corpus",
                                                     first.corpus.string(), "--steps", "30", "--threads", "1"});
         INFO(resumed.err);
@@ -139,6 +138,40 @@ TEST_CASE("train: --resume needs no setting said again, and a longer run keeps i
     const Place place;
     CHECK(interrupt_early(place, {"--steps", "300"}) == 0);
     CHECK_THAT(run("locus-train", {"--resume", "--out", place.out.string()}).err, Contains("has corpus \""));
+}
+
+TEST_CASE("train: the commands that go on with a training do so, from the folder's README and from the terminal",
+          "[cli][train]") {
+    const TemporaryFolder folder;
+    fs::create_directories(folder / "my text's");
+    std::string text;
+    for (const std::string& sentence : position_sentences(21, 80)) text += sentence + "\n";
+    write_bytes(folder / "my text's/corpus.txt", text);
+    write_bytes(folder / "config.json", kTiny);
+    const std::string program = quoted(LOCUS_BINARY_DIR "/bin/locus-train"),
+                      in = "cd " + quoted(folder.path().string());
+    const auto shell = [](const std::string& line) { return run_file("/bin/sh", {"-c", line}); };
+    const Outcome first = shell(in + " && timeout --preserve-status -s INT 3 " + program +
+                                " --corpus \"my text's/corpus.txt\" --out \"my models/the first\" --config config.json "
+                                "--steps 600000 --threads 1");
+    INFO(first.err << first.out);
+    const auto command_in = [](const std::string& from, const std::string& start) {
+        const std::size_t at = from.find(start);
+        REQUIRE(at != std::string::npos);
+        const std::size_t begin = at + start.size();
+        return from.substr(begin, from.find('\n', begin) - begin);
+    };
+    const std::string readme = read_bytes(folder / "my models/the first/README.md");
+    const std::string words = command_in(readme, "\nlocus train ");
+    CHECK(words == "--resume --out . --corpus '../../my text'\\''s/corpus.txt'");
+    const auto goes_on = [&](const std::string& where, const std::string& what) {
+        const Outcome again = shell(where + " && timeout --preserve-status -s INT 2 " + program + " " + what + " --threads 1");
+        INFO(what << again.err);
+        CHECK(again.status == 0);
+        CHECK_THAT(again.out, Contains("; from step "));
+    };
+    goes_on(in + "/'my models/the first'", words);
+    goes_on(in, command_in(first.out + first.err, "go on with "));
 }
 
 TEST_CASE("train: the time that is given is kept", "[cli][train]") {
