@@ -188,6 +188,69 @@ def test_a_cell_is_replayed_to_the_last_bit():
         locus.explain(trace.cell(2, 3, 3, 12))
 
 
+def test_the_cell_of_the_readme(capsys):
+    text = (ROOT / "core/python/README.md").read_text()
+    lines = text[text.index('trace = locus.trace("tiny-v3"'):].splitlines()[:2]
+    exec("\n".join(lines), {"locus": locus})
+    assert "c2p" in capsys.readouterr().out
+
+
+ORACLE_DEBERTA = sorted(folder.parent.name for folder in (ROOT / "tests/oracle").glob("*deberta*/model"))
+
+
+@pytest.mark.parametrize("index", [True, False], ids=["with relative.index", "without"])
+@pytest.mark.parametrize("dialect", ["reference", "official", "hf", "paper"])
+@pytest.mark.parametrize("case", ORACLE_DEBERTA)
+def test_cells_of_every_deberta_and_dialect(case, dialect, index):
+    """Every term is that of the trace with its products, their sum over the divisor is the score, and so on."""
+    folder = ROOT / "tests/oracle" / case
+    stages = "layer.*,relative.index" if index else "layer.*"
+    trace = locus.trace(folder / "model", inputs=folder / "inputs.safetensors", dialect=dialect, precision="f64",
+                        stages=stages)
+    shape = trace["layer.0.probs"].shape
+    chosen = np.random.default_rng(5)
+    for _ in range(6):
+        b, h, i, j = (int(chosen.integers(size)) for size in shape)
+        cell = trace.cell(int(chosen.choice(trace.layers)), h, i, j, sample=b)
+        found = locus.explain(cell)
+        assert [term.name for term in found.terms] == [s for s in ("c2c", "c2p", "p2c") if cell.name(s) in trace]
+        for term in found.terms:
+            assert term.value == pytest.approx(float(trace[cell.name(term.name)][b, h, i, j]), rel=1e-9, abs=1e-12)
+            assert term.products.size and float(term.running[-1]) == term.value
+        assert found.total / found.divisor == pytest.approx(found.score, rel=1e-6, abs=1e-9)
+        assert found.score == float(trace[cell.name("scores")][b, h, i, j])
+        assert found.probability == pytest.approx(float(trace[cell.name("probs")][b, h, i, j]), rel=1e-9)
+
+
+def test_the_row_of_p2c_as_the_paper_prints_it():
+    trace = locus.trace("tiny-v3", text="a new [MASK] opened", dialect="paper", precision="f64")
+    _, c2p, p2c = locus.explain(trace.cell(2, 3, 3, 1)).terms
+    index = trace["relative.index"]
+    assert (c2p.row, p2c.row) == (index[3, 1], index[1, 3]) and index[3, 1] != index[1, 3]
+
+
+def test_a_cell_of_a_model_with_talking_heads():
+    folder = ROOT / "tests/oracle/hf_deberta_v1_talking_head"
+    options = {"inputs": folder / "inputs.safetensors", "dialect": "hf", "precision": "f64"}
+    trace = locus.trace(folder / "model", **options)
+    found = locus.explain(trace.cell(0, 1, 2, 3))
+    assert found.mixed == float(trace["layer.0.scores_mixed"][0, 1, 2, 3]) != found.score
+    assert f"mixed    {found.mixed: .6g}" in str(found) and f"exp({found.mixed:.6g} -" in str(found)
+    part = locus.trace(folder / "model", **options, stages="layer.0.scores,layer.0.probs")
+    with pytest.raises(locus.UsageError, match=r"needs layer\.0\.scores_mixed"):
+        locus.explain(part.cell(0, 1, 2, 3))
+
+
+def test_a_cell_of_which_the_trace_holds_a_part():
+    """Values without vectors have no products, and terms that do not make the score have no divisor."""
+    text, wanted = "a new [MASK] opened", "layer.2.scores,layer.2.probs,layer.2."
+    found = locus.explain(locus.trace("tiny-v3", text=text, stages=wanted + "?2?").cell(2, 3, 3, 1))
+    assert [term.products.size for term in found.terms] == [0, 0, 0]
+    assert found.total / found.divisor == pytest.approx(found.score, rel=1e-5)
+    found = locus.explain(locus.trace("tiny-v3", text=text, stages=wanted + "c2?").cell(2, 3, 3, 1))
+    assert np.isnan(found.divisor) and "a term is missing" in str(found)
+
+
 def test_cells_with_a_bias_of_the_head():
     """What the products leave of ac is u . k_j, the same for every query; of bd v . r_k, the same at every distance."""
     masked = locus.trace("tiny-xlnet", text="the capital of [MASK] is paris.", precision="f64")

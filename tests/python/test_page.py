@@ -284,6 +284,23 @@ def test_the_products_of_a_cell(sentence, tmp_path):
     assert numbers_in(seen["products"][0])[-1] == pytest.approx(wanted, abs=0.05)
 
 
+def test_the_page_knows_which_row_p2c_reads():
+    for dialect in ("reference", "paper"):
+        page = locus.trace("tiny-v3", text="a new [MASK] opened", dialect=dialect).html(channels=True)
+        said = re.findall(r'"term": ?"(\w+)"[^{}]*?"turned": ?(true|false)', page)
+        assert set(said) == {("c2c", "false"), ("c2p", "false"), ("p2c", "true" if dialect == "paper" else "false")}
+
+
+@needs_browser
+def test_the_products_of_p2c_as_the_paper_prints_it(tmp_path):
+    trace = locus.trace("tiny-v3", text="a new [MASK] opened", dialect="paper")
+    seen = opened(trace.html(layers=[2], cell=(2, 3, 3, 1), channels=True), tmp_path)
+    explained = locus.explain(trace.cell(2, 3, 3, 1))
+    for line, term in zip(seen["products"], explained.terms):
+        assert numbers_in(line)[-1] == pytest.approx(term.value, abs=0.1)
+    assert re.search(rf"of p2c, by j − i\s+{explained.terms[2].row}\b", seen["micro"])
+
+
 @needs_browser
 def test_both_streams_of_xlnet(tmp_path):
     trace = locus.trace("tiny-xlnet", text="the capital of [MASK] is [MASK].")

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from .errors import UsageError
-from .explaining import row_of_distance_zero
+from .explaining import p2c_reads_ji, row_of_distance_zero
 
 _TERMS = (("c2c", "c2p", "p2c"), ("ac", "bd", "ef"))
 # How the page stores numbers, finest first, and how many bytes of the page one number takes, about.
@@ -132,10 +132,19 @@ class _View:
         length = index.shape[1]
         return [int(index[0, length - 1 - n]) for n in range(length - 1)] + [int(index[n, 0]) for n in range(len(index))]
 
+    def p2c_turned(self) -> bool:
+        """True where p2c reads the row of j - i, as the paper prints it; False where a trace does not hold the vectors."""
+        first, index = self.layers[0], self.trace.get("relative.index")
+        if index is None or not all(self.has(first, stem) for stem in ("p2c", "k", "q_r")):
+            return False
+        p2c, k, q_r = (self.array(first, stem) for stem in ("p2c", "k", "q_r"))
+        return p2c_reads_ji(k[0, 0], q_r[0], p2c[0, 0], index)
+
     def products(self) -> List[Dict[str, Any]]:
         """The terms whose vectors the trace holds for every layer."""
         return [
-            {"term": term, "name": name, "left": left, "right": right, "by": by, "bias": bias}
+            {"term": term, "name": name, "left": left, "right": right, "by": by, "bias": bias,
+             "turned": term == "p2c" and self.p2c_turned()}
             for term, name, left, right, by, bias in _PRODUCTS
             if term in self.terms and self.scores == "scores" and ("r" not in by or self.far() is not None)
             and all(self.has(layer, stem) for layer in self.layers for stem in (left, right))
@@ -178,6 +187,7 @@ class _View:
             "after": self.after, "tq": self.shape[2], "tk": self.shape[3],
             "q0": int(queries[0, 0]) if queries is not None and targets is None else 0, "k0": int(keys[0]), "at": targets,
             "terms": self.terms, "scale": scale, "divisor": divisor, "rows": rows, "blind": self.blind(),
+            "turned": self.p2c_turned(),
             "visible": None if visible is None else _packed(visible.tobytes()),
         }
 
