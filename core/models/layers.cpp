@@ -15,6 +15,7 @@ template <class Scalar>
 Matrix<Scalar> dense(const ConstView<Scalar>& x, const Dense<Scalar>& layer) {
     LOCUS_CHECK(x.cols() == layer.weight.cols(), "dense: input of width " + std::to_string(x.cols()) + ", expected " +
                                                      std::to_string(layer.weight.cols()));
+    if (layer.bias.size() > 0) check_shape("dense", "bias", layer.bias, 1, layer.weight.rows());
     Matrix<Scalar> y = times_transposed<Scalar>(x, layer.weight);
     if (layer.bias.size() > 0) y.rowwise() += layer.bias;
     return y;
@@ -32,8 +33,21 @@ DenseGradients<Scalar> dense_backward(const ConstView<Scalar>& x, const Dense<Sc
 
 // --- layer norm ---
 
+namespace {
+
+/// Weight and bias as wide as the rows, or neither.
+template <class Scalar>
+void check_norm(const char* who, const Norm<Scalar>& norm, Index width) {
+    if (norm.weight.size() == 0 && norm.bias.size() == 0) return;
+    check_shape(who, "weight", norm.weight, 1, width);
+    check_shape(who, "bias", norm.bias, 1, width);
+}
+
+}  // namespace
+
 template <class Scalar>
 Matrix<Scalar> layer_norm(const ConstView<Scalar>& x, const Norm<Scalar>& norm, double eps) {
+    check_norm("layer_norm", norm, x.cols());
     Matrix<Scalar> y(x.rows(), x.cols());
     for (Index n = 0; n < x.rows(); ++n) {
         // A row of its own: Eigen sums in an order that depends on where in memory the first number lies.
@@ -52,7 +66,7 @@ NormGradients<Scalar> layer_norm_backward(const ConstView<Scalar>& x, const Norm
     const Index width = x.cols();
     const bool affine = norm.weight.size() > 0;
     check_shape("layer_norm_backward", "d_y", d_y, x.rows(), width);
-    if (affine) check_shape("layer_norm_backward", "weight", norm.weight, 1, width);
+    check_norm("layer_norm_backward", norm, width);
     NormGradients<Scalar> grad{Matrix<Scalar>(x.rows(), width), {}, {}};
     if (affine) grad.weight = grad.bias = RowVector<Scalar>::Zero(width);
     for (Index n = 0; n < x.rows(); ++n) {
@@ -153,8 +167,27 @@ Matrix<Scalar> activate_backward(const ConstView<Scalar>& x, Activation activati
 
 // --- convolution ---
 
+namespace {
+
+/// An even kernel has no middle tap, and padding (kernel - 1) / 2 would leave a row less than the text has.
+template <class Scalar>
+void check_convolution(const char* who, const Convolution<Scalar>& layer) {
+    LOCUS_CHECK(layer.kernel >= 1 && layer.kernel % 2 == 1,
+                std::string(who) + ": kernel is " + std::to_string(layer.kernel) + ", expected an odd number");
+    LOCUS_CHECK(layer.groups >= 1 && layer.weight.rows() % layer.groups == 0,
+                std::string(who) + ": groups is " + std::to_string(layer.groups) + ", expected a divisor of the " +
+                    std::to_string(layer.weight.rows()) + " outputs");
+    LOCUS_CHECK(layer.weight.cols() % layer.kernel == 0,
+                std::string(who) + ": weight has " + std::to_string(layer.weight.cols()) +
+                    " columns, expected a multiple of the kernel " + std::to_string(layer.kernel));
+    check_shape(who, "bias", layer.bias, 1, layer.weight.rows());
+}
+
+}  // namespace
+
 template <class Scalar>
 Matrix<Scalar> convolve(const ConstView<Scalar>& x, const Convolution<Scalar>& layer) {
+    check_convolution("convolve", layer);
     const Index outputs = layer.weight.rows(), inputs = layer.weight.cols() / layer.kernel;
     LOCUS_CHECK(x.cols() == inputs * layer.groups, "convolve: input of width " + std::to_string(x.cols()) +
                                                        ", expected " + std::to_string(inputs * layer.groups));
@@ -177,6 +210,7 @@ Matrix<Scalar> convolve(const ConstView<Scalar>& x, const Convolution<Scalar>& l
 template <class Scalar>
 ConvolutionGradients<Scalar> convolve_backward(const ConstView<Scalar>& x, const Convolution<Scalar>& layer,
                                                const ConstView<Scalar>& d_y) {
+    check_convolution("convolve_backward", layer);
     const Index outputs = layer.weight.rows(), inputs = layer.weight.cols() / layer.kernel;
     check_shape("convolve_backward", "x", x, x.rows(), inputs * layer.groups);
     check_shape("convolve_backward", "d_y", d_y, x.rows(), outputs);
@@ -203,6 +237,16 @@ ConvolutionGradients<Scalar> convolve_backward(const ConstView<Scalar>& x, const
 
 // --- shapes and heads ---
 
+namespace {
+
+template <class Scalar>
+void check_rank(const char* who, const Tensor<Scalar>& tensor, Index rank, const char* expected) {
+    LOCUS_CHECK(tensor.rank() == rank,
+                std::string(who) + ": a tensor of " + to_string(tensor.shape()) + ", expected " + expected);
+}
+
+}  // namespace
+
 template <class Scalar>
 Tensor<Scalar> as_tensor(Shape shape, const Matrix<Scalar>& rows) {
     Tensor<Scalar> tensor(std::move(shape));
@@ -214,7 +258,9 @@ Tensor<Scalar> as_tensor(Shape shape, const Matrix<Scalar>& rows) {
 
 template <class Scalar>
 Tensor<Scalar> split_heads(const Tensor<Scalar>& joined, Index heads) {
+    check_rank("split_heads", joined, 3, "[B,T,H*d]");
     const Index batch = joined.extent(0), length = joined.extent(1), width = joined.extent(2);
+    LOCUS_CHECK(heads >= 1, "split_heads: " + std::to_string(heads) + " heads, expected at least 1");
     LOCUS_CHECK(width % heads == 0, "split_heads: width " + std::to_string(width) + " is not a multiple of " +
                                         std::to_string(heads) + " heads");
     const Index head_width = width / heads;
@@ -227,6 +273,7 @@ Tensor<Scalar> split_heads(const Tensor<Scalar>& joined, Index heads) {
 
 template <class Scalar>
 Tensor<Scalar> join_heads(const Tensor<Scalar>& split) {
+    check_rank("join_heads", split, 4, "[B,H,T,d]");
     const Index batch = split.extent(0), heads = split.extent(1), length = split.extent(2), width = split.extent(3);
     Tensor<Scalar> joined({batch, length, heads * width});
     for (Index b = 0; b < batch; ++b)
@@ -236,6 +283,7 @@ Tensor<Scalar> join_heads(const Tensor<Scalar>& split) {
 
 template <class Scalar>
 Tensor<Scalar> mix_heads(const Tensor<Scalar>& scores, const Matrix<Scalar>& weight) {
+    check_rank("mix_heads", scores, 4, "[B,H,Tq,Tk]");
     const Index heads = scores.extent(1);
     LOCUS_CHECK(weight.rows() == heads && weight.cols() == heads,
                 "mix_heads: weights " + to_string(Shape{weight.rows(), weight.cols()}) + ", expected " +
@@ -255,6 +303,7 @@ MixHeadsGradients<Scalar> mix_heads_backward(const Tensor<Scalar>& scores, const
                                              const Tensor<Scalar>& d_mixed) {
     LOCUS_CHECK(d_mixed.shape() == scores.shape(), "mix_heads_backward: d_mixed is " + to_string(d_mixed.shape()) +
                                                        ", expected " + to_string(scores.shape()));
+    check_rank("mix_heads_backward", scores, 4, "[B,H,Tq,Tk]");
     const Index heads = scores.extent(1);
     check_shape("mix_heads_backward", "weight", weight, heads, heads);
     MixHeadsGradients<Scalar> grad{mix_heads<Scalar>(d_mixed, weight.transpose()), Matrix<Scalar>::Zero(heads, heads)};

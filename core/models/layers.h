@@ -2,7 +2,7 @@
 // The small parts every transformer is made of, each with its backward pass beside it.
 //
 // Forward functions take values and return values.  In a backward pass d_x stands for the gradient of the loss with
-// respect to x, and every gradient has the shape of what it belongs to.  Spec 9.2; checked against torch's autograd.
+// respect to x, and every gradient has the shape of what it belongs to.  Checked against torch's autograd.
 // All functions throw Error(usage) in one sentence that names what does not fit.
 #include <cstdint>
 #include <vector>
@@ -84,8 +84,8 @@ Matrix<Scalar> activate_backward(const ConstView<Scalar>& x, Activation activati
 template <class Scalar>
 struct Convolution {
     Matrix<Scalar> weight;
-    RowVector<Scalar> bias;  // [out]
-    Index kernel = 3, groups = 1;
+    RowVector<Scalar> bias;        // [out]
+    Index kernel = 3, groups = 1;  // odd; a divisor of out
 };
 
 /// Cross-correlation over the rows of x, zeros beyond both ends: x [T,in] -> [T,out].
@@ -112,7 +112,8 @@ ConvolutionGradients<Scalar> convolve_backward(const ConstView<Scalar>& x, const
 template <class Scalar>
 Tensor<Scalar> as_tensor(Shape shape, const Matrix<Scalar>& rows);
 
-/// [B,T,H*d] -> [B,H,T,d]: head h owns the channels h*d ... h*d + d - 1.  Throws if H does not divide the width.
+/// [B,T,H*d] -> [B,H,T,d]: head h owns the channels h*d ... h*d + d - 1.  Throws if H is below 1 or does not divide the
+/// width.
 template <class Scalar>
 Tensor<Scalar> split_heads(const Tensor<Scalar>& joined, Index heads);
 /// [B,H,T,d] -> [B,T,H*d].

@@ -13,10 +13,13 @@ namespace locus {
 template <class Scalar>
 Matrix<Scalar> word_logits(const ConstView<Scalar>& x, const WordBlock<Scalar>& table, Index words,
                            const RowVector<Scalar>& bias) {
+    if (bias.size() > 0) check_shape("word_logits", "bias", bias, 1, words);
     Matrix<Scalar> logits(x.rows(), words);
     for (Index first = 0; first < words; first += kWordsAtOnce) {
         const Index count = std::min(kWordsAtOnce, words - first);
-        logits.middleCols(first, count) = times_transposed<Scalar>(x, table(first, count));
+        const Matrix<Scalar> block = table(first, count);
+        check_shape("word_logits", "a block of the table", block, count, x.cols());
+        logits.middleCols(first, count) = times_transposed<Scalar>(x, block);
     }
     if (bias.size() > 0) logits.rowwise() += bias;
     return logits;

@@ -23,6 +23,7 @@ using WordBlock = std::function<Matrix<Scalar>(Index first, Index count)>;
 inline constexpr Index kWordsAtOnce = 4096;
 
 /// x E_word^T + bias, a block of words at a time.  x [N,E], words V, bias [V] or empty -> [N,V].
+/// Throws Error(usage) for a bias or a block of another shape.
 template <class Scalar>
 Matrix<Scalar> word_logits(const ConstView<Scalar>& x, const WordBlock<Scalar>& table, Index words,
                            const RowVector<Scalar>& bias);

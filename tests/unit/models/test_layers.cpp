@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/models/layers.h"
+#include "core/models/word_logits.h"
 #include "tests/central_differences.h"
 #include "tests/files.h"
 #include "tests/seeded.h"
@@ -233,6 +234,75 @@ TEST_CASE("layers backward: what does not fit is named", "[backward]") {
                   convolve_backward<double>(zero(2, 4), {zero(2, 9), zero(1, 2), 3, 1}, zero(2, 2));
               },
               Fault::usage) == "convolve_backward: x is 2 x 4, expected 2 x 3");
+}
+
+TEST_CASE("layers: what does not fit is refused in a sentence", "[layers]") {
+    Numbers numbers(3);
+    const Matrix<double> x = numbers.matrix(4, 6);
+    const auto row = [&](Index width) -> RowVector<double> { return numbers.matrix(1, width); };
+    const auto says = [](const auto& call, const std::string& sentence) {
+        return refusal(call, Fault::usage).starts_with(sentence);
+    };
+    for (const Index wide : {5, 7, 12}) {
+        INFO(wide);
+        const std::string found = "is 1 x " + std::to_string(wide) + ", expected 1 x ";
+        CHECK(says([&] { dense<double>(x, {numbers.matrix(3, 6), row(wide)}); }, "dense: bias " + found + "3"));
+        CHECK(says([&] { layer_norm<double>(x, {row(wide), row(6)}, 0); }, "layer_norm: weight " + found + "6"));
+        CHECK(says([&] { layer_norm<double>(x, {row(6), row(wide)}, 0); }, "layer_norm: bias " + found + "6"));
+        CHECK(says(
+            [&] {
+                layer_norm_backward<double>(x, {row(6), row(wide)}, 0, x);
+            },
+            "layer_norm_backward: bias " + found + "6"));
+        CHECK(says(
+            [&] {
+                convolve<double>(x, {numbers.matrix(4, 18), row(wide), 3, 1});
+            },
+            "convolve: bias " + found + "4"));
+        CHECK(says(
+            [&] {
+                word_logits<double>(
+                    x, [&](Index, Index count) { return numbers.matrix(count, 6); }, 9, row(wide));
+            },
+            "word_logits: bias " + found + "9"));
+    }
+    CHECK(says([&] { layer_norm<double>(x, {row(6), {}}, 0); }, "layer_norm: bias is 1 x 0, expected 1 x 6"));
+    CHECK(says([&] { layer_norm<double>(x, {{}, row(6)}, 0); }, "layer_norm: weight is 1 x 0, expected 1 x 6"));
+    const auto five = [&](Index, Index count) { return numbers.matrix(count, 5); };
+    CHECK(says([&] { word_logits<double>(x, five, 9, {}); },
+               "word_logits: a block of the table is 9 x 5, expected 9 x 6"));
+}
+
+TEST_CASE("layers: a kernel without a middle and groups that do not fit are refused", "[layers]") {
+    Numbers numbers(4);
+    const Matrix<double> x = numbers.matrix(5, 6), d_y = numbers.matrix(5, 4);
+    const auto with = [&](Index kernel, Index groups) {
+        return Convolution<double>{numbers.matrix(4, 12), numbers.matrix(1, 4), kernel, groups};
+    };
+    for (const Index kernel : {0, -1, 2, 4}) {
+        const std::string sentence = ": kernel is " + std::to_string(kernel) + ", expected an odd number";
+        CHECK(refusal([&] { convolve<double>(x, with(kernel, 1)); }, Fault::usage) == "convolve" + sentence);
+        CHECK(refusal([&] { convolve_backward<double>(x, with(kernel, 1), d_y); }, Fault::usage) ==
+              "convolve_backward" + sentence);
+    }
+    for (const Index groups : {0, 3})
+        CHECK(refusal([&] { convolve<double>(x, with(3, groups)); }, Fault::usage).find("divisor of the 4 outputs") !=
+              std::string::npos);
+    CHECK(refusal([&] { convolve<double>(x, with(5, 1)); }, Fault::usage) ==
+          "convolve: weight has 12 columns, expected a multiple of the kernel 5");
+}
+
+TEST_CASE("layers: heads of a tensor of another rank are refused", "[layers]") {
+    const Tensor<double> flat({4, 6}), three({2, 4, 6});
+    for (const Index heads : {0, -2})
+        CHECK(refusal([&] { split_heads<double>(three, heads); }, Fault::usage) ==
+              "split_heads: " + std::to_string(heads) + " heads, expected at least 1");
+    CHECK(refusal([&] { split_heads<double>(flat, 2); }, Fault::usage) ==
+          "split_heads: a tensor of [4, 6], expected [B,T,H*d]");
+    CHECK(refusal([&] { join_heads<double>(three); }, Fault::usage) ==
+          "join_heads: a tensor of [2, 4, 6], expected [B,H,T,d]");
+    CHECK(refusal([&] { mix_heads<double>(flat, Matrix<double>(6, 6)); }, Fault::usage) ==
+          "mix_heads: a tensor of [4, 6], expected [B,H,Tq,Tk]");
 }
 
 }  // namespace locus::test::test_layers
