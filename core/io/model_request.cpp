@@ -198,15 +198,38 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
 }
 
 std::vector<ModelInput> cut_segments(const ModelInput& input, Index length) {
+    LOCUS_CHECK(length >= 1, "--segment is " + std::to_string(length) + ", expected 1 or more tokens");
     LOCUS_CHECK(input.batch() == 1, "--segment goes with one text, found " + std::to_string(input.batch()));
-    LOCUS_CHECK(input.mask.empty() && input.target_mapping.empty(),
-                "--segment goes with plain text, expected no mask and no [MASK]");
+    LOCUS_CHECK(
+        input.mask.empty() && input.target_mapping.empty() && input.perm_mask.empty() && input.input_mask.empty(),
+        "--segment goes with plain text, expected no mask and no [MASK]");
+    const auto check_like_tokens = [&](const IndexTensor& values, const char* what) {
+        LOCUS_CHECK(values.empty() || values.shape() == input.tokens.shape(),
+                    std::string("--segment: ") + what + " has shape " + to_string(values.shape()) + ", expected " +
+                        to_string(input.tokens.shape()) + " like tokens");
+    };
+    check_like_tokens(input.labels, "labels");
+    check_like_tokens(input.token_types, "token_types");
     std::vector<ModelInput> segments;
     for (Index first = 0; first < input.length(); first += length) {
         const Index count = std::min(length, input.length() - first);
-        const auto* tokens = input.tokens.data() + first;
+        const auto part = [&](const IndexTensor& whole) {
+            if (whole.empty()) return IndexTensor();
+            return IndexTensor({1, count}, {whole.data() + first, whole.data() + first + count});
+        };
         ModelInput segment;
-        segment.tokens = IndexTensor({1, count}, std::vector<std::int64_t>(tokens, tokens + count));
+        segment.tokens = part(input.tokens);
+        segment.labels = part(input.labels);
+        segment.token_types = part(input.token_types);
+        if (first == 0) segment.memories = input.memories;
+        std::vector<std::int64_t> places;
+        for (Index n = 0; n + 1 < input.mask_positions.size(); n += 2)
+            if (const Index token = input.mask_positions[n + 1]; token >= first && token < first + count)
+                places.insert(places.end(), {0, token - first});
+        if (!places.empty()) {
+            const auto rows = static_cast<Index>(places.size() / 2);
+            segment.mask_positions = IndexTensor({rows, 2}, std::move(places));
+        }
         segments.push_back(std::move(segment));
     }
     return segments;

@@ -44,7 +44,9 @@ ModelInput input_of_texts(const std::vector<std::string>& texts, const Tokenizer
 PreparedInput prepare_input(const ModelRequest& request, const std::filesystem::path& folder, Family family,
                             const std::vector<std::string>& input_names);
 
-/// Cuts one sample into segments of `length` tokens.  Throws Error(usage) for a batch, or targets, or a mask.
+/// Cuts one sample, with its labels, token types and places of [MASK], into segments of `length` tokens; a memory goes
+/// to the first.
+/// Throws Error(usage) for a batch, or targets, or a mask, or labels that are not one per token.
 std::vector<ModelInput> cut_segments(const ModelInput& input, Index length);
 
 /// Every place of mask_positions becomes a target, hidden from all tokens: perm_mask [B,T,T], target_mapping [B,P,T].

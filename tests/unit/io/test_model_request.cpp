@@ -142,7 +142,28 @@ TEST_CASE("request: a long text is cut into segments", "[request]") {
     REQUIRE(cut.segments.size() == 3);
     CHECK(values(cut.segments[1].tokens) == Numbers{3, 4});
     CHECK(values(cut.segments[2].tokens) == Numbers{5});
+    request.labels = "2,3,4,5,0";
+    const PreparedInput labelled = prepared(request, Family::transformer_xl, "tiny-txl");
+    CHECK(values(labelled.segments[0].labels) == Numbers{2, 3});
+    CHECK(values(labelled.segments[2].labels) == Numbers{0});
+    CHECK(labelled.segments[2].token_types.empty());
+    request.labels = "2,3";
+    CHECK(refused(request, Family::transformer_xl) ==
+          "--segment: labels has shape [1, 2], expected [1, 5] like tokens");
     ModelInput input = prepared(of_tokens("1,2")).segments.front();
+    input.token_types = IndexTensor({1, 2}, {0, 1});
+    input.mask_positions = IndexTensor({1, 2}, {0, 1});
+    input.memories = {Tensor<double>({1, 1, 1}, {4.0})};
+    const std::vector<ModelInput> halves = cut_segments(input, 1);
+    CHECK(values(halves[1].token_types) == Numbers{1});
+    CHECK(halves[0].mask_positions.empty());
+    CHECK(values(halves[1].mask_positions) == Numbers{0, 0});
+    CHECK(halves[0].memories.size() == 1);
+    CHECK(halves[1].memories.empty());
+    CHECK_THAT(refusal([&] { cut_segments(input, 0); }, Fault::usage), Contains("--segment is 0"));
+    input.perm_mask = IndexTensor({1, 2, 2}, {0, 0, 0, 0});
+    CHECK_THAT(refusal([&] { cut_segments(input, 1); }, Fault::usage), Contains("expected no mask and no [MASK]"));
+    input.perm_mask = {};
     input.mask = IndexTensor({1, 2}, {1, 1});
     CHECK_THAT(refusal([&] { cut_segments(input, 1); }, Fault::usage), Contains("expected no mask and no [MASK]"));
     input.tokens = IndexTensor({2, 1}, {1, 1});
