@@ -96,6 +96,7 @@ Rows fill_deberta(const cli::Command& program, const Options& options, const Che
 Trace run(const cli::Command& program, const Checkpoint& checkpoint, const std::vector<ModelInput>& segments,
           const std::string& stage, const char* expected) {
     const auto model = open_model_of<float>(checkpoint);
+    check_memory(*model, segments, Dialect::reference);
     const std::vector<std::string> names = model->stage_names(segments, Dialect::reference);
     need_head(std::find(names.begin(), names.end(), stage) != names.end(), checkpoint, expected);
     Trace trace = model->forward(segments, Dialect::reference, StageFilter(stage));

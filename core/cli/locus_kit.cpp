@@ -99,7 +99,8 @@ void add_mistake(cli::Command& command, MistakeRequest& request) {
     command.option("--input", request.input.input_file, "a safetensors file, as in locus trace --input").not_empty();
     command
         .option("--segment", request.input.segment,
-                "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+                "cut the text into segments of so many tokens and hand on the memory (transfo-xl and xlnet with a "
+                "mem_len)")
         .within(1, 1000000);
     command.option("--stages", request.stages, "globs (*, ?, [0-3]) separated by commas; all stages if absent")
         .not_empty();

@@ -44,6 +44,16 @@ void check_one_segment(const std::vector<ModelInput>& segments) {
                 std::to_string(segments.size()) + " segments, expected one: this family has no memory to hand on");
 }
 
+template <class Scalar>
+void check_memory(const Model<Scalar>& model, const std::vector<ModelInput>& segments, Dialect dialect) {
+    if (segments.size() < 2) return;
+    for (const std::string& name : model.stage_names(segments, dialect))
+        if (name.starts_with("segment.0.memory.")) return;
+    throw Error(Fault::usage, std::to_string(segments.size()) +
+                                  " segments, expected one: mem_len of this model is 0 or null, and in the dialect " +
+                                  to_string(dialect) + " it hands on no memory");
+}
+
 const char* to_string(Family family) {
     switch (family) {
         case Family::roformer:
@@ -88,6 +98,8 @@ std::unique_ptr<Model<Scalar>> open_model(const std::string& config_json, const 
                                                   compute, path);
 }
 
+template void check_memory<float>(const Model<float>&, const std::vector<ModelInput>&, Dialect);
+template void check_memory<double>(const Model<double>&, const std::vector<ModelInput>&, Dialect);
 template std::unique_ptr<Model<float>> open_model<float>(const std::string&, const std::string&,
                                                          std::shared_ptr<const WeightSource>, const Operations<float>&,
                                                          ForwardPath);

@@ -48,6 +48,11 @@ public:
 /// Throws Error(usage) for more than one segment.
 void check_one_segment(const std::vector<ModelInput>& segments);
 
+/// Throws Error(usage) for several segments of a text where the model hands on no memory from one to the next: for
+/// programs that were asked to hand it on.  mem_len is then 0 or null; XLNet of Hugging Face hands on everything.
+template <class Scalar>
+void check_memory(const Model<Scalar>& model, const std::vector<ModelInput>& segments, Dialect dialect);
+
 /// "deberta", "roformer", "transfo-xl", "xlnet", as model_type spells it.
 const char* to_string(Family family);
 /// The family that a config.json names.  Throws Error(unsupported) listing what can be read.

@@ -4,6 +4,7 @@
 #include "core/models/xlnet.h"
 #include "core/positions/factorisation_order.h"
 #include "core/products.h"
+#include "tests/files.h"
 #include "tests/max_abs.h"
 #include "tests/oracle_cases.h"
 #include "tests/random_model.h"
@@ -113,6 +114,14 @@ TEST_CASE("xlnet: the dialects' activation, and their memory without mem_len", "
     CHECK(gelus <= 4.7324e-4 * 1.001);  // the largest difference of the two forms
     CHECK(model->forward(two, Dialect::hf).at("segment.1.layer.0.k").shape()[2] == 7);
     CHECK(model->forward(two, Dialect::reference).at("segment.1.layer.0.k").shape()[2] == 3);
+    // Who asks for memory is told where there is none.
+    CHECK(refusal([&] { check_memory(*model, two, Dialect::reference); }, Fault::usage) ==
+          "2 segments, expected one: mem_len of this model is 0 or null, and in the dialect reference it hands on no "
+          "memory");
+    CHECK_NOTHROW(check_memory(*model, two, Dialect::hf));
+    CHECK_NOTHROW(check_memory(*model, one, Dialect::reference));
+    CHECK_NOTHROW(check_memory(*open_oracle("hf_xlnet_mems"), two, Dialect::reference));
+    CHECK_NOTHROW(check_memory(*open_oracle("txl_basic"), two, Dialect::reference));
 }
 
 TEST_CASE("transformer_xl: segments with memory give what one long segment gives", "[transformer_xl][law]") {
@@ -130,6 +139,7 @@ TEST_CASE("transformer_xl: segments with memory give what one long segment gives
         config.mem_len = 0;
         const TransformerXl<double> forgetful(config, checkpoint.weights);
         CHECK(max_abs(stage(forgetful, cut, "segment.1.lm.logits") - whole.middleRows(4, 3)) > 1e-3);
+        CHECK_THROWS_AS(check_memory<double>(forgetful, cut, Dialect::reference), Error);
     }
 }
 

@@ -229,6 +229,17 @@ def test_the_row_of_p2c_as_the_paper_prints_it():
     assert (c2p.row, p2c.row) == (index[3, 1], index[1, 3]) and index[3, 1] != index[1, 3]
 
 
+def test_what_a_trace_says_of_its_pass():
+    """The formula of p2c is that of the dialect; a model that hands on no memory refuses segments."""
+    for dialect, pair in (("official", "(i,j)"), ("paper", "(j,i)")):
+        trace = locus.trace("tiny-v3", text="a new store", stages="layer.0.p2c", dialect=dialect)
+        assert trace.info["layer.0.p2c"].formula == f"k_j . q_r[delta{pair}]"
+    model = ROOT / "tests/oracle/hf_xlnet_order_3241/model"
+    with pytest.raises(locus.UsageError, match="2 segments, expected one: mem_len of this model is 0 or null"):
+        locus.trace(model, tokens=[[1, 2, 3, 4]], segment=2)
+    assert "segment.1.layer.0.k" in locus.trace(model, tokens=[[1, 2, 3, 4]], segment=2, dialect="hf")
+
+
 def test_a_cell_of_a_model_with_talking_heads():
     folder = ROOT / "tests/oracle/hf_deberta_v1_talking_head"
     options = {"inputs": folder / "inputs.safetensors", "dialect": "hf", "precision": "f64"}

@@ -55,7 +55,8 @@ def trace(
     stages: globs of *, ? and classes ("layer.[02].c2?,mlm.*"), separated by commas; empty: all.  What lies behind the
     last is not computed.
     precision: f32 or f64.  dialect: reference, official, hf or paper.
-    segment: tokens per segment of a text or of tokens, memory handed on (Transformer-XL, XLNet).
+    segment: tokens per segment of a text or of tokens, memory handed on (Transformer-XL, XLNet); refused where the
+    model's mem_len is 0 or null, so that it hands on nothing (XLNet in the dialect hf hands on everything).
     reference: use the readable formulas even where no stage inside a layer is wanted.
     Where tqdm is installed, work of more than a second shows how far it is.  Ctrl+C ends it within a layer.
     Raises UsageError, UnreadableError, UnsupportedError.
