@@ -100,7 +100,7 @@ constexpr Row kStageRows[] = {
     {Group::mlm, "logits_at_positions", "N V", "logits[positions]", kHead, "rows of the masked tokens"},
     {Group::mlm, "loss", "N", "-log softmax(logits)[label]", kHead, "one cross entropy per target"},
     {Group::lm, "logits", "B T V", "x W^T + b", kXl, "one logit per word"},
-    {Group::lm, "loss", "N", "-log softmax(logits)[label]", kXl, "one cross entropy per target"},
+    {Group::lm, "loss", "N", "-log softmax(logits)[label]", kXl, "one cross entropy per target that is used"},
     {Group::rtd, "norm", "B T D", "norm(h_0 + h)", kRtd, "first position added to all"},
     {Group::rtd, "transform", "B T D", "gelu(dense(norm))", kRtd, "before the classifier"},
     {Group::rtd, "logits", "B T", "classifier(transform)", kRtd, "one logit per token: replaced?"},
@@ -124,6 +124,7 @@ struct Other {
     Scheme scheme;
     Group group;
     const char *stem, *formula;
+    const char* axes = nullptr;  // where they are others, too
 };
 
 constexpr const char* kRoformer = "Su et al. 2021; transformers modeling_roformer.py";
@@ -169,6 +170,7 @@ const char* source_of(Scheme scheme) {
 }
 
 constexpr Other kOthers[] = {
+    {Scheme::disentangled_ji, Group::layer, "p2c", "k_j . q_r[delta(j,i)]"},
     {Scheme::rotary, Group::embeddings, "output", "proj(norm(word + type))"},
     {Scheme::rotary, Group::layer, "scores", "q_rot_i . k_rot_j / sqrt(d)"},
     {Scheme::transformer_xl, Group::embeddings, "output", "sqrt(D) proj(word)"},
@@ -177,6 +179,7 @@ constexpr Other kOthers[] = {
     {Scheme::transformer_xl, Group::layer, "v", "[memory; x]_j W_v"},
     {Scheme::transformer_xl, Group::layer, "scores", "(ac + bd) / sqrt(d)"},
     {Scheme::transformer_xl, Group::layer, "ffn_act", "relu(dense_1(attention))"},
+    {Scheme::transformer_xl, Group::lm, "loss", "-log softmax(logits)[label]", "B T"},
     {Scheme::two_stream, Group::embeddings, "output", "word"},
     {Scheme::two_stream, Group::layer, "q", "h_i W_q, in the query stream g_i W_q"},
     {Scheme::two_stream, Group::layer, "k", "[memory; h]_j W_k"},
@@ -304,11 +307,14 @@ std::optional<StageDescription> describe_stage(const std::string& name, Scheme s
     if (place->row == std::size(kStageRows)) return StageDescription{{}, "", "", "explained where it is used"};
     const Row& row = kStageRows[place->row];
     StageDescription description{{}, row.formula, row.source, row.meaning};
-    if (scheme != Scheme::disentangled) description.source = source_of(scheme);
-    for (const Other& other : kOthers)
-        if (other.scheme == scheme && other.group == row.group && std::string(other.stem) == row.stem)
-            description.formula = other.formula;
+    const bool deberta = scheme == Scheme::disentangled || scheme == Scheme::disentangled_ji;
+    if (!deberta) description.source = source_of(scheme);
     std::string axes = row.axes;
+    for (const Other& other : kOthers)
+        if (other.scheme == scheme && other.group == row.group && std::string(other.stem) == row.stem) {
+            description.formula = other.formula;
+            if (other.axes) axes = other.axes;
+        }
     while (!axes.empty()) {
         const std::size_t space = std::min(axes.find(' '), axes.size());
         description.axes.push_back(axes.substr(0, space));

@@ -16,11 +16,12 @@ struct StageDescription {
 
 /// How a model makes its scores: the same stage name has another formula in another family.
 enum class Scheme {
-    disentangled,    // DeBERTa
-    rotary,          // RoFormer
-    transformer_xl,  // relative sinusoids and memory
-    two_stream,      // XLNet
-    absolute,        // the original Transformer: sinusoids added to the words, nothing in the scores
+    disentangled,     // DeBERTa
+    rotary,           // RoFormer
+    transformer_xl,   // relative sinusoids and memory
+    two_stream,       // XLNet
+    absolute,         // the original Transformer: sinusoids added to the words, nothing in the scores
+    disentangled_ji,  // DeBERTa with p2c by delta(j,i), as the paper prints it
 };
 
 /// "layer.3.c2p" -> its description; nothing if no stage has that name.

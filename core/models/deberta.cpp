@@ -25,7 +25,7 @@ void deberta_positions(const ForwardContext<Scalar>& pass) {
 template <class Scalar>
 void Deberta<Scalar>::check(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) const {
     check_input(input, config().vocab_size, config().type_vocab_size);
-    Trace trace(wanted);
+    Trace trace(wanted, options.p2c_index == P2cIndex::paper_ji ? Scheme::disentangled_ji : Scheme::disentangled);
     trace.expect(stage_names(input, options));
     if (config().position_biased_input) weights_->check_absolute_rows(input.length(), "the embeddings need");
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;

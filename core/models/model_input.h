@@ -10,10 +10,12 @@ namespace locus {
 
 /// Names are those of input files; a family ignores what it does not know.
 struct ModelInput {
-    IndexTensor tokens;          // [B,T]
-    IndexTensor mask;            // [B,T] or [B,T,T], 1 = visible; empty: everything is visible
-    IndexTensor token_types;     // [B,T]; empty: zeros (XLNet: no segment term)
-    IndexTensor labels;          // [B,T], 0 = not a target (Transformer-XL: every label counts); empty: no loss
+    IndexTensor tokens;       // [B,T]
+    IndexTensor mask;         // [B,T] or [B,T,T], 1 = visible; empty: everything is visible
+    IndexTensor token_types;  // [B,T]; empty: zeros (XLNet: no segment term)
+    // [B,T], empty: no loss.  DeBERTa, RoFormer: 0 = not a target.  Transformer-XL, XLNet: every label counts, 0 too;
+    // XLNet with a target_mapping: [B,P], one for each of its rows; that of a row of zeros is not read.
+    IndexTensor labels;
     IndexTensor mask_positions;  // [N,2] (sample, token): rows for the *_at_positions stages; empty: no such stages
 
     // XLNet, in the meaning of its code.

@@ -160,6 +160,11 @@ TEST_CASE("stages: a gradient has the axes of what it belongs to, and its own eq
 
 TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {
     CHECK(describe_stage("layer.1.scores")->formula == "(c2c + c2p + p2c) / sqrt(n d)");
+    CHECK(describe_stage("layer.1.p2c")->formula == "k_j . q_r[delta(i,j)]");
+    CHECK(describe_stage("layer.1.p2c", Scheme::disentangled_ji)->formula == "k_j . q_r[delta(j,i)]");
+    CHECK(describe_stage("layer.1.p2c", Scheme::disentangled_ji)->source == describe_stage("layer.1.p2c")->source);
+    CHECK(describe_stage("lm.loss", Scheme::transformer_xl)->axes == std::vector<std::string>{"B", "T"});
+    CHECK(describe_stage("lm.loss", Scheme::two_stream)->axes == std::vector<std::string>{"N"});
     CHECK(describe_stage("layer.1.scores", Scheme::rotary)->formula == "q_rot_i . k_rot_j / sqrt(d)");
     CHECK(describe_stage("segment.2.layer.1.scores", Scheme::transformer_xl)->formula == "(ac + bd) / sqrt(d)");
     CHECK(describe_stage("layer.1.g.scores", Scheme::two_stream)->formula == "(ac + bd + ef) / sqrt(d)");
