@@ -47,8 +47,8 @@ template <class Scalar>
 RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const ConstView<Scalar>& positions,
                                      const ConstView<Scalar>& w_q, const ConstView<Scalar>& w_k);
 
-/// 1 = visible: j <= i + M; with same_length also no key older than `memory_length` before the newest one a query has
-/// by itself (spec 7.4).  -> [T, M + T].
+/// 1 = visible: j <= i + M, and with same_length also i + M - j < memory_length: the oldest key that a query sees is
+/// memory_length - 1 tokens back.  -> [T, M + T].
 Mask transformer_xl_mask(Index queries, Index memory, bool same_length, Index memory_length);
 
 // Backward

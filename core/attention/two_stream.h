@@ -19,9 +19,10 @@ struct TwoStreamMasks {
 
 /// What may hide a key, in the meaning of the code: 1 = hidden.
 struct TwoStreamHiding {
-    Index memory = 0;                                // M: always visible
+    Index memory = 0;                                // M: hidden by same_length alone
     Direction direction = Direction::bidirectional;  // unidirectional: also every key right of the query
-    bool same_length = false;   // unidirectional only: also keys with j < i, so that all see equally many
+    bool same_length = false;   // unidirectional only: also keys with j < i, counted from the oldest of the memory,
+                                // so that all see equally many
     Mask permutation;           // perm_mask [T,T] or empty
     std::vector<bool> padding;  // input_mask [T] or empty
 };
@@ -106,7 +107,7 @@ enum class HiddenBy {
 /// memory.  Throws Error(usage) outside of [queries, memory + queries].
 HiddenBy hidden_by(Index queries, const TwoStreamHiding& hiding, Stream stream, Index position, Index key);
 
-/// "it is predicted later, or at the same time" as a sentence's second half; empty for nothing.
+/// "it is predicted later" as a sentence's second half; empty for nothing.
 const char* reason_of(HiddenBy hidden);
 
 }  // namespace locus

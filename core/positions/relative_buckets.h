@@ -52,8 +52,10 @@ public:
     std::size_t run_at(Index offset) const { return run_of_[static_cast<std::size_t>(offset + keys_ - 1)]; }
     /// The matrix delta(i,j) [queries, keys], for people and traces.
     IndexTensor matrix() const;
-    /// The buckets of the pairs (j, i): rows for `keys` queries and `queries` keys with the sign of the offset changed,
-    /// row'(i, j) = row of j - i.  What the paper prints for p2c.
+    /// The transpose, for `keys` queries and `queries` keys: row'(j, i) = row(i, j), so the sign of every offset is
+    /// changed, row'(a, b) = row of b - a.  Where queries = keys its matrix is delta(j,i), which the paper prints for
+    /// p2c. P2cIndex::paper_ji does not take it: that wants the rule unchanged, row of j - i for the pairs (j, i), and
+    /// turns the term itself.
     RelativeBuckets mirrored() const;
 
 private:

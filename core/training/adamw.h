@@ -40,8 +40,9 @@ double gradient_norm(const Parameters<Scalar>& gradients);
 template <class Scalar>
 double clip_gradients(Parameters<Scalar>& gradients, double limit);
 
-/// The learning rate of a step (0 is the first): rises in a straight line over `warmup` steps to `peak`, then falls in
-/// a straight line to 0 at `total`.  Source: transformers get_linear_schedule_with_warmup.
+/// The learning rate of step s (0 is the first): peak (s + 1) / warmup while s < warmup, so that the first step moves
+/// and step warmup - 1 has the peak, then peak (total - s) / (total - warmup), 0 from s = total on.  The fall is that
+/// of transformers' get_linear_schedule_with_warmup; the rise there is peak s / warmup, 0 at the first step.
 double learning_rate(double peak, Index step, Index warmup, Index total);
 
 extern template class AdamW<float>;
