@@ -120,12 +120,14 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
     scratch.reset();  // a training may be killed in its hours, and nobody would remove it then
     TrainingFolder folder(request.out, run);
     Trainer& trainer = run.trainer();
+    bool new_end = false;
     if (request.resume) {
         folder.resume();
         if (request.steps > 0) {
             LOCUS_CHECK(request.steps >= trainer.steps(), "--steps is " + std::to_string(request.steps) +
                                                               ", but the training in " + request.out + " has made " +
                                                               std::to_string(trainer.steps()) + " already");
+            new_end = trainer.plan().steps != request.steps;
             trainer.set_steps(request.steps);
         }
     } else {
@@ -136,6 +138,9 @@ int train(const cli::Command& program, const cli::TrainRequest& request) {
     std::signal(SIGTERM, ask_to_stop);
     cli::TrainProgress progress(request.json, request.minutes);
     progress.say(description(run) + (request.resume ? "; from step " + std::to_string(trainer.steps()) : ""));
+    if (new_end)
+        progress.say("the learning rate now falls to 0 at step " + std::to_string(request.steps) +
+                     ": other numbers than those of a training that was begun with so many steps");
     if (run.cuts() > 0)
         progress.say("long lines were cut " + std::to_string(run.cuts()) + " times, into sentences of at most " +
                      std::to_string(run.task().config.max_position_embeddings) + " tokens");
@@ -170,7 +175,9 @@ int main(int argc, char** argv) {
         "  locus train --ablate --steps 400\n"
         "The model is saved as a whole every half minute and at the end; Ctrl+C saves too.  A training that goes on\n"
         "makes the same numbers as one that never stopped: its settings are in its folder, and --corpus names its "
-        "text.",
+        "text.\n"
+        "With another --steps, or with --minutes, it goes on too, but the learning rate, which falls to 0 at the last\n"
+        "step, then falls otherwise than in a training that was begun with so many.",
         "locus train");
     cli::TrainRequest request;
     cli::add_train_options(program, request);

@@ -108,6 +108,7 @@ TEST_CASE("train: Ctrl+C saves, and --resume goes on to the same end, to the las
         const Outcome resumed = broken.train(resume);
         INFO(resumed.err);
         CHECK(resumed.status == 0);
+        CHECK(resumed.out.find("the learning rate now") == std::string::npos);
         CHECK((whole.weights() == broken.weights()));
     }
 }
@@ -133,6 +134,7 @@ TEST_CASE("train: --resume needs no setting said again, and a longer run keeps i
         INFO(resumed.err);
         CHECK(resumed.status == 0);
         CHECK_THAT(resumed.out, Contains("; from step 12"));
+        CHECK_THAT(resumed.out, Contains("the learning rate now falls to 0 at step 30"));
         CHECK((first.weights() == said.weights()));
     }
     const Place place;
