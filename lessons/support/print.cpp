@@ -86,10 +86,13 @@ int Lesson::run(int argc, char** argv, const std::function<void()>& body) {
     const cli::Option asks =
         program.flag("--quiz", quiz, "ask two or three questions instead, read the answers, keep score");
     program.flag("--answer", answer, "compute the answer of the exercise instead").excludes(asks);
-    program.flag("--json", record.json_only, "print the numbers as JSON instead");
-    program.option("--doubt", record.doubt, "hand claim N (from 1) a wrong number, to see that it can fail")
+    program.flag("--json", record.json_only, "print the numbers as JSON instead").excludes(asks);
+    program
+        .option("--doubt", record.doubt,
+                "hand claim N (from 1) a wrong number, to see that it can fail; with --answer one of the exercise")
         .within(1, 1000)
-        .value_name("N");
+        .value_name("N")
+        .excludes(asks);
     return cli::run_program(program, argc, argv, [&] {
         record.mode = quiz ? Mode::quiz : answer ? Mode::answer : Mode::lesson;
         record.page.ink.on = wants_colour();
@@ -100,6 +103,10 @@ int Lesson::run(int argc, char** argv, const std::function<void()>& body) {
         LOCUS_CHECK(record.doubt <= record.claims, "--doubt " + std::to_string(record.doubt) + ": this lesson makes " +
                                                        std::to_string(record.claims) + " claims" +
                                                        (answer ? "" : " (the exercise's own with --answer)"));
+        // The lesson's own claims are not on the page of the exercise: a wrong number there would fail unseen.
+        LOCUS_CHECK(!answer || record.json_only || record.doubt == 0 || record.doubt > record.before_exercise,
+                    "--doubt " + std::to_string(record.doubt) + " with --answer: expected a claim of the exercise, " +
+                        std::to_string(record.before_exercise + 1) + " to " + std::to_string(record.claims));
         if (record.mode == Mode::quiz && !record.json_only) print_quiz();
         if (record.json_only) std::cout << record.json.dump(2) << '\n';
         return record.held ? 0 : 1;

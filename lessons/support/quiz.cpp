@@ -87,6 +87,7 @@ void Lesson::exercise(const std::string& text, const std::function<void()>& answ
         say("Exercise: " + text + " " + command);
         return;
     }
+    record.before_exercise = record.claims;
     record.page.silent = record.json_only;
     record.print_head(": the exercise");
     say(text);

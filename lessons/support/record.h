@@ -26,6 +26,7 @@ struct Lesson::Record {
     Kind last = Kind::nothing;
     bool json_only = false, held = true;
     int claims = 0, doubt = 0;
+    int before_exercise = 0;  // claims of the lesson, before those of the answer
     std::vector<Question> questions;
     nlohmann::ordered_json json;
 

@@ -77,8 +77,26 @@ TEST_CASE("lesson: --doubt turns exactly one claim, and refuses one that is not 
         CHECK(said.out.find("\u2717") != std::string::npos);
         CHECK(said.out.find("\u2717") == said.out.rfind("\u2717"));
     }
+    for (const std::vector<std::string>& pair :
+         {std::vector<std::string>{"--quiz", "--doubt", "1"}, {"--quiz", "--json"}, {"--quiz", "--answer"}})
+        CHECK(say(body, pair).status == 2);
     CHECK(say(body, {"--doubt", "4"}).status == 2);
     CHECK(say(body, {"--doubt", "0"}).status == 2);
+}
+
+TEST_CASE("lesson: with --answer, --doubt turns a claim of the exercise alone, where it is seen", "[lessons]") {
+    const auto body = [](Lesson& lesson) {
+        lesson.prove("first", 0, 0);
+        lesson.prove("second", 0, 0);
+        lesson.exercise("Prove a third.", [&] { lesson.prove("third", 0, 0); });
+    };
+    const Said third = say(body, {"--answer", "--doubt", "3"});
+    CHECK(third.status == 1);
+    CHECK(third.out.find("\u2717 third") != std::string::npos);
+    for (const char* claim : {"1", "2", "4"}) CHECK(say(body, {"--answer", "--doubt", claim}).status == 2);
+    const Said first = say(body, {"--answer", "--doubt", "1", "--json"});  // all claims are there
+    CHECK(first.status == 1);
+    CHECK(nlohmann::json::parse(first.out)["claims"][0]["holds"] == false);
 }
 
 TEST_CASE("lesson: paragraphs break at 78 columns, Hangul counts two, lines that begin with a space stay",
