@@ -115,6 +115,10 @@ std::string tokens_as_json(const std::vector<ModelInput>& segments) {
 IndexTensor labels_of_answers(const ModelInput& input, const std::vector<std::string>& answers,
                               const Tokenizer& tokenizer) {
     const Index places = input.mask_positions.empty() ? 0 : input.mask_positions.extent(0);
+    LOCUS_CHECK(answers.empty() || places > 0,
+                "--answer is the word behind a [MASK], found none in --text and no " +
+                    (tokenizer.mask_id() ? "id " + std::to_string(*tokenizer.mask_id()) : std::string("such id")) +
+                    " in --tokens");
     LOCUS_CHECK(static_cast<Index>(answers.size()) == places, std::to_string(answers.size()) + " answers for " +
                                                                   std::to_string(places) +
                                                                   " places of [MASK], expected one for each");
@@ -144,8 +148,13 @@ Result backward(const Options& options) {
     PreparedInput prepared =
         prepare_input(options.request, checkpoint.folder, family, {"tokens", "mask", "token_types", "labels"});
     ModelInput& input = prepared.segments.front();
-    if (!options.answers.empty() || input.labels.empty())
+    LOCUS_CHECK(options.answers.empty() || input.labels.empty(),
+                "--answer and labels both say what is predicted, expected one of them");
+    if (input.labels.empty())
         input.labels = labels_of_answers(input, options.answers, *open_tokenizer(checkpoint.folder));
+    const auto& labels = input.labels.values();
+    LOCUS_CHECK(std::any_of(labels.begin(), labels.end(), [](std::int64_t label) { return label != 0; }),
+                "--gradients need a word to be predicted: a [MASK] with its --answer, or --labels other than 0");
     return {gradient_trace<Scalar>(parse_deberta_config(checkpoint.config_json, checkpoint.config_file.string()),
                                    checkpoint.weights, input, parse_dialect(options.dialect) != Dialect::hf,
                                    options.stages.empty() ? StageFilter() : StageFilter(options.stages)),
@@ -288,12 +297,14 @@ int main(int argc, char** argv) {
     program.option("--tokens", options.request.tokens, "token ids instead of text: 1,2,3").not_empty();
     program.option("--mask", options.request.mask, "1 = visible, for --tokens: 1,1,0").not_empty();
     program
-        .option("--labels", options.request.labels, "original ids of masked tokens, 0 elsewhere, for --tokens: 0,56,0")
+        .option("--labels", options.request.labels,
+                "for --tokens: original ids of masked tokens, 0 elsewhere: 0,56,0; transfo-xl, xlnet: the id that each "
+                "token predicts, 0 too")
         .not_empty();
     program.flag(
         "--gradients", options.gradients,
         "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
-    program.option("--answer", options.answers, "with --gradients and --text: the word behind each [MASK], in order")
+    program.option("--answer", options.answers, "with --gradients: the word behind each [MASK], in order")
         .one_value_each();
     program
         .option("--input", options.request.input_file,
@@ -301,7 +312,8 @@ int main(int argc, char** argv) {
         .not_empty();
     program
         .option("--segment", options.request.segment,
-                "cut the text into segments of so many tokens and hand on the memory (transfo-xl, xlnet)")
+                "cut the text into segments of so many tokens and hand on the memory (transfo-xl and xlnet with a "
+                "mem_len)")
         .within(1, 1000000);
     program.option("--stages", options.stages, "globs (*, ?, [0-3]) separated by commas; all stages if absent")
         .not_empty();

@@ -63,6 +63,22 @@ TEST_CASE("cli gradients: what does not fit together is refused by one sentence"
     refused({"--gradients", "--answer", "paris", "--device", "cuda"}, 2, "expected --device cpu");
     refused({"--gradients", "--answer", "paris", "--dialect", "paper"}, 2, "expected another --dialect than paper");
     refused({"--gradients", "--answer", "paris", "--stages", "layer.0.q"}, 2, "layer.0.q");
+    // The options after the text of gradients() are not for tokens: these begin anew.
+    const auto of_tokens = [](std::vector<std::string> more) {
+        more.insert(more.begin(), {"--model", "tiny-v3", "--tokens", "1,6,56,2", "--gradients"});
+        return run("locus-trace", more);
+    };
+    for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--labels", "0,0,0,0"}}) {
+        const Outcome nothing = of_tokens(more);
+        CHECK(nothing.status == 2);
+        CHECK(nothing.err ==
+              "locus trace: --gradients need a word to be predicted: a [MASK] with its --answer, or --labels other "
+              "than 0\n");
+    }
+    CHECK_THAT(of_tokens({"--answer", "paris"}).err,
+               Contains("--answer is the word behind a [MASK], found none in --text and no id 6000 in --tokens"));
+    CHECK_THAT(of_tokens({"--answer", "paris", "--labels", "0,6,0,0"}).err, Contains("expected one of them"));
+    CHECK(of_tokens({"--labels", "0,6,0,0", "--stages", "grad.layer.0.q"}).status == 0);
     refused({"--gradients"}, 4, "--gradients are those of a deberta, found xlnet", "tiny-xlnet");
 }
 
