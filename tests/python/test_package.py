@@ -545,10 +545,11 @@ def test_programs_are_listed_and_run():
     assert done.returncode == 0 and json.loads(done.stdout)["masks"][0]["top"][0]["piece"] == "paris"
     table = script("trace", "--model", "tiny-v3", "--text", "a new store", "--stages", "layer.2.c2?")
     assert "layer.2.c2p" in table.stdout
+    assert script("locus-tokens", "a new store").stdout == script("tokens", "a new store").stdout != ""
 
 
 def test_programs_refuse_with_their_status(tmp_path):
-    assert script("nothing").returncode == 2
+    assert script("nothing").returncode == script("locus-nothing").returncode == 2
     assert script("trace", "--model", "nowhere", "--text", "a").returncode == 3
     assert script("check", str(tmp_path / "a"), str(tmp_path / "b")).returncode == 3
     exported = script("kit", "export", str(tmp_path / "kit"))

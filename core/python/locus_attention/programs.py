@@ -84,12 +84,13 @@ def _export_of(arguments: List[str]) -> Optional[Dict[str, str]]:
 def main(arguments: Optional[List[str]] = None) -> int:
     """python -m locus_attention [PROGRAM ARGUMENTS]"""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments and arguments[0] in PROGRAMS:
-        return _kit(arguments[1:]) if arguments[0] == "kit" else run(arguments[0], arguments[1:])
+    verb = arguments[0].removeprefix("locus-") if arguments else ""
+    if verb in PROGRAMS:
+        return _kit(arguments[1:]) if verb == "kit" else run(verb, arguments[1:])
     if arguments and arguments[0] not in ("-h", "--help"):
         print(f'locus_attention: there is no program "{arguments[0]}", expected {", ".join(PROGRAMS)}', file=sys.stderr)
         return 2
     for verb, meaning in PROGRAMS.items():
         print(f"locus-{verb:8}{meaning}")
-    print("each takes --help; python -m locus_attention PROGRAM is the same program")
+    print("each takes --help; python -m locus_attention trace, or locus-trace, is the same program")
     return 0
