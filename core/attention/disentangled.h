@@ -53,7 +53,8 @@ template <class Scalar>
 Matrix<Scalar> position_to_content(const ConstView<Scalar>& k, const ConstView<Scalar>& q_r,
                                    const RelativeBuckets& buckets, P2cIndex index = P2cIndex::official_ij);
 
-/// Position to position, raw: p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].  Not in any released model (spec 2.6).
+/// Position to position, raw: p2p[i,j] = q_r[delta(j,i)] . k_r[delta(i,j)].  In no released model; He et al. 2021,
+/// section 3.1, leave it out.
 /// q_r, k_r [2k,d], buckets of T x T pairs -> [T,T].  Throws Error(usage) if rows or buckets do not fit.
 template <class Scalar>
 Matrix<Scalar> position_to_position(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,

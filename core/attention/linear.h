@@ -1,7 +1,7 @@
 #pragma once
 // Linear attention with rotary positions: forward, backward, and one cell step by step.  Sums over keys are made once
 // instead of once per query, because the weight of (i,j) is a product of a feature of i and a feature of j.
-// Katharopoulos et al. 2020; Su et al. 2021, eq. 19; spec 6.6 and 9.2.
+// Katharopoulos et al. 2020; Su et al. 2021, eq. 19.
 #include <vector>
 
 #include "core/positions/rotary.h"

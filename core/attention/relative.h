@@ -1,7 +1,7 @@
 #pragma once
 // Relative attention of Transformer-XL, and of each stream of XLNet: forward, backward, and one cell step by step.
 // Dai et al. 2019, section 3.3; Yang et al. 2019, section 2.5; kimiyoung/transformer-xl mem_transformer.py;
-// spec 7, 8.2-8.4 and 9.2.
+// zihangdai/xlnet modeling.py.
 //
 //   A[i,j] =  q_i . k_j  +  q_i . r_k[i-j]  +  u . k_j  +  v . r_k[i-j]
 //             a             b                  c           d
@@ -42,7 +42,8 @@ RelativeTerms<Scalar> relative_terms(const ConstView<Scalar>& q, const ConstView
                                      const RowVector<Scalar>& v, Index first);
 
 /// The four terms of absolute positions that they replace: (E_i + U_i) W_q^T . (E_j + U_j) W_k^T multiplied out.
-/// content E, positions U [T,D]; W_q, W_k [d,D] -> a E.E, b E.U, c U.E, d U.U, [T,T] each (spec 7.1).
+/// content E, positions U [T,D]; W_q, W_k [d,D] -> a E.E, b E.U, c U.E, d U.U, [T,T] each (Dai et al. 2019,
+/// section 3.3).
 template <class Scalar>
 RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const ConstView<Scalar>& positions,
                                      const ConstView<Scalar>& w_q, const ConstView<Scalar>& w_k);

@@ -2,7 +2,7 @@
 // The shift of relative attention: from a column per distance to a column per key.  The index form is the definition;
 // the published codes do the same by padding and reshaping, which is shown here frame by frame.
 // Dai et al. 2019, appendix B; kimiyoung/transformer-xl mem_transformer.py _rel_shift; zihangdai/xlnet modeling.py
-// rel_shift; spec 7.3, 8.4.
+// rel_shift.
 // Letters: M memory, T queries of the segment, P queries anywhere, K = M + T keys, R rows of positions.
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ struct ShiftFrame {
 };
 
 /// Transformer-XL's trick frame by frame: pad a zero column, read as [K+1,T], drop the first row, read as [T,K].
-/// Equal to shift_by_index where j <= i + M; right of that it holds 0 and then values of the next row (spec 7.3).
+/// Equal to shift_by_index where j <= i + M; right of that it holds 0 and then values of the next row.
 /// bd_raw [T,K], K >= T.  The last frame is the result.
 template <class Scalar>
 std::vector<ShiftFrame<Scalar>> shift_frames(const ConstView<Scalar>& bd_raw);

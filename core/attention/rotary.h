@@ -1,6 +1,6 @@
 #pragma once
 // Attention whose queries and keys are rotated by their positions: forward, backward, and one cell step by step.
-// Su et al. 2021, eq. 16; spec 6.1 and 9.2.
+// Su et al. 2021, eq. 16.
 #include <vector>
 
 #include "core/attention/scaled_dot_product.h"

@@ -1,7 +1,7 @@
 #pragma once
 // Two-stream attention of XLNet: who sees whom, the segment term, and the rows that are predicted; forward, backward,
 // and why a pair is hidden.  Everything else of a stream is relative attention (relative.h).
-// Yang et al. 2019, section 2.3-2.5; zihangdai/xlnet modeling.py; spec 8 and 9.2.
+// Yang et al. 2019, section 2.3-2.5; zihangdai/xlnet modeling.py.
 #include <vector>
 
 #include "core/attention/relative.h"
@@ -14,7 +14,7 @@ namespace locus {
 /// The masks of both streams for one sample, 1 = visible, [T, M + T].
 struct TwoStreamMasks {
     Mask content;  // h: what query sees, and always itself
-    Mask query;    // g: without itself, unless nothing hides the diagonal (unidirectional without perm_mask; spec 8.2)
+    Mask query;    // g: without itself, unless nothing hides the diagonal (unidirectional without perm_mask)
 };
 
 /// What may hide a key, in the meaning of the code: 1 = hidden.

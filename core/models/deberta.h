@@ -128,14 +128,14 @@ template <class Scalar>
 void deberta_positions(const ForwardContext<Scalar>& pass);
 
 /// Word, type and position rows, projection, norm, mask -> [B,T,D].
-/// Source: spec 3.1; microsoft/DeBERTa bert.py BertEmbeddings.
+/// Source: microsoft/DeBERTa bert.py BertEmbeddings.
 template <class Scalar>
 Tensor<Scalar> deberta_embeddings(const ForwardContext<Scalar>& pass);
 
 /// One whole post-norm layer: attention, residual, norm, feed-forward, residual, norm.  Keys and values come from
 /// kv [B,T,D], queries and the residual from query [B,T,D]; they differ in the decoder alone.
 /// -> the output [B,T,D], which the caller names; empty where the trace was complete before.
-/// `prefix` names the stages: "layer.3" or "emd.0".  Source: spec 3.2; microsoft/DeBERTa bert.py BertLayer.
+/// `prefix` names the stages: "layer.3" or "emd.0".  Source: microsoft/DeBERTa bert.py BertLayer.
 template <class Scalar>
 Tensor<Scalar> deberta_layer(const ForwardContext<Scalar>& pass, const std::string& prefix, Index layer,
                              const Tensor<Scalar>& kv, const Tensor<Scalar>& query);
@@ -147,20 +147,22 @@ Tensor<Scalar> deberta_attention(const ForwardContext<Scalar>& pass, const std::
                                  const Tensor<Scalar>& kv, const Tensor<Scalar>& query);
 
 /// Merges the convolution of the encoder's input into the output of layer 0 -> [B,T,D].
-/// Source: spec 3.4; microsoft/DeBERTa bert.py ConvLayer.
+/// Source: microsoft/DeBERTa bert.py ConvLayer.
 template <class Scalar>
 Tensor<Scalar> deberta_convolution(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& embeddings,
                                    const Tensor<Scalar>& layer_output);
 
 /// The enhanced mask decoder over h [B,T,D], the input of the last layer -> [B,T,D]; empty as above.
-/// Source: He et al. 2021, section 3.2; spec 4.1, and 4.3 for MaskDecoder::pre_norm.  In deberta_decoder.cpp.
+/// Source: He et al. 2021, section 3.2; microsoft/DeBERTa masked_language_model.py EnhancedMaskDecoder, and
+/// qcqced123/model_study for MaskDecoder::pre_norm.  In deberta_decoder.cpp.
 template <class Scalar>
 Tensor<Scalar> deberta_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h);
 
 /// Passes of the last layer in the decoder: the literal 2 of the official code.
 inline constexpr int kDecoderPasses = 2;
 
-/// mlm.*: the masked-word head over x [B,T,D].  Source: spec 4.4.  In deberta_decoder.cpp.
+/// mlm.*: the masked-word head over x [B,T,D].  Source: microsoft/DeBERTa bert.py BertLMPredictionHead.  In
+/// deberta_decoder.cpp.
 template <class Scalar>
 void deberta_head(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& x);
 

@@ -178,7 +178,8 @@ Dense<Scalar> DebertaWeights<Scalar>::cut_in_proj(Index layer, int part) const {
     const Index width = config_.hidden_size, head_width = config_.attention_head_size;
     const Matrix<Scalar> packed = read(self + "in_proj.weight", {3 * width, width});
     Dense<Scalar> layer_dense{Matrix<Scalar>(width, width), {}};
-    // Rows are grouped by head: d of q, d of k, d of v, then the next head (spec 2.3); keys have no bias.
+    // Rows are grouped by head: d of q, d of k, d of v, then the next head (modeling_deberta.py in_proj); keys have no
+    // bias.
     for (Index h = 0; h < config_.num_attention_heads; ++h)
         layer_dense.weight.middleRows(h * head_width, head_width) =
             packed.middleRows((3 * h + part) * head_width, head_width);

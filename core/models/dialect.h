@@ -22,8 +22,8 @@ const char* to_string(Dialect dialect);
 /// How masked words are predicted from the encoder.
 enum class MaskDecoder {
     none,      // the head reads the last layer (Hugging Face)
-    official,  // two passes of the last layer, query = absolute positions + h, residual is the query (spec 4.1)
-    pre_norm,  // a review's code: two pre-norm passes, residual is h (spec 4.3)
+    official,  // two passes of the last layer, query = absolute positions + h, residual is the query
+    pre_norm,  // qcqced123/model_study: two pre-norm passes, residual is h
 };
 
 /// Every switch a dialect sets for DeBERTa; each can also be set alone.

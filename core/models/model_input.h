@@ -38,7 +38,7 @@ void check_input(const ModelInput& input, Index vocab_size, Index type_vocab_siz
 void check_flags(const IndexTensor& values, const std::string& what, const Shape& expected);
 
 /// DeBERTa's masks, [T,T] per sample, all empty where everything is visible.  A mask of tokens becomes an outer
-/// product: hidden tokens are neither queries nor keys (spec 2.8).
+/// product: hidden tokens are neither queries nor keys (microsoft/DeBERTa bert.py get_attention_mask).
 std::vector<Mask> pair_masks(const ModelInput& input);
 
 /// Masks of RoFormer and of the Transformer, [queries,T] per sample, all empty where everything is visible: hidden

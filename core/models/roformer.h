@@ -1,6 +1,6 @@
 #pragma once
 // RoFormer for inference: BERT whose queries and keys are rotated by their positions instead of an absolute table.
-// Su et al. 2021; transformers modeling_roformer.py, configuration_roformer.py; spec 6.
+// Su et al. 2021; transformers modeling_roformer.py, configuration_roformer.py.
 #include <string>
 
 #include "core/models/block.h"

@@ -1,7 +1,6 @@
 #pragma once
 // Transformer-XL for inference: segment after segment, each attending to the memory of the ones before.
-// Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py, train.py; transformers configuration_transfo_xl.py;
-// spec 7.
+// Dai et al. 2019; kimiyoung/transformer-xl mem_transformer.py, train.py; transformers configuration_transfo_xl.py.
 #include <string>
 
 #include "core/models/block.h"
@@ -84,8 +83,9 @@ private:
     LazyLayers<TransformerXlLayer<Scalar>> layers_;
 };
 
-/// Which rows of [memory; segment] the next segment gets: the newest mem_len up to `ext_len` before the end (spec 7.5).
-/// The official code swaps two arguments there, which shows only with ext_len > 0; Dialect::official does the same.
+/// Which rows of [memory; segment] the next segment gets: the newest mem_len up to `ext_len` before the end
+/// (_update_mems). The official code swaps two arguments there, which shows only with ext_len > 0; Dialect::official
+/// does the same.
 struct MemoryRows {
     Index begin = 0, end = 0;
 };

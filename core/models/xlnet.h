@@ -1,7 +1,6 @@
 #pragma once
 // XLNet for inference: a content stream that sees its own token, and a query stream that must predict it.
-// Yang et al. 2019; transformers modeling_xlnet.py, configuration_xlnet.py; zihangdai/xlnet modeling.py, xlnet.py;
-// spec 8.
+// Yang et al. 2019; transformers modeling_xlnet.py, configuration_xlnet.py; zihangdai/xlnet modeling.py, xlnet.py.
 //
 // xlnet.cpp has the pass and its layer; xlnet_input.cpp turns configuration and input into masks and positions.
 #include <string>
@@ -41,7 +40,7 @@ XlnetConfig parse_xlnet_config(const std::string& json, const std::string& locat
 /// What a dialect decides here.
 struct XlnetOptions {
     /// The code subtracts 1e30 from hidden scores, so a query that sees nothing weighs all keys alike, the one it must
-    /// predict among them (spec 8.3).  Zero unless a dialect asks for that.
+    /// predict among them (modeling.py rel_attn_core).  Zero unless a dialect asks for that.
     MaskedRow masked_row = MaskedRow::zero;
     bool tanh_gelu = false;         // "gelu" is the tanh form in the original code, the exact one in transformers
     bool keeps_everything = false;  // mem_len 0 gives all rows to the next segment (hf) instead of none

@@ -1,6 +1,6 @@
 #pragma once
 // The order in which a permutation language model predicts the tokens, and who may see whom under it.
-// Yang et al. 2019 (XLNet), section 2.2-2.3; zihangdai/xlnet data_utils.py _local_perm (spec 8.1, 8.6).
+// Yang et al. 2019 (XLNet), section 2.2-2.3; zihangdai/xlnet data_utils.py _local_perm.
 #include <vector>
 
 #include "core/tensor.h"

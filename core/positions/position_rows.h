@@ -43,8 +43,7 @@ template <class Scalar>
 Matrix<Scalar> sinusoidal_table(Index count, Index width, SinusoidLayout layout);
 
 // Which distances the rows of R stand for, in the order in which Transformer-XL and XLNet keep them.
-// kimiyoung/transformer-xl mem_transformer.py; zihangdai/xlnet modeling.py relative_positional_encoding
-// (spec 7.2, 8.4).
+// kimiyoung/transformer-xl mem_transformer.py; zihangdai/xlnet modeling.py relative_positional_encoding.
 
 /// K - 1, K - 2, ..., 0 for K = memory + queries keys; distances above `clamp` become `clamp` (clamp <= 0: none).
 /// The distance of query i of the segment to key j of memory and segment is memory + i - j.  -> [K].

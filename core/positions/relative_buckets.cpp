@@ -17,7 +17,8 @@ std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, 
     const std::int64_t distance = std::abs(offset);
     if (distance <= middle) return offset;
     // max_position - 1 in the denominator makes the last offset land on buckets - 1 exactly; ceil, not floor
-    // (spec 2.2). In double: ceil of a value one ulp above a whole number would move the bucket.
+    // (da_utils.py make_log_bucket_position). In double: ceil of a value one ulp above a whole number would move the
+    // bucket.
     const double ratio = std::log(static_cast<double>(distance) / static_cast<double>(middle)) /
                          std::log(static_cast<double>(max_position - 1) / static_cast<double>(middle));
     const auto bucket = static_cast<std::int64_t>(std::ceil(ratio * static_cast<double>(middle - 1))) + middle;

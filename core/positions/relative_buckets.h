@@ -14,7 +14,7 @@ enum class OffsetClamp {
     hf,        // transformers 4.57: not clamped; only the final row is, so far keys on the right use row 0 instead of 1
 };
 
-/// Signed log bucket of one offset, before the shift by the span (spec: itself up to buckets/2, then logarithmic).
+/// Signed log bucket of one offset, before the shift by the span (itself up to buckets/2, then logarithmic).
 /// Throws Error(usage) unless buckets >= 2, even, and max_position > buckets / 2 + 1.
 std::int64_t log_bucket(std::int64_t offset, Index buckets, Index max_position, OffsetClamp clamp);
 

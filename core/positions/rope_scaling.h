@@ -39,7 +39,8 @@ RopeFrequencies rope_frequencies(Index width, const RopeOptions& options, Index 
 RopeOptions parse_rope_scaling(const std::string& text, double base = 10000);
 const char* to_string(RopeScaling scaling);
 
-/// The planes between which YaRN's ramp runs (spec 6.5): all below low are untouched, all above high interpolated.
+/// The planes between which YaRN's ramp runs (Peng et al. 2023): all below low are untouched, all above high
+/// interpolated.
 struct YarnRamp {
     Index low = 0, high = 0;
 };

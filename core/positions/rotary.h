@@ -9,7 +9,7 @@
 
 namespace locus {
 
-/// Which two channels make the plane t.  A model trained with one is nonsense under the other (spec 6.2).
+/// Which two channels make the plane t.  A model trained with one is nonsense under the other.
 enum class RotaryLayout {
     interleaved,  // (2t, 2t + 1): the paper, RoFormer, GPT-J, Meta's own code and weights of Llama
     half_split,   // (t, t + d/2): GPT-NeoX, and Llama in transformers, whose weights were permuted when converted
@@ -73,7 +73,8 @@ std::vector<Index> half_split_order(Index width);
 // Decay: the bound that the paper plots, and what two real vectors do.
 
 /// B(r) = 1/(d/2) sum over j = 1 ... d/2 of |S_j|, S_j = sum over t < j of e^{i r theta_t}: the paper's "relative upper
-/// bound", independent of q and k.  theta [d/2], r any distance in tokens.  It is not monotone (spec 6.4).
+/// bound", independent of q and k.  theta [d/2], r any distance in tokens.  It is not monotone.
+/// Source: Su et al. 2021, section 3.4.3.
 double decay_bound(const std::vector<double>& theta, double distance);
 
 /// The score of q at position r and k at position 0, raw: (R_r q) . k = q^T R_{-r} k, for r = 0 ... count - 1.

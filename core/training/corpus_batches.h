@@ -44,7 +44,7 @@ struct CorpusSplit {
 /// Throws Error(usage) unless 0 <= share < 1.
 CorpusSplit split_corpus(Index count, double share, std::uint64_t seed);
 
-// Which words a masked-word model has to guess.  spec 5.1; microsoft/DeBERTa mlm_task.py NGramMaskGenerator.
+// Which words a masked-word model has to guess.  microsoft/DeBERTa mlm_task.py NGramMaskGenerator.
 
 /// What masking has to know of every piece.
 struct MaskingVocabulary {

@@ -20,7 +20,8 @@ struct MaskedWordsTape {
     std::vector<Scalar> losses;         // [M]
 };
 
-/// norm(act(dense(x))) against the word table, at the targets alone (label above 0).  x [N,D].  spec 4.4.
+/// norm(act(dense(x))) against the word table, at the targets alone (label above 0).  x [N,D].
+/// Source: microsoft/DeBERTa bert.py BertLMPredictionHead.
 template <class Scalar>
 MaskedWordsTape<Scalar> masked_words_forward(DebertaTraining<Scalar>& model, const Parameters<Scalar>& values,
                                              const PackedBatch& batch, const ConstView<Scalar>& x);

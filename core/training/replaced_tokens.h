@@ -1,6 +1,6 @@
 #pragma once
 // Replaced-token detection: a generator fills in words, a discriminator tells which are not the author's.
-// He et al. 2023 (DeBERTa v3); microsoft/DeBERTa replaced_token_detection_model.py, rtd_task.py; spec 5.2 and 5.3.
+// He et al. 2023 (DeBERTa v3); microsoft/DeBERTa replaced_token_detection_model.py, rtd_task.py.
 #include "core/training/masked_words.h"
 #include "core/training/random.h"
 

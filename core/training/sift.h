@@ -1,6 +1,6 @@
 #pragma once
 // Scale-invariant fine-tuning: the model must not change its mind when the normalised embeddings are pushed a little in
-// the worst direction.  He et al. 2021, section 6; microsoft/DeBERTa sift.py; spec 5.4.
+// the worst direction.  He et al. 2021, section 4; microsoft/DeBERTa sift.py.
 #include "core/training/masked_words.h"
 
 namespace locus {

@@ -5,7 +5,7 @@
 
 namespace locus {
 
-/// One post-norm layer (spec 3.2) with dropout: fills inside, returns its output [N,D].
+/// One post-norm layer (microsoft/DeBERTa bert.py BertLayer) with dropout: fills inside, returns its output [N,D].
 template <class Scalar>
 Matrix<Scalar> layer_forward(const TrainingContext<Scalar>& pass, const LayerUse<Scalar>& use,
                              const Matrix<Scalar>& relative_table, LayerInside<Scalar>& inside);
@@ -16,7 +16,7 @@ void layer_backward(const TrainingContext<Scalar>& pass, const LayerUse<Scalar>&
                     Matrix<Scalar>& d_relative_table, Parameters<Scalar>& gradients,
                     const StageGradients<Scalar>& stages);
 
-/// The convolution of the embeddings, merged into the output of layer 0 (spec 3.4).
+/// The convolution of the embeddings, merged into the output of layer 0 (ConvLayer there).
 template <class Scalar>
 Matrix<Scalar> convolution_forward(const TrainingContext<Scalar>& pass, const Matrix<Scalar>& embeddings,
                                    const Matrix<Scalar>& layer_output, ConvolutionTape<Scalar>& tape);

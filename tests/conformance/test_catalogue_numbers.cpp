@@ -94,7 +94,7 @@ TEST_CASE("catalogue: wrong clamped indices", "[kit]") {
     CHECK(row(index_of(clamped(3, 5), 11, 0), 1) == Row{4, 3, 2});
     CHECK(row(index_of(clamped(3, 5), 11, 1), 1) == Row{8, 7, 6});
     CHECK(row(index_of(clamped(3, 5), 11, 2), 1) == Row{7, 7, 6});
-    // Spec 11: six tokens, the span is 3 whatever k is.
+    // Six tokens: the span is 3 whatever k is.
     CHECK(row(index_of(clamped(6, 20), 13), 0) == Row{3, 2, 1, 0, 0, 0});
     CHECK(row(index_of(clamped(7, 20), 13, 0), 6) == Row{6, 6, 6, 6, 5, 4, 3});
     CHECK(row(index_of(clamped(7, 20), 13, 1), 6) == Row{5, 5, 5, 5, 5, 4, 3});

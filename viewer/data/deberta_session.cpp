@@ -13,7 +13,7 @@ namespace {
 
 constexpr Index kWords = 10;
 
-/// n of sqrt(n d), as the dialect counts (spec 2.4).
+/// n of sqrt(n d), as the dialect counts (core/models/dialect.h).
 int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
     if (options.count_listed_names && config.version == 1 && config.relative_attention)
         return 1 + static_cast<int>(config.listed_terms);

@@ -118,7 +118,7 @@ std::vector<MistakeGroup> mistake_groups(const std::vector<MistakeEntry>& entrie
         const char* title;
         int last;
     };
-    // The parts of the catalogue (spec 13.1 to 13.4) as they are numbered.
+    // The parts of the catalogue as they are numbered.
     constexpr std::array<Range, 6> parts = {
         Range{"index and layout", 25},     {"scale, mask, softmax", 38},
         {"layers, decoder, heads", 55},    {"rotation, memory, streams", 77},

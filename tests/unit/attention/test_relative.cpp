@@ -11,7 +11,7 @@ namespace locus::test::test_relative {
 
 namespace {
 
-/// "100011/110001/111000": 1 = hidden, as the spec prints it.
+/// "100011/110001/111000": 1 = hidden, a row for each query.
 std::string hidden_rows(const Mask& mask) {
     std::string text;
     for (Index i = 0; i < mask.rows(); ++i) {

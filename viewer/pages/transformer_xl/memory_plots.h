@@ -27,7 +27,7 @@ struct SegmentTape {
     Index word_of(Index key) const { return key + (longest - memory); }
 };
 
-// How far back, layer by layer: section 3.2 and figure 2 (spec 7.5).
+// How far back, layer by layer: Dai et al. 2019, section 3.2 and figure 2.
 
 /// Which keys a token looks at: its segment up to itself, and the memory before the segment.
 struct SeenKeys {
@@ -40,7 +40,7 @@ SeenKeys keys_of(Index position, Index segment_tokens, Index memory);
 std::vector<Index> oldest_known(Index position, Index layers, Index segment_tokens, Index memory);
 
 // The shift trick as an animation: every number knows its query and its distance, and where it goes
-// next. kimiyoung/transformer-xl _rel_shift; zihangdai/xlnet rel_shift (spec 7.3, 8.4).
+// next. kimiyoung/transformer-xl _rel_shift; zihangdai/xlnet rel_shift.
 
 /// One cell of the animation: which query's row it belongs to and its distance.
 struct AnimationCell {
