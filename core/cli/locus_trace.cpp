@@ -174,7 +174,7 @@ Result forward(const cli::Command& program, const Options& options) {
         prepare_input(options.request, checkpoint.folder, model->family(), model->input_names());
     if (!prepared.ignored.empty())
         cli::say(program, options.request.input_file + ": not used by this family: " + join(prepared.ignored, ", "));
-    check_memory(*model, prepared.segments, parse_dialect(options.dialect));
+    if (options.request.segment > 0) check_memory(*model, prepared.segments, parse_dialect(options.dialect));
     const StageFilter wanted = options.stages.empty() ? StageFilter() : StageFilter(options.stages);
     try {
         Trace trace = model->forward(prepared.segments, parse_dialect(options.dialect), wanted);

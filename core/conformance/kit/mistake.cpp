@@ -14,7 +14,7 @@ RightPass right_pass_of(const ModelRequest& request, Dialect dialect, const Canc
     const auto opened = open_model<double>(model->config_json, model->location, model->source);
     PreparedInput prepared = prepare_input(request, std::filesystem::path(model->location).parent_path(), model->family,
                                            opened->input_names());
-    check_memory(*opened, prepared.segments, dialect);
+    if (request.segment > 0) check_memory(*opened, prepared.segments, dialect);
     return RightPass::of(std::move(model), std::move(prepared.segments), dialect, stop);
 }
 
