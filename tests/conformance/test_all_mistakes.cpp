@@ -284,6 +284,66 @@ TEST_CASE("all mistakes: what no mistake explains is said, and a repair would no
     CHECK_FALSE(strange->diagnosis.pattern.empty());
 }
 
+namespace {
+
+/// The stages whose names end so in another shape, of as many values.
+Trace reshaped(const Trace& made, const std::vector<std::string>& ends,
+               const std::function<Shape(const Shape&)>& shape_of) {
+    Trace port;
+    for (const Stage& stage : made.stages()) {
+        Stage own = stage;
+        if (auto* values = std::get_if<Tensor<double>>(&own.values))
+            if (std::any_of(ends.begin(), ends.end(), [&](const auto& end) { return stage.name.ends_with(end); }))
+                own.values = Tensor<double>(shape_of(values->shape()), values->values());
+        port.add(own);
+    }
+    return port;
+}
+
+/// What is said of a stage; nullptr if it is not wrong by itself.
+const WrongStage* wrong_at(const AllMistakes& all, const std::string& name) {
+    const auto found =
+        std::find_if(all.stages.begin(), all.stages.end(), [&](const WrongStage& each) { return each.stage == name; });
+    return found == all.stages.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+TEST_CASE("all mistakes: a stage of another shape counts as not reported, and what follows from it is still judged",
+          "[kit][several]") {
+    const auto flat = [](const Shape& shape) { return Shape{shape[0], shape[2], shape[1] * shape[3]}; };
+    const std::vector<std::string> heads = {".q", ".k", ".v", "_rot"};
+    for (const auto& [family, where] :
+         {std::pair{Family::deberta, "ms_deberta_v3_emd"}, std::pair{Family::roformer, "hf_roformer"},
+          std::pair{Family::transformer_xl, "txl_basic"}, std::pair{Family::xlnet, "hf_xlnet_mems"}}) {
+        const Range& range = several_range(family, where);
+        const std::string layer = range.segments.size() > 1 ? "segment.0.layer.0." : "layer.0.";
+        const Trace port = reshaped(port_with_all<double>(range, {{25, 0}}), heads, flat);
+        const AllMistakes all = all_of(range, range.sharp, port);
+        INFO(where << "\n" << said(all));
+        REQUIRE(wrong_at(all, layer + "q"));
+        CHECK_THAT(wrong_at(all, layer + "q")->diagnosis.pattern, Catch::StartsWith("shape ["));
+        CHECK(wrong_at(all, layer + "scores") == nullptr);
+        REQUIRE(wrong_at(all, layer + "context"));
+        REQUIRE(wrong_at(all, layer + "context")->diagnosis.named);
+        CHECK(wrong_at(all, layer + "context")->diagnosis.named->mistake == 25);
+        // The same where the reference does not hold them.
+        const Trace silent = reported(range.sharp, "*.scores,*.probs,*.context,*.output,embeddings.*");
+        CHECK(numbers_of(all_of(range, silent, port)) == std::set<int>{25});
+    }
+    // A batch of one without its axis.
+    const Range& one = several_range(Family::deberta, "hf_deberta_v2_long");
+    const auto without_batch = [](const Shape& shape) { return Shape(shape.begin() + 1, shape.end()); };
+    const Trace port = reshaped(port_with_all<double>(one, {{39, 0}}),
+                                {".q", ".k", ".v", "c2c", "c2p", "p2c", "scores", "probs", "context", "attention",
+                                 "ffn_act", "ffn", "output", "word"},
+                                without_batch);
+    const AllMistakes all = all_of(one, one.sharp, port);
+    INFO(said(all));
+    CHECK_FALSE(all.stages.empty());
+    CHECK(all.repaired != Repaired::yes);
+}
+
 TEST_CASE("all mistakes: behind a mistake in what nobody reports, stages follow from those that are reported",
           "[kit][several]") {
     const Range& range = several_range(Family::transformer_xl, "txl_basic");

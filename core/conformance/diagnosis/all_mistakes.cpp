@@ -140,7 +140,8 @@ std::vector<Explanation> pair_behind(const Evidence& evidence, const Judge& judg
 
 // What follows from what.
 
-/// Stages of the reference that follow from one that the candidate has wrong, and that it does not report.
+/// Stages of the reference that follow from one that the candidate has wrong, and that it does not report, at least not
+/// in the right shape.
 std::set<std::string> not_its_own(const Comparison& comparison, const MadeOf& made_of) {
     std::set<std::string> wrong, found;
     std::map<std::string, bool> known;  // follows from a wrong one
@@ -157,7 +158,10 @@ std::set<std::string> not_its_own(const Comparison& comparison, const MadeOf& ma
     };
     for (const auto& [stage, from] : made_of)
         if (!wrong.contains(stage) && follows(stage)) found.insert(stage);
-    for (const StageVerdict& verdict : comparison.stages) found.erase(verdict.name);
+    for (const StageVerdict& verdict : comparison.stages) {
+        found.erase(verdict.name);
+        if (verdict.reason.starts_with("shape")) found.insert(verdict.name);  // its values stand in no place
+    }
     return found;
 }
 
@@ -276,7 +280,8 @@ private:
         std::vector<Formula> assumed;
         const auto take = [&](const Explanation& each) {
             for (const Formula& formula : each.way->formulas)
-                if (formula.stem != "x" && formula.stem != "x_q" && !evidence_.candidate.has(name_of(here, formula)))
+                if (formula.stem != "x" && formula.stem != "x_q" &&
+                    !is_of_right_shape(evidence_, evidence_.candidate, name_of(here, formula)))
                     assumed.push_back(formula);
         };
         for (const WrongStage& each : result.stages) {

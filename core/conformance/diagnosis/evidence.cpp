@@ -8,6 +8,7 @@
 #include "core/io/checkpoint.h"
 #include "core/models/transformer_xl.h"
 #include "core/models/xlnet.h"
+#include "core/stages.h"
 
 namespace locus::conformance {
 
@@ -74,6 +75,50 @@ const Tensor<double>* SharedWork::get(const std::string& name,
     if (known != made_.end()) return &known->second;
     std::optional<Tensor<double>> made = make();
     return made ? &made_.emplace(name, std::move(*made)).first->second : nullptr;
+}
+
+bool SharedWork::is(const std::string& name, const std::function<bool()>& find) {
+    const std::lock_guard lock(busy_);
+    const auto known = answers_.find(name);
+    return known != answers_.end() ? known->second : answers_.emplace(name, find()).first->second;
+}
+
+namespace {
+
+/// The numbers of queries and of keys differ where there is a memory, and T stands for either.
+bool is_of_tokens(const std::string& axis) { return axis == "T" || axis == "Tq" || axis == "Tk"; }
+
+/// No axis has a size that the reference, where it has such an axis, never has.
+bool agrees_with(const TraceView& reference, const std::string& name, const Shape& shape) {
+    const auto own = describe_stage(name);
+    if (!own || own->axes.empty()) return true;
+    if (own->axes.size() != shape.size()) return false;
+    std::vector<bool> is_known(shape.size()), agrees(shape.size());
+    for (const std::string& other : reference.names()) {
+        const auto known = describe_stage(other);
+        const Shape& sizes = *reference.shape_of(other);
+        if (!known || known->axes.size() != sizes.size()) continue;
+        for (std::size_t a = 0; a < shape.size(); ++a)
+            for (std::size_t b = 0; b < sizes.size(); ++b) {
+                const bool tokens = is_of_tokens(own->axes[a]) && is_of_tokens(known->axes[b]);
+                if (own->axes[a] != known->axes[b] && !tokens) continue;
+                is_known[a] = true;
+                if (sizes[b] == shape[a]) agrees[a] = true;
+            }
+    }
+    for (std::size_t a = 0; a < shape.size(); ++a)
+        if (is_known[a] && !agrees[a]) return false;
+    return true;
+}
+
+}  // namespace
+
+bool is_of_right_shape(const Evidence& evidence, const TraceView& trace, const std::string& name) {
+    const Shape* shape = trace.shape_of(name);
+    if (!shape) return false;
+    if (const Shape* right = evidence.reference.shape_of(name)) return *shape == *right;
+    return evidence.shared->is(name + " of shape " + to_string(*shape),
+                               [&] { return agrees_with(evidence.reference, name, *shape); });
 }
 
 // Replay: a stage as it would be if some formulas were others.
@@ -215,7 +260,7 @@ std::string Replay::canonical(const std::string& stem) const {
 
 const Tensor<double>* Replay::reported(const std::string& name) const {
     return evidence_.shared->get(name, [&]() -> std::optional<Tensor<double>> {
-        if (const auto stage = evidence_.candidate.find(name)) return widened(*stage);
+        if (is_reported(name)) return widened(*evidence_.candidate.at(name));
         if (evidence_.not_its_own.contains(name)) return std::nullopt;
         if (const auto stage = evidence_.reference.find(name)) return widened(*stage);
         return std::nullopt;
@@ -249,11 +294,16 @@ std::optional<Tensor<double>> Replay::found(const std::string& stem) const {
 
 const Tensor<double>* Replay::claimed(const std::string& stem) const {
     const std::string name = full_name(stem);
-    if (!evidence_.dump) return evidence_.candidate.has(name) ? reported(name) : nullptr;
+    if (!evidence_.dump) return is_reported(name) ? reported(name) : nullptr;
     return evidence_.shared->get(name + " of the dump", [&]() -> std::optional<Tensor<double>> {
-        const auto stage = evidence_.dump->find(name);
-        return stage ? std::optional(widened(*stage)) : std::nullopt;
+        if (!is_of_right_shape(evidence_, *evidence_.dump, name)) return std::nullopt;
+        return widened(*evidence_.dump->at(name));
     });
+}
+
+Index Replay::claimed_rank(const std::string& stem) const {
+    const Shape* shape = (evidence_.dump ? *evidence_.dump : evidence_.candidate).shape_of(full_name(stem));
+    return shape ? std::ssize(*shape) : 0;
 }
 
 namespace {
@@ -375,12 +425,12 @@ bool Replay::follows_assumed(const std::string& stem) const {
     bool follows = stands_for(assumed_, stem) || stands_for(assumed_, name);
     const Formula* formula = follows ? nullptr : right_formula_of(name);
     for (std::size_t n = 0; formula && n < formula->inputs.size() && !follows; ++n)
-        follows = !evidence_.candidate.has(full_name(formula->inputs[n])) && follows_assumed(formula->inputs[n]);
+        follows = !is_reported(full_name(formula->inputs[n])) && follows_assumed(formula->inputs[n]);
     return assumes_[stem] = follows;
 }
 
 bool Replay::is_computed(const std::string& stem) const {
-    return touches(stem) || (follows_assumed(stem) && !evidence_.candidate.has(full_name(stem)));
+    return touches(stem) || (follows_assumed(stem) && !is_reported(full_name(stem)));
 }
 
 Tensor<double> Replay::computed(const std::string& stem) const {

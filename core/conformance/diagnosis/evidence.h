@@ -43,10 +43,13 @@ class SharedWork {
 public:
     /// The tensor of that name, made by the first who asks; nullptr if `make` makes none, which is asked again.
     const Tensor<double>* get(const std::string& name, const std::function<std::optional<Tensor<double>>()>& make);
+    /// The answer about that name, found by the first who asks.
+    bool is(const std::string& name, const std::function<bool()>& find);
 
 private:
     std::recursive_mutex busy_;  // what is made may itself need what is shared
     std::unordered_map<std::string, Tensor<double>> made_;
+    std::unordered_map<std::string, bool> answers_;
 };
 
 struct Formula;
@@ -73,6 +76,10 @@ struct Evidence {
 inline std::optional<Family> known_family(const Evidence& evidence) {
     return evidence.model ? std::optional(evidence.model->family) : evidence.family;
 }
+
+/// True if `trace` holds the stage in the shape that formulas expect: the reference's, or, where the reference has no
+/// such stage, one that agrees with its other stages axis by axis.  Of any other shape it counts as not reported.
+bool is_of_right_shape(const Evidence& evidence, const TraceView& trace, const std::string& name);
 
 /// Thrown by a formula that lacks a stage, a weight or an input; a hypothesis that throws it is not judged.
 struct NotEnough {
@@ -121,6 +128,8 @@ public:
     std::optional<Tensor<double>> found(const std::string& stem) const;
     /// The same, kept: nullptr where the candidate is silent.
     const Tensor<double>* claimed(const std::string& stem) const;
+    /// Axes of the stage as the candidate reports it, also where its shape is another one; 0 where it is silent.
+    Index claimed_rank(const std::string& stem) const;
     /// True where all stages are those of one pass that a mistake was made in: nothing is concluded from what it has.
     bool in_whole_pass() const { return evidence_.is_whole_pass; }
     /// Products of all rows of a stage [B,H,T,d] with all rows of a table [H,2k,d] -> [B,H,T,2k]; made once where
@@ -190,7 +199,9 @@ private:
     bool is_computed(const std::string& stem) const;
     bool touches(const std::string& stem, const std::set<std::string>& settled,
                  std::unordered_map<std::string, bool>& answers) const;
-    /// nullptr if it is not reported.
+    /// The candidate reports it, in the right shape.
+    bool is_reported(const std::string& name) const { return is_of_right_shape(evidence_, evidence_.candidate, name); }
+    /// nullptr if nobody reports it.
     const Tensor<double>* reported(const std::string& name) const;
     /// What the reference says, although the candidate may say something else; nullptr where it is silent.
     const Tensor<double>* of_reference(const std::string& name) const;

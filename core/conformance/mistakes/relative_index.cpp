@@ -282,8 +282,8 @@ std::vector<Formula> folded_terms(Make index) {
 /// k_r or q_r as (-1, T, H, d) leaves it: [2k / T,H,T,d], or the same numbers under the right shape.
 Formula folded_table(const char* stem) {
     return {stem, {"/relative.table"}, [stem = std::string(stem)](const Replay& at) {
-                const Tensor<double>* claim = at.claimed(stem);
-                if (!claim) throw NotEnough{"the candidate's own " + stem};
+                const Index rank = at.claimed_rank(stem);
+                if (rank == 0) throw NotEnough{"the candidate's own " + stem};
                 const Tensor<double> right = at.right(stem);
                 const Index heads = right.extent(0), rows = right.extent(1), width = right.extent(2);
                 const Index length = relative_rule(at).queries;
@@ -292,7 +292,7 @@ Formula folded_table(const char* stem) {
                 for (Index n = 0; n < pieces.extent(0); ++n)
                     for (Index h = 0; h < heads; ++h)
                         pieces.matrix(n * heads + h) = right.matrix(h).middleRows(n * length, length);
-                return claim->rank() == 3 ? Tensor<double>(right.shape(), pieces.values()) : pieces;
+                return rank == 3 ? Tensor<double>(right.shape(), pieces.values()) : pieces;
             }};
 }
 
