@@ -15,29 +15,46 @@ void need_layer(const Replay& at) {
     if (!at.scope().ends_with("layer." + std::to_string(at.layer()) + ".")) throw NotEnough{"a layer of the encoder"};
 }
 
+/// What the mask decoder asks and looks at is the last layer's output, where it should be the last layer's input.
+std::vector<Formula> decoder_one_too_late() {
+    std::vector<Formula> all = keys_and_values_from([](const Replay& at) {
+        decoder_pass(at);
+        return hidden_state(at, 1);
+    });
+    all.push_back({"/emd.query.0", {}, [](const Replay& at) {
+                       const Tensor<double>& h = hidden_state(at, 1);
+                       return sum_of(absolute_rows(at, h), h);
+                   }});
+    return decoder_of(std::move(all));
+}
+
 Mistake mistake() {
-    return {.number = 51,
-            .name = "a list of hidden states that begins with the embeddings is read as one that does not",
-            .symptom = "every layer's output looks shifted by one layer; hs[-2] is right",
-            .betrays = "layer.l.output == the output of layer l - 1",
-            .evidence = "",
-            .lesson = "12",
-            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
-            .stems = {"output"},
-            .variants = {{"one too early",
-                          {{"output",
-                            {"x"},
-                            [](const Replay& at) {
-                                need_layer(at);
-                                return at("x");
-                            }}}},
-                         {"one too late", {{"output", {}, [](const Replay& at) {
-                                                need_layer(at);
-                                                const auto next =
-                                                    at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
-                                                if (!next) throw NotEnough{"a layer behind"};
-                                                return *next;
-                                            }}}}}};
+    return {
+        .number = 51,
+        .name = "a list of hidden states that begins with the embeddings is read as one that does not",
+        .symptom = "every layer's output looks shifted by one layer; hs[-2] is right",
+        .betrays = "layer.l.output == the output of layer l - 1",
+        .evidence = "",
+        .lesson = "12",
+        .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
+        .stems = {"output"},
+        .variants = {{"one too early",
+                      {{"output",
+                        {"x"},
+                        [](const Replay& at) {
+                            need_layer(at);
+                            return at("x");
+                        }}}},
+                     {"one too late",
+                      {{"output",
+                        {},
+                        [](const Replay& at) {
+                            need_layer(at);
+                            const auto next = at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
+                            if (!next) throw NotEnough{"a layer behind"};
+                            return *next;
+                        }}}},
+                     {"one too late, in the mask decoder alone", decoder_one_too_late(), {"/emd.query.0", "k", "v"}}}};
 }
 
 }  // namespace hidden_states_off_by_one
@@ -84,7 +101,9 @@ Mistake mistake() {
                          transform("without its norm", {.norm = false}),
                          transform("without all three", {.dense = false, .activation = false, .norm = false}),
                          transform("eps 1e-12", {.eps = 1e-12}),
+                         transform("eps 1e-6", {.eps = 1e-6}),
                          transform("eps 1e-5", {.eps = 1e-5}),
+                         transform("eps 1e-3", {.eps = 1e-3}),
                          {"without its bias",
                           {without_bias("/mlm.logits", "/mlm.transform"),
                            without_bias("/mlm.logits_at_positions", "/mlm.transform_at_positions")}},

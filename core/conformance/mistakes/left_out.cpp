@@ -223,7 +223,12 @@ Formula by(int part, int taken) {
     return {projections_without_bias::kStems[part], {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
                 if (at.family() == Family::deberta && at.deberta().config().version == 1)
                     throw NotEnough{"projections of their own for q, k and v"};
-                return project_heads<double>(at(part == 0 ? "x_q" : "x"), projection_of(at, taken), heads_of(at));
+                const bool remembers = at.family() == Family::transformer_xl || at.family() == Family::xlnet;
+                if (!remembers)
+                    return project_heads<double>(at(part == 0 ? "x_q" : "x"), projection_of(at, taken), heads_of(at));
+                // Queries are made of other rows than keys; a memory comes before both keys and values.
+                if (part == 0 || taken == 0) throw NotEnough{"queries and keys of the same rows"};
+                return at.right(projections_without_bias::kStems[taken]);
             }};
 }
 
@@ -234,7 +239,7 @@ Mistake mistake() {
             .betrays = "k equals the right v and v the right k, or q the right k",
             .evidence = "",
             .lesson = "12",
-            .families = {Family::deberta, Family::roformer},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"q", "k", "v"},
             .variants = {{"keys and values", {by(1, 2), by(2, 1)}, {"k", "v"}},
                          {"queries and keys", {by(0, 1), by(1, 0)}, {"q", "k"}}}};

@@ -191,20 +191,35 @@ Mistake mistake() {
 
 namespace scale_without_terms {  // mistake 26
 
+const std::vector<std::string> kTerms = {"c2c", "c2p", "p2c", "q_rot", "k_rot", "ac", "bd", "ef"};
+
+/// Right scores times what the right scale is larger than the one taken.
+std::vector<Formula> scaled_by(double (*factor)(double terms, double width)) {
+    return {{"scores", kTerms, [factor](const Replay& at) {
+                 const bool several = at.family() == Family::deberta;
+                 const double times =
+                     factor(several ? terms_of(at).count() : 1, static_cast<double>(at("q").extent(3)));
+                 return mapped(at.right("scores"), [times](double score) { return score * times; });
+             }}};
+}
+
+double without_count(double terms, double) {
+    if (terms == 1) throw NotEnough{"several terms"};
+    return std::sqrt(terms);
+}
+
+double without_scale(double terms, double width) { return std::sqrt(terms * width); }
+
 Mistake mistake() {
     return {.number = 26,
-            .name = "the sum of n terms is divided by sqrt(d) instead of sqrt(n d)",
+            .name = "the sum of n terms is divided by sqrt(d) instead of sqrt(n d), or not at all",
             .symptom = "attention is too sharp: its entropy is too low",
-            .betrays = "scores are sqrt(n) times too large everywhere, without a residue",
+            .betrays = "scores are sqrt(n), or sqrt(n d), times too large everywhere, without a residue",
             .evidence = "",
             .lesson = "10",
-            .families = {Family::deberta},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"scores"},
-            .variants = {{"", {{"scores", {"c2c", "c2p", "p2c"}, [](const Replay& at) {
-                                    const double terms = at.deberta().config().terms.count();
-                                    return mapped(at.right("scores"),
-                                                  [&](double score) { return score * std::sqrt(terms); });
-                                }}}}}};
+            .variants = {{"by sqrt(d)", scaled_by(without_count)}, {"not at all", scaled_by(without_scale)}}};
 }
 
 }  // namespace scale_without_terms
@@ -213,12 +228,16 @@ namespace scale_of_the_model_width {  // mistake 27
 
 /// scores divided by sqrt(terms D) instead of sqrt(n d).
 std::vector<Formula> divided_by_width(bool with_terms) {
-    return {{"scores", {"c2c", "c2p", "p2c", "q_rot", "k_rot"}, [with_terms](const Replay& at) {
+    return {{"scores", scale_without_terms::kTerms, [with_terms](const Replay& at) {
                  const Tensor<double>& q = at("q");
-                 if (at.family() == Family::roformer) {  // one term: of sqrt(D) and sqrt(n D) the first
+                 const Family family = at.family();
+                 if (family != Family::deberta) {  // one term: of sqrt(D) and sqrt(n D) the first
                      if (with_terms) throw NotEnough{"several terms"};
-                     return mapped(at.right("scores"), [factor = 1 / std::sqrt(static_cast<double>(q.extent(1)))](
-                                                           double score) { return score * factor; });
+                     Index width = q.extent(1) * q.extent(3);  // H d, which need not be D in these two
+                     if (family == Family::transformer_xl) width = at.transformer_xl().d_model;
+                     if (family == Family::xlnet) width = at.xlnet().d_model;
+                     const double factor = std::sqrt(static_cast<double>(q.extent(3)) / static_cast<double>(width));
+                     return mapped(at.right("scores"), [factor](double score) { return score * factor; });
                  }
                  const double width = static_cast<double>(q.extent(1) * q.extent(3));
                  const double terms = with_terms ? terms_of(at).count() : 1;
@@ -234,7 +253,7 @@ Mistake mistake() {
             .betrays = "scores are sqrt(n/H), or 1/sqrt(H), of what they should be; sqrt(D) is right where n = H",
             .evidence = "",
             .lesson = "10",
-            .families = {Family::deberta, Family::roformer},
+            .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"scores"},
             .variants = {{"sqrt(D)", divided_by_width(false)}, {"sqrt(n D)", divided_by_width(true)}}};
 }

@@ -32,18 +32,22 @@ Mistake mistake() {
     const auto by_halves = [](const auto& x, const auto& sin, const auto& cos) {
         return rotated(x, sin, cos, RotaryLayout::half_split);
     };
-    return {.number = 57,
-            .name = "queries and keys are not rotated alike",
-            .symptom = "scores depend on where in the text a pair stands, not only on i - j",
-            .betrays = "one of q_rot and k_rot is right, the other is not rotated or rotated in another layout",
-            .evidence = "",
-            .lesson = "17",
-            .families = {Family::roformer},
-            .stems = {"q_rot", "k_rot"},
-            .variants = {{"only queries are rotated", {rotation("k_rot", "k", as_it_is)}},
-                         {"only keys are rotated", {rotation("q_rot", "q", as_it_is)}},
-                         {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
-                         {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}}}};
+    return {
+        .number = 57,
+        .name = "queries, keys or both are not rotated, or not alike",
+        .symptom = "scores depend on where in the text a pair stands, not only on i - j; or not on positions at all",
+        .betrays =
+            "one of q_rot and k_rot is right, the other is not rotated or rotated in another layout; or both are "
+            "q and k",
+        .evidence = "",
+        .lesson = "17",
+        .families = {Family::roformer},
+        .stems = {"q_rot", "k_rot"},
+        .variants = {{"only queries are rotated", {rotation("k_rot", "k", as_it_is)}},
+                     {"only keys are rotated", {rotation("q_rot", "q", as_it_is)}},
+                     {"keys by halves, queries by neighbours", {rotation("k_rot", "k", by_halves)}},
+                     {"queries by halves, keys by neighbours", {rotation("q_rot", "q", by_halves)}},
+                     {"neither is rotated", {rotation("q_rot", "q", as_it_is), rotation("k_rot", "k", as_it_is)}}}};
 }
 
 }  // namespace only_one_side_rotated
@@ -186,24 +190,19 @@ Formula before_projection(const char* stem, const char* part, bool by_heads = fa
 Mistake mistake() {
     return {
         .number = 62,
-        .name = "the rotation stands at the wrong place, or the scale behind it is forgotten",
-        .symptom = "attention looks plausible and the output is wrong, or attention is far too sharp",
-        .betrays = "context == probs R v, or q_rot rotated with d = D, or scores == sqrt(d) times the right ones",
+        .name = "the rotation stands at the wrong place",
+        .symptom = "attention looks plausible and the output is wrong",
+        .betrays = "context == probs R v, or q_rot rotated with d = D",
         .evidence = "",
         .lesson = "16",
-        .families = {Family::roformer, Family::transformer_xl, Family::xlnet},
-        .stems = {"v_rot", "q_rot", "k_rot", "scores", "context"},
+        .families = {Family::roformer},
+        .stems = {"v_rot", "q_rot", "k_rot", "context"},
         .variants = {
             {"values are rotated too (or not, where rotary_value is set)", {other_values(), context_of_v_rot()}},
             {"rotated before the heads are split", {across_heads("q_rot", "q"), across_heads("k_rot", "k")}},
             {"rotated before the projection", {before_projection("q_rot", "query"), before_projection("k_rot", "key")}},
             {"rotated before the projection, head by head",
-             {before_projection("q_rot", "query", true), before_projection("k_rot", "key", true)}},
-            {"no division by sqrt(d)", {{"scores", {"q"}, [](const Replay& at) {
-                                             const double root = std::sqrt(static_cast<double>(at("q").extent(3)));
-                                             return mapped(at.right("scores"),
-                                                           [&](double score) { return score * root; });
-                                         }}}}}};
+             {before_projection("q_rot", "query", true), before_projection("k_rot", "key", true)}}}};
 }
 
 }  // namespace rotated_at_the_wrong_place

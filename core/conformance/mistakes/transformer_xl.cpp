@@ -159,22 +159,29 @@ Tensor<double> sliced_too_early(const Replay& at) {
                           }));
 }
 
+/// bd_raw as it is, cut to the keys; it shows distance K - 1 - j in every row.
+Tensor<double> not_shifted(const Replay& at) {
+    return without_hidden(at, shifted_by(at, at("bd_raw"), [](Index, Index key) { return key; }));
+}
+
 Mistake mistake() {
     const auto bd = [](Tensor<double> (*compute)(const Replay&)) {
         return std::vector<Formula>{{"bd", {"bd_raw", "visible", "query_tokens"}, compute}};
     };
-    return {.number = 67,
-            .name = "the shift has another offset: that of the other family, or the wrong row is dropped",
-            .symptom = "every distance is off by one, or all are mixed up; bd_raw is right",
-            .betrays = "bd[i,j] equals bd_raw at the column of distance M + i - j - 1 (XLNet: + 1)",
-            .evidence = "xlnet #97; keras-xlnet #22; labml #185, #218",
-            .lesson = "26",
-            .families = {Family::transformer_xl, Family::xlnet},
-            .stems = {"bd"},
-            .variants = {{"off by one", bd(one_off)},
-                         {"off by one, reading on into the next row", bd(reading_on)},
-                         {"the last row is dropped instead of the first", bd(last_row_dropped)},
-                         {"rows are sliced to the number of keys before the second view", bd(sliced_too_early)}}};
+    return {
+        .number = 67,
+        .name = "the shift has another offset, drops the wrong row, or is left out",
+        .symptom = "every distance is off by one, or all are mixed up, or all queries have the same; bd_raw is right",
+        .betrays = "bd[i,j] equals bd_raw at the column of distance M + i - j - 1 (XLNet: + 1), or bd_raw[i,j] itself",
+        .evidence = "xlnet #97; keras-xlnet #22; labml #185, #218",
+        .lesson = "26",
+        .families = {Family::transformer_xl, Family::xlnet},
+        .stems = {"bd"},
+        .variants = {{"off by one", bd(one_off)},
+                     {"off by one, reading on into the next row", bd(reading_on)},
+                     {"the last row is dropped instead of the first", bd(last_row_dropped)},
+                     {"rows are sliced to the number of keys before the second view", bd(sliced_too_early)},
+                     {"no shift: bd is bd_raw", bd(not_shifted)}}};
 }
 
 }  // namespace shift_by_another_offset
@@ -251,24 +258,75 @@ Tensor<double> outputs_kept(const Replay& at) {
     return handed_on(at, behind_all ? at("x") : at("output"));
 }
 
+/// Behind a layer stands its input in the memory of the next one.
+Tensor<double> of_the_layer_behind(const Replay& at) {
+    if (at.segment() == 0) throw NotEnough{"a segment before"};
+    return at.elsewhere("segment." + std::to_string(at.segment() - 1) + ".layer." + std::to_string(at.layer() + 1) +
+                        ".")("memory");
+}
+
 Mistake mistake() {
     return {.number = 70,
-            .name = "the memory holds the wrong rows",
+            .name = "the memory holds the wrong rows, or that of another layer is read",
             .symptom = "the first segment is right, every later one is not",
-            .betrays = "memory.l is the layer's output instead of its input, or begins with the oldest rows",
+            .betrays =
+                "memory.l is the layer's output instead of its input, or begins with the oldest rows; k and v tell "
+                "what is read",
             .evidence = "transformers #2970, #3580; kimiyoung/transformer-xl #96",
             .lesson = "24",
             .families = {Family::transformer_xl, Family::xlnet},
             .stems = {"memory"},
             .variants = {{"stored behind the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
-                         {"the oldest rows are kept", {{"memory", {"memory_before", "x"}, [](const Replay& at) {
-                                                            return handed_on(at, at("x"), Kept::oldest);
-                                                        }}}}}};
+                         {"the oldest rows are kept",
+                          {{"memory",
+                            {"memory_before", "x"},
+                            [](const Replay& at) { return handed_on(at, at("x"), Kept::oldest); }}}},
+                         {"layer l reads the memory of layer l + 1",
+                          {{"memory_before", {"memory"}, of_the_layer_behind}},
+                          {"k", "v"}}}};
 }
 
 }  // namespace wrong_memory
 
 namespace same_length_off_by_one {  // mistake 71
+
+/// Query i sees keys up to last(i, M), and of those what it should see.
+Tensor<double> visible_up_to(const Replay& at, Index (*last)(Index i, Index memory)) {
+    const Index queries = queries_of(at), memory = at.remembered();
+    const TransformerXlConfig& config = at.transformer_xl();
+    Mask mask = transformer_xl_mask(queries, memory, config.same_length, config.mem_len);
+    for (Index i = 0; i < mask.rows(); ++i)
+        for (Index j = 0; j < mask.cols(); ++j) {
+            if (j > last(i, memory)) mask(i, j) = 0;
+            if (j > memory + i && j <= last(i, memory)) mask(i, j) = 1;
+        }
+    return as_visible(std::vector<Mask>(static_cast<std::size_t>(at.input().batch()), mask));
+}
+
+std::vector<Formula> causal(Index (*last)(Index i, Index memory)) {
+    return {{"visible", {"query_tokens"}, [last](const Replay& at) { return visible_up_to(at, last); }}};
+}
+
+/// Where there is no column for a key, the last one, of distance 0, as a gather with clamped places has it.
+Tensor<double> with_last_column(const Replay& at) {
+    const Tensor<double>& raw = at("bd_raw");
+    const Index first = first_distance(at), memory = at.remembered(), last = raw.extent(3) - 1;
+    return without_hidden(at, shifted_by(at, raw, [&](Index token, Index key) {
+                              return std::min(last, distance_column(first, memory, token, key));
+                          }));
+}
+
+/// The next token is seen, at distance 0 too.
+std::vector<Formula> causal_and_clamped() {
+    std::vector<Formula> all = causal([](Index i, Index memory) { return memory + i + 1; });
+    all.push_back({"bd", {"bd_raw", "visible", "query_tokens"}, with_last_column});
+    return all;
+}
+
+Tensor<double> without_memory(const Replay& at) {
+    if (at.remembered() == 0) throw NotEnough{"a memory"};
+    return visible_up_to(at, [](Index i, Index) { return i; });
+}
 
 /// The oldest key of query i moved by `later`; everything else as it is.
 Tensor<double> visible_from(const Replay& at, Index later) {
@@ -300,15 +358,24 @@ Mistake mistake() {
         return std::vector<Formula>{
             {"visible", {"query_tokens"}, [later](const Replay& at) { return visible_from(at, later); }}};
     };
-    return {.number = 71,
-            .name = "same_length begins one key off: Transformer-XL hides j <= i, XLNet j < i",
-            .symptom = "every query sees one key too many or too few",
-            .betrays = "the count of probs above 0 per row: memory_length in Transformer-XL, one more in XLNet",
-            .evidence = "transformers #14832, #15665",
-            .lesson = "24",
-            .families = {Family::transformer_xl, Family::xlnet},
-            .stems = {"bd", "probs"},
-            .variants = {{"one key too many", visible(-1)}, {"one key too few", visible(1)}}};
+    return {
+        .number = 71,
+        .name = "the mask is one key off, at same_length's end or the causal one, or forgets the memory",
+        .symptom = "every query sees one key too many or too few, or as many too few as the memory is long",
+        .betrays = "the count of probs above 0 per row: with same_length mem_len in Transformer-XL, one more in XLNet",
+        .evidence = "transformers #14832, #15665",
+        .lesson = "24",
+        .families = {Family::transformer_xl, Family::xlnet},
+        .stems = {"bd", "probs"},
+        .variants = {{"one key too many", visible(-1)},
+                     {"one key too few", visible(1)},
+                     {"causal: key j of query i for j <= i, as if there were no memory",
+                      {{"visible", {"query_tokens"}, without_memory}}},
+                     {"causal: the next token is seen",
+                      causal([](Index i, Index memory) { return memory + i + 1; }),
+                      {"probs"}},  // there is no distance for it: bd is 0 there, as it should be
+                     {"causal: the next token is seen, at the distance of the token itself", causal_and_clamped()},
+                     {"causal: no query sees itself", causal([](Index i, Index memory) { return memory + i - 1; })}}};
 }
 
 }  // namespace same_length_off_by_one

@@ -46,16 +46,44 @@ Tensor<double> visible_by_order(const Replay& at) {
     });
 }
 
+/// The right masks of what `change` makes of the hiding.
+Tensor<double> visible_after(const Replay& at, const std::function<void(TwoStreamHiding&)>& change) {
+    return visible_to_stream(at, [&](Index b) {
+        TwoStreamHiding hiding = hiding_of(at, b);
+        change(hiding);
+        const TwoStreamMasks masks = two_stream_masks(queries_of(at), hiding);
+        return at.is_query_stream() ? masks.query : masks.content;
+    });
+}
+
+Tensor<double> transposed_order(const Replay& at) {
+    if (at.input().perm_mask.empty()) throw NotEnough{"perm_mask"};
+    return visible_after(at, [](TwoStreamHiding& hiding) { hiding.permutation.transposeInPlace(); });
+}
+
+Tensor<double> without_order(const Replay& at) {
+    if (at.input().perm_mask.empty()) throw NotEnough{"perm_mask"};
+    return visible_after(at, [](TwoStreamHiding& hiding) { hiding.permutation.setZero(); });
+}
+
+Tensor<double> without_padding(const Replay& at) {
+    if (at.input().input_mask.empty()) throw NotEnough{"input_mask"};
+    return visible_after(at, [](TwoStreamHiding& hiding) { hiding.padding = {}; });
+}
+
 Mistake mistake() {
     return {.number = 72,
-            .name = "the factorisation order is taken for the ranks of the tokens",
+            .name = "perm_mask or input_mask is misread: the factorisation order is taken for the ranks of the tokens",
             .symptom = "tokens are predicted in another order than was asked for; only self-inverse orders work",
             .betrays = "who sees whom is right after inverting the permutation; 3,2,4,1 tells, 4,3,2,1 does not",
             .evidence = "",
             .lesson = "22",
             .families = {Family::xlnet},
             .stems = {"bd", "probs"},
-            .variants = {{"", {{"visible", {"query_tokens"}, visible_by_order}}}}};
+            .variants = {{"the order is taken for ranks", {{"visible", {"query_tokens"}, visible_by_order}}},
+                         {"perm_mask is transposed", {{"visible", {"query_tokens"}, transposed_order}}},
+                         {"perm_mask is not applied", {{"visible", {"query_tokens"}, without_order}}},
+                         {"input_mask is not applied", {{"visible", {"query_tokens"}, without_padding}}}}};
 }
 
 }  // namespace order_taken_for_ranks

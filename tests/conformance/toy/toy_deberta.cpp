@@ -195,7 +195,7 @@ Array<Scalar> ToyDeberta<Scalar>::encoder(const A& embedded, A& last_but_one) {
         if (l == 0 && config_.conv_kernel_size > 0) x = merged_convolution(embedded, x);
         if (injected().is(97) && l + 1 == config_.num_hidden_layers && config_.norm_rel_ebd)
             x = tools_.norm(x, "encoder.LayerNorm");
-        add(at + "output", injected().is(51) ? before : x);
+        add(at + "output", injected().is(51, 0) ? before : x);
     }
     return x;
 }
@@ -248,7 +248,7 @@ Trace ToyDeberta<Scalar>::run(const ModelInput& input) {
     A h;
     A x = encoder(embedded, h);
     if (!options_.hugging_face && !config_.position_biased_input && config_.num_hidden_layers >= 2)
-        x = decoder(input, h, x);
+        x = decoder(input, injected().is(51, 1) ? x : h, x);
     const bool classic = tools_.has("cls.predictions.bias");
     const std::string head = classic ? "cls.predictions.transform." : "lm_predictions.lm_head.";
     masked_word_head<Scalar>(

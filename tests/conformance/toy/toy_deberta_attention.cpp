@@ -172,7 +172,7 @@ Array<Scalar> ToyDeberta<Scalar>::scores(const std::string& at, Index l, const H
     if (injected().is(30, 0)) n += 1;
     if (injected().is(30, 1) && n > 2) n -= 1;
     double divisor = std::sqrt(n * d);
-    if (injected().is(26)) divisor = std::sqrt(d);
+    if (injected().is(26)) divisor = injected().is(26, 1) ? 1 : std::sqrt(d);
     if (injected().is(27, 0)) divisor = std::sqrt(double(config_.hidden_size));
     if (injected().is(27, 1)) divisor = std::sqrt(n * double(config_.hidden_size));
     const bool bare_c2p = injected().is(28, 0), bare_p2c = injected().is(28, 0) || injected().is(28, 1);

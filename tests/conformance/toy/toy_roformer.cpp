@@ -159,7 +159,7 @@ Array<Scalar> ToyRoformer<Scalar>::turned_heads(const A& x, const A& before, con
         const A turned = rotated(tools_.split(before, heads), sine_, cosine_, Pairs::neighbours);
         return tools_.split(tools_.dense(tools_.join(turned), projection), heads);
     }
-    if (injected().is(57, key ? 0 : 1)) return x;
+    if (injected().is(57, key ? 0 : 1) || injected().is(57, 3)) return x;
     const bool halves = injected().is(56) || (injected().is(57, 2) && key);
     return rotated(x, sine_, cosine_, halves ? Pairs::halves : Pairs::neighbours);
 }
@@ -199,7 +199,7 @@ Array<Scalar> ToyRoformer<Scalar>::layer(Index l, const A& x) {
     A scores = tools_.products(q_rot, k_rot);
     if (injected().is(82, 1)) scores = tools_.transposed(scores);
     const double width = static_cast<double>(injected().is(27) ? config_.hidden_size : q.width());
-    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / std::sqrt(width));
+    if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / std::sqrt(width));
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, visible_);
     add(at + "probs", probs);

@@ -113,8 +113,12 @@ Visible ToyTransformerXl<Scalar>::visible(Index batch, Index queries, Index memo
     for (Index b = 0; b < batch; ++b)
         for (Index i = 0; i < queries; ++i)
             for (Index j = 0; j < keys; ++j) {
-                const Index oldest = i - shift + (injected().is(71) ? 0 : 1);
-                sees(b, i, j) = j <= i + memory && (!config_.same_length || j >= oldest);
+                const Index oldest = i - shift + (injected().is(71, 0) ? 0 : 1);
+                const Index off = injected().is(71, 1)                           ? -memory
+                                  : injected().is(71, 2) || injected().is(71, 4) ? 1
+                                  : injected().is(71, 3)                         ? -1
+                                                                                 : 0;
+                sees(b, i, j) = j <= i + memory + off && (!config_.same_length || j >= oldest);
             }
     return sees;
 }
@@ -133,11 +137,19 @@ Array<Scalar> ToyTransformerXl<Scalar>::shifted(const A& raw, const Visible& see
                 y.run(at)[j] = column == 0 ? Scalar(0) : matrix[flat / (keys + 1) * rows + column - 1];
                 continue;
             }
+            if (injected().is(67, 2)) {
+                if (sees(b, i, j)) y.run(at)[j] = matrix[i * rows + j];
+                continue;
+            }
             if (injected().is(105)) {
                 if (sees(b, i, j)) y.run(at)[j] = matrix[i * rows + rows - 1 - (j + queries - i - 1)];
                 continue;
             }
             const Index from = i * rows + j + queries - i - (injected().is(67) ? 0 : 1);
+            if (injected().is(71) && from >= (i + 1) * rows) {  // beyond the row
+                if (sees(b, i, j) && injected().is(71, 4)) y.run(at)[j] = matrix[(i + 1) * rows - 1];
+                continue;
+            }
             if (sees(b, i, j) && from < queries * rows) y.run(at)[j] = matrix[from];
         }
     }
@@ -151,8 +163,9 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     const Index heads = config_.n_head, width = heads * config_.d_head;
     const A qkv = tools_.weight(names + "qkv_net.weight");
     const A q = tools_.split(tools_.dense(own, part_of(qkv, 0, width), A()), heads);
-    const A k = tools_.split(tools_.dense(both, part_of(qkv, width, width), A()), heads);
-    const A v = tools_.split(tools_.dense(both, part_of(qkv, 2 * width, width), A()), heads);
+    const Index of_keys = injected().is(103) ? 2 : 1;
+    const A k = tools_.split(tools_.dense(both, part_of(qkv, of_keys * width, width), A()), heads);
+    const A v = tools_.split(tools_.dense(both, part_of(qkv, (3 - of_keys) * width, width), A()), heads);
     A rows({1, r.extent(0), r.width()});
     rows.values = r.values;
     const A r_k = tools_.split(tools_.dense(rows, tools_.weight(names + "r_net.weight"), A()), heads);
@@ -177,7 +190,8 @@ Array<Scalar> ToyTransformerXl<Scalar>::context(Index l, const std::string& at, 
     add(at + "bd_raw", raw);
     add(at + "bd", bd);
     A scores = injected().is(86, 3) ? ac : plus(ac, injected().is(28, 3) ? times(bd, root) : bd);
-    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / root);
+    const double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
     const A probs = tools_.softmax(scores, injected().is(66) ? Visible() : sees);
     add(at + "probs", probs);
@@ -259,8 +273,9 @@ void ToyTransformerXl<Scalar>::run_segment(const ModelInput& input, const std::s
     add(segment + "positions.r", r);
     const Visible sees = visible(input.batch(), queries, before);
     for (Index l = 0; l < config_.n_layer; ++l)
-        hidden.push_back(layer(l, segment + "layer." + std::to_string(l) + ".", hidden.back(),
-                               memory_.empty() ? A() : memory_[static_cast<std::size_t>(l)], r, sees));
+        hidden.push_back(layer(
+            l, segment + "layer." + std::to_string(l) + ".", hidden.back(),
+            memory_.empty() ? A() : memory_[static_cast<std::size_t>(injected().is(70, 2) ? l + 1 : l)], r, sees));
     remember(hidden, queries, segment);
     head(input, hidden.back(), segment);
 }

@@ -32,7 +32,15 @@ std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Inject
     if (input.perm_mask.empty()) return hidden;
     for (std::size_t n = 0; n < hidden.size(); ++n)
         hidden[n] = static_cast<char>(input.perm_mask[b * length * length + static_cast<Index>(n)]);
-    if (!injected.is(72)) return hidden;
+    if (injected.is(72, 3)) return std::vector<char>(hidden.size(), 0);
+    if (injected.is(72, 2)) {
+        std::vector<char> turned = hidden;
+        for (Index i = 0; i < length; ++i)
+            for (Index j = 0; j < length; ++j)
+                turned[static_cast<std::size_t>(i * length + j)] = hidden[static_cast<std::size_t>(j * length + i)];
+        return turned;
+    }
+    if (!injected.is(72) || injected.is(72, 4)) return hidden;
     if (injected.is(72, 1)) return hidden_by_partial_order(hidden, length);
     // The token that sees t others is the t-th of the order.
     std::vector<Index> order(static_cast<std::size_t>(length), -1);
@@ -77,7 +85,8 @@ XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memo
             for (Index j = 0; j < keys; ++j) {
                 const Index token = j - memory;
                 bool hides = token >= 0 && hidden[static_cast<std::size_t>(i * length + token)] != 0;
-                hides = hides || (token >= 0 && !input.input_mask.empty() && input.input_mask[b * length + token] != 0);
+                hides = hides || (token >= 0 && !input.input_mask.empty() && !injected.is(72, 4) &&
+                                  input.input_mask[b * length + token] != 0);
                 hides = hides || (causal && token > i);
                 hides = hides || (causal && config.same_length && j < length && (j < i || (injected.is(71) && j == i)));
                 const bool self = token == i;
@@ -147,8 +156,9 @@ typename ToyXlnet<Scalar>::Streams ToyXlnet<Scalar>::layer(Index l, const std::s
     const std::string names = "layer." + std::to_string(l) + ".rel_attn.";
     const Index heads = config_.n_head;
     const A both = after(memory, x.h);
-    const A k = tools_.split(projected(both, names + "k"), heads),
-            v = tools_.split(projected(both, names + "v"), heads);
+    const bool exchanged = injected().is(103);
+    const A k = tools_.split(projected(both, names + (exchanged ? "v" : "k")), heads),
+            v = tools_.split(projected(both, names + (exchanged ? "k" : "v")), heads);
     add(at + "k", k);
     add(at + "v", v);
     const auto show_positions = [&](const A& rows, const char* stem) {

@@ -149,7 +149,8 @@ Array<Scalar> ToyXlnet<Scalar>::stream(Index l, const std::string& at, const Ask
         add(at + "ef", ef);
         scores = plus(std::move(scores), ef);
     }
-    if (!injected().is(62, 3)) scores = times(std::move(scores), 1 / root);
+    const double divisor = injected().is(27) ? std::sqrt(static_cast<double>(config_.d_model)) : root;
+    if (!injected().is(26, 1)) scores = times(std::move(scores), 1 / divisor);
     add(at + "scores", scores);
     A probs = tools_.softmax(scores, asked.sees);
     clear(probs);
