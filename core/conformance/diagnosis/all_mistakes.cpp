@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 
 namespace locus::conformance {
@@ -211,6 +212,10 @@ public:
         const Judge judge(own_, seen_, verdict, assumed);
         static const Variant as_it_should_be;
         const std::optional<Hypothesis> right = judge.judge(0, as_it_should_be);
+        if (!assumed.empty() && follows_without_assumptions(verdict)) {
+            settle(verdict.name);
+            return;
+        }
         if (!right) {
             result.not_judged.push_back(verdict.name);
             return;
@@ -227,14 +232,23 @@ public:
     AllMistakes result;
 
 private:
-    /// The same mistake at another layer: it fits, and the right formula is as far away as a name demands.
+    /// What the candidate reports between a mistake that was named and this stage may rule out what the mistake would
+    /// do to stages that nobody reports: then the right formula gives the stage, and the assumed ones do not.
+    bool follows_without_assumptions(const StageVerdict& verdict) const {
+        static const Variant as_it_should_be;
+        const std::optional<Hypothesis> right = Judge(own_, seen_, verdict).judge(0, as_it_should_be);
+        return right && right->explanation.fits();
+    }
+
+    /// The same mistake at another layer, or in another stage that it makes wrong too: it fits, and the right formula
+    /// is as far away as a name demands.
     bool repeats(const Judge& judge, const StageVerdict& verdict, const Explanation& right) {
         const std::string stem = scope_and_stem(verdict.name).second;
         for (std::size_t n = 0; n < result.stages.size(); ++n) {
             const WrongStage& before = result.stages[n];
             if (!before.first_at.empty() || !before.diagnosis.named) continue;
-            if (scope_and_stem(before.stage).second != stem) continue;
             const Explanation& named = *before.diagnosis.named;
+            if (scope_and_stem(before.stage).second != stem && !replaces(*named.way, stem)) continue;
             if (judge.contradicted(mistake_of(named.mistake), *named.way)) continue;
             const std::optional<Hypothesis> again = judge.judge(named.mistake, *named.way);
             if (!again || !again->explanation.fits()) continue;
@@ -257,11 +271,28 @@ private:
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
             const Judge judge(evidence, seen_, verdict, assumed);
-            stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
+            // One number is one mistake, whichever two would make the same.
+            if (!off_by_a_factor(evidence, verdict, assumed))
+                stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
             stage.diagnosis.pattern = pattern_of_own(verdict, assumed);
         result.stages.push_back(std::move(stage));
+    }
+
+    /// Every value is the same number times what the right formula gives.
+    static bool off_by_a_factor(const Evidence& evidence, const StageVerdict& verdict,
+                                const std::vector<Formula>& assumed) try {
+        const auto [scope, stem] = scope_and_stem(verdict.name);
+        const Tensor<double> right = Replay(evidence, scope, {}, assumed).computed(stem);
+        const Tensor<double> found = widened(*evidence.candidate.at(verdict.name));
+        if (right.shape() != found.shape()) return false;
+        const double allowed = verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
+        return common_factor({right, found, allowed, {}}).has_value();
+    } catch (const NotEnough&) {
+        return false;
+    } catch (const Error&) {  // shapes that do not fit the formula
+        return false;
     }
 
     /// How the stage differs from what the right formula makes of the candidate's own inputs.

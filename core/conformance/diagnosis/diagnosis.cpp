@@ -98,6 +98,21 @@ Diagnosis diagnose(const Evidence& evidence, const Comparison& comparison, const
     return diagnosis;
 }
 
+std::optional<Nearest> nearest_of(const Diagnosis& diagnosis) {
+    if (diagnosis.named || diagnosis.follows) return std::nullopt;
+    const std::vector<Explanation>& judged = diagnosis.judged;  // best first
+    const auto find = [&](bool is_right) {
+        return std::find_if(judged.begin(), judged.end(), [&](const Explanation& each) {
+            return (each.mistake == 0) == is_right && (is_right || !each.is_bound);
+        });
+    };
+    const auto best = find(false), right = find(true);
+    if (best == judged.end()) return std::nullopt;
+    if (right == judged.end()) return best->fits() ? std::optional(Nearest{*best, std::nullopt}) : std::nullopt;
+    if (!(best->residual <= right->residual / 10)) return std::nullopt;
+    return Nearest{*best, right->residual};
+}
+
 // Mistakes that make the same numbers.
 
 const std::vector<Equivalent>& equivalents() {
@@ -121,6 +136,9 @@ const std::vector<Equivalent>& equivalents() {
          "sqrt(D) = sqrt(H d) is the scale of H terms"},
         {33, 35, true, "",
          "a constant that overflows to -inf leaves NaN in rows without keys: that is how most of them get it"},
+        {57, 63, false, "dumps without the tables of angles", "with every token at position 0 nothing is rotated"},
+        {66, 72, false, "inputs in which perm_mask alone hides something",
+         "where it is not applied nothing is hidden, as where hidden cells are used"},
         {67, 105, false, "masks that show one distance alone",
          "of one column the neighbour and the mirror image may be the same"},
     };

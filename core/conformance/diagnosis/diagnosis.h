@@ -30,6 +30,15 @@ struct Diagnosis {
     std::string pattern;   // what the difference looks like; one sentence, also where a name was found
 };
 
+/// What comes nearest where no mistake is named.
+struct Nearest {
+    Explanation mistake;
+    std::optional<double> right_leaves;  // the right formula's residual; nothing where it says nothing of the stage
+};
+/// Nothing where a mistake is named, where the stage follows from what is reported, and where no mistake
+/// leaves less than a tenth of what the right formula leaves, or it is not known how much: that says nothing.
+std::optional<Nearest> nearest_of(const Diagnosis& diagnosis);
+
 /// Judges every mistake of the catalogue that can reach the stage.  `verdict` is a failing one of the comparison.
 /// A mistake whose own stages the candidate reports and has right is not judged.  A name is given only if a hypothesis
 /// leaves no more than rounding, and every hypothesis that makes other numbers leaves 100 times as much as it does and

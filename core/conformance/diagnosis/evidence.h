@@ -69,7 +69,8 @@ struct Evidence {
     std::set<std::string> not_its_own = {};
     /// The dump, where `candidate` is a pass that was made to explain it: what Replay::claimed looks at.
     std::optional<TraceView> dump = std::nullopt;
-    bool is_whole_pass = false;  // `candidate` is made stage by stage with a mistake in it
+    std::map<std::string, std::string> stored = {};  // dtype that each stage of the candidate came in, "BF16"
+    bool is_whole_pass = false;                      // `candidate` is made stage by stage with a mistake in it
 };
 
 /// The model's, or the case's; empty where neither is known.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <future>
 #include <limits>
+#include <map>
 #include <thread>
 
 namespace locus::conformance {
@@ -119,6 +120,15 @@ void Judge::stop_if_far(Index at, const Matrix<double>& head) const {
     if (largest_ > 0 && at_least >= kFar && at_least >= kBeyondBest * rounding) throw FarAway{at_least};
 }
 
+namespace {
+
+/// "segment.2.layer.0." -> "segment.1.layer.0.".
+std::string in_segment(const std::string& scope, std::size_t segment) {
+    return "segment." + std::to_string(segment) + scope.substr(scope.find('.', 8));
+}
+
+}  // namespace
+
 bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const try {
     const Replay replay(evidence_, scope(), variant.formulas);
     const auto replaced = [&](const std::string& stem) {
@@ -128,24 +138,29 @@ bool Judge::contradicted(const Mistake& mistake, const Variant& variant) const t
     // A mistake may sit in one stage or in another; a variant speaks of those that it replaces.
     const std::vector<std::string>& stems = variant.stems.empty() ? mistake.stems : variant.stems;
     const bool any = std::any_of(stems.begin(), stems.end(), replaced);
-    for (const std::string& stem : stems)
+    for (const std::string& stem : stems) {
+        if (stem == this->stem() || (any && !replaced(stem)) || !replay.touches(stem)) continue;
+        std::vector<std::string> names = {replay.full_name(stem)};
+        if (stem == "memory" && replay.segment() > 0)  // what this segment reads is what the one before reports
+            names.push_back(replay.elsewhere(in_segment(scope(), replay.segment() - 1)).full_name(stem));
         for (const StageVerdict& verdict : comparison_.stages)
-            if (stem != this->stem() && verdict.pass && (!any || replaced(stem)) &&
-                verdict.name == replay.full_name(stem) && replay.touches(stem))
-                return true;
+            if (verdict.pass && std::find(names.begin(), names.end(), verdict.name) != names.end()) return true;
+    }
     return false;
 } catch (const NotEnough&) {  // it is not known where the stage stands
     return false;
 }
 
 int Judge::explained_around(const Variant& variant) const {
-    std::string around = scope();
-    if (stem().starts_with('/')) around += "layer.0.";
-    const Replay replay(evidence_, around, variant.formulas);
+    const std::string around = scope() + (stem().starts_with('/') ? "layer.0." : "");
+    const bool asks_the_decoder = stem().starts_with("/emd.query");
+    std::map<std::string, Replay> replays;  // by scope; one remembers what it has computed
     int explained = 0;
     for (const StageVerdict& verdict : comparison_.stages) {
         const auto [where, what] = scope_and_stem(verdict.name);
-        if (where != around || verdict.worst < 0) continue;
+        const bool is_decoder = where.starts_with("emd.") || what == "/mlm.transform";
+        if (!(asks_the_decoder ? is_decoder : where == around) || verdict.worst < 0) continue;
+        const Replay& replay = replays.try_emplace(where, evidence_, where, variant.formulas).first->second;
         try {
             if (verdict.pass && !replay.touches(what)) {
                 ++explained;
@@ -162,6 +177,18 @@ int Judge::explained_around(const Variant& variant) const {
     return explained;
 }
 
+namespace {
+
+/// The step of the dtype behind 1.
+double rounding_of(const std::string& dtype) {
+    if (dtype == "F64") return std::numeric_limits<double>::epsilon();
+    if (dtype == "F16") return 0x1p-10;
+    if (dtype == "BF16") return 0x1p-7;
+    return std::numeric_limits<float>::epsilon();
+}
+
+}  // namespace
+
 double Judge::rounding_beside(const Explanation& best) const {
     const Replay here(evidence_, scope());
     const std::vector<std::string> inputs = here.inputs_of(stem());
@@ -177,10 +204,13 @@ double Judge::rounding_beside(const Explanation& best) const {
         for (std::size_t axis = shape->size() - std::min<std::size_t>(shape->size(), 2); axis < shape->size(); ++axis)
             longest = std::max(longest, (*shape)[axis]);
     }
-    const double eps = std::string(evidence_.candidate.at(verdict_.name)->dtype()) == "F64"
-                           ? std::numeric_limits<double>::epsilon()
-                           : std::numeric_limits<float>::epsilon();
-    const double step = 2 * eps * (4 + std::sqrt(static_cast<double>(longest)));
+    const auto stored = evidence_.stored.find(verdict_.name);
+    const std::string dtype =
+        stored != evidence_.stored.end() ? stored->second : evidence_.candidate.at(verdict_.name)->dtype();
+    // Short floats are rounded where they are stored: every term of a sum once, which grows as the sum itself does.
+    const bool is_short = dtype == "F16" || dtype == "BF16";
+    const double growth = is_short ? 0 : std::sqrt(static_cast<double>(longest));
+    const double step = 2 * rounding_of(dtype) * (4 + growth);
     return best.residual <= step ? std::min(step, best.allowed) : best.allowed;
 }
 

@@ -54,7 +54,7 @@ public:
     /// What rounding may explain of another hypothesis where `best` fits: a part of the largest value.  The tolerance
     /// of the stage counts all sums since the tokens.  Where the candidate reports everything that the stage is made
     /// of, what was rounded before is in those values, and the sums of this one step are left; so it is if `best`
-    /// leaves no more than they do.
+    /// leaves no more than they do.  Stages in F16 and BF16 are taken to be rounded as they are stored.
     double rounding_beside(const Explanation& best) const;
 
 private:

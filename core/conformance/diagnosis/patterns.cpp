@@ -37,6 +37,25 @@ bool Compared::has_heads() const {
     return false;
 }
 
+namespace {
+
+/// Scores: ": divided by 4 instead of sqrt(n d) = 3.4641"; empty for every other stage and difference.
+std::string divisor_taken(const Evidence& evidence, const std::string& stage, const Compared& compared) try {
+    const auto [scope, stem] = scope_and_stem(stage);
+    const std::optional<double> factor = stem == "scores" ? common_factor(compared) : std::nullopt;
+    if (!factor || !(*factor > 0)) return "";
+    const Replay here(evidence, scope);
+    const bool several = here.family() == Family::deberta;
+    const double terms = several ? here.deberta().config().terms.count() : 1;
+    const double right = std::sqrt(terms * static_cast<double>(here("q").extent(3)));
+    return ": divided by " + short_number(right / *factor) + " instead of " +
+           (several ? "sqrt(n d) = " : "sqrt(d) = ") + short_number(right);
+} catch (const NotEnough&) {  // nobody says how wide a head is, or how many terms there are
+    return "";
+}
+
+}  // namespace
+
 std::string describe_difference(const Evidence& evidence, const StageVerdict& verdict) {
     if (verdict.worst < 0) return verdict.reason;
     const auto stage = evidence.reference.at(verdict.name);
@@ -45,7 +64,8 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Compared compared{right, found, verdict.allowed, stage->axes};
     const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
-    if (const auto values = pattern_of_values(compared)) return *values;
+    if (const auto values = pattern_of_values(compared))
+        return *values + divisor_taken(evidence, verdict.name, compared);
     if (const auto places = pattern_of_places(compared, input)) return *places;
     return "no pattern found";
 }
@@ -76,15 +96,12 @@ private:
 };
 
 Sentence one_factor(const Compared& at) {
-    Ratio ratio;
-    for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
-    const double factor = ratio.value();
-    if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
-        return std::nullopt;
+    const std::optional<double> factor = common_factor(at);
+    if (!factor) return std::nullopt;
     if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
         return "every value is 0";
     if (at.explained_by([&](Index n) { return -at.right[n]; })) return "the sign of every value is flipped";
-    return "every value is " + short_number(factor) + " times what it should be";
+    return "every value is " + short_number(*factor) + " times what it should be";
 }
 
 Sentence one_offset(const Compared& at) {
@@ -234,6 +251,15 @@ Sentence by_group(const Compared& at) {
 }
 
 }  // namespace
+
+std::optional<double> common_factor(const Compared& at) {
+    Ratio ratio;
+    for (Index n = 0; n < at.right.size(); ++n) ratio.add(at.right[n], at.found[n]);
+    const double factor = ratio.value();
+    if (ratio.cells() < kFewestValues || !at.explained_by([&](Index n) { return factor * at.right[n]; }, factor))
+        return std::nullopt;
+    return factor;
+}
 
 std::optional<std::string> pattern_of_values(const Compared& compared) {
     for (const double value : compared.found.values())

@@ -35,6 +35,9 @@ struct Compared {
     Index matrices() const { return right.size() / (last() * before_last()); }
 };
 
+/// The number that every value is times the right one; nothing unless it explains all of them.
+std::optional<double> common_factor(const Compared& compared);
+
 /// "every value is 1.732051 times what it should be"; nothing where no rule of values holds everywhere.
 /// Constant factor, sign, constant offset, transposed, reversed axes, heads or channels in another order, a constant
 /// per row, a factor per head.

@@ -36,6 +36,21 @@ void require_common_stage(const TracePair& pair) {
     throw Error(Fault::usage, sentence);
 }
 
+/// How many stages the reference lacks, the first few by name, and what the first may have been meant to be.
+std::string unexpected_names(const Comparison& comparison) {
+    constexpr std::size_t kMost = 4;
+    const std::vector<std::string>& names = comparison.unexpected;
+    std::string text = std::to_string(names.size()) +
+                       (names.size() == 1 ? " stage not in the reference: " : " stages not in the reference: ");
+    for (std::size_t n = 0; n < std::min(kMost, names.size()); ++n)
+        text += (n ? ", " : "") + printable(names[n].substr(0, 80));
+    if (names.size() > kMost) text += ", ...";
+    if (!comparison.missing.empty())
+        text += "; of those not reported the nearest to " + printable(names.front().substr(0, 80)) + " is " +
+                printable(nearest(names.front(), comparison.missing));
+    return text + "\n";
+}
+
 }  // namespace
 
 std::vector<ModelInput> segments_of(const std::string& input_file, const ModelFolder& model) {
@@ -66,6 +81,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
     if (tell) tell(one);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
+    evidence.stored = pair.stored;
     evidence.stop = pair.stop;
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
     one.diagnosis = one.all->stages.front().diagnosis;
@@ -106,8 +122,7 @@ std::string pair_verdicts(const CaseReport& report, const std::optional<Toleranc
     if (!fixed) text += loose_text(comparison.loose(), comparison.stages.size());
     if (!comparison.missing.empty())
         text += std::to_string(comparison.missing.size()) + " stages of the reference not reported\n";
-    if (!comparison.unexpected.empty())
-        text += std::to_string(comparison.unexpected.size()) + " stages not in the reference\n";
+    if (!comparison.unexpected.empty()) text += unexpected_names(comparison);
     if (comparison.pass())
         return text + "pass: " + std::to_string(comparison.stages.size()) + " stages inside the tolerance\n";
     return text + first_wrong_text(report);

@@ -50,6 +50,18 @@ Json diagnosis_json(const std::optional<Diagnosis>& diagnosis) {
             {"lesson", mistake.lesson}};
 }
 
+Json nearest_json(const Diagnosis& diagnosis) {
+    const std::optional<Nearest> nearest = nearest_of(diagnosis);
+    if (!nearest) return nullptr;
+    const Explanation& best = nearest->mistake;
+    return {{"mistake", best.mistake},
+            {"name", mistake_of(best.mistake).name},
+            {"how", best.how},
+            {"residual", json_number(best.residual)},
+            {"allowed", json_number(best.allowed)},
+            {"right_leaves", nearest->right_leaves ? json_number(*nearest->right_leaves) : Json()}};
+}
+
 /// A line per mistake; a stage that two mistakes explain together has two, one that nobody can name has one.
 Json diagnoses_json(const std::optional<AllMistakes>& all) {
     Json list = Json::array();
@@ -64,7 +76,8 @@ Json diagnoses_json(const std::optional<AllMistakes>& all) {
                     {"evidence", nullptr},
                     {"together_with", std::move(together)},
                     {"first_at", stage.first_at.empty() ? Json() : Json(stage.first_at)},
-                    {"pattern", found ? Json() : Json(stage.diagnosis.pattern)}};
+                    {"pattern", found ? Json() : Json(stage.diagnosis.pattern)},
+                    {"nearest", found ? Json() : nearest_json(stage.diagnosis)}};
         if (found) {
             const Mistake& mistake = mistake_of(found->mistake);
             one.update({{"mistake", mistake.number},

@@ -45,6 +45,7 @@ std::string named(const Diagnosis& diagnosis) {
     if (!diagnosis.named->how.empty()) text += " (" + diagnosis.named->how + ")";
     if (diagnosis.in_whole_pass)
         text += "\n  made from the tokens on, wherever it can be made, it gives every stage that is reported";
+    if (diagnosis.pattern.starts_with("every value is")) text += "\n  " + diagnosis.pattern;
     text += "\n  what it leaves: " + format_number(diagnosis.named->residual) +
             " of the largest value, rounding allows " + format_number(diagnosis.named->allowed);
     if (diagnosis.runner_up)
@@ -64,6 +65,16 @@ std::string named(const Diagnosis& diagnosis) {
 std::string with_way(const Explanation& found) {
     return "mistake " + std::to_string(found.mistake) + ": " + mistake_of(found.mistake).name +
            (found.how.empty() ? "" : " (" + found.how + ")");
+}
+
+/// "mistake 40: ... leaves 2e-05, the right formula 3e-04"; empty where nothing comes near.
+std::string nearest_words(const Diagnosis& diagnosis) {
+    const std::optional<Nearest> nearest = nearest_of(diagnosis);
+    if (!nearest) return "";
+    const Explanation& best = nearest->mistake;
+    return with_way(best) + " leaves " + format_number(best.residual) + " where rounding allows " +
+           format_number(best.allowed) +
+           (nearest->right_leaves ? ", the right formula leaves " + format_number(*nearest->right_leaves) : "");
 }
 
 /// Two mistakes that explain a stage together.
@@ -94,6 +105,8 @@ std::string named_behind(const WrongStage& stage, const std::string& again) {
         text +=
             ", leaves " + format_number(leaves.residual) + " where rounding allows " + format_number(leaves.allowed);
     }
+    const std::string nearest = stage.explained() ? "" : nearest_words(stage.diagnosis);
+    if (!nearest.empty()) text += "\n      nearest: " + nearest;
     return text + "\n" + (again.empty() ? "" : "      again at " + again + "\n");
 }
 
@@ -289,8 +302,11 @@ std::string explanation_text(const CaseReport& report) {
         text += named_together(report.all->stages.front().pair);
     else if (report.diagnosis && report.diagnosis->named)
         text += named(*report.diagnosis);
-    else if (report.diagnosis)
+    else if (report.diagnosis) {
         text += "  no mistake of the catalogue explains it; " + report.diagnosis->pattern + "\n";
+        const std::string nearest = nearest_words(*report.diagnosis);
+        if (!nearest.empty()) text += "  nearest: " + nearest + "\n";
+    }
     if (is_of_the_head(first->name) && encoder_is_right(report.comparison))
         text += "  the encoder is right: every layer that was reported agrees; look at the head\n";
     if (report.all) text += all_mistakes(*report.all);
