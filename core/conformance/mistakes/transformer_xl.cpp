@@ -265,6 +265,14 @@ Tensor<double> of_the_layer_behind(const Replay& at) {
                         ".")("memory");
 }
 
+/// Read in place of its own; what this layer keeps follows from its own.
+Formula made_of_the_layer_behind(const char* stem) {
+    return {stem, {"memory_before", "x"}, [stem](const Replay& at) {
+                const Tensor<double> rows = of_the_layer_behind(at);
+                return at.with({{"memory_before", {}, [&rows](const Replay&) { return rows; }}}).right(stem);
+            }};
+}
+
 Mistake mistake() {
     return {.number = 70,
             .name = "the memory holds the wrong rows, or that of another layer is read",
@@ -282,7 +290,7 @@ Mistake mistake() {
                             {"memory_before", "x"},
                             [](const Replay& at) { return handed_on(at, at("x"), Kept::oldest); }}}},
                          {"layer l reads the memory of layer l + 1",
-                          {{"memory_before", {"memory"}, of_the_layer_behind}},
+                          {made_of_the_layer_behind("k"), made_of_the_layer_behind("v")},
                           {"k", "v"}}}};
 }
 
