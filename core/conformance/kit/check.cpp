@@ -48,7 +48,7 @@ void explain(CaseReport& report, const Kit& kit, const KitCase& one, const Trace
     Evidence evidence{background.reference, dump.trace, background.model, background.segments};
     evidence.family = family_named(one.family);
     evidence.formulas = formulas_of_kind(one.config);
-    evidence.stored = dump.stored;
+    evidence.stored = stored_as(dump.trace, report.rounded_to, dump.stored);
     evidence.stop = stop;
     report.all = diagnose_all(evidence, report.comparison, verdict, one.depends);
     report.diagnosis = report.all->stages.front().diagnosis;

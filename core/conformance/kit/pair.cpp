@@ -67,8 +67,8 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
     one.id = pair.candidate_name;
     one.accuracy = pair.accuracy;
     one.rounded_to = narrower_dtype(pair.candidate, pair.stored);
-    one.comparison = compare(pair.reference, pair.candidate, pair.fixed,
-                             stored_as(pair.candidate, one.rounded_to, pair.stored), pair.compared, pair.accuracy);
+    const auto stored = stored_as(pair.candidate, one.rounded_to, pair.stored);
+    one.comparison = compare(pair.reference, pair.candidate, pair.fixed, stored, pair.compared, pair.accuracy);
     one.verdict = one.comparison.pass() ? Verdict::pass : Verdict::fail;
     if (one.verdict == Verdict::pass) {
         if (tell) tell(one);
@@ -81,7 +81,7 @@ CaseReport judge_pair(const TracePair& pair, const std::function<void(const Case
         ShownStage{first->name, widened(*expected), widened(*pair.candidate.at(first->name)), expected->axes, {}};
     if (tell) tell(one);
     Evidence evidence{pair.reference, pair.candidate, pair.model, pair.segments};
-    evidence.stored = pair.stored;
+    evidence.stored = stored;
     evidence.stop = pair.stop;
     one.all = diagnose_all(evidence, one.comparison, *first, stages.depends);
     one.diagnosis = one.all->stages.front().diagnosis;
