@@ -329,6 +329,7 @@ TEST_CASE("all mistakes: a stage of another shape counts as not reported, and wh
         INFO(where << "\n" << said(all));
         REQUIRE(wrong_at(all, layer + "q"));
         CHECK_THAT(wrong_at(all, layer + "q")->diagnosis.pattern, Catch::StartsWith("shape ["));
+        CHECK_FALSE(nearest_of(wrong_at(all, layer + "q")->diagnosis));
         CHECK(wrong_at(all, layer + "scores") == nullptr);
         REQUIRE(wrong_at(all, layer + "context"));
         REQUIRE(wrong_at(all, layer + "context")->diagnosis.named);

@@ -109,7 +109,8 @@ std::optional<Nearest> nearest_of(const Diagnosis& diagnosis) {
     const auto best = find(false), right = find(true);
     if (best == judged.end()) return std::nullopt;
     if (right == judged.end()) return best->fits() ? std::optional(Nearest{*best, std::nullopt}) : std::nullopt;
-    if (!(best->residual <= right->residual / 10)) return std::nullopt;
+    // Of another shape, or where there is a NaN, nothing is near.
+    if (!(std::isfinite(best->residual) && best->residual <= right->residual / 10)) return std::nullopt;
     return Nearest{*best, right->residual};
 }
 
