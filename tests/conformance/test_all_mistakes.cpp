@@ -10,7 +10,6 @@
 #include "core/conformance/kit/first_divergence.h"
 #include "core/conformance/kit/pair.h"
 #include "core/conformance/report/report.h"
-#include "core/io/recorded_inputs.h"
 #include "core/io/safetensors.h"
 #include "tests/conformance/kit_fixture.h"
 #include "tests/conformance/toy/injected_mistakes.h"
@@ -24,25 +23,6 @@ using namespace locus::conformance;
 using namespace locus::conformance::toy;
 
 namespace {
-
-using Ways = std::vector<std::pair<int, int>>;
-
-const Range& several_range(Family family, const std::string& name) {
-    static std::map<Family, std::vector<Range>> all;
-    if (!all.count(family)) all[family] = ranges_of(family);
-    const auto found =
-        std::find_if(all[family].begin(), all[family].end(), [&](const Range& range) { return range.name == name; });
-    REQUIRE(found != all[family].end());
-    return *found;
-}
-
-template <class Scalar>
-Trace port_with_all(const Range& range, const Ways& ways) {
-    ToyOptions options;
-    options.hugging_face = range.hugging_face;
-    options.injected = {ways.front().first, ways.front().second, {ways.begin() + 1, ways.end()}};
-    return run_toy<Scalar>(range.model_folder, range.segments, options);
-}
 
 /// Everything that is said of a candidate.
 AllMistakes all_of(const Range& range, const Trace& reference, const Trace& candidate, bool model = true,
@@ -85,10 +65,6 @@ std::string said(const AllMistakes& all) {
         if (!stage.explained()) text += " " + stage.diagnosis.pattern;
     }
     return text;
-}
-
-bool same_numbers(const IndexTensor& a, const IndexTensor& b) {
-    return a.shape() == b.shape() && a.values() == b.values();
 }
 
 /// The same but for one stage, which follows from nothing; what stands behind it stays.
@@ -560,95 +536,6 @@ TEST_CASE("all mistakes: one mistake is one, whatever follows from it", "[kit][s
         }
         INFO(where << ": " << completely << " of " << all_ports << others);
         CHECK(completely * 10 >= all_ports * 9);
-    }
-}
-
-// Through the program: JSON, text, and inputs that nobody passed.
-
-TEST_CASE("check: several mistakes are a list in JSON and lines in text", "[kit][several][cli]") {
-    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const TemporaryFolder folder;
-    write_trace(folder / "right.safetensors", range.sharp);
-    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{1, 0}, {39, 0}}),
-                {{"inputs", inputs_as_json(range.segments)}});
-    const std::vector<std::string> arguments = {(folder / "right.safetensors").string(),
-                                                (folder / "port.safetensors").string(), "--model", range.model_folder};
-    const Outcome text = run("locus-check", arguments);
-    CHECK(text.status == 1);
-    CHECK(text.out.find("behind it, judged by what the candidate itself reports:") != std::string::npos);
-    CHECK(text.out.find("layer.0.ffn_act: mistake 39") != std::string::npos);
-    CHECK(text.out.find("right once these are repaired: yes") != std::string::npos);
-    CHECK(text.out.find("tokens and masks: inputs in the metadata of the candidate") != std::string::npos);
-    std::vector<std::string> more = arguments;
-    more.push_back("--json");
-    const auto json = nlohmann::json::parse(run("locus-check", more).out);
-    CHECK(json["diagnosis"]["mistake"] == 1);
-    REQUIRE(json["diagnoses"].size() >= 2);
-    CHECK(json["diagnoses"][0]["mistake"] == 1);
-    CHECK(json["diagnoses"][0]["stage"] == json["first"]["stage"]);
-    CHECK(json["diagnoses"][0]["residual"] == json["diagnosis"]["residual"]);
-    CHECK(json["diagnoses"][1]["stage"] == "layer.0.ffn_act");
-    CHECK(json["diagnoses"][1]["mistake"] == 39);
-    CHECK(json["diagnoses"][1]["evidence"] == "deberta.cpp 6fefa35");
-    CHECK(json["right_once_repaired"] == "yes");
-}
-
-TEST_CASE("check: inputs beside the reference are used, and those of another pass are not", "[kit][inputs][cli]") {
-    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
-    const TemporaryFolder folder;
-    write_trace(folder / "right.safetensors", range.sharp);
-    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{32, 0}}));
-    const auto answer = [&] {
-        return nlohmann::json::parse(
-            run("locus-check", {(folder / "right.safetensors").string(), (folder / "port.safetensors").string(),
-                                "--model", range.model_folder, "--json"})
-                .out);
-    };
-    CHECK(answer()["diagnosis"].is_null());  // a mask of keys alone cannot be told without the mask
-    CHECK(answer()["inputs"].is_null());
-    CHECK(answer()["would_learn"].get<std::string>().find("--input FILE") != std::string::npos);
-
-    fs::copy_file(kOracle / "ms_deberta_v3_emd/inputs.safetensors", folder / "inputs.safetensors");
-    CHECK(answer()["diagnosis"]["mistake"] == 32);
-    CHECK(answer()["inputs"] == "inputs.safetensors beside the reference");
-
-    fs::copy_file(kOracle / "ms_deberta_clamp/inputs.safetensors", folder / "inputs.safetensors",
-                  fs::copy_options::overwrite_existing);
-    CHECK(answer()["diagnosis"].is_null());
-    CHECK(answer()["inputs"].is_null());
-    const Outcome text = run("locus-check", {(folder / "right.safetensors").string(),
-                                             (folder / "port.safetensors").string(), "--model", range.model_folder});
-    CHECK(text.out.find("inputs.safetensors beside the reference is not used: ") != std::string::npos);
-
-    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", inputs_as_json(range.segments)}});
-    CHECK(answer()["diagnosis"]["mistake"] == 32);
-    CHECK(answer()["inputs"] == "inputs in the metadata of the reference");
-
-    std::ofstream(folder / "inputs.safetensors") << "no tensors";
-    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", "{\"tokens\": 7}"}});
-    CHECK(answer()["diagnosis"].is_null());
-}
-
-TEST_CASE("recorded inputs: what a pass was given comes back, and anything else is refused in one sentence",
-          "[kit][inputs]") {
-    for (const auto& [family, where] :
-         {std::pair{Family::deberta, "ms_deberta_v3_emd"}, {Family::xlnet, "hf_xlnet_order_3241"}}) {
-        const Range& range = several_range(family, where);
-        const std::vector<ModelInput> back = inputs_from_json(inputs_as_json(range.segments), "here");
-        REQUIRE(back.size() == range.segments.size());
-        for (std::size_t s = 0; s < back.size(); ++s) {
-            CHECK(same_numbers(back[s].tokens, range.segments[s].tokens));
-            CHECK(same_numbers(back[s].mask, range.segments[s].mask));
-            CHECK(same_numbers(back[s].perm_mask, range.segments[s].perm_mask));
-            CHECK(same_numbers(back[s].target_mapping, range.segments[s].target_mapping));
-        }
-    }
-    CHECK(same_numbers(inputs_from_json("[[1,6,2],[1,5,2]]", "here").front().tokens,
-                       IndexTensor({2, 3}, {1, 6, 2, 1, 5, 2})));
-    for (const char* text : {"", "7", "[]", "[7]", "{\"tokens\":[[1,2],[3]]}", "{\"tokens\":[1,2]}", "{}",
-                             "[{\"tokens\":[[1,2.5]]}]", "{\"tokens\":[[1,[2]]]}", "{\"tokens\":[[[[[1]]]]]}"}) {
-        INFO(text);
-        CHECK(refusal([&] { inputs_from_json(text, "here"); }, Fault::unreadable).find("here") == 0);
     }
 }
 

@@ -111,4 +111,26 @@ inline std::vector<Finding> try_training_mistake(const Injection& injected, cons
     return findings;
 }
 
+/// Mistakes and their ways, by number.
+using Ways = std::vector<std::pair<int, int>>;
+
+/// A recorded case by its name; made once per process.
+inline const Range& several_range(Family family, const std::string& name) {
+    static std::map<Family, std::vector<Range>> all;
+    if (!all.count(family)) all[family] = ranges_of(family);
+    const auto found =
+        std::find_if(all[family].begin(), all[family].end(), [&](const Range& range) { return range.name == name; });
+    REQUIRE(found != all[family].end());
+    return *found;
+}
+
+/// What a port dumps that makes all these mistakes.
+template <class Scalar>
+Trace port_with_all(const Range& range, const Ways& ways) {
+    ToyOptions options;
+    options.hugging_face = range.hugging_face;
+    options.injected = {ways.front().first, ways.front().second, {ways.begin() + 1, ways.end()}};
+    return run_toy<Scalar>(range.model_folder, range.segments, options);
+}
+
 }  // namespace locus::conformance::toy

@@ -1,0 +1,113 @@
+// What locus check says through the program: several mistakes in JSON and text, and inputs that nobody passed.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/io/recorded_inputs.h"
+#include "core/io/safetensors.h"
+#include "tests/conformance/kit_fixture.h"
+#include "tests/conformance/toy/injected_mistakes.h"
+#include "tests/conformance/toy/recorded_ranges.h"
+#include "tests/run_program.h"
+
+namespace locus::test::test_check_inputs {
+
+using namespace locus::conformance;
+using namespace locus::conformance::toy;
+
+namespace {
+
+bool same_numbers(const IndexTensor& a, const IndexTensor& b) {
+    return a.shape() == b.shape() && a.values() == b.values();
+}
+
+}  // namespace
+
+TEST_CASE("check: several mistakes are a list in JSON and lines in text", "[kit][several][cli]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const TemporaryFolder folder;
+    write_trace(folder / "right.safetensors", range.sharp);
+    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{1, 0}, {39, 0}}),
+                {{"inputs", inputs_as_json(range.segments)}});
+    const std::vector<std::string> arguments = {(folder / "right.safetensors").string(),
+                                                (folder / "port.safetensors").string(), "--model", range.model_folder};
+    const Outcome text = run("locus-check", arguments);
+    CHECK(text.status == 1);
+    CHECK(text.out.find("behind it, judged by what the candidate itself reports:") != std::string::npos);
+    CHECK(text.out.find("layer.0.ffn_act: mistake 39") != std::string::npos);
+    CHECK(text.out.find("right once these are repaired: yes") != std::string::npos);
+    CHECK(text.out.find("tokens and masks: inputs in the metadata of the candidate") != std::string::npos);
+    std::vector<std::string> more = arguments;
+    more.push_back("--json");
+    const auto json = nlohmann::json::parse(run("locus-check", more).out);
+    CHECK(json["diagnosis"]["mistake"] == 1);
+    REQUIRE(json["diagnoses"].size() >= 2);
+    CHECK(json["diagnoses"][0]["mistake"] == 1);
+    CHECK(json["diagnoses"][0]["stage"] == json["first"]["stage"]);
+    CHECK(json["diagnoses"][0]["residual"] == json["diagnosis"]["residual"]);
+    CHECK(json["diagnoses"][1]["stage"] == "layer.0.ffn_act");
+    CHECK(json["diagnoses"][1]["mistake"] == 39);
+    CHECK(json["diagnoses"][1]["evidence"] == "deberta.cpp 6fefa35");
+    CHECK(json["right_once_repaired"] == "yes");
+}
+
+TEST_CASE("check: inputs beside the reference are used, and those of another pass are not", "[kit][inputs][cli]") {
+    const Range& range = several_range(Family::deberta, "ms_deberta_v3_emd");
+    const TemporaryFolder folder;
+    write_trace(folder / "right.safetensors", range.sharp);
+    write_trace(folder / "port.safetensors", port_with_all<double>(range, {{32, 0}}));
+    const auto answer = [&] {
+        return nlohmann::json::parse(
+            run("locus-check", {(folder / "right.safetensors").string(), (folder / "port.safetensors").string(),
+                                "--model", range.model_folder, "--json"})
+                .out);
+    };
+    CHECK(answer()["diagnosis"].is_null());  // a mask of keys alone cannot be told without the mask
+    CHECK(answer()["inputs"].is_null());
+    CHECK(answer()["would_learn"].get<std::string>().find("--input FILE") != std::string::npos);
+
+    fs::copy_file(kOracle / "ms_deberta_v3_emd/inputs.safetensors", folder / "inputs.safetensors");
+    CHECK(answer()["diagnosis"]["mistake"] == 32);
+    CHECK(answer()["inputs"] == "inputs.safetensors beside the reference");
+
+    fs::copy_file(kOracle / "ms_deberta_clamp/inputs.safetensors", folder / "inputs.safetensors",
+                  fs::copy_options::overwrite_existing);
+    CHECK(answer()["diagnosis"].is_null());
+    CHECK(answer()["inputs"].is_null());
+    const Outcome text = run("locus-check", {(folder / "right.safetensors").string(),
+                                             (folder / "port.safetensors").string(), "--model", range.model_folder});
+    CHECK(text.out.find("inputs.safetensors beside the reference is not used: ") != std::string::npos);
+
+    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", inputs_as_json(range.segments)}});
+    CHECK(answer()["diagnosis"]["mistake"] == 32);
+    CHECK(answer()["inputs"] == "inputs in the metadata of the reference");
+
+    std::ofstream(folder / "inputs.safetensors") << "no tensors";
+    write_trace(folder / "right.safetensors", range.sharp, {{"inputs", "{\"tokens\": 7}"}});
+    CHECK(answer()["diagnosis"].is_null());
+}
+
+TEST_CASE("recorded inputs: what a pass was given comes back, and anything else is refused in one sentence",
+          "[kit][inputs]") {
+    for (const auto& [family, where] :
+         {std::pair{Family::deberta, "ms_deberta_v3_emd"}, {Family::xlnet, "hf_xlnet_order_3241"}}) {
+        const Range& range = several_range(family, where);
+        const std::vector<ModelInput> back = inputs_from_json(inputs_as_json(range.segments), "here");
+        REQUIRE(back.size() == range.segments.size());
+        for (std::size_t s = 0; s < back.size(); ++s) {
+            CHECK(same_numbers(back[s].tokens, range.segments[s].tokens));
+            CHECK(same_numbers(back[s].mask, range.segments[s].mask));
+            CHECK(same_numbers(back[s].perm_mask, range.segments[s].perm_mask));
+            CHECK(same_numbers(back[s].target_mapping, range.segments[s].target_mapping));
+        }
+    }
+    CHECK(same_numbers(inputs_from_json("[[1,6,2],[1,5,2]]", "here").front().tokens,
+                       IndexTensor({2, 3}, {1, 6, 2, 1, 5, 2})));
+    for (const char* text : {"", "7", "[]", "[7]", "{\"tokens\":[[1,2],[3]]}", "{\"tokens\":[1,2]}", "{}",
+                             "[{\"tokens\":[[1,2.5]]}]", "{\"tokens\":[[1,[2]]]}", "{\"tokens\":[[[[[1]]]]]}"}) {
+        INFO(text);
+        CHECK(refusal([&] { inputs_from_json(text, "here"); }, Fault::unreadable).find("here") == 0);
+    }
+}
+
+}  // namespace locus::test::test_check_inputs
