@@ -15,13 +15,6 @@ namespace {
 
 constexpr double kStagesPerLayer = 16;
 
-double epsilon(const std::string& dtype) {
-    if (dtype == "F64") return std::numeric_limits<double>::epsilon();
-    if (dtype == "F16") return std::ldexp(1.0, -10);
-    if (dtype == "BF16") return std::ldexp(1.0, -7);
-    return std::numeric_limits<float>::epsilon();
-}
-
 /// Length of all sums of one layer, read off the shapes of its stages; those that are missing count as the model width.
 double sums_per_layer(const TraceView& reference, const Stage& stage) {
     double width = 0, heads = 0, tokens = 0, feed_forward = 0;
@@ -131,6 +124,13 @@ StageVerdict judge(const Stage& expected, const Stage& found, const Tolerance& t
 
 }  // namespace
 
+double dtype_epsilon(const std::string& dtype) {
+    if (dtype == "F64") return std::numeric_limits<double>::epsilon();
+    if (dtype == "F16") return std::ldexp(1.0, -10);
+    if (dtype == "BF16") return std::ldexp(1.0, -7);
+    return std::numeric_limits<float>::epsilon();
+}
+
 double StageVerdict::share() const {
     if (max_difference == 0) return 0;
     const double share = max_difference / allowed;
@@ -157,7 +157,7 @@ Tolerance derived_tolerance(const TraceView& reference, const Stage& expected, c
     if (is_index(expected)) return {};
     const auto dtype = stored.find(found.name);
     const double eps =
-        std::max(epsilon(expected.dtype()), epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
+        std::max(dtype_epsilon(expected.dtype()), dtype_epsilon(dtype == stored.end() ? found.dtype() : dtype->second));
     const double layers = std::max(1.0, depth(expected.name, reference));
     const auto rounding = [](double unit, double times) { return 2 * unit * (4 + std::sqrt(times)); };
     const double single = std::numeric_limits<float>::epsilon(), sums = sums_per_layer(reference, expected) * layers;
@@ -245,7 +245,7 @@ std::string narrower_dtype(const TraceView& trace, const std::map<std::string, s
         const auto stage = trace.at(name);
         if (is_index(*stage)) continue;
         const auto dtype = stored.find(name);
-        widest = std::min(widest, epsilon(dtype == stored.end() ? stage->dtype() : dtype->second));
+        widest = std::min(widest, dtype_epsilon(dtype == stored.end() ? stage->dtype() : dtype->second));
         for (Index n = 0; n < stage->size() && possible(); ++n) {
             const double value = stage->at(n);
             if (!std::isfinite(value)) continue;  // every format has infinity and NaN
@@ -257,7 +257,7 @@ std::string narrower_dtype(const TraceView& trace, const std::map<std::string, s
     constexpr Index kEnough = 16;
     if (telling < kEnough) return "";
     for (const Format& one : formats)
-        if (one.possible) return epsilon(one.dtype) > widest ? one.dtype : "";
+        if (one.possible) return dtype_epsilon(one.dtype) > widest ? one.dtype : "";
     return "";
 }
 

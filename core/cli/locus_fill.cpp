@@ -51,9 +51,8 @@ void need_masks(const ModelInput& input) {
     LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
 }
 
-/// Every text with what is behind its masks, pack by pack: found(first, rows of each).  Texts pass the encoder
-/// together. check(f) calls f(n) for each of them before the first is computed: f throws what the model cannot do with
-/// it.
+/// Every text with what is behind its masks, pack by pack: found(first, rows of each).
+/// check(f) calls f(n) for each text before the first is computed: f throws what the model cannot do with number n.
 void fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                   const std::vector<ModelInput>& inputs,
                   const std::function<void(const std::function<void(std::size_t)>&)>& check,
@@ -65,10 +64,8 @@ void fill_deberta(const cli::Command& program, const Options& options, const Che
     if (options.no_emd) switches.decoder = MaskDecoder::none;
     const StageFilter wanted("mlm.logits_at_positions");
     check([&](std::size_t n) { model.check(inputs[n], switches, wanted); });
-    const bool together = std::all_of(inputs.begin(), inputs.end(), [&](const ModelInput& input) {
-        return model.takes_fast_path(input, switches, wanted);
-    });
-    const std::vector<std::size_t> packs = cli::packs_of(inputs, together);
+    const std::vector<std::size_t> packs =
+        cli::packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
                                            inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));

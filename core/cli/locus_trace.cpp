@@ -235,11 +235,8 @@ int trace_lines(const cli::Command& program, const Options& options) {
     cli::check_lines(options.text_file, lines, [&](std::size_t n) { model.check(inputs[n], switches, wanted); });
     if (!options.out.empty()) create_folder(options.out);
     cli::CountProgress progress(program, lines.size(), "lines");
-    // Stages inside layers are computed text by text, so their memory need be that of one.
-    const bool together = std::all_of(inputs.begin(), inputs.end(), [&](const ModelInput& input) {
-        return model.takes_fast_path(input, switches, wanted);
-    });
-    const std::vector<std::size_t> packs = cli::packs_of(inputs, together);
+    const std::vector<std::size_t> packs =
+        cli::packs_of(inputs, [&](const ModelInput& input) { return model.takes_fast_path(input, switches, wanted); });
     for (std::size_t pack = 0; pack + 1 < packs.size(); ++pack) {
         const std::vector<ModelInput> some(inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack]),
                                            inputs.begin() + static_cast<std::ptrdiff_t>(packs[pack + 1]));

@@ -1,9 +1,7 @@
 // locus train: a model from a text file.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,6 +12,7 @@
 #include "core/cli/train_progress.h"
 #include "core/cli/train_request.h"
 #include "core/io/atomic_file.h"
+#include "core/io/subprocess.h"
 #include "core/text/text_table.h"
 #include "core/training/trainer.h"
 #include "core/training/training_run.h"
@@ -39,20 +38,9 @@ std::string description(const TrainingRun& run) {
            " layers of width " + std::to_string(config.hidden_size);
 }
 
-/// As a shell reads it back.
-std::string shell_word(const std::string& text) {
-    const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char letter) {
-        return std::isalnum(letter) || std::strchr("_./+=:@%-", letter);
-    });
-    if (plain) return text;
-    std::string quoted = "'";
-    for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-    return quoted + "'";
-}
-
 /// The options with which a training goes on; its settings are in its folder.
 std::string going_on(const std::string& out, const std::string& corpus) {
-    return "--resume --out " + shell_word(out) + (corpus == "positions" ? "" : " --corpus " + shell_word(corpus));
+    return "--resume --out " + shell_quoted(out) + (corpus == "positions" ? "" : " --corpus " + shell_quoted(corpus));
 }
 
 /// Where the corpus is, seen from the folder of the training.

@@ -34,7 +34,9 @@ std::string place_of(const std::string& file, const NumberedLine& line) {
     return file + ": line " + std::to_string(line.number);
 }
 
-std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs, bool together) {
+std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
+                                  const std::function<bool(const ModelInput&)>& takes_fast_path) {
+    const bool together = std::all_of(inputs.begin(), inputs.end(), takes_fast_path);
     constexpr Index kTokens = 2048;  // enough rows for the products, few enough for a line now and then
     std::vector<std::size_t> firsts = {0};
     Index tokens = 0;

@@ -1,6 +1,7 @@
 #pragma once
 // A file of texts, one a line, as the programs run them: in packs that pass the model together, with progress.
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,11 @@ void check_lines(const std::string& file, const std::vector<NumberedLine>& lines
         }
 }
 
-/// Consecutive inputs that pass the model together: one, or where `together` as many as have 2,048 tokens.  -> the
-/// first of each pack, and the number of inputs at the end.
-std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs, bool together);
+/// Consecutive inputs that pass the model together: as many as have 2,048 tokens where all take the fast path, which
+/// takes_fast_path tells of each; else one, for stages inside layers are computed text by text and their memory need be
+/// that of one.  -> the first of each pack, and the number of inputs at the end.
+std::vector<std::size_t> packs_of(const std::vector<ModelInput>& inputs,
+                                  const std::function<bool(const ModelInput&)>& takes_fast_path);
 
 /// Throws Error(unreadable) where standard output takes no more: the lines that follow need not be computed.
 void need_output();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <string_view>
 
 #include "core/check.h"
 #include "core/io/input_file.h"
@@ -209,14 +210,35 @@ ProgramOutput run(const std::filesystem::path& file, const std::vector<std::stri
     return output;
 }
 
-/// One word for the shell, whatever stands in it.
+/// One word for /bin/sh, which need not know $'...'.
 std::string quoted(const std::string& text) {
     std::string result = "'";
     for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
     return result + "'";
 }
 
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
 }  // namespace
+
+std::string shell_quoted(const std::string& word) {
+    constexpr std::string_view kBare =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";  // never special
+    if (!word.empty() && word.find_first_not_of(kBare) == std::string::npos) return word;
+    const bool controls = std::any_of(word.begin(), word.end(), [](char c) { return is_control(c); });
+    std::string quoted = controls ? "$'" : "'";
+    for (const char c : word) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (controls && (c == '\'' || c == '\\'))
+            quoted += std::string("\\") + c;
+        else if (is_control(c))
+            quoted += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+                       static_cast<char>('0' + (byte & 7))};
+        else
+            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    }
+    return quoted + "'";
+}
 
 std::string ProgramOutput::error(const std::string& name) const {
     if (succeeded()) return "";

@@ -21,6 +21,9 @@ struct ProgramOutput {
     std::string error(const std::string& name) const;
 };
 
+/// As the shell of a user reads it: bare where that is safe, else in quotes that keep every character (bash, zsh, ksh).
+std::string shell_quoted(const std::string& word);
+
 /// The program of that name in the folder of the running one, e.g. "locus-kit".
 /// Throws Error(unsupported) with one sentence where there is none.
 std::filesystem::path sibling_program(const std::string& name);

@@ -103,6 +103,20 @@ TEST_CASE("kit for a model: another dialect is computed from the checkpoint, the
     }
 }
 
+TEST_CASE("kit for a model: the formula of p2c is the one of the dialect", "[kit][for]") {
+    for (const auto& [dialect, row] : {std::pair{Dialect::paper, "delta(j,i)"}, {Dialect::official, "delta(i,j)"}}) {
+        const ModelKit model("tiny-v3", dialect);
+        const auto json = nlohmann::json::parse(read_file(model.kit.cases.front().folder / "case.json"));
+        int terms = 0;
+        for (const auto& stage : json["stages"])
+            if (stage["name"].get<std::string>().ends_with(".p2c")) {
+                CHECK_THAT(stage["formula"].get<std::string>(), Contains(row));
+                ++terms;
+            }
+        CHECK(terms > 0);
+    }
+}
+
 TEST_CASE("kit for a model: what cannot be is one sentence", "[kit][for][cli]") {
     const TemporaryFolder folder;
     const std::string out = (folder / "kit").string();

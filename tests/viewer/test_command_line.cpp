@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/check.h"
+#include "core/io/subprocess.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/state/command_line.h"
 #include "viewer/state/state_fields.h"

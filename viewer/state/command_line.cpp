@@ -1,8 +1,8 @@
 #include "viewer/state/command_line.h"
 
-#include <algorithm>
 #include <map>
 
+#include "core/io/subprocess.h"
 #include "viewer/options.h"
 #include "viewer/state/state_fields.h"
 
@@ -42,28 +42,7 @@ State opened_by(const State& state) {
     return opened;
 }
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 }  // namespace
-
-std::string shell_quoted(const std::string& word) {
-    constexpr std::string_view kBare =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";  // never special
-    if (!word.empty() && word.find_first_not_of(kBare) == std::string::npos) return word;
-    const bool controls = std::any_of(word.begin(), word.end(), [](char c) { return is_control(c); });
-    std::string quoted = controls ? "$'" : "'";
-    for (const char c : word) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (controls && (c == '\'' || c == '\\'))
-            quoted += std::string("\\") + c;
-        else if (is_control(c))
-            quoted += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
-                       static_cast<char>('0' + (byte & 7))};
-        else
-            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    }
-    return quoted + "'";
-}
 
 std::string shell_line(const std::vector<std::string>& words) {
     std::string line;

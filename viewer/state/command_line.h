@@ -7,9 +7,7 @@
 
 namespace locus {
 
-/// As the shell reads it: bare where that is safe, else in quotes that keep every character (bash, zsh, ksh).
-std::string shell_quoted(const std::string& word);
-/// Words with blanks between them.
+/// Words as the shell reads them, with blanks between them.
 std::string shell_line(const std::vector<std::string>& words);
 
 /// What a picture of this state looks like once no animation runs.

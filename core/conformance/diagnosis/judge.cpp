@@ -177,18 +177,6 @@ int Judge::explained_around(const Variant& variant) const {
     return explained;
 }
 
-namespace {
-
-/// The step of the dtype behind 1.
-double rounding_of(const std::string& dtype) {
-    if (dtype == "F64") return std::numeric_limits<double>::epsilon();
-    if (dtype == "F16") return 0x1p-10;
-    if (dtype == "BF16") return 0x1p-7;
-    return std::numeric_limits<float>::epsilon();
-}
-
-}  // namespace
-
 double Judge::rounding_beside(const Explanation& best) const {
     const Replay here(evidence_, scope());
     const std::vector<std::string> inputs = here.inputs_of(stem());
@@ -210,7 +198,7 @@ double Judge::rounding_beside(const Explanation& best) const {
     // Short floats are rounded where they are stored: every term of a sum once, which grows as the sum itself does.
     const bool is_short = dtype == "F16" || dtype == "BF16";
     const double growth = is_short ? 0 : std::sqrt(static_cast<double>(longest));
-    const double step = 2 * rounding_of(dtype) * (4 + growth);
+    const double step = 2 * dtype_epsilon(dtype) * (4 + growth);
     return best.residual <= step ? std::min(step, best.allowed) : best.allowed;
 }
 

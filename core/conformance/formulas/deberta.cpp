@@ -51,7 +51,8 @@ Tensor<double> sum_of_terms(const Replay& at) {
     return mapped(std::move(sum), [&](double score) { return score / divisor; });
 }
 
-/// Version 1 may mix its heads before the mask and after the softmax (spec 2.9); elsewhere nothing happens here.
+/// Version 1 may mix its heads before the mask and after the softmax (talking heads of modeling_deberta.py); elsewhere
+/// nothing happens here.
 Tensor<double> mixed(const Replay& at, const char* from, const char* weight) {
     const Tensor<double>& heads = at(from);
     if (!at.has_model() || !at.deberta().config().talking_head) return heads;
@@ -313,7 +314,7 @@ Tensor<double> losses(const Replay& at, const Tensor<double>& logits, bool unlab
     return {{count}, std::move(each)};
 }
 
-// The enhanced mask decoder.  microsoft/DeBERTa masked_language_model.py; spec 4.1.
+// The enhanced mask decoder.  microsoft/DeBERTa masked_language_model.py.
 
 namespace {
 

@@ -37,7 +37,7 @@ Tensor<double> at_positions(const Replay& at, const Tensor<double>& values);
 /// -log softmax of the logits [B,T,V] at the labels of these tokens, sample by sample -> [N].
 Tensor<double> losses(const Replay& at, const Tensor<double>& logits, bool unlabelled_too);
 
-// The steps that wrong mask decoders are written in.  Right: spec 4.1; microsoft/DeBERTa masked_language_model.py.
+// The steps that wrong mask decoders are written in.  Right: microsoft/DeBERTa masked_language_model.py.
 
 /// t of "emd.t."; throws NotEnough elsewhere, so that a formula speaks of the decoder alone.
 Index decoder_pass(const Replay& at);

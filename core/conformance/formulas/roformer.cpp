@@ -132,7 +132,7 @@ std::vector<Formula> roformer_formulas() {
     return all;
 }
 
-// The steps of linear attention with rotary positions; spec 6.6.
+// The steps of linear attention with rotary positions; Su et al. 2021, eq. 19.
 
 Tensor<double> features_of(const Tensor<double>& x) {
     return mapped(x, [](double value) { return value > 0 ? value + 1 : std::exp(value); });

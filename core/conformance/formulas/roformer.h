@@ -71,7 +71,8 @@ std::vector<Formula> angles_by(Theta theta) {
             {"/rotary.cos", {}, [table](const Replay& at) { return as_rows(table(at).cos); }}};
 }
 
-// The small steps of linear attention with rotary positions, right and wrong (spec 6.6).  Features: [B,H,T,d].
+// The small steps of linear attention with rotary positions, right and wrong (Su et al. 2021, eq. 19).  Features:
+// [B,H,T,d].
 
 inline constexpr double kSmallestDenominator = 1e-6;
 

@@ -1,4 +1,4 @@
-// The formulas that Transformer-XL and XLNet share.  Dai et al. 2019, section 3.3; spec 7, 8.
+// The formulas that Transformer-XL and XLNet share.  Dai et al. 2019, section 3.3; modeling_xlnet.py of transformers.
 #include "core/conformance/formulas/transformer_xl.h"
 
 #include <algorithm>

@@ -36,7 +36,8 @@ Json describe(const Trace& trace, Scheme scheme, bool with_depends) {
 }
 
 std::string case_json(const CaseContent& content) {
-    const Scheme scheme = scheme_of(content.family);
+    const bool turned = content.family == Family::deberta && content.dialect == Dialect::paper;
+    const Scheme scheme = turned ? Scheme::disentangled_ji : scheme_of(content.family);
     Json json = {{"format", "locus-kit-case"},
                  {"version", kKitVersion},
                  {"id", content.id},
