@@ -109,6 +109,8 @@ std::vector<InjectedMistake> decoder_mistakes() {
         {{52, 2}, {kD, kR}, "head without norm", {"mlm.transform"}, ""},
         {{52, 3}, {kD, kR, kT, kX}, "head without bias", {"logits"}, ""},
         {{52, 4}, {kD}, "label 0 counts as a target", {"mlm.loss"}, ""},
+        {{52, 5}, {kD, kR}, "eps 1e-3 in the head alone", {"mlm.transform"}, ""},
+        {{52, 6}, {kD, kR}, "eps 1e-6 in the head alone", {"mlm.transform"}, "", true},
     };
 }
 

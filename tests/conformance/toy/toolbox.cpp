@@ -62,8 +62,9 @@ Array<Scalar> Toolbox<Scalar>::dense(const Array<Scalar>& x, const std::string& 
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const {
-    double eps = eps_;
+Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift,
+                                    std::optional<double> other_eps) const {
+    double eps = other_eps.value_or(eps_);
     if (injected().is(40, 0)) eps = eps_ == 1e-12 ? 1e-7 : 1e-12;
     if (injected().is(40, 1)) eps = eps_ == 1e-5 ? 1e-7 : 1e-5;
     if (injected().is(40, 2)) eps = 0.02;
@@ -89,8 +90,9 @@ Array<Scalar> Toolbox<Scalar>::norm(Array<Scalar> x, const Array<Scalar>& scale,
 }
 
 template <class Scalar>
-Array<Scalar> Toolbox<Scalar>::norm(const Array<Scalar>& x, const std::string& name) const {
-    return norm(x, weight(name + ".weight"), weight(name + ".bias"));
+Array<Scalar> Toolbox<Scalar>::norm_with(const Array<Scalar>& x, const std::string& name,
+                                         std::optional<double> other_eps) const {
+    return norm(x, weight(name + ".weight"), weight(name + ".bias"), other_eps);
 }
 
 template <class Scalar>
@@ -298,7 +300,10 @@ void masked_word_head(const Toolbox<Scalar>& tools, const WordHead<Scalar>& head
     if (!injected.is(52, 0) || table.width() != x.width()) {
         transform = tools.dense(x, head.dense);
         if (!injected.is(52, 1)) transform = tools.activated(std::move(transform), head.activation);
-        if (!injected.is(52, 2)) transform = tools.norm(transform, head.norm);
+        std::optional<double> eps;
+        if (injected.is(52, 5)) eps = 1e-3;
+        if (injected.is(52, 6)) eps = 1e-6;
+        if (!injected.is(52, 2)) transform = tools.norm_with(transform, head.norm, eps);
     }
     if (injected.is(112))  // an output matrix of its own
         for (Index w = 0; w < words; ++w)

@@ -1,6 +1,7 @@
 #pragma once
 // What the toy ports compute with: numbers in a std::vector with extents beside them, and the steps that all families
 // share.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,8 +98,10 @@ public:
     /// The same where mistake 104 of this variant has lost the bias.
     Array<Scalar> dense(const Array<Scalar>& x, const std::string& name, int variant) const;
     /// Mean 0 and variance 1 over the last axis, then scale and shift; empty scale and shift: none.
-    Array<Scalar> norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift) const;
-    Array<Scalar> norm(const Array<Scalar>& x, const std::string& name) const;
+    Array<Scalar> norm(Array<Scalar> x, const Array<Scalar>& scale, const Array<Scalar>& shift,
+                       std::optional<double> other_eps = std::nullopt) const;
+    Array<Scalar> norm(const Array<Scalar>& x, const std::string& name) const { return norm_with(x, name, {}); }
+    Array<Scalar> norm_with(const Array<Scalar>& x, const std::string& name, std::optional<double> other_eps) const;
     Array<Scalar> activated(Array<Scalar> x, Activation activation) const;
 
     /// [B,T,H*d] -> [B,H,T,d].
