@@ -87,6 +87,13 @@ const std::vector<Range>& ranges(Family family) {
     return all[family];
 }
 
+/// All but what the catalogue does not know in Transformer-XL and XLNet.  Said here and not read from the catalogue, so
+/// that a family that it loses is seen.
+bool is_known_in(const Injection& injected, Family family) {
+    const bool remembers = family == Family::transformer_xl || family == Family::xlnet;
+    return !remembers || !(injected.is(31) || injected.is(52, 3));
+}
+
 /// What a mistake comes to in the ports of one family.
 std::vector<Finding> check_family(const InjectedMistake& known, Family family) {
     Outcome outcome{&known, {}};
@@ -100,10 +107,8 @@ std::vector<Finding> check_family(const InjectedMistake& known, Family family) {
             CHECK(ends_with_one_of(verdict.first, known.first));
         CHECK(is_honest(verdict, known.injected));
     }
-    const bool for_family = in_catalogue(known.injected.mistake) &&
-                            std::count(mistake_of(known.injected.mistake).families.begin(),
-                                       mistake_of(known.injected.mistake).families.end(), family) > 0;
-    if (for_family && known.no_name.empty()) CHECK(outcome.equivalent());
+    if (in_catalogue(known.injected.mistake) && known.no_name.empty() && is_known_in(known.injected, family))
+        CHECK(outcome.equivalent());
     return outcome.all;
 }
 
