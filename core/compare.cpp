@@ -212,7 +212,7 @@ double ulp_distance(float a, float b) {
 
 namespace {
 
-/// Ten bits behind the leading one, multiples of 2^-24 below 2^-14, at most 65504.
+/// Ten bits after the leading one, multiples of 2^-24 below 2^-14, at most 65504.
 bool is_half(double value) {
     int exponent = 0;
     const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)

@@ -16,7 +16,7 @@ struct Tolerance {
     double absolute = 0;
 };
 
-/// The step behind 1 of "F64", "F16" and "BF16"; of any other dtype that of float32.
+/// The step after 1 of "F64", "F16" and "BF16"; of any other dtype that of float32.
 double dtype_epsilon(const std::string& dtype);
 
 struct StageVerdict {

@@ -71,7 +71,7 @@ private:
 Json parse_json_object(std::string_view text, const std::string& location) {
     if (text.empty()) throw Error(Fault::unreadable, location + ": is empty, expected one JSON object");
     JsonWatch watch(location);
-    // The parser takes a NUL for the end of the text and would pass over what stands behind it.
+    // The parser takes a NUL for the end of the text and would pass over what stands after it.
     if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) watch.throw_not_json(nul + 1);
     Json::sax_parse(text, &watch);
     Json json = Json::parse(text);

@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
         lesson.prove_at_least("water over money in the output of \"bank\"; before it was 1", output[0] / output[1], 2);
 
         lesson.say(
-            "Why √d? The products of d random numbers of size 1 add up to a score of size √d. Undivided, one key "
+            "Why √d? The products of d random numbers of standard deviation 1 add up to a score of standard deviation "
+            "√d. Undivided, one key "
             "takes nearly all the weight of wide vectors, and nothing is learnt from the others. Measured for 16 "
             "keys:");
         std::vector<std::vector<std::string>> rows{{"d", "q·k", "largest weight", "q·k/√d", "largest weight"}};

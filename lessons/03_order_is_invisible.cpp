@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
         } while (std::next_permutation(order.begin(), order.end()));
         lesson.say(
             "It is no accident of this pair. With P a matrix that permutes rows, the scores P Q (P K)ᵀ are P (Q Kᵀ) "
-            "Pᵀ: rows and columns move, no number changes. Softmax works row by row, and a sum does not ask for the "
-            "order of its terms. So attention(P x) = P attention(x), for all " +
+            "Pᵀ: rows and columns move, no number changes. Softmax works row by row, and a sum does not depend on "
+            "the order of its terms. So attention(P x) = P attention(x), for all " +
             lesson::text_of(orders) + " orders of five words:");
         lesson.prove("all orders: largest difference of P attention(x) and attention(P x)", worst, rounding);
 
@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
             "(Elman 1990) keeps h_t = tanh(W x_t + U h_{t−1}), the LSTM (1997) a gated cell as well. The price: word "
             "9 hears of word 1 through eight steps, one after the other. Their last states, for the same sentences:");
         lesson.prove_at_least(
-            "recurrent network: largest difference, in roundings of above",
+            "recurrent network: largest difference, as a multiple of the rounding above",
             largest_difference(rnn<double>(x, plain).hidden.row(4), rnn<double>(x_swapped, plain).hidden.row(4)) /
                 rounding,
             1e6);

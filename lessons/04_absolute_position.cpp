@@ -1,6 +1,6 @@
 // Lesson 04: Absolute position
 //
-// Question: How can a word carry its place in the same numbers without losing itself?
+// Question: How can a word carry its position in the same numbers without losing itself?
 // Before: 03. Minutes: 12. Page: positions.
 // Show: positions.kind=clamp&positions.cell=20,3&positions.locked=yes
 #include <algorithm>
@@ -58,7 +58,7 @@ std::vector<double> histogram(const Matrix<double>& cosines, const std::vector<d
 
 int main(int argc, char** argv) {
     lesson::Lesson lesson("04", "Absolute position",
-                          "How can a word carry its place in the same numbers without losing itself?");
+                          "How can a word carry its position in the same numbers without losing itself?");
     return lesson.run(argc, argv, [&] {
         const Document a = split_words("I love studying deep learning so much"),
                        b = split_words("I love deep cheeze burguer so much");  // spelt as in the review
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
             "word + p. Two sentences of qcqced123's review of DeBERTa; rows are d = 512 wide, two numbers of each are "
             "shown:");
         Matrix<double> x_a(7, d), x_b(7, d);
-        std::vector<std::vector<std::string>> rows{{"place", "A", "B", "row of P", "x in A", "x in B"}};
+        std::vector<std::vector<std::string>> rows{{"position", "A", "B", "row of P", "x in A", "x in B"}};
         for (Index n = 0; n < 7; ++n) {
             const std::string &word_a = a[static_cast<std::size_t>(n)], &word_b = b[static_cast<std::size_t>(n)];
             x_a.row(n) = word_rows.row(*words.find(word_a)) + p_a.row(n);
@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
             "That review calls this the blessing of dimensionality. The Transformer learns no P; its row p holds sin(p "
             "w) and cos(p w) for d/2 frequencies w. These rows are not random, but random words meet them at right "
             "angles all the same. And row p times row p + 3 is " +
-            lesson.number("row 0 times row 3", product(0), "%.3f") + " for every p: a distance shines through.");
+            lesson.number("row 0 times row 3", product(0), "%.3f") +
+            " for every p: the product depends on the distance alone.");
         const Matrix<double> some_words = unit_rows(seeded.gaussians(2000, d));
         const double size = spread(products_of_rows<double>(some_words, unit_rows(waves.topRows(7))));
         // Rows of neighbours are alike, so only the words count as samples.

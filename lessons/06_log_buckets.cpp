@@ -33,7 +33,7 @@ double ceiling(double value) { return std::ceil(value); }
 double floor_of(double value) { return std::floor(value); }
 
 /// Rows of all pairs of so many words.
-RelativeBuckets line_of(Index words, Dialect dialect) {
+RelativeBuckets buckets_of(Index words, Dialect dialect) {
     const OffsetClamp clamp = DebertaOptions::of(dialect).offset_clamp;
     return RelativeBuckets::logarithmic(words, words, kBuckets, kPositions, clamp);
 }
@@ -60,9 +60,9 @@ int main(int argc, char** argv) {
         }
         lesson.curves("rows against distances: below 128 one row each, then fewer", "distance x", xs, "bucket",
                       {{"with buckets", '#', buckets}, {"without", '.', exact}}, 11);
-        const RelativeBuckets line = line_of(kPositions, Dialect::official);
+        const RelativeBuckets relative = buckets_of(kPositions, Dialect::official);
         std::vector<double> served(kBuckets);  // distances 0 … 511 of each bucket
-        for (Index x = 0; x < kPositions; ++x) ++served[static_cast<std::size_t>(line.row_of_offset(x) - kBuckets)];
+        for (Index x = 0; x < kPositions; ++x) ++served[static_cast<std::size_t>(relative.row_of_offset(x) - kBuckets)];
         std::vector<std::vector<std::string>> stairs{{"bucket", "row", "serves x =", "how many", "of x"}};
         for (const Index one : {Index{1}, Index{128}, Index{131}, Index{192}, bucket(400), Index{255}}) {
             Index first = 0;
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
         lesson.prove_equal("M for M − 1: so many x of 0 … 511 change", counts[1], 45);
 
         lesson.say("The edge. Microsoft first cuts x to −511 … 511; Hugging Face (4.57) cuts the row only:");
-        const RelativeBuckets official = line_of(1024, Dialect::official), hf = line_of(1024, Dialect::hf);
+        const RelativeBuckets official = buckets_of(1024, Dialect::official), hf = buckets_of(1024, Dialect::hf);
         std::vector<std::vector<std::string>> edge{{"x"}, {"row, Microsoft"}, {"row, Hugging Face"}};
         for (const Index x : {-1023, -512, -511, 0, 511, 512, 1023}) {
             edge[0].push_back(std::to_string(x));

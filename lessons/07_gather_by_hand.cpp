@@ -41,10 +41,10 @@ Matrix<double> printed_by_the_review() {
 }
 
 /// torch.gather along the last axis: cell (i,j) takes column index(i,j) of row i.
-Matrix<double> gathered(const Matrix<double>& products, const RelativeBuckets& line) {
-    Matrix<double> picked(line.queries(), line.keys());
+Matrix<double> gathered(const Matrix<double>& products, const RelativeBuckets& buckets) {
+    Matrix<double> picked(buckets.queries(), buckets.keys());
     for (Index i = 0; i < picked.rows(); ++i)
-        for (Index j = 0; j < picked.cols(); ++j) picked(i, j) = products(i, line.row(i, j));
+        for (Index j = 0; j < picked.cols(); ++j) picked(i, j) = products(i, buckets.row(i, j));
     return picked;
 }
 
@@ -61,8 +61,8 @@ int main(int argc, char** argv) {
         lesson.show_signed("every query against every row (example of qcqced123, DeBERTa; rounded here):", table,
                            "%5.1f");
 
-        const RelativeBuckets line = RelativeBuckets::clamped(7, 7, 7);
-        const Matrix<double> picked = gathered(table, line);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(7, 7, 7);
+        const Matrix<double> picked = gathered(table, buckets);
         lesson.show_signed("picked: cell (i,j) takes column \u03b4(i,j) = i \u2212 j + 7 of row i:", picked, "%8.4f");
         lesson.prove("all 49 numbers are those the review prints; largest difference",
                      (picked - printed).cwiseAbs().maxCoeff(), 0);
@@ -77,9 +77,9 @@ int main(int argc, char** argv) {
         lesson.prove("row 3 is columns 4 \u2026 10 of the table, backwards; largest difference",
                      (picked.row(3) - slice).cwiseAbs().maxCoeff(), 0);
         const Matrix<double> identity = Matrix<double>::Identity(7, 7), k_r = table.transpose();
-        const Matrix<double> c2p = content_to_position<double>(identity, k_r, line);
+        const Matrix<double> c2p = content_to_position<double>(identity, k_r, buckets);
         lesson.prove("content_to_position against the gather", (c2p - printed).cwiseAbs().maxCoeff(), 0);
-        const Matrix<double> p2c = position_to_content<double>(identity, k_r, line);
+        const Matrix<double> p2c = position_to_content<double>(identity, k_r, buckets);
         lesson.prove("p2c takes slices too: column 3 is columns 4 \u2026 10 of row 3, forwards",
                      (p2c.col(3) - table.row(3).segment(4, 7).transpose()).cwiseAbs().maxCoeff(), 0);
 
@@ -89,12 +89,12 @@ int main(int argc, char** argv) {
         const double differing = static_cast<double>((picked.array() != p2c.array()).count());
         lesson.prove_equal("cells of 49 where the printed gather is not p2c", differing, 42);
         lesson.prove("gather of \u03b4(j,i), transposed, against p2c",
-                     (gathered(table, line.mirrored()).transpose() - p2c).cwiseAbs().maxCoeff(), 0);
+                     (gathered(table, buckets.mirrored()).transpose() - p2c).cwiseAbs().maxCoeff(), 0);
 
-        lesson.ask("Which column of row 2 does the cell (2, 5) take?", static_cast<double>(line.row(2, 5)), 0,
+        lesson.ask("Which column of row 2 does the cell (2, 5) take?", static_cast<double>(buckets.row(2, 5)), 0,
                    "2 \u2212 5 + 7.");
         lesson.ask("How many of the 14 columns does no cell take?",
-                   static_cast<double>(table.cols() - static_cast<Index>(line.rows().size())), 0,
+                   static_cast<double>(table.cols() - static_cast<Index>(buckets.rows().size())), 0,
                    "13 offsets take 13 columns; row 0 of the table waits for i \u2212 j = \u22127.");
 
         lesson.exercise("Clamp with k = 3. Which cells of row 0 become copies of one number?", [&] {

@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         lesson.say(
             "You send somebody shopping. \"Garlic\" on the list and \"garlic\" on the shelf match: content to content. "
-            "Which garlic you want, your list says by what stands beside it; which garlic it is, the shelf says by "
-            "what stands beside it. DeBERTa keeps content and position apart and adds three products:\n"
+            "The word beside it on your list says which garlic you want; the word beside it on the shelf says which "
+            "one it is. DeBERTa keeps content and position apart and adds three products:\n"
             "  c2c  q_i \u00b7 k_j           what I look for, what you are\n"
             "  c2p  q_i \u00b7 k_r[\u03b4(i,j)]   what I look for, how far away you are\n"
             "  p2c  k_j \u00b7 q_r[\u03b4(i,j)]   what you are, how far away I am\n"
@@ -52,9 +52,9 @@ int main(int argc, char** argv) {
 
         const Index tokens = 6, span = 4;
         const HeadTensors<double> head = deep_learning(span);
-        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, span);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(tokens, tokens, span);
         const auto cell = [&](Index i, Index j) {
-            return explain_cell<double>(head, line, P2cIndex::official_ij, 3, i, j);
+            return explain_cell<double>(head, buckets, P2cIndex::official_ij, 3, i, j);
         };
         const CellExplanation<double> near = cell(1, 0), far = cell(1, 4);
         lesson.table("\"deep learning is so deep .\": the query \"learning\" meets \"deep\" twice, near and far.",
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
             HeadTensors<double> without = head;
             without.q_r.setZero();
             const auto left = [&](Index j) {
-                return explain_cell<double>(without, line, P2cIndex::official_ij, 2, 1, j);
+                return explain_cell<double>(without, buckets, P2cIndex::official_ij, 2, 1, j);
             };
             lesson.table("without p2c:", {{"pair", "i \u2212 j", "c2c", "c2p", "p2c", "score", "probability"},
                                           row_of("learning \u2192 first deep", left(0)),

@@ -52,12 +52,12 @@ int main(int argc, char** argv) {
                           "and who would notice?");
     return lesson.run(argc, argv, [&] {
         const Index tokens = 4;
-        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, tokens);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(tokens, tokens, tokens);
         lesson.say(
             "i love deep learning: four tokens, k = 4, no clamping. Position to content multiplies key j with a row "
             "of the position queries q_r. Which row?");
         Matrix<double> rows(4, 8);
-        rows << lesson::as_matrix(line.mirrored().matrix()), lesson::as_matrix(line.matrix());
+        rows << lesson::as_matrix(buckets.mirrored().matrix()), lesson::as_matrix(buckets.matrix());
         lesson.show("   paper \u03b4(j,i)          code \u03b4(i,j)", rows, "%4.0f", 4);
 
         const Matrix<double> code = p2c_of(tokens, P2cIndex::official_ij);
@@ -77,10 +77,10 @@ int main(int argc, char** argv) {
         Matrix<double> microsoft(tokens, tokens), hugging_face(tokens, tokens);
         const Matrix<double> by_row = products_of_rows<double>(q_r, k), by_key = by_row.transpose();
         for (Index i = 0; i < tokens; ++i)
-            for (Index j = 0; j < tokens; ++j) microsoft(i, j) = by_row(line.row(i, j), j);
+            for (Index j = 0; j < tokens; ++j) microsoft(i, j) = by_row(buckets.row(i, j), j);
         // Hugging Face gathers K Qr^T with the index of -(a - b), then transposes: minus sign and transpose cancel.
         for (Index a = 0; a < tokens; ++a)
-            for (Index b = 0; b < tokens; ++b) hugging_face(b, a) = by_key(a, line.row_of_offset(-(a - b)));
+            for (Index b = 0; b < tokens; ++b) hugging_face(b, a) = by_key(a, buckets.row_of_offset(-(a - b)));
         lesson.say(
             "Released weights were trained by programs, and two programs gather in two ways. Both are \u03b4(i,j):");
         lesson.correct("eq. 4", "p2c = k_j \u00b7 q_r[\u03b4(j,i)]",

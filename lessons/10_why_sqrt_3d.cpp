@@ -28,10 +28,10 @@ struct Drawn {
     }
     /// The raw sum of the active terms [T,T].
     Matrix<double> sum(const Terms& terms) const {
-        const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kTokens);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(kTokens, kTokens, kTokens);
         Matrix<double> scores = content_to_content<double>(q, k);
-        if (terms.c2p) scores += content_to_position<double>(q, k_r, line);
-        if (terms.p2c) scores += position_to_content<double>(k, q_r, line);
+        if (terms.c2p) scores += content_to_position<double>(q, k_r, buckets);
+        if (terms.p2c) scores += position_to_content<double>(k, q_r, buckets);
         return scores;
     }
     Matrix<double> q, k, k_r, q_r;
@@ -92,14 +92,15 @@ int main(int argc, char** argv) {
         const double cells = kTokens * kTokens;
         const double bound = 3 * std::sqrt(2 / cells + 4.0 / (kTokens * kWidth)) / 2;
         lesson.say(
-            "How near must 1 be? N = 65536 cells made of 256 queries and 256 keys tell a variance up to √(2/N + "
-            "4/(256·d)), and σ up to half of that. The bound is three times it.");
+            "How near must 1 be? The variance of N = 65536 cells made of 256 queries and 256 keys has the relative "
+            "standard error √(2/N + 4/(256·d)), and σ half of that. The bound is three times it.");
         lesson.prove("farthest that σ / √(n·d) is from 1, in the four rows", worst, bound);
 
         const Matrix<double> c2c = drawn.sum({false, false}), c2p = drawn.sum({true, false}) - c2c;
         lesson.say(
-            "Uncorrelated is enough; independent they are not: c2c and c2p share q_i, and a long q_i makes both "
-            "large.");
+            "That the terms are uncorrelated is enough. They are not independent: c2c and c2p share q_i, and a long "
+            "q_i "
+            "makes both large.");
         lesson.prove("correlation of c2c and c2p over all cells, three standard errors", correlation(c2c, c2p),
                      3 * std::sqrt((1 + 2.0 / kWidth) / cells));
         lesson.prove_at_least("correlation of their squares, summed for each query",

@@ -33,10 +33,10 @@ double cells_that_differ(const Matrix<double>& a, const Matrix<double>& b) {
 }
 
 /// Pairs of rows (of q_r and of k_r) that p2p multiplies: as many different numbers can it hold.
-double numbers_in_p2p(const RelativeBuckets& line) {
+double numbers_in_p2p(const RelativeBuckets& buckets) {
     std::set<std::pair<Index, Index>> pairs;
-    for (Index i = 0; i < line.queries(); ++i)
-        for (Index j = 0; j < line.keys(); ++j) pairs.insert({line.row(j, i), line.row(i, j)});
+    for (Index i = 0; i < buckets.queries(); ++i)
+        for (Index j = 0; j < buckets.keys(); ++j) pairs.insert({buckets.row(j, i), buckets.row(i, j)});
     return static_cast<double>(pairs.size());
 }
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
             "                                  + P_i|j · H_j    p2c\n"
             "                                  + P_i|j · P_j|i  p2p, position to position\n"
             "Below is one head of the built-in model tiny-v3 and two sentences, six tokens each with [CLS] and [SEP], "
-            "which the model puts before and behind every text. "
+            "which the model puts before and after every text. "
             "Row i is the query, column j the key; digits are ninths of the largest number:");
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
@@ -63,11 +63,11 @@ int main(int argc, char** argv) {
         const Sentence mall = read(model, *tokenizer, "a new mall opened", head);
         const Sentence paris = read(model, *tokenizer, "the capital of france", head);
         const Index tokens = mall.q.rows(), width = mall.q.cols();
-        const RelativeBuckets line = model.relative_buckets(tokens, DebertaOptions());
+        const RelativeBuckets buckets = model.relative_buckets(tokens, DebertaOptions());
         const Matrix<double> c2c = content_to_content<double>(mall.q, mall.k);
         const Matrix<double> other_c2c = content_to_content<double>(paris.q, paris.k);
-        const Matrix<double> p2p = position_to_position<double>(mall.q_r, mall.k_r, line);
-        const Matrix<double> other_p2p = position_to_position<double>(paris.q_r, paris.k_r, line);
+        const Matrix<double> p2p = position_to_position<double>(mall.q_r, mall.k_r, buckets);
+        const Matrix<double> other_p2p = position_to_position<double>(paris.q_r, paris.k_r, buckets);
         lesson.heatmaps(
             {{"c2c, a new mall opened", c2c}, {"c2c, the capital of france", other_c2c}, {"p2p, both", p2p}});
         const auto cells = static_cast<double>(tokens * tokens);
@@ -89,9 +89,9 @@ int main(int argc, char** argv) {
             "both parts with k_r. The share of b knows the distance alone:");
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const Matrix<double> b = weights.projection(0, 0).bias.segment(head * width, width).replicate(tokens, 1);
-        const Matrix<double> c2p = content_to_position<double>(mall.q, mall.k_r, line);
-        const Matrix<double> of_words = content_to_position<double>(mall.q - b, mall.k_r, line);
-        const Matrix<double> of_bias = content_to_position<double>(b, mall.k_r, line);
+        const Matrix<double> c2p = content_to_position<double>(mall.q, mall.k_r, buckets);
+        const Matrix<double> of_words = content_to_position<double>(mall.q - b, mall.k_r, buckets);
+        const Matrix<double> of_bias = content_to_position<double>(b, mall.k_r, buckets);
         // Three sums of d products, each off by d epsilon |q| |k_r| at most.
         const double rounding = 3 * static_cast<double>(width) * std::numeric_limits<double>::epsilon() *
                                 mall.q.rowwise().norm().maxCoeff() * mall.k_r.rowwise().norm().maxCoeff();

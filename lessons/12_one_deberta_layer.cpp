@@ -29,7 +29,7 @@ double rms(const Stage& stage) {
 double difference(const Tensor<double>& a, const Matrix<double>& b) { return (a.rows() - b).cwiseAbs().maxCoeff(); }
 
 /// Attention of layer 0 over x [1,T,D], head by head -> joined heads [1,T,D].
-Tensor<double> attend(const DebertaWeights<double>& weights, const RelativeBuckets& line, const Tensor<double>& x) {
+Tensor<double> attend(const DebertaWeights<double>& weights, const RelativeBuckets& buckets, const Tensor<double>& x) {
     const Index heads = weights.config().num_attention_heads;
     const double width = static_cast<double>(weights.config().attention_head_size);
     const Tensor<double> q = project_heads(x, weights.projection(0, 0), heads);
@@ -37,8 +37,8 @@ Tensor<double> attend(const DebertaWeights<double>& weights, const RelativeBucke
     Tensor<double> context = project_heads(x, weights.projection(0, 2), heads);
     for (Index h = 0; h < heads; ++h) {
         Matrix<double> scores = content_to_content<double>(q.matrix(h), k.matrix(h));
-        scores += content_to_position<double>(q.matrix(h), weights.k_r(0).matrix(h), line);
-        scores += position_to_content<double>(k.matrix(h), weights.q_r(0).matrix(h), line);
+        scores += content_to_position<double>(q.matrix(h), weights.k_r(0).matrix(h), buckets);
+        scores += position_to_content<double>(k.matrix(h), weights.q_r(0).matrix(h), buckets);
         const Matrix<double> probs = masked_softmax<double>(scores / std::sqrt(3 * width), Mask());
         context.matrix(h) = (probs * context.matrix(h)).eval();
     }
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
         const DebertaWeights<double> weights(model.config(), checkpoint.weights);
         const auto of = [&](const std::string& name) { return trace.at("layer.0." + name).as<double>(); };
         const Tensor<double>& x = trace.at("embeddings.output").as<double>();
-        const RelativeBuckets line = model.relative_buckets(input.length(), DebertaOptions());
+        const RelativeBuckets buckets = model.relative_buckets(input.length(), DebertaOptions());
         const double eps = model.config().layer_norm_eps;
         const Norm<double>&inner = weights.norm("encoder.layer.0.attention.output.LayerNorm"),
               &last = weights.norm("encoder.layer.0.output.LayerNorm");
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
         Block<double> block{part("attention.output.dense"), inner, part("intermediate.dense"), part("output.dense"),
                             last};
         block.eps = eps;
-        const Tensor<double> context = attend(weights, line, x);
+        const Tensor<double> context = attend(weights, buckets, x);
         const Matrix<double> attention =
             layer_norm<double>(dense<double>(context.rows(), block.out) + x.rows(), inner, eps);
         const Matrix<double> ffn_act = activate<double>(dense<double>(attention, block.up), Activation::gelu);
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
         lesson.say(
             "A norm gives each token mean 0 and variance 1 (plus a tiny ε under the root), then a learned γ and β. "
             "Here "
-            "each stands behind a residual, the sum with what came in: post-norm. Take γ and β of the last one off "
+            "each follows a residual, the sum with what came in: post-norm. Take γ and β of the last one off "
             "the output y, and mean 0, variance 1 are back. qcqced123's DeBERTa chose pre-norm, x + f(norm(x)), and "
             "says so; "
             "there the last step is a sum:");
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
         normed.rows() = layer_norm<double>(x.rows(), inner, eps);
         block.order = NormOrder::pre;
         Trace unused(StageFilter::none());
-        const Tensor<double> pre = finish_layer(block, attend(weights, line, normed), x, "layer.0", unused);
+        const Tensor<double> pre = finish_layer(block, attend(weights, buckets, normed), x, "layer.0", unused);
         const Matrix<double> official = moments(of("output").matrix(), last), review = moments(pre.matrix(), last);
         Matrix<double> variances(2, input.length());
         variances << official.row(1), review.row(1);

@@ -1,6 +1,6 @@
 // Lesson 13: Enhanced mask decoder
 //
-// Question: A new [MASK] opened beside the new [MASK]: both stand behind "new". What tells store from mall?
+// Question: A new [MASK] opened beside the new [MASK]: both follow "new". What tells store from mall?
 // Before: 12. Minutes: 12. Page: decoder.
 // Show: text=a+new+%5BMASK%5D+opened+beside+the+new+%5BMASK%5D&decoder.ten=yes
 #include <algorithm>
@@ -24,7 +24,7 @@ Trace run(const Deberta<double>& model, const ModelInput& input, MaskDecoder dec
     return model.forward(input, options, StageFilter(stages));
 }
 
-/// Logits of the masked places, one row each.
+/// Logits of the masked tokens, one row each.
 Matrix<double> logits(const Trace& trace) { return trace.at("mlm.logits_at_positions").as<double>().rows(); }
 
 /// Each [MASK] and the "new" before it see one another and nothing else, so both pairs get the same picture.
@@ -48,11 +48,11 @@ const Matrix<double>& query_source(const Matrix<double>& x, const Matrix<double>
 double largest(const Matrix<double>& values) { return values.cwiseAbs().maxCoeff(); }
 
 /// Tokens of a text that share the row of their distance to token 0 with another token.
-double blurred(const RelativeBuckets& line) {
+double blurred(const RelativeBuckets& buckets) {
     double count = 0;
-    for (Index i = 0; i < line.queries(); ++i)
-        count += (i > 0 && line.row(i, 0) == line.row(i - 1, 0)) ||
-                 (i + 1 < line.queries() && line.row(i, 0) == line.row(i + 1, 0));
+    for (Index i = 0; i < buckets.queries(); ++i)
+        count += (i > 0 && buckets.row(i, 0) == buckets.row(i - 1, 0)) ||
+                 (i + 1 < buckets.queries() && buckets.row(i, 0) == buckets.row(i + 1, 0));
     return count;
 }
 
@@ -61,7 +61,7 @@ double blurred(const RelativeBuckets& line) {
 int main(int argc, char** argv) {
     lesson::Lesson lesson(
         "13", "Enhanced mask decoder",
-        "A new [MASK] opened beside the new [MASK]: both stand behind \"new\". What tells store from mall?");
+        "A new [MASK] opened beside the new [MASK]: both follow \"new\". What tells store from mall?");
     return lesson.run(argc, argv, [&] {
         const Checkpoint checkpoint = open_checkpoint(resolve_model("tiny-v3"));
         const auto tokenizer = open_tokenizer(checkpoint.folder);
@@ -70,10 +70,9 @@ int main(int argc, char** argv) {
         const ModelInput input = input_of_texts({text}, *tokenizer, Family::deberta), blind = blindfolded(input);
         lesson.say(
             "The sentence is a new store opened beside the new mall. The nearest words do not tell the blanks apart: "
-            "each has \"new\" one to its left. DeBERTa adds a learned vector per place, I, but only after the encoder "
+            "each has \"new\" one to its left. DeBERTa adds a learned vector per position, I, but only in the decoder "
             "and only to the query (and to the residual, which is the query here). H is what enters the last layer; "
-            "that "
-            "layer runs twice with the same weights, from Q0 = H + I:\n"
+            "that layer runs twice with the same weights, from Q0 = H + I:\n"
             "  I  where ─┐             pass 1                 pass 2\n"
             "            + ── Q0 ──> ┌─────────┐ ── Q1 ──> ┌─────────┐ ── Q2 ──> words\n"
             "  H  what ──┤           │ layer 5 │           │ layer 5 │\n"
@@ -133,14 +132,14 @@ int main(int argc, char** argv) {
         lesson.prove("largest change of these probabilities; the first and the fifth lie farther apart", largest_change,
                      spread);
         lesson.prove_at_least("largest change of a logit, over rounding", largest(with - without) / rounding, 1000);
-        const RelativeBuckets line = model.relative_buckets(input.length(), DebertaOptions());
+        const RelativeBuckets buckets = model.relative_buckets(input.length(), DebertaOptions());
         double hidden = 0;
-        for (Index i = 0; i < input.length(); ++i) hidden += line.row(i, 0) - line.span() != i;
+        for (Index i = 0; i < input.length(); ++i) hidden += buckets.row(i, 0) - buckets.span() != i;
         lesson.say(
-            "The same five words for each blank, and only near ties change places: store is a word for the first blank "
+            "The same five words for each blank, and only near ties are exchanged: store is a word for the first blank "
             "alone, with and without I. This model tells the blanks apart by distances, not by their nearest words: "
-            "the distance to [CLS], which is token 0, is the place itself:");
-        lesson.prove_equal("tokens whose distance to [CLS] is not their place", hidden, 0);
+            "the distance to [CLS], which is token 0, is the position itself:");
+        lesson.prove_equal("tokens whose distance to [CLS] is not their position", hidden, 0);
         const Matrix<double> last_layer = logits(run(model, input, MaskDecoder::none, 1));
         lesson.say(
             "transformers leaves the decoder out and reads layer 5 as it is. The encoder is the same, the words are "
@@ -148,7 +147,7 @@ int main(int argc, char** argv) {
         lesson.prove_at_least("change of a logit without decoder, over that without I",
                               largest(with - last_layer) / largest(with - without), 1);
         lesson.correct("qcqced123, layer", "attention(x, pos, mask, emd)", "attention(x, pos, mask, None, emd)");
-        lesson.say("The fourth place is attention_mask, so emd stays empty, and I (numbers up to " +
+        lesson.say("The fourth argument is attention_mask, so emd stays empty, and I (numbers up to " +
                    lesson.number("largest of I", largest(model.absolute_rows(input.length())), "%.2f") +
                    ") never arrives:");
         const Matrix<double> h = of("layer.4.output").rows(), query = of("emd.query.0").rows(), none;
@@ -159,14 +158,15 @@ int main(int argc, char** argv) {
         lesson.choose("Into which of Q, K and V of pass 1 does I go?", {"Q only", "K and V only", "all three"},
                       off("emd.0.k", "layer.4.output", 1) > 0 ? 2 : 0, "K and V are made of H alone.");
         lesson.exercise(
-            "Far distances share rows. How many of 512 places does the distance to [CLS] blur in DeBERTa v3 base?",
+            "Far distances share rows. How many of 512 positions does the distance to [CLS] blur in DeBERTa v3 base?",
             [&] {
                 lesson.say("It has 256 rows for distances to the left, one each for 0 … 128, then logarithmic:");
                 const double shared = blurred(RelativeBuckets::logarithmic(512, 512, 256, 512, OffsetClamp::official));
-                lesson.prove_at_least("places that share their row (512 in 256 rows: at least 257)", shared, 257);
-                lesson.prove_equal("places of our 12 that do", blurred(line), 0);
+                lesson.prove_at_least("positions that share their row (512 in 256 rows: at least 257)", shared, 257);
+                lesson.prove_equal("positions of our 12 that do", blurred(buckets), 0);
                 lesson.say(
-                    "In long texts the distance to [CLS] tells few places apart, and I tells more than it does here.");
+                    "In long texts the distance to [CLS] tells few positions apart, and I tells more than it does "
+                    "here.");
             });
         lesson.end(
             {{"core/models/deberta_decoder.cpp", "deberta_decoder"}, {"core/models/dialect.h", "DebertaOptions"}},

@@ -115,12 +115,12 @@ int main(int argc, char** argv) {
             lesson.number("equal answers", 2 * entropy, "%.3f") + ", the noise " +
             lesson.number("noise", symmetric(tape.logits0.row(0), tape.logits_clean.row(0)), "%.3f") +
             ", noise and step " + lesson.number("step", tape.loss, "%.3f") +
-            ". But its gradient, p' \u2212 p with the weights held, is 0 where the answers agree:");
+            ". But its gradient with the weights held, p' \u2212 p, is 0 where the answers agree:");
         lesson.prove("that loss for logits (1, 2, 0) and (0.5, 1.5, 1), minus 2.178335", symmetric(s, t) - 2.178335,
                      5e-7);
         lesson.say(
             "Who learns? \u03b4 is added to norm(x) as to a constant: the vectors of words learn from the clean pass "
-            "alone, everything behind them from both. Take the row of france. If the noisy pass keeps its old "
+            "alone, everything after them from both. Take the row of france. If the noisy pass keeps its old "
             "norm(x):");
         const Index france = text.batch.tokens[4];
         const RowVector<double> way = gradients.matrix(kWordTable).row(france).normalized();
@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
         const auto [held, error] = slope([&](double h) { return total(h, false); }, 1e-3);
         lesson.prove("its gradient against a difference of two whole losses", given - held, error);
         lesson.prove_at_least(
-            "if that pass moved along: this error, times the one above",
+            "if the noisy pass moved, too: its error, as a multiple of the one above",
             std::abs(given - slope([&](double h) { return total(h, true); }, 1e-3).first) / std::abs(given - held),
             100);
 

@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
             "(mirrored) is such a number, h_t.  At a distance of r words the score is the real part of\n"
             "  h_0 e^(i r θ_0) + h_1 e^(i r θ_1) + …\n"
             "where e^(iα) is an arrow of length 1 at the angle α.  Lay the first j arrows end to end, and S_j is where "
-            "they end.  The sum can be rewritten with steps of h and ends S_j (Abel; behind the last pair h is 0):\n"
+            "they end.  The sum can be rewritten with steps of h and ends S_j (Abel; after the last pair h is 0):\n"
             "  |score| ≤ (largest |h_{t+1} − h_t|) × (|S_1| + … + |S_{d/2}|)\n"
             "B(r), the curve of the paper, is the mean of the |S_j|.  At r = 0 all arrows point one way; with distance "
             "they point in many directions.");
@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
         const double far = as_row(random).tail(64).mean(), near = as_row(random).head(64).mean();
         lesson.prove_at_least("random scores at r = 449 … 512 as a share of those at 0 … 63", far / near, 0.9);
         lesson.say(
-            "So the bound holds, is wide, falls on the whole and is not monotone.  Vectors that agree in every pair "
+            "So the bound holds, is loose, falls on average and is not monotone.  Vectors that agree in every pair "
             "lose score with distance.  Vectors that have nothing to do with each other lose nothing.");
 
         lesson.ask("d = 128.  What is B(0)?", b_128[0], 1e-9, "(d/2 + 1) / 2 = 32.5, the mean of 1, 2, …, 64.");

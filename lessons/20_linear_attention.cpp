@@ -27,7 +27,7 @@ Matrix<double> weights_at(const Matrix<double>& q, const Matrix<double>& k, Inde
     return linear_attention_weights<double>(q, k, angles(first, q.rows(), q.cols()), kLayout, form, false);
 }
 
-/// Weights, and behind each row its sum.
+/// Weights, and after each row its sum.
 Matrix<double> with_sums(const Matrix<double>& weights) {
     Matrix<double> table(weights.rows(), weights.cols() + 1);
     table << weights, weights.rowwise().sum();
@@ -134,8 +134,8 @@ int main(int argc, char** argv) {
                               largest(weights_at(q, k, 100, LinearForm::rotated_first) - first), 0.01);
         const auto negative = static_cast<double>((paper.array() < 0).count());
         lesson.say(lesson.number("negative weights, paper", negative) +
-                   " of the 25 weights of the paper are negative.  Weights that sum to 1, or weights that know the "
-                   "distance alone: these forms have one each.  A review "
+                   " of the 25 weights of the paper are negative.  Weights that sum to 1, or weights in which "
+                   "positions enter only as a distance: these forms have one each.  A review "
                    "(qcqced123) says that the official model uses linear attention; its training script uses softmax.");
 
         lesson.ask("d = 64.  At T = 4096, how many times fewer multiplications (about)?",

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "No word moves. The order lives in the attention mask: row i looks, column j is looked at, 1 = visible. "
-            "rank(i) is the place of word i in z. To predict word i one may see j if rank(j) < rank(i): the query "
+            "rank(i) is the index of word i in z. To predict word i one may see j if rank(j) < rank(i): the query "
             "stream. The stream that passes word i on sees it too, rank(j) \u2264 rank(i): the content stream (lesson "
             "23):");
         const std::vector<Order> figures = {{3, 2, 4, 1}, {2, 4, 3, 1}, {1, 4, 2, 3}, {4, 3, 1, 2}};

@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
                        "content vector h(z1) = h3 holds its own word");
         const Visibility other_order = query_visibility({2, 1, 0, 3});
         const Streams one = run(model, tokens, before), two = run(model, tokens, other_order);
-        lesson.prove_equal("words of 4 that h attends to in its own place, less those of g",
+        lesson.prove_equal("tokens of 4 that attend to themselves in h, minus those in g",
                            own_words(one.h_weights) - own_words(one.g_weights), 4);
 
         lesson.say(

@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
 
         lesson.say(
             "A row of the memory has itself looked into the memory before it, so every layer reaches one memory "
-            "farther. Exchange one of 18 words, segments of 3: x, the last output moves; point, not a bit of it does.");
+            "farther. Exchange one of 18 words, segments of 3: x, the last output changes; point, it stays the same, "
+            "bit for bit.");
         std::vector<std::vector<std::string>> picture = {
             {"layers", "memory", "words 1 \u2026 18", "before its segment"}};
         double wrong = 0, deepest = 0, without = 0;

@@ -42,10 +42,10 @@ struct Schemes {
         q = products_of_rows<double>(content, w_q), k = products_of_rows<double>(content, w_k);
         r_k = products_of_rows<double>(r, w_kr);
         relative = relative_terms<double>(q, k, r_k, u, v, tokens - 1);
-        const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, 16);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(tokens, tokens, 16);
         c2c = content_to_content<double>(q, k);
-        c2p = content_to_position<double>(q, products_of_rows<double>(table, w_k), line);
-        p2c = position_to_content<double>(k, products_of_rows<double>(table, w_q), line);
+        c2p = content_to_position<double>(q, products_of_rows<double>(table, w_k), buckets);
+        p2c = position_to_content<double>(k, products_of_rows<double>(table, w_q), buckets);
     }
 };
 
@@ -77,10 +77,11 @@ int main(int argc, char** argv) {
     return lesson.run(argc, argv, [&] {
         const Schemes here(0), moved(5);
         lesson.say(
-            "Let E_i be the vector of word i and U_i the vector of place i. The first Transformers add them, so a "
+            "Let E_i be the vector of word i and U_i the vector of position i. The first Transformers add them, so a "
             "score (E_i + U_i)W_q\u1d40 \u00b7 (E_j + U_j)W_k\u1d40 has four parts. Transformer-XL changes three: U_j "
             "becomes a sinusoid R of the distance i \u2212 j with its own matrix W_kR, and W_q U_i becomes two trained "
-            "vectors u and v: across segments the place of the query says nothing. DeBERTa has three terms.\n"
+            "vectors u and v: across segments the position of the query says nothing. DeBERTa has three terms; p2c "
+            "stands under c because both multiply the key, but it depends on the distance.\n"
             "                    a           b                c           d\n"
             "  absolute          E_i \u00b7 E_j   E_i \u00b7 U_j        U_i \u00b7 E_j   U_i \u00b7 U_j\n"
             "  Transformer-XL    E_i \u00b7 E_j   E_i \u00b7 R(i\u2212j)     u \u00b7 E_j     v \u00b7 R(i\u2212j)\n"

@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
         const Mask wide = transformer_xl_mask(8, 12, false, 12);
         const Matrix<double> trick = shift_frames<double>(scores).back().values,
                              index = shift_by_index<double>(scores, 20, 19);
-        lesson.prove("8 queries, 20 keys, seeded numbers: probabilities behind the mask, trick less direct",
+        lesson.prove("8 queries, 20 keys, seeded numbers: probabilities after the mask, trick less direct",
                      (masked_softmax<double>(trick, wide) - masked_softmax<double>(index, wide)).cwiseAbs().maxCoeff(),
                      0);
 

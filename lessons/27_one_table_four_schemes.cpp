@@ -52,12 +52,12 @@ Matrix<double> added(Way way, const Head& head, const Matrix<double>& x_q, const
                              k_u = products_of_rows<double>(x_k + u, head.w_k);
         sum = products_of_rows<double>(q_u, k_u) - products_of_rows<double>(q, k);
     } else if (way == kDeberta) {
-        const RelativeBuckets line = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(T, T, head.relative.rows() / 2);
         const Matrix<double> k_r = times(head.relative, head.w_k), q_r = times(head.relative, head.w_q);
         spent[3] = double(k_r.size() + q_r.size());
         const Matrix<double> by_query = times(q, k_r), by_key = times(k, q_r);
         for (Index i = 0; i < T; ++i)
-            for (Index j = 0; j < T; ++j) sum(i, j) = by_query(i, line.row(i, j)) + by_key(j, line.row(i, j));
+            for (Index j = 0; j < T; ++j) sum(i, j) = by_query(i, buckets.row(i, j)) + by_key(j, buckets.row(i, j));
     } else if (way == kRope) {
         const auto table = rotary_table<double>(inverse_frequencies(D), 0, T);
         spent[2] = double(2 * q.size() + 2 * k.size());  // every channel times cos, its partner times sin
@@ -151,10 +151,13 @@ int main(int argc, char** argv) {
         }
         lesson.heatmaps(maps, {"dog", "bites", "man", "bites", "dog"});
         lesson.say(
-            "Four facts, also of Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed −m|i − j|: "
-            "what "
-            "sets the left dog apart from the right one for \"man\"; the largest change when three words come before; "
-            "what is left for q = 0; what sets 11 places apart from 4 (nan: U has no such row).");
+            "Four columns, also for Shaw's q_i · a_{j−i} (clipped at 4), T5's learned bias and ALiBi's fixed −m|i − "
+            "j|: "
+            "the score of \"man\" for the left dog minus that for the right one; the largest change when three words "
+            "are "
+            "put in front; what is left for q = 0; the score of the key 4 back minus that of the key 11 back (nan: U "
+            "has "
+            "no such row).");
         lesson.table("Properties", facts);
         lesson.prove_at_least("smallest size of the first four in left − right",
                               fact.col(0).head(4).cwiseAbs().minCoeff(), 0.1);
@@ -162,13 +165,13 @@ int main(int argc, char** argv) {
         const double size = head.w_q.norm() * head.w_k.norm() * late.rowwise().squaredNorm().maxCoeff();
         lesson.prove("the others; 3 · (7 + 4) + 12 roundings", fact.col(1).tail(kWays - 1).maxCoeff(),
                      45 * size * 0x1p-52);
-        lesson.prove_equal("DeBERTa and Shaw, clipped at 4: what sets 4 and 11 places apart",
+        lesson.prove_equal("DeBERTa and Shaw, clipped at 4: score of the key 4 back minus that of 11 back",
                            std::abs(fact(kDeberta, 3)) + std::abs(fact(kShaw, 3)), 0);
         lesson.prove_equal("ALiBi: the same, over its slope 1/256", fact(kAlibi, 3) * 256, 11 - 4);
         lesson.say(
             "The price: parameters; in a layer; multiplications of a layer; numbers of 4 bytes kept:\n"
             "  absolute  P·D, P rows\n"
-            "  DeBERTa   2k·D + 2D; 4k·D·(D + T); 4k·D\n"
+            "  DeBERTa   2k·D + 2D with share_att_key; 4k·D·(D + T); 4k·D\n"
             "  T-XL      2D; D² a layer; R·D·(D + T); R·D; here R = 2T rows, both sides\n"
             "  RoPE      4T·D; T·d            Shaw  (2k+1)·d a layer; (2k+1)·T·D; k = 16\n"
             "  T5, ALiBi 32 or 0 a head; 2T − 1 a head\nIn thousands, multiplications in millions:");

@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
         };
         guess(4, {1, 4, 9, 12}, "Far cells repeat along rows: the error belongs to the query, so to c2p.");
         guess(12, {2, 7, 9, 12}, "Left of the diagonal i − j = |i − j|; right of it the side is lost.");
-        guess(7, {7, 9, 11, 12}, "The diagonal is wrong: even offset 0 reads another row.");
+        guess(7, {7, 9, 11, 12}, "The diagonal is wrong too: offset 0 itself reads another row.");
         const auto nearest = diagnose(both, 5)[0];
         lesson.exercise(
             "Make a mistake of your own in dump, say j − i in both terms (5). What does diagnose name?", [&] {

@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
         const Matrix<double> guesses = without.guess(judged).logits,
                              swapped = without.guess(lesson::kept_back(true)).logits;
         const double change = largest(guesses - swapped), rounding = 4 * 64 * kEps * largest(guesses);
-        lesson.prove("c2c alone: change of a guess where both names change places", change, rounding);
+        lesson.prove("c2c alone: change of a guess where both names are exchanged", change, rounding);
         lesson.prove_at_least("so p of both orders add up to 1 at most: its loss stays at ln 2 or above", blind.back(),
                               std::log(2.0));
         const auto p = [&](lesson::SmallLearner& learner) {
@@ -99,7 +99,8 @@ int main(int argc, char** argv) {
                    p(without) +
                    " with c2c alone. Both learn which words are names. Order begins before the loss tells: at step " +
                    lesson.number("first step with half of the attention", static_cast<double>(half)) +
-                   " each blank of layer 0 gives its word more than half of its attention. q of [MASK] times k_r of "
+                   " in layer 0 each [MASK] gives more than half of its attention to the name that it repeats. q of "
+                   "[MASK] times k_r of "
                    "every distance, c2p / \u221a(3d), in ninths of the largest:");
         lesson.heatmaps({{" 8  7  6  5  4  3  2  1  0 \u22121 \u22122 \u22123 \u22124  words to the left", growth}},
                         labels);
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
             "verb stands 2 to the left. c2p alone prefers ben to it by e^" +
             lesson.number("c2p", seen(8, 0) - seen(8, 6), "%.1f") + ", all terms by e^" +
             lesson.number("all terms", std::log(probs(8, 0) / probs(8, 6)), "%.1f") +
-            ": words and places work together. All of c2p:");
+            ": words and positions work together. All of c2p:");
         lesson.heatmaps({{"step 0", c2p(before)}, {"step 150", seen}},
                         {"ben", "helped", "anna", "so", "[MASK]", "was", "helped", "by", "[MASK]"});
         lesson.prove_equal(
@@ -147,8 +148,8 @@ int main(int argc, char** argv) {
         lesson.ask("How many rows of a table of 24 do sentences of five words reach?",
                    static_cast<double>(RelativeBuckets::clamped(5, 5, kSpan).rows().size()), 0, "\u22124 \u2026 4.");
         lesson.choose(
-            "The decoder of c2c alone adds a vector per place to the query. Why does it not tell ben from anna?",
-            {"it learns too slowly", "keys and values know no place"}, change > rounding ? 0 : 1,
+            "The decoder of c2c alone adds a vector per position to the query. Why does it not tell ben from anna?",
+            {"it learns too slowly", "keys and values know no position"}, change > rounding ? 0 : 1,
             "The blank knows where it stands, and sees a bag of words.");
         lesson.exercise("Take c2p away and keep p2c. Does order still form?", [&] {
             lesson::SmallLearner half_blind(config_of({false, true, false}), pool);

@@ -72,7 +72,7 @@ struct DisentangledHead {
     Matrix<Scalar> q, k, v;   // [Tq,d], [Tk,d], [Tk,d]
     Matrix<Scalar> k_r, q_r;  // [2k,d]; empty: the term is off
     Matrix<Scalar> probs;     // [Tq,Tk], after the softmax and before dropout; hidden keys and rows are 0
-    Matrix<Scalar> keep;      // [Tq,Tk], 0 or 1 / (1 - share); empty: no dropout
+    Matrix<Scalar> keep;      // [Tq,Tk], 0 or 1 / (1 - p); empty: no dropout
     Scalar divisor = 1;       // sqrt(n d)
     P2cIndex p2c_index = P2cIndex::official_ij;  // which row p2c read; paper_ji only where Tq = Tk
 };
@@ -85,7 +85,8 @@ struct DisentangledGradients {
     Matrix<Scalar> scores;  // [Tq,Tk], of the sum of the raw terms, before the division
 };
 
-/// dV = (P Z)^T dO;  dP = (dO V^T) Z;  dS = P (dP - rowsum(P dP)) / sqrt(n d), and then, with the scores of row i
+/// With Z = keep and * element by element:  dV = (P * Z)^T dO;  dP = (dO V^T) * Z;  dS = P * (dP - rowsum(P * dP)) /
+/// sqrt(n d), and then, with the scores of row i
 /// scattered by delta(i,j):  Gc[i,r] = sum of dS[i,j] and Gp[j,r] = sum of dS[i,j] over the pairs of row r =
 /// delta(i,j), dQ = dS K + Gc K_r;  dK = dS^T Q + Gp Q_r;  dK_r = Gc^T Q;  dQ_r = Gp^T K.  (paper_ji: Gp over the pairs
 /// of row r = delta(j,i).)  d_context [Tq,d]; buckets of Tq x Tk pairs, the same for both terms.  A table row that no
@@ -103,6 +104,7 @@ struct PositionGradients {
 /// p2p_ij = q_r[delta(j,i)] . k_r[delta(i,j)] reads no token, so pairs count only by their two rows: with
 /// N[r,s] = sum of d_p2p_ij over the pairs with delta(j,i) = r and delta(i,j) = s,  d_q_r = N k_r,  d_k_r = N^T q_r.
 /// q_r, k_r [2k,d], buckets of T x T pairs, d_p2p [T,T], of the raw term (DisentangledGradients::scores).
+/// Throws Error(usage) that names what does not fit.
 template <class Scalar>
 PositionGradients<Scalar> position_to_position_backward(const ConstView<Scalar>& q_r, const ConstView<Scalar>& k_r,
                                                         const RelativeBuckets& buckets, const ConstView<Scalar>& d_p2p);

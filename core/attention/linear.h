@@ -60,7 +60,7 @@ Matrix<Scalar> linear_attention_weights(const ConstView<Scalar>& q, const ConstV
                                         const RotaryTable<Scalar>& table, RotaryLayout layout, LinearForm form,
                                         bool causal, const std::vector<bool>& visible = {});
 
-/// linear_attention_weights * v in O(T d d_v): KV = sum_j f(k_j) v_j^T and z = sum_j phi(k_j) once, then one product
+/// linear_attention_weights * v in O(T d d_v): KV = sum_j f(k_j)^T v_j and z = sum_j phi(k_j) once, then one product
 /// per query.  v [T,d_v] -> [T,d_v].  Throws Error(usage) if shapes do not fit.
 template <class Scalar>
 Matrix<Scalar> linear_attention(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,

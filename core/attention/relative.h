@@ -1,6 +1,6 @@
 #pragma once
 // Relative attention of Transformer-XL, and of each stream of XLNet: forward, backward, and one cell step by step.
-// Dai et al. 2019, section 3.3; Yang et al. 2019, section 2.5; kimiyoung/transformer-xl mem_transformer.py;
+// Dai et al. 2019, section 3.3; Yang et al. 2019, sections 2.4 and 2.5; kimiyoung/transformer-xl mem_transformer.py;
 // zihangdai/xlnet modeling.py.
 //
 //   A[i,j] =  q_i . k_j  +  q_i . r_k[i-j]  +  u . k_j  +  v . r_k[i-j]
@@ -8,7 +8,7 @@
 //
 // The code adds them as ac = (q_i + u) . k_j and bd = (q_i + v) . r_k[i-j]; relative_shift.h puts bd at (i,j).
 // Letters: M memory, T queries of the segment (P where they stand anywhere), K = M + T keys, R rows of positions (K;
-// K + T in XLNet).
+// in XLNet K + T, or K + 1 where a query sees only keys to its left).
 #include <vector>
 
 #include "core/attention/relative_shift.h"
@@ -35,7 +35,8 @@ template <class Scalar>
 struct RelativeTerms {
     Matrix<Scalar> a, b, c, d;  // q_i . k_j, q_i . r_{i-j}, u . k_j, v . r_{i-j}; [T,K] each
 };
-/// q [T,d], k [K,d], r_k [R,d] with row 0 for the distance `first`, u, v [d].
+/// q [T,d], k [K,d], r_k [R,d] with row 0 for the distance `first`, u, v [d].  Throws Error(usage) if widths differ or
+/// K < T.
 template <class Scalar>
 RelativeTerms<Scalar> relative_terms(const ConstView<Scalar>& q, const ConstView<Scalar>& k,
                                      const ConstView<Scalar>& r_k, const RowVector<Scalar>& u,
@@ -43,7 +44,7 @@ RelativeTerms<Scalar> relative_terms(const ConstView<Scalar>& q, const ConstView
 
 /// The four terms of absolute positions that they replace: (E_i + U_i) W_q^T . (E_j + U_j) W_k^T multiplied out.
 /// content E, positions U [T,D]; W_q, W_k [d,D] -> a E.E, b E.U, c U.E, d U.U, [T,T] each (Dai et al. 2019,
-/// section 3.3).
+/// section 3.3).  Throws Error(usage) if shapes do not fit.
 template <class Scalar>
 RelativeTerms<Scalar> absolute_terms(const ConstView<Scalar>& content, const ConstView<Scalar>& positions,
                                      const ConstView<Scalar>& w_q, const ConstView<Scalar>& w_k);
@@ -70,7 +71,7 @@ struct RelativeQueries {
     Matrix<Scalar> q;              // [P,d]
     std::vector<Index> positions;  // [P]: token of each query; -1: not used, its probs are 0.  Empty: 0 ... P - 1
     Matrix<Scalar> probs;          // [P,K], after the softmax and before dropout; hidden keys are 0
-    Matrix<Scalar> keep;           // [P,K], 0 or 1 / (1 - share); empty: no dropout
+    Matrix<Scalar> keep;           // [P,K], 0 or 1 / (1 - p); empty: no dropout
 };
 
 /// Gradients, each of the shape of what it belongs to; those of r_k and the two biases are one sample's share.

@@ -40,12 +40,12 @@ struct ShiftFrame {
 
 /// Transformer-XL's trick frame by frame: pad a zero column, read as [K+1,T], drop the first row, read as [T,K].
 /// Equal to shift_by_index where j <= i + M; right of that it holds 0 and then values of the next row.
-/// bd_raw [T,K], K >= T.  The last frame is the result.
+/// bd_raw [T,K], K >= T >= 1; throws Error(usage) otherwise.  The last frame is the result.
 template <class Scalar>
 std::vector<ShiftFrame<Scalar>> shift_frames(const ConstView<Scalar>& bd_raw);
 
 /// XLNet's, without the zero column: read as [R,T], drop the first row, read as [T,R-1], take the first K columns.
-/// bd_raw [T,R], R > keys.
+/// bd_raw [T,R], R > K, K >= T >= 1.  Throws Error(usage) otherwise.
 template <class Scalar>
 std::vector<ShiftFrame<Scalar>> shift_frames_xlnet(const ConstView<Scalar>& bd_raw, Index keys);
 
@@ -56,7 +56,7 @@ struct ShiftSource {
 };
 /// Transformer-XL's trick: cell (i, j) of [T,K] was read from here.  Throws Error(usage) outside.
 ShiftSource shift_source(Index queries, Index keys, Index i, Index j);
-/// XLNet's, for bd_raw [T,R] and the first K < R columns of the result.
+/// XLNet's, for bd_raw [T,R] and the first K < R columns of the result.  Throws Error(usage) outside, or unless K < R.
 ShiftSource shift_source_xlnet(Index queries, Index rows, Index keys, Index i, Index j);
 
 }  // namespace locus

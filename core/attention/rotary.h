@@ -29,7 +29,7 @@ template <class Scalar>
 struct RotaryHead {
     Matrix<Scalar> q, k, v;       // [T,d], [T,d], [T,d_v], before the rotation
     Matrix<Scalar> probs;         // [T,T], after the softmax and before dropout
-    Matrix<Scalar> keep;          // [T,T], 0 or 1 / (1 - share); empty: no dropout
+    Matrix<Scalar> keep;          // [T,T], 0 or 1 / (1 - p); empty: no dropout
     bool rotates_values = false;  // rotary_value: the context is made of R_j v_j
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 // Attention with relative vectors on the key side and on the value side, every term by itself: forward and backward.
-// Shaw et al. 2018, section 3.2, eq. 3 and 4.  DeBERTa kept the first idea and dropped the second.
-// Unlike DeBERTa's buckets the offset is j - i, and a table has an odd number of rows, 2k + 1, so that -k and +k are
-// both in it.  Used by lesson 27 and tests/golden/test_oracle_older.cpp (recorded from PyTorch).
+// Shaw et al. 2018, sections 3.1 (eq. 3 and 4) and 3.2 (clipped offsets).  DeBERTa kept the first idea and dropped the
+// second. Unlike DeBERTa's buckets the offset is j - i, and a table has an odd number of rows, 2k + 1, so that -k and
+// +k are both in it.  Used by lesson 27 and tests/golden/test_oracle_older.cpp (recorded from PyTorch).
 #include <cstdint>
 
 #include "core/attention/softmax.h"
@@ -14,7 +14,7 @@ namespace locus {
 /// Throws Error(usage) for a span k < 0.
 Index shaw_row(std::int64_t offset, Index span);
 
-/// The matrix of rows for all pairs -> [queries,keys].
+/// The matrix of rows for all pairs -> [queries,keys].  Throws as shaw_row, and if queries or keys is below 1.
 IndexTensor shaw_index(Index queries, Index keys, Index span);
 
 /// k of a table of 2k + 1 rows.  Throws Error(usage) naming `what` if the number of rows is even.
@@ -29,6 +29,7 @@ Matrix<Scalar> shaw_position_scores(const ConstView<Scalar>& q, const ConstView<
 
 /// Position context: sum over j of probs[i,j] a_v[row(j - i)].  probs [Tq,Tk], a_v [2k+1,d] -> [Tq,d].
 /// Probabilities of keys that share a row are added first, so a long text costs 2k + 1 vectors per query.
+/// Throws Error(usage) if the table has an even number of rows.
 template <class Scalar>
 Matrix<Scalar> shaw_position_context(const ConstView<Scalar>& probs, const ConstView<Scalar>& a_v);
 
@@ -63,7 +64,7 @@ struct ShawGradients {
 ///   d_v = P^T dO,  d_a_v = W^T dO,  dP_ij = dO_i . (v_j + a_v[row(j - i)]),  dS by softmax_backward / sqrt(d),
 ///   d_q = dS k + G a_k,  d_k = dS^T q,  d_a_k = G^T q.
 /// A row that no pair addresses gets exactly 0.  probs [Tq,Tk] as the softmax returned them; keep [Tq,Tk]: mask of the
-/// dropout (P above is probs keep, dP is multiplied by it), or empty; d_context [Tq,d].
+/// dropout (P above is probs times keep, element by element, and so is dP), or empty; d_context [Tq,d].
 /// Throws Error(usage) that names what does not fit.
 template <class Scalar>
 ShawGradients<Scalar> shaw_backward(const ConstView<Scalar>& q, const ConstView<Scalar>& k, const ConstView<Scalar>& v,

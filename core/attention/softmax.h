@@ -1,5 +1,5 @@
 #pragma once
-// Softmax over keys, with a mask that keeps its promises: forward, backward, and one probability step by step.
+// Softmax over the visible keys, hidden ones get exactly 0: forward, backward, and one probability step by step.
 #include <vector>
 
 #include "core/tensor.h"
@@ -26,10 +26,11 @@ Matrix<Scalar> masked_softmax(const ConstView<Scalar>& scores, const Mask& mask,
 // Backward
 
 /// p_j = e^{s_j} / sum over l of e^{s_l}, so dp_j / ds_l = p_j (1[j = l] - p_l), and row by row
-/// d_scores = probs (d_probs - sum over j of probs d_probs).  A row of d_scores sums to 0: raising all scores of a
-/// query together moves nothing.  Where probs is 0 - hidden keys, queries that see no key - d_scores is 0 by itself; a
-/// row that MaskedRow::uniform filled depends on no score, so its d_probs are for the caller to put to 0.
-/// probs as masked_softmax returned them, d_probs [Tq,Tk] -> [Tq,Tk].  Throws Error(usage) if the shapes differ.
+/// d_scores = probs * (d_probs - sum over j of probs * d_probs), * element by element.  A row of d_scores sums to 0:
+/// raising all scores of a query together moves nothing.  Where probs is 0 - hidden keys, queries that see no key -
+/// d_scores is 0 by itself; a row that MaskedRow::uniform filled depends on no score, so its d_probs are for the caller
+/// to put to 0. probs as masked_softmax returned them, d_probs [Tq,Tk] -> [Tq,Tk].  Throws Error(usage) if the shapes
+/// differ.
 template <class Scalar>
 Matrix<Scalar> softmax_backward(const ConstView<Scalar>& probs, const ConstView<Scalar>& d_probs);
 
@@ -39,9 +40,9 @@ struct ContextGradients {
     Matrix<Scalar> scores;  // [Tq,Tk], of what went into the softmax
 };
 
-/// The last step of every attention, context = (probs keep) v, backward:  d_v = (probs keep)^T d_context,
-/// d_probs = (d_context v^T) keep, and d_scores by softmax_backward.  keep is the mask of the dropout, 0 or
-/// 1 / (1 - share), the same in both directions; empty: none.
+/// The last step of every attention, context = (probs * keep) v, * element by element, backward:
+/// d_v = (probs * keep)^T d_context, d_probs = (d_context v^T) * keep, and d_scores by softmax_backward.  keep is the
+/// mask of the dropout, 0 or 1 / (1 - p), the same in both directions; empty: none.
 /// probs, keep [Tq,Tk], v [Tk,d], d_context [Tq,d].  Throws Error(usage) that names what does not fit.
 template <class Scalar>
 ContextGradients<Scalar> context_backward(const ConstView<Scalar>& probs, const ConstView<Scalar>& keep,

@@ -185,7 +185,7 @@ const char* reason_of(HiddenBy hidden) {
         case HiddenBy::later:
             return "it stands right of the query, and this model reads from left to right";
         case HiddenBy::too_old:
-            return "it is older than every query of the segment can look back";
+            return "it is too far back for this query: same_length lets every query see as many keys";
         case HiddenBy::nothing:
             break;
     }

@@ -32,6 +32,7 @@ TwoStreamMasks two_stream_masks(Index queries, const TwoStreamHiding& hiding);
 
 /// Segment term, raw: ef[i,j] = (q_i + s) . segments[differs(i,j)], row 0 = same segment, 1 = another.
 /// q [T,d], s [d], segments [2,d]; ids of the T queries and of the K keys (memory has id 0) -> [T,K].
+/// Throws Error(usage) if widths differ or a query has no id.
 template <class Scalar>
 Matrix<Scalar> segment_term(const ConstView<Scalar>& q, const RowVector<Scalar>& s, const ConstView<Scalar>& segments,
                             const std::vector<std::int64_t>& query_ids, const std::vector<std::int64_t>& key_ids);
@@ -100,7 +101,7 @@ enum class HiddenBy {
     itself,       // the query stream must not see the token that it predicts
     permutation,  // perm_mask: predicted later, or not to be seen by this query
     later,        // unidirectional: right of the query
-    too_old,      // same_length: further back than every query has
+    too_old,      // same_length: too far back for this query
 };
 
 /// Entry (position, key) of two_stream_masks: nothing exactly where that mask is 1.  key counts from the oldest of the

@@ -1,4 +1,4 @@
-// locus fill: the words a model puts in place of [MASK], or behind the text.
+// locus fill: the words a model puts in place of [MASK], or after the text.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -51,7 +51,7 @@ void need_masks(const ModelInput& input) {
     LOCUS_CHECK(!input.mask_positions.empty(), "the text has no [MASK], expected at least one");
 }
 
-/// Every text with what is behind its masks, pack by pack: found(first, rows of each).
+/// Every text with the rows of its masks, pack by pack: found(first, rows of each).
 /// check(f) calls f(n) for each text before the first is computed: f throws what the model cannot do with number n.
 void fill_deberta(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
                   const std::vector<ModelInput>& inputs,
@@ -143,7 +143,7 @@ Rows next_word(const cli::Command& program, const Options& options, const Checkp
         segments.size() == 1 ? "lm.logits" : "segment." + std::to_string(segments.size() - 1) + ".lm.logits";
     const Trace trace = run(program, checkpoint, segments, stage, "crit.out_layers.0.bias and no cutoffs");
     const auto logits = trace.at(stage).as<float>().rows();
-    return {{whole.length(), "behind token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
+    return {{whole.length(), "after token " + std::to_string(whole.length() - 1), logits.row(logits.rows() - 1)}};
 }
 
 Rows predict(const cli::Command& program, const Options& options, const Checkpoint& checkpoint,
@@ -239,7 +239,7 @@ int fill_lines(const cli::Command& program, const Options& options, const Checkp
 
 int main(int argc, char** argv) {
     cli::Command program(
-        "Predicts the words behind [MASK]; with Transformer-XL, the next word.\n"
+        "Predicts the words for [MASK]; with Transformer-XL, the next word.\n"
         "  locus fill \"the capital of france is [MASK].\"\n"
         "  locus fill --text-file questions.txt --json\n"
         "  locus fill --model tiny-roformer \"i love studying [MASK] learning so much.\"\n"

@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
         program.command("check", "finds the first wrong stage of every case, and the mistake behind it");
     checking.option("kit", arguments.kit, "what locus kit export wrote").required().not_empty();
     checking.option("dumps", arguments.dumps, "what the port computed").not_empty();
-    checking.option("--run", arguments.command, "a command, started once per case with the case's folder behind it")
+    checking.option("--run", arguments.command, "a command, started once per case with the case's folder after it")
         .not_empty();
     checking.option("--timeout", arguments.timeout, "with --run: how many seconds one case may take")
         .value_name("SECONDS")

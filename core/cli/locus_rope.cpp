@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     return cli::run_program(program, argc, argv, [&] {
         LOCUS_CHECK(options.width > 0 && options.width % 2 == 0 && options.width <= 65536,
                     "--d is " + std::to_string(options.width) +
-                        ", expected an even number up to 65536: channels turn in pairs");
+                        ", expected an even number up to 65536: channels are rotated in pairs");
         const Curves curves = compute(options);
         if (options.json)
             std::cout << as_json(options, curves).dump(2) << '\n';

@@ -116,7 +116,7 @@ IndexTensor labels_of_answers(const ModelInput& input, const std::vector<std::st
                               const Tokenizer& tokenizer) {
     const Index places = input.mask_positions.empty() ? 0 : input.mask_positions.extent(0);
     LOCUS_CHECK(answers.empty() || places > 0,
-                "--answer is the word behind a [MASK], found none in --text and no " +
+                "--answer is the word for a [MASK], found none in --text and no " +
                     (tokenizer.mask_id() ? "id " + std::to_string(*tokenizer.mask_id()) : std::string("such id")) +
                     " in --tokens");
     LOCUS_CHECK(static_cast<Index>(answers.size()) == places, std::to_string(answers.size()) + " answers for " +
@@ -301,7 +301,7 @@ int main(int argc, char** argv) {
     program.flag(
         "--gradients", options.gradients,
         "deberta: the backward pass instead, grad.<stage> and grad.<parameter> of the masked words' mean loss");
-    program.option("--answer", options.answers, "with --gradients: the word behind each [MASK], in order")
+    program.option("--answer", options.answers, "with --gradients: the word for each [MASK], in order")
         .one_value_each();
     program
         .option("--input", options.request.input_file,

@@ -15,7 +15,7 @@ class Option;
 namespace locus::cli {
 
 /// An option of a command, or an argument without a name.  Each function returns the option that it changed, so that
-/// they are written one behind the other; a copy is the same option.
+/// they are written one after the other; a copy is the same option.
 class Option {
 public:
     Option required();

@@ -29,43 +29,44 @@ Scalar exponentials(Scalar* scores, Index keys, const std::uint8_t* shown, Scala
 /// A row length whose neighbours start in other sets of the cache: an odd number of 64-byte lines.
 template <class Scalar>
 Index odd_lines(Index extent) {
-    constexpr Index line = 64 / static_cast<Index>(sizeof(Scalar));
-    return ((extent + line - 1) / line | 1) * line;
+    constexpr Index buckets = 64 / static_cast<Index>(sizeof(Scalar));
+    return ((extent + buckets - 1) / buckets | 1) * buckets;
 }
 
 /// A row length for the tables by channel, where a tile of scores reads nine lines of every row: as the rows are 9
 /// lines longer than a multiple of 16, these pieces of neighbouring rows lie in different sets.
 template <class Scalar>
 Index spread_lines(Index extent) {
-    constexpr Index line = 64 / static_cast<Index>(sizeof(Scalar)), group = 16, read = 9;
-    const Index lines = (extent + line - 1) / line;
-    return (lines + (group + read - lines % group) % group) * line;
+    constexpr Index buckets = 64 / static_cast<Index>(sizeof(Scalar)), group = 16, read = 9;
+    const Index lines = (extent + buckets - 1) / buckets;
+    return (lines + (group + read - lines % group) % group) * buckets;
 }
 
-/// low and high: beyond them all offsets have the row of the end.  Where the line has no flat end, its own end.
-std::pair<Index, Index> varying_offsets(const RelativeBuckets& line) {
-    Index low = 1 - line.keys(), high = line.queries() - 1;
-    while (low < high && line.row_of_offset(low + 1) == line.row_of_offset(low)) ++low;
-    while (high > low && line.row_of_offset(high - 1) == line.row_of_offset(high)) --high;
+/// low and high: beyond them all offsets have the row of the end.  Where the rows have no flat end, their own end.
+std::pair<Index, Index> varying_offsets(const RelativeBuckets& buckets) {
+    Index low = 1 - buckets.keys(), high = buckets.queries() - 1;
+    while (low < high && buckets.row_of_offset(low + 1) == buckets.row_of_offset(low)) ++low;
+    while (high > low && buckets.row_of_offset(high - 1) == buckets.row_of_offset(high)) --high;
     return {low, high};
 }
 
 template <class Scalar>
-void check_table(const char* what, const Tensor<Scalar>& table, const RelativeBuckets& line,
+void check_table(const char* what, const Tensor<Scalar>& table, const RelativeBuckets& buckets,
                  const Tensor<Scalar>& other) {
     if (table.empty()) return;
     LOCUS_CHECK(
-        table.rank() == 3 && table.extent(1) == 2 * line.span() && (other.empty() || other.shape() == table.shape()),
+        table.rank() == 3 && table.extent(1) == 2 * buckets.span() && (other.empty() || other.shape() == table.shape()),
         std::string("offset_tables: ") + what + " is " + to_string(table.shape()) + ", expected [H, " +
-            std::to_string(2 * line.span()) + ", d] for both tables");
+            std::to_string(2 * buckets.span()) + ", d] for both tables");
 }
 
-/// Row of each column of the tables; beyond the line's offsets the row of its end, so that no other row is ever read.
-std::vector<std::ptrdiff_t> rows_by_column(const RelativeBuckets& line, Index from, Index columns, bool mirrored) {
+/// Row of each column of the tables; beyond the offsets of the buckets the row of their end, so that no other row is
+/// ever read.
+std::vector<std::ptrdiff_t> rows_by_column(const RelativeBuckets& buckets, Index from, Index columns, bool mirrored) {
     std::vector<std::ptrdiff_t> rows(static_cast<std::size_t>(columns));
     for (Index x = 0; x < columns; ++x) {
-        const Index offset = std::clamp<Index>(from - x, 1 - line.keys(), line.queries() - 1);
-        rows[static_cast<std::size_t>(x)] = line.row_of_offset(mirrored ? -offset : offset);
+        const Index offset = std::clamp<Index>(from - x, 1 - buckets.keys(), buckets.queries() - 1);
+        rows[static_cast<std::size_t>(x)] = buckets.row_of_offset(mirrored ? -offset : offset);
     }
     return rows;
 }
@@ -73,21 +74,21 @@ std::vector<std::ptrdiff_t> rows_by_column(const RelativeBuckets& line, Index fr
 }  // namespace
 
 template <class Scalar>
-OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const RelativeBuckets& line,
+OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const RelativeBuckets& buckets,
                                    P2cIndex index, ThreadPool& pool, OffsetTables<Scalar> spent,
                                    const SimdKernels<Scalar>& kernels) {
-    check_table("k_r", k_r, line, q_r);
-    check_table("q_r", q_r, line, k_r);
+    check_table("k_r", k_r, buckets, q_r);
+    check_table("q_r", q_r, buckets, k_r);
     LOCUS_CHECK(!k_r.empty() || !q_r.empty(), "offset_tables: neither k_r nor q_r, expected one table or both");
     const bool mirrored = index == P2cIndex::paper_ji;
-    LOCUS_CHECK(!mirrored || line.queries() == line.keys(),
-                "offset_tables: " + std::to_string(line.queries()) + " queries and " + std::to_string(line.keys()) +
-                    " keys, expected the same number where p2c is asked as printed");
+    LOCUS_CHECK(!mirrored || buckets.queries() == buckets.keys(),
+                "offset_tables: " + std::to_string(buckets.queries()) + " queries and " +
+                    std::to_string(buckets.keys()) + " keys, expected the same number where p2c is asked as printed");
     const Tensor<Scalar>& one = k_r.empty() ? q_r : k_r;
     OffsetTables<Scalar> tables = std::move(spent);
-    tables.queries = line.queries(), tables.keys = line.keys();
+    tables.queries = buckets.queries(), tables.keys = buckets.keys();
     tables.heads = one.extent(0), tables.width = one.extent(2);
-    std::tie(tables.low, tables.high) = varying_offsets(line);
+    std::tie(tables.low, tables.high) = varying_offsets(buckets);
     if (mirrored) {  // offsets o and -o must lie on the same side of both ends
         tables.low = std::min(tables.low, -tables.high);
         tables.high = -tables.low;
@@ -105,8 +106,8 @@ OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scala
     tables.k_r_ends.assign(static_cast<std::size_t>(2 * tables.heads * tables.width), Scalar(0));
     tables.q_r_ends = tables.k_r_ends;
 
-    const auto k_rows = rows_by_column(line, tables.first, columns, false),
-               q_rows = rows_by_column(line, tables.first, columns, mirrored);
+    const auto k_rows = rows_by_column(buckets, tables.first, columns, false),
+               q_rows = rows_by_column(buckets, tables.first, columns, mirrored);
     const Index low_column = tables.first - tables.low, high_column = tables.first - tables.high;
     pool.parallel_for(2 * tables.heads, [&](Index piece, int) {
         const Index h = piece / 2, width = tables.width;
@@ -254,7 +255,7 @@ private:
                                   out_stride, j > 0 ? out + c : nullptr, out_stride);
     }
 
-    /// Raw scores of 64 queries and 64 keys.  Where all their offsets lie beyond one end of the line, both position
+    /// Raw scores of 64 queries and 64 keys.  Where all their offsets lie beyond one end of the table, both position
     /// terms are one number per query and one per key.
     void score_tile(Index head, Index i0, Index j0, const Scalar* q, const Scalar* c2p_ends, Scalar* scores) {
         const Sample& sample = sample_of(head);
@@ -424,18 +425,18 @@ HeadTables<Scalar> head_tables(const ConstView<Scalar>& k_r, const ConstView<Sca
 
 template <class Scalar>
 void head_probabilities(HeadRows<const Scalar> q, HeadRows<const Scalar> k, const HeadTables<Scalar>& tables,
-                        const RelativeBuckets& line, const Mask* mask, Scalar divisor, HeadBuffers<Scalar>& buffers,
+                        const RelativeBuckets& buckets, const Mask* mask, Scalar divisor, HeadBuffers<Scalar>& buffers,
                         Matrix<Scalar>& probs) {
     lay_out_by_channel(k.data, k.stride, k.rows, k.width, buffers.by_channel);
     against(q, buffers.by_channel, k.rows, buffers.scores);
     View<Scalar> scores = buffers.scores.leftCols(k.rows);
     if (tables.k_r.size() > 0) {
         against(q, tables.k_r_by_channel, tables.k_r.rows(), buffers.table);
-        add_slices_by_query<Scalar>(buffers.table.leftCols(tables.k_r.rows()), line, scores);
+        add_slices_by_query<Scalar>(buffers.table.leftCols(tables.k_r.rows()), buckets, scores);
     }
     if (tables.q_r.size() > 0) {
         against(k, tables.q_r_by_channel, tables.q_r.rows(), buffers.table);
-        add_slices_by_key<Scalar>(buffers.table.leftCols(tables.q_r.rows()), line, scores);
+        add_slices_by_key<Scalar>(buffers.table.leftCols(tables.q_r.rows()), buckets, scores);
     }
     softmax_rows(buffers.scores, k.rows, mask, divisor, probs);
 }
@@ -467,10 +468,10 @@ void head_backward(const HeadBackward<Scalar>& head, const HeadTables<Scalar>& t
                      d_q.stride, false);
     transposed_product(d_scores, head.q, buffers, d_k);
     if (tables.k_r.size() > 0)
-        term_backward<Scalar>(scatter_slices_by_query<Scalar>(d_scores, head.line), tables.k_r, head.q, buffers, d_q,
+        term_backward<Scalar>(scatter_slices_by_query<Scalar>(d_scores, head.buckets), tables.k_r, head.q, buffers, d_q,
                               d_k_r);
     if (tables.q_r.size() > 0)
-        term_backward<Scalar>(scatter_slices_by_key<Scalar>(d_scores, head.line), tables.q_r, head.k, buffers, d_k,
+        term_backward<Scalar>(scatter_slices_by_key<Scalar>(d_scores, head.buckets), tables.q_r, head.k, buffers, d_k,
                               d_q_r);
 }
 

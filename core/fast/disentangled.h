@@ -42,7 +42,7 @@ struct HeadsAt {
 
 // By offset.
 
-/// Both relative tables laid out along the offsets of one line of buckets: column x serves i - j = first - x, so keys
+/// Both relative tables laid out along the offsets of the buckets: column x serves i - j = first - x, so keys
 /// lie side by side.  Offsets of `low` and less share one row of each table, those of `high` and more another; the
 /// tables reach as far beyond as a block of queries can.  They depend on weights and lengths alone: make once, use for
 /// every text.
@@ -59,10 +59,10 @@ struct OffsetTables {
     Index origin(Index h) const { return h * width * stride + first; }
 };
 
-/// k_r, q_r [H,2k,d], empty where the model lacks c2p or p2c; line of Tq x Tk pairs, Tq = Tk for P2cIndex::paper_ji.
+/// k_r, q_r [H,2k,d], empty where the model lacks c2p or p2c; buckets of Tq x Tk pairs, Tq = Tk for P2cIndex::paper_ji.
 /// `spent` gives its memory, whatever is in it.  Throws Error(usage) if both are empty or the shapes do not fit.
 template <class Scalar>
-OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const RelativeBuckets& line,
+OffsetTables<Scalar> offset_tables(const Tensor<Scalar>& k_r, const Tensor<Scalar>& q_r, const RelativeBuckets& buckets,
                                    P2cIndex index, ThreadPool& pool, OffsetTables<Scalar> spent = {},
                                    const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>());
 
@@ -118,7 +118,7 @@ struct HeadBuffers {
 /// mask [T,T] or null: every key is seen.
 template <class Scalar>
 void head_probabilities(HeadRows<const Scalar> q, HeadRows<const Scalar> k, const HeadTables<Scalar>& tables,
-                        const RelativeBuckets& line, const Mask* mask, Scalar divisor, HeadBuffers<Scalar>& buffers,
+                        const RelativeBuckets& buckets, const Mask* mask, Scalar divisor, HeadBuffers<Scalar>& buffers,
                         Matrix<Scalar>& probs);
 
 /// context = probs v, written where it stands.
@@ -131,7 +131,7 @@ struct HeadBackward {
     HeadRows<const Scalar> q, k, v, d_context;
     const Matrix<Scalar>& probs;    // [T,T], before dropout
     const Matrix<Scalar>* dropped;  // [T,T], after it; null: no dropout
-    const RelativeBuckets& line;
+    const RelativeBuckets& buckets;
     Scalar divisor;
 };
 

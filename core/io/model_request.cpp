@@ -52,7 +52,7 @@ IndexTensor* field_of(ModelInput& input, const std::string& name) {
                                       : nullptr;
 }
 
-/// Number behind the last dot of "tokens.2"; -1 where there is none.
+/// Number after the last dot of "tokens.2"; -1 where there is none.
 Index number_behind(const std::string& name) {
     const std::size_t dot = name.rfind('.');
     Index number = -1;
@@ -119,7 +119,7 @@ std::string with_own_mask(std::string text, const Tokenizer& tokenizer) {
 }
 
 /// A mask is cut out of its text, so SentencePiece sees "." begin anew and puts a lone mark of a word in front of it.
-/// XLNet was trained with words standing there: the mark behind a mask goes where the text has no blank.
+/// XLNet was trained with words standing there: the mark after a mask goes where the text has no blank.
 void join_behind_masks(Tokens& tokens, const std::string& text, const Tokenizer& tokenizer) {
     if (!tokenizer.mask_id()) return;
     const std::string mask = tokenizer.piece(*tokenizer.mask_id());

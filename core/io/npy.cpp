@@ -38,7 +38,7 @@ NpyHeader npy_header(const MappedFile& file) {
     return {std::string(reinterpret_cast<const char*>(bytes) + begin, length), begin + length};
 }
 
-/// What stands behind 'key': in the header, blanks left out; throws where there is no such key.
+/// What stands after 'key': in the header, blanks left out; throws where there is no such key.
 std::string_view after_key(const fs::path& file, std::string_view header, const std::string& key, const char* what) {
     const std::string quoted = "'" + key + "':";
     const std::size_t at = header.find(quoted);

@@ -76,7 +76,7 @@ private:
     std::string_view take_line();
     void push_long();
 
-    // pickle_stack.cpp
+    // The stack, the marks and the memo.
     void push(Kind kind, std::int64_t integer = 0, std::string_view text = {});
     void push_items(Kind kind, std::vector<PickleValue> values);
     PickleValue pop();
@@ -87,7 +87,7 @@ private:
     void recall(std::size_t slot);
     void spend(std::size_t values);
 
-    // pickle_tensors.cpp: what globals, calls and persistent ids mean
+    // torch_pickle.cpp: what globals, calls and persistent ids mean
     void push_global(std::string_view module, std::string_view name);
     void push_storage(const PickleValue& id);
     void reduce(const PickleValue& callable, const PickleValue& arguments);

@@ -48,7 +48,7 @@ auto with_reader(Dtype dtype, Visit visit) {
 /// Elements [first, first + count) in row-major order, through the strides of the entry.
 template <class Scalar>
 void copy_elements(const TensorEntry& entry, Index first, Index count, Scalar* target) {
-    if (count == 0) return;  // an empty tensor may lie anywhere, even behind the end of the file
+    if (count == 0) return;  // an empty tensor may lie anywhere, even after the end of the file
     const std::byte* base = entry.file->data() + entry.offset;
     const std::size_t bytes = byte_size(entry.dtype);
     with_reader(entry.dtype, [&](auto read) {

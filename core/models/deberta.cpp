@@ -22,10 +22,18 @@ void deberta_positions(const ForwardContext<Scalar>& pass) {
     pass.trace.add("relative.table", as_tensor<Scalar>({table.rows(), table.cols()}, table));
 }
 
+namespace {
+
+Scheme scheme_of(const DebertaOptions& options) {
+    return options.p2c_index == P2cIndex::paper_ji ? Scheme::disentangled_ji : Scheme::disentangled;
+}
+
+}  // namespace
+
 template <class Scalar>
 void Deberta<Scalar>::check(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted) const {
     check_input(input, config().vocab_size, config().type_vocab_size);
-    Trace trace(wanted, options.p2c_index == P2cIndex::paper_ji ? Scheme::disentangled_ji : Scheme::disentangled);
+    Trace trace(wanted, scheme_of(options));
     trace.expect(stage_names(input, options));
     if (config().position_biased_input) weights_->check_absolute_rows(input.length(), "the embeddings need");
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
@@ -37,7 +45,7 @@ template <class Scalar>
 Trace Deberta<Scalar>::forward(const ModelInput& input, const DebertaOptions& options, const StageFilter& wanted,
                                const CancelToken& stop) const {
     check(input, options, wanted);  // refuses a text that is too long before any work
-    Trace trace(wanted);
+    Trace trace(wanted, scheme_of(options));
     trace.expect(stage_names(input, options));
     const bool decodes = has_decoder() && options.decoder != MaskDecoder::none;
 

@@ -1,5 +1,6 @@
 // The enhanced mask decoder and the masked-word head.
-// He et al. 2021, section 3.2: absolute positions enter here, after all encoder layers, through the query alone.
+// He et al. 2021, section 3.2: absolute positions enter here, through the query and its residual, never through keys
+// and values.  In the paper after all encoder layers; in the code the last layer runs again on its own input.
 #include "core/models/block.h"
 #include "core/models/deberta.h"
 #include "core/models/language_head.h"
@@ -24,7 +25,7 @@ Tensor<Scalar> official_decoder(const ForwardContext<Scalar>& pass, const Tensor
     return query;
 }
 
-/// The layer of a much read review's code, pre-norm.  Its residual is h in every pass, and a last norm follows, which
+/// The layer of qcqced123/model_study, pre-norm.  Its residual is h in every pass, and a last norm follows, which
 /// no released checkpoint has, so it stays without weights here.
 template <class Scalar>
 Tensor<Scalar> pre_norm_decoder(const ForwardContext<Scalar>& pass, const Tensor<Scalar>& h, Tensor<Scalar> query) {

@@ -37,11 +37,11 @@ public:
     void context(In probs, In v, InOut result) const override { locus::context<Scalar>(probs, v, result); }
 
     Result content_to_content(In q, In k) const override { return locus::content_to_content<Scalar>(q, k); }
-    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
-        return locus::content_to_position<Scalar>(q, k_r, line);
+    Result content_to_position(In q, In k_r, const RelativeBuckets& buckets) const override {
+        return locus::content_to_position<Scalar>(q, k_r, buckets);
     }
-    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
-        return locus::position_to_content<Scalar>(k, q_r, line, index);
+    Result position_to_content(In k, In q_r, const RelativeBuckets& buckets, P2cIndex index) const override {
+        return locus::position_to_content<Scalar>(k, q_r, buckets, index);
     }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {
         return locus::masked_softmax<Scalar>(scores, mask, masked_row);

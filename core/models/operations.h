@@ -37,8 +37,8 @@ public:
 
     // core/attention/disentangled.h and softmax.h
     virtual Result content_to_content(In q, In k) const = 0;
-    virtual Result content_to_position(In q, In k_r, const RelativeBuckets& line) const = 0;
-    virtual Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const = 0;
+    virtual Result content_to_position(In q, In k_r, const RelativeBuckets& buckets) const = 0;
+    virtual Result position_to_content(In k, In q_r, const RelativeBuckets& buckets, P2cIndex index) const = 0;
     virtual Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const = 0;
 
     // core/positions/rotary.h

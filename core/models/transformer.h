@@ -44,7 +44,7 @@ struct FeedForwardWeights {
 
 template <class Scalar>
 struct MultiHeadResult {
-    Tensor<Scalar> q, k, v;        // [B,H,T,d]
+    Tensor<Scalar> q, k, v;        // [B,H,Tq,d], [B,H,Tk,d], [B,H,Tk,d]
     Tensor<Scalar> scores, probs;  // [B,H,Tq,Tk]: scaled and before the mask; masked cells exactly 0
     Tensor<Scalar> context;        // [B,Tq,D], heads joined
     Tensor<Scalar> output;         // [B,Tq,D]: norm(dense(context) + x)

@@ -15,9 +15,11 @@ using Visibility = Matrix<std::uint8_t>;
 /// Throws Error(usage) if it is no permutation of 0 ... T - 1.
 std::vector<Index> ranks_of_order(const std::vector<Index>& order);
 
-/// Content stream: i sees j if j comes no later in the order: rank[j] <= rank[i].
+/// Content stream: i sees j if j comes no later in the order: rank[j] <= rank[i].  -> [T,T], 1 = visible.  Throws as
+/// ranks_of_order.
 Visibility content_visibility(const std::vector<Index>& order);
-/// Query stream: i sees j if j comes earlier: rank[j] < rank[i], so never itself.
+/// Query stream: i sees j if j comes earlier: rank[j] < rank[i], so never itself.  -> [T,T].  Throws as
+/// ranks_of_order.
 Visibility query_visibility(const std::vector<Index>& order);
 
 /// Pre-training's partial prediction: tokens that are no targets are given, not predicted.

@@ -84,7 +84,7 @@ struct T5Buckets {
 /// Throws Error(usage) unless buckets is even and leaves m >= 1 per direction, and max_distance > m.
 Index t5_bucket(std::int64_t offset, const T5Buckets& config);
 
-/// The matrix of buckets for all pairs -> [queries,keys].
+/// The matrix of buckets for all pairs -> [queries,keys].  Throws as t5_bucket, and if queries or keys is below 1.
 IndexTensor t5_index(Index queries, Index keys, const T5Buckets& config);
 
 /// b[h, bucket(j - i)]: table [buckets,H], the layout of relative_attention_bias.weight.
@@ -93,7 +93,7 @@ template <class Scalar>
 OffsetBias<Scalar> t5_bias(const ConstView<Scalar>& table, Index queries, Index keys, const T5Buckets& config);
 
 /// Backward: d_table[bucket(o), h] = the sum of d_bias[h, o] over the offsets o of that bucket; a bucket that no offset
-/// has gets exactly 0.  -> [buckets,H].
+/// has gets exactly 0.  -> [buckets,H].  Throws Error(usage) if d_bias has another number of offsets.
 template <class Scalar>
 Matrix<Scalar> t5_bias_backward(const OffsetBias<Scalar>& d_bias, const T5Buckets& config);
 

@@ -40,7 +40,7 @@ Matrix<Scalar> learned_rows(const ConstView<Scalar>& table, const std::vector<st
 
 std::vector<double> inverse_frequencies(Index width, double base) {
     LOCUS_CHECK(width > 0 && width % 2 == 0, "inverse_frequencies: width is " + std::to_string(width) +
-                                                 ", expected an even number: channels turn in pairs");
+                                                 ", expected an even number: sine and cosine come in pairs");
     LOCUS_CHECK(base > 0 && std::isfinite(base), "inverse_frequencies: base is " + std::to_string(base) +
                                                      ", expected a number above 0 (10000 in every release)");
     std::vector<double> frequencies;

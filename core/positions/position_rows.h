@@ -38,7 +38,7 @@ std::vector<double> inverse_frequencies(Index width, double base = 10000);
 template <class Scalar>
 Matrix<Scalar> sinusoidal_rows(const std::vector<double>& positions, Index width, SinusoidLayout layout);
 
-/// The rows of positions 0 ... count - 1 -> [count, width].
+/// The rows of positions 0 ... count - 1 -> [count, width].  Throws Error(usage) if count is negative or width odd.
 template <class Scalar>
 Matrix<Scalar> sinusoidal_table(Index count, Index width, SinusoidLayout layout);
 
@@ -56,8 +56,8 @@ enum class Direction { bidirectional, unidirectional };
 /// keys; with clamp > 0 cut to -clamp ... clamp.  `reversed`: every sign changed, the text read backwards (bi_data).
 std::vector<double> xlnet_distances(Index queries, Index keys, Direction direction, Index clamp, bool reversed);
 
-/// The column of R that serves query i and key j where row 0 stands for `first` (K - 1 in Transformer-XL, K in XLNet):
-/// first - (memory + i - j).
+/// The row of R, and so the column of bd_raw, that serves query i and key j where row 0 stands for `first` (K - 1 in
+/// Transformer-XL, K in XLNet): first - (memory + i - j).
 inline Index distance_column(Index first, Index memory, Index i, Index j) { return first - (memory + i - j); }
 
 }  // namespace locus

@@ -55,7 +55,7 @@ public:
     /// The transpose, for `keys` queries and `queries` keys: row'(j, i) = row(i, j), so the sign of every offset is
     /// changed, row'(a, b) = row of b - a.  Where queries = keys its matrix is delta(j,i), which the paper prints for
     /// p2c. P2cIndex::paper_ji does not take it: that wants the rule unchanged, row of j - i for the pairs (j, i), and
-    /// turns the term itself.
+    /// transposes the term itself.
     RelativeBuckets mirrored() const;
 
 private:

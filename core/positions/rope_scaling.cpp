@@ -47,6 +47,7 @@ std::vector<double> yarn(Index width, const RopeOptions& options) {
 }  // namespace
 
 YarnRamp yarn_ramp(Index width, double base, Index original_length) {
+    LOCUS_CHECK(base > 1, "yarn_ramp: base is " + std::to_string(base) + ", expected more than 1");
     const double d = static_cast<double>(width), length = static_cast<double>(original_length);
     return {std::max<Index>(static_cast<Index>(std::floor(plane_of_turns(kFastTurns, d, base, length))), 0),
             std::min<Index>(static_cast<Index>(std::ceil(plane_of_turns(kSlowTurns, d, base, length))), width - 1)};

@@ -40,7 +40,7 @@ RopeOptions parse_rope_scaling(const std::string& text, double base = 10000);
 const char* to_string(RopeScaling scaling);
 
 /// The planes between which YaRN's ramp runs (Peng et al. 2023): all below low are untouched, all above high
-/// interpolated.
+/// interpolated.  Throws Error(usage) unless base is above 1.
 struct YarnRamp {
     Index low = 0, high = 0;
 };
@@ -48,10 +48,12 @@ YarnRamp yarn_ramp(Index width, double base, Index original_length);
 
 /// xPos: rotated queries times zeta_t^(p/512), rotated keys times zeta_t^(-p/512), zeta_t = (2t + 0.4 d) / (1.4 d),
 /// with p counted from the middle of the text -> [length, d/2] factors for queries; keys take the inverse.
+/// Throws Error(usage) unless width is even and above 0.
 template <class Scalar>
 Matrix<Scalar> xpos_factors(Index width, Index length);
 
-/// Every plane t of row m times factors(m, t).  x [T,d], factors [T,d/2] -> [T,d].
+/// Every plane t of row m times factors(m, t).  x [T,d], factors [T,d/2] -> [T,d].  Throws Error(usage) if shapes
+/// differ.
 template <class Scalar>
 Matrix<Scalar> scale_planes(const ConstView<Scalar>& x, const ConstView<Scalar>& factors, RotaryLayout layout);
 

@@ -78,7 +78,7 @@ template <class Scalar>
 RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, SinusoidLayout layout) {
     LOCUS_CHECK(sinusoids.cols() > 0 && sinusoids.cols() % 2 == 0,
                 "rotary_table_of: rows of " + std::to_string(sinusoids.cols()) +
-                    " numbers, expected an even count: channels turn in pairs");
+                    " numbers, expected an even count: channels are rotated in pairs");
     const Index planes = sinusoids.cols() / 2;
     if (layout == SinusoidLayout::concatenated) return {sinusoids.leftCols(planes), sinusoids.rightCols(planes)};
     RotaryTable<Scalar> table{Matrix<Scalar>(sinusoids.rows(), planes), Matrix<Scalar>(sinusoids.rows(), planes)};

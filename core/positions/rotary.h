@@ -52,11 +52,12 @@ RotaryTable<Scalar> rotary_table_of(const ConstView<Scalar>& sinusoids, Sinusoid
 template <class Scalar>
 Matrix<Scalar> rotate(const ConstView<Scalar>& x, const RotaryTable<Scalar>& table, RotaryLayout layout);
 
-/// R_m^T y_m, the rotation undone; also the gradient of `rotate` with respect to x.
+/// R_m^T y_m, the rotation undone; also the gradient of `rotate` with respect to x.  Shapes and errors as in `rotate`.
 template <class Scalar>
 Matrix<Scalar> rotate_back(const ConstView<Scalar>& y, const RotaryTable<Scalar>& table, RotaryLayout layout);
 
-/// The same through R_m as a d x d matrix, d/2 blocks of 2 x 2 on its diagonal: the paper's eq. 15, T d^2 numbers.
+/// The same through R_m as a d x d matrix, d/2 blocks of 2 x 2 on its diagonal: the paper's eq. 15, T d^2 numbers for a
+/// whole text.  -> [d,d].  Throws Error(usage) if the table has no row m.
 template <class Scalar>
 Matrix<Scalar> rotation_matrix(const RotaryTable<Scalar>& table, Index m, RotaryLayout layout);
 template <class Scalar>

@@ -43,7 +43,7 @@ void translate(const std::exception_ptr& thrown, void*) {
     }
 }
 
-/// One of the programs, by the word behind "locus"; returns its exit status.
+/// One of the programs, by the word after "locus"; returns its exit status.
 int run_program(const std::string& verb, std::vector<std::string> arguments) {
     using Main = int (*)(int, char**);
     const Main main = verb == "check"    ? locus_check_main

@@ -32,11 +32,11 @@ struct PackedGradients {
 class AttentionEngine {
 public:
     virtual ~AttentionEngine() = default;
-    /// dropout(softmax(scale (c2c + c2p + p2c))) v within each sentence.  line: of the longest one.
-    virtual PackedContext forward(const PackedHeads& heads, const RelativeBuckets& line) = 0;
-    /// output: what forward gave for the same heads and line.
+    /// dropout(softmax(scale (c2c + c2p + p2c))) v within each sentence.  buckets: of the longest one.
+    virtual PackedContext forward(const PackedHeads& heads, const RelativeBuckets& buckets) = 0;
+    /// output: what forward gave for the same heads and buckets.
     virtual PackedGradients backward(const PackedHeads& heads, const PackedContext& output,
-                                     const Tensor<float>& d_context, const RelativeBuckets& line) = 0;
+                                     const Tensor<float>& d_context, const RelativeBuckets& buckets) = 0;
 };
 
 }  // namespace locus

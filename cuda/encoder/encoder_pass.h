@@ -50,16 +50,16 @@ public:
                                                 " tokens but the table of absolute positions has " +
                                                 std::to_string(config_.max_position_embeddings) + " rows");
         batch_ = encoder_batch(config_, input, options, rows);
-        const RelativeBuckets line = deberta_buckets(config_, std::max(1, batch_.longest), options.offset_clamp);
-        grow(batch_.rows(), line.rows().size(), batch_.starts.size());
+        const RelativeBuckets buckets = deberta_buckets(config_, std::max(1, batch_.longest), options.offset_clamp);
+        grow(batch_.rows(), buckets.rows().size(), batch_.starts.size());
         backend_.write(buffers_->ids, batch_.ids.data(), batch_.ids.size());
         backend_.write(buffers_->types, batch_.types.data(), batch_.types.size());
         backend_.write(buffers_->places, batch_.places.data(), batch_.places.size());
         backend_.write(buffers_->sample, batch_.sample.data(), batch_.sample.size());
         backend_.write(buffers_->visible, batch_.visible.data(), batch_.visible.size());
         backend_.write(buffers_->starts, batch_.starts.data(), batch_.starts.size());
-        const std::vector<std::uint16_t> slots(line.rows().begin(), line.rows().end());
-        backend_.write(buffers_->line, slots.data(), slots.size());
+        const std::vector<std::uint16_t> slots(buckets.rows().begin(), buckets.rows().end());
+        backend_.write(buffers_->rows_by_offset, slots.data(), slots.size());
         line_skips_ = skips_rows(slots);
         scale_ = static_cast<float>(
             1 / score_divisor<double>(deberta_divisor_terms(config_, options), config_.attention_head_size));
@@ -92,7 +92,7 @@ private:
         std::size_t rows, slots, samples;
         Buffer<int> ids, types, places, sample, starts;
         Buffer<std::uint8_t> visible;
-        Buffer<std::uint16_t> line;
+        Buffer<std::uint16_t> rows_by_offset;
         Buffer<Scalar> hidden, qkv, context, product, attention, inner, embedded, taps, convolved;
     };
 
@@ -208,7 +208,7 @@ private:
         args.context = {buffers_->context.data(), packed ? 0 : batch_.longest * joined, sizes_.head, joined};
         if (config_.terms.c2p) args.k_r = layer.k_r.data();
         if (config_.terms.p2c) args.q_r = layer.q_r.data();
-        args.line = {buffers_->line.data(), batch_.longest - 1, line_skips_};
+        args.line = {buffers_->rows_by_offset.data(), batch_.longest - 1, line_skips_};
         args.table_rows = sizes_.table_rows;
         args.visible_keys = visible();
         if (packed) {
@@ -227,7 +227,7 @@ private:
     const Weights weights_;
     const EncoderSizes sizes_;
     EncoderBatch batch_;
-    bool line_skips_ = true;  // of the bucket line, as SlotLine has it
+    bool line_skips_ = true;  // of the buckets, as SlotLine has it
     float scale_ = 1;
     std::unique_ptr<Buffers> buffers_;
 };

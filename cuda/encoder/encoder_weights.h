@@ -187,7 +187,7 @@ private:
         const Index step = padded_to_step(inputs);
         Places taps;  // stored as [input][tap]
         for (Index n = 0; n < layer.weight.cols(); ++n) taps.push_back(n % layer.kernel * step + n / layer.kernel);
-        // A single group writes whole rows, the zeros behind them too.
+        // A single group writes whole rows, the zeros after them too.
         const Index columns = layer.groups == 1 ? padded_to_step(outputs) : outputs;
         const RowVector<float> bias = layer.bias.segment(group * outputs, outputs);
         return {at(backend, Spread<Scalar>(columns, layer.kernel * step)

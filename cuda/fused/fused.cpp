@@ -9,8 +9,8 @@ namespace locus::cuda {
 namespace {
 
 template <class Scalar>
-FusedOutput run(const FusedInput& input, const RelativeBuckets& line, ForwardPath path) {
-    const DeviceInput<Scalar> device(input, line);
+FusedOutput run(const FusedInput& input, const RelativeBuckets& buckets, ForwardPath path) {
+    const DeviceInput<Scalar> device(input, buckets);
     const FusedSizes& sizes = device.sizes();
     FusedOutput output{Tensor<float>(input.q.shape()), Tensor<float>({sizes.batch, sizes.heads, sizes.queries})};
     // Packed samples that are shorter than the longest leave places that no thread writes.
@@ -31,16 +31,16 @@ FusedOutput run(const FusedInput& input, const RelativeBuckets& line, ForwardPat
 
 }  // namespace
 
-FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
                             ForwardPath path) {
-    check_options(input, line);
+    check_options(input, buckets);
     switch (precision) {
         case FusedPrecision::f16:
-            return run<Half>(input, line, path);
+            return run<Half>(input, buckets, path);
         case FusedPrecision::bf16:
-            return run<Bfloat16>(input, line, path);
+            return run<Bfloat16>(input, buckets, path);
         default:
-            return run<float>(input, line, path);
+            return run<float>(input, buckets, path);
     }
 }
 
@@ -50,18 +50,18 @@ namespace {
 
 template <class Scalar>
 FusedGradients run(const FusedInput& input, const FusedOutput& output, const Tensor<float>& d_context,
-                   const RelativeBuckets& line) {
-    const FusedSizes sizes = checked(input, line);
+                   const RelativeBuckets& buckets) {
+    const FusedSizes sizes = checked(input, buckets);
     check_shape("the context", output.context, input.q.shape());
     check_shape("log_sum", output.log_sum, {sizes.batch, sizes.heads, sizes.queries});
     check_shape("the gradient of the context", d_context, input.q.shape());
-    const DeviceInput<Scalar> device(input, line);
+    const DeviceInput<Scalar> device(input, buckets);
     auto context = upload<Scalar>(output.context);
     DeviceBuffer<float> log_sum(output.log_sum.data(), static_cast<std::size_t>(output.log_sum.size()));
     ForwardArguments<Scalar> forward = device.arguments(input);
     forward.context = rows_of<Scalar>(context, input.q.shape());
     forward.log_sum = log_sum.data();
-    const DeviceBackward<Scalar> backward(input, sizes, forward, line, d_context);
+    const DeviceBackward<Scalar> backward(input, sizes, forward, buckets, d_context);
     launch_fused_backward(backward.arguments(), static_cast<int>(sizes.width));
     LOCUS_CUDA_CHECK(cudaDeviceSynchronize());
     return backward.gradients();
@@ -70,16 +70,16 @@ FusedGradients run(const FusedInput& input, const FusedOutput& output, const Ten
 }  // namespace
 
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
-                                        const Tensor<float>& d_context, const RelativeBuckets& line,
+                                        const Tensor<float>& d_context, const RelativeBuckets& buckets,
                                         FusedPrecision precision) {
-    check_options(input, line);
+    check_options(input, buckets);
     switch (precision) {
         case FusedPrecision::f16:
-            return run<Half>(input, output, d_context, line);
+            return run<Half>(input, output, d_context, buckets);
         case FusedPrecision::bf16:
-            return run<Bfloat16>(input, output, d_context, line);
+            return run<Bfloat16>(input, output, d_context, buckets);
         default:
-            return run<float>(input, output, d_context, line);
+            return run<float>(input, output, d_context, buckets);
     }
 }
 

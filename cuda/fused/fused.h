@@ -36,10 +36,10 @@ struct FusedOutput {
 };
 
 /// context = dropout(softmax(scale (q k^T + q k_r[delta] + k q_r[delta]))) v; rows without a visible key are zeros.
-/// line: of the longest sample's Tq x Tk pairs, and never falling.
+/// buckets: of the longest sample's Tq x Tk pairs, and never falling.
 /// Throws Error(usage) that names what does not fit, Error(unsupported) in one sentence where there is no device, it
 /// has too little memory, the width is no multiple of 8 up to 256, or the named kernel does not serve.
-FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+FusedOutput fused_attention(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
                             ForwardPath path = ForwardPath::fastest);
 
 struct FusedGradients {
@@ -49,10 +49,10 @@ struct FusedGradients {
 
 /// From the gradient of the context, shaped like it, to those of everything it was made of: the CPU computes the same
 /// in core/attention/disentangled.h.  Dropout drops what it dropped in forward.  No atomics: the same bits on
-/// every run.   output: what fused_attention gave for the same input, line and precision.
+/// every run.   output: what fused_attention gave for the same input, buckets and precision.
 /// Throws as fused_attention does.
 FusedGradients fused_attention_backward(const FusedInput& input, const FusedOutput& output,
-                                        const Tensor<float>& d_context, const RelativeBuckets& line,
+                                        const Tensor<float>& d_context, const RelativeBuckets& buckets,
                                         FusedPrecision precision);
 
 }  // namespace locus::cuda

@@ -105,7 +105,7 @@ Chosen<Scalar> chosen_kernel(const ForwardArguments<Scalar>& args, int width, Fo
                         std::to_string(width) + " with " + std::to_string(args.table_rows) +
                         " table rows here, expected " +
                         (path == ForwardPath::hopper ? "compute capability 9.0, keys, " : "") +
-                        "f16 or bf16, width 64, rows at multiples of 16 bytes, a bucket line that leaves no row out, "
+                        "f16 or bf16, width 64, rows at multiples of 16 bytes, buckets that leave no row out, "
                         "and enough shared memory");
     return chosen;
 }

@@ -48,22 +48,22 @@ inline void check_shape(const char* what, const Tensor<float>& tensor, const Sha
                                                 shape_text(tensor.shape()) + ", expected " + shape_text(expected));
 }
 
-inline void check_options(const FusedInput& input, const RelativeBuckets& line) {
+inline void check_options(const FusedInput& input, const RelativeBuckets& buckets) {
     LOCUS_CHECK(
         input.dropout >= 0 && input.dropout < 1,
         "fused attention: dropout is " + std::to_string(input.dropout) + ", expected 0 or more and less than 1");
-    LOCUS_CHECK(std::is_sorted(line.rows().begin(), line.rows().end()) && 2 * line.span() <= 65536,
-                "fused attention: the bucket line falls somewhere or has more than 65536 rows, and the kernels count "
-                "on one that does not");
+    LOCUS_CHECK(std::is_sorted(buckets.rows().begin(), buckets.rows().end()) && 2 * buckets.span() <= 65536,
+                "fused attention: the rows of the buckets fall somewhere as i - j grows, or are more than 65536; the "
+                "kernels need rows that never fall");
 }
 
-inline FusedSizes checked(const FusedInput& input, const RelativeBuckets& line) {
+inline FusedSizes checked(const FusedInput& input, const RelativeBuckets& buckets) {
     LOCUS_CHECK(input.q.rank() == 4 && input.k.rank() == 4,
                 "fused attention: q and k need four axes, [B,H,T,d]; they have the shapes " +
                     shape_text(input.q.shape()) + " and " + shape_text(input.k.shape()));
     const bool packed = !input.lengths.empty();
     const Index heads = input.q.extent(1), width = input.q.extent(3);
-    FusedSizes sizes{input.q.extent(0), heads, input.q.extent(2), input.k.extent(2), width, 2 * line.span()};
+    FusedSizes sizes{input.q.extent(0), heads, input.q.extent(2), input.k.extent(2), width, 2 * buckets.span()};
     check_shape("k", input.k, {sizes.batch, heads, sizes.keys, width});
     check_shape("v", input.v, input.k.shape());
     if (input.k_r.size() > 0) check_shape("k_r", input.k_r, {heads, sizes.table, width});
@@ -85,9 +85,9 @@ inline FusedSizes checked(const FusedInput& input, const RelativeBuckets& line) 
         LOCUS_CHECK(input.visible_keys.rows() == sizes.batch && input.visible_keys.cols() == sizes.keys,
                     "fused attention: visible_keys needs a row per sample and a column per key");
     }
-    LOCUS_CHECK(line.queries() == sizes.queries && line.keys() == sizes.keys,
-                "fused attention: the bucket line is of " + std::to_string(line.queries()) + " x " +
-                    std::to_string(line.keys()) + " pairs, expected " + std::to_string(sizes.queries) + " x " +
+    LOCUS_CHECK(buckets.queries() == sizes.queries && buckets.keys() == sizes.keys,
+                "fused attention: the buckets are of " + std::to_string(buckets.queries()) + " x " +
+                    std::to_string(buckets.keys()) + " pairs, expected " + std::to_string(sizes.queries) + " x " +
                     std::to_string(sizes.keys));
     return sizes;
 }
@@ -111,14 +111,14 @@ template <class Scalar>
 class DeviceInput {
 public:
     /// Throws Error(usage) that names what does not fit.
-    DeviceInput(const FusedInput& input, const RelativeBuckets& line)
-        : sizes_(checked(input, line)),
+    DeviceInput(const FusedInput& input, const RelativeBuckets& buckets)
+        : sizes_(checked(input, buckets)),
           q_(upload<Scalar>(input.q)),
           k_(upload<Scalar>(input.k)),
           v_(upload<Scalar>(input.v)),
           k_r_(upload<Scalar>(input.k_r)),
           q_r_(upload<Scalar>(input.q_r)),
-          rows_(line.rows().begin(), line.rows().end()),
+          rows_(buckets.rows().begin(), buckets.rows().end()),
           device_rows_(rows_.data(), rows_.size()),
           visible_(input.visible_keys.data(), static_cast<std::size_t>(input.visible_keys.size())),
           starts_(starts_of(input)),
@@ -180,7 +180,7 @@ class DeviceBackward {
 public:
     /// d_context shaped like q.  What `forward` holds must outlive this.
     DeviceBackward(const FusedInput& input, const FusedSizes& sizes, const ForwardArguments<Scalar>& forward,
-                   const RelativeBuckets& line, const Tensor<float>& d_context)
+                   const RelativeBuckets& buckets, const Tensor<float>& d_context)
         : found_{like(input.q), like(input.k), like(input.v), like(input.k_r), like(input.q_r)},
           d_context_(upload<Scalar>(d_context)),
           d_q_(count(found_.q)),
@@ -189,8 +189,8 @@ public:
           d_k_r_(count(found_.k_r)),
           d_q_r_(count(found_.q_r)),
           delta_(static_cast<std::size_t>(sizes.batch * sizes.heads * sizes.queries)),
-          reached_{static_cast<int>(line.rows().front()),
-                   static_cast<int>(line.rows().back() - line.rows().front()) + 1},
+          reached_{static_cast<int>(buckets.rows().front()),
+                   static_cast<int>(buckets.rows().back() - buckets.rows().front()) + 1},
           columns_(BackwardArguments<Scalar>::columns_of(reached_)),
           by_query_(forward.k_r ? static_cast<std::size_t>(element_count(table_shape(found_.q))) : 0),
           by_key_(forward.q_r ? static_cast<std::size_t>(element_count(table_shape(found_.k))) : 0) {

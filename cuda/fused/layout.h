@@ -1,6 +1,6 @@
 #pragma once
 // Where the fused kernels find everything: which table rows a tile reaches, and how a block divides its shared memory.
-// constexpr, so that a test on the host compares every pair of every size with the bucket line.
+// constexpr, so that a test on the host compares every pair of every size with RelativeBuckets.
 #include <cstddef>
 #include <cstdint>
 
@@ -50,7 +50,7 @@ constexpr bool skips_rows(const Rows& rows) {
     return false;
 }
 
-/// The slot line as the kernels read it: the table's row for offset o at rows[o + origin].  It never falls, so the rows
+/// The buckets as the kernels read them: the table's row for offset o at rows[o + origin].  It never falls, so the rows
 /// of a range of offsets are a range themselves.
 struct SlotLine {
     const std::uint16_t* rows;

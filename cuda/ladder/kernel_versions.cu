@@ -19,19 +19,19 @@ void with_any_version(KernelVersion version, const DeviceBackend& backend, const
 
 }  // namespace
 
-Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& line) {
+Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets) {
     ladder::check_input(input);
-    if (version == KernelVersion::fused) return fused_attention(input, line, FusedPrecision::f32).context;
+    if (version == KernelVersion::fused) return fused_attention(input, buckets, FusedPrecision::f32).context;
     const DeviceBackend backend;
-    return ladder::launch_with(backend, input, line, [&](const ladder::Problem& at, float* context) {
+    return ladder::launch_with(backend, input, buckets, [&](const ladder::Problem& at, float* context) {
         with_any_version(version, backend, at, [&](auto&& steps) { steps.run(context); });
     });
 }
 
-double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& line, int rounds) {
+double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets, int rounds) {
     ladder::check_input(input);
     const DeviceBackend backend;
-    const ladder::Problems<DeviceBackend> problem(backend, input, line);
+    const ladder::Problems<DeviceBackend> problem(backend, input, buckets);
     auto context = backend.allocate<float>(static_cast<std::size_t>(input.q.size()));
     double median = 0;
     with_any_version(version, backend, problem.at(), [&](auto&& steps) {

@@ -32,9 +32,9 @@ inline constexpr std::array<NamedVersion, 6> kKernelVersions = {{{KernelVersion:
 /// The context [B,H,Tq,d] of padded samples with both terms, without hidden keys or dropout, computed on that version.
 /// Throws Error(usage) for an input that has other things, what fused_attention throws, and Error(unsupported) if the
 /// version needs cuBLAS and it is not installed.
-Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& line);
+Tensor<float> launch(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets);
 
 /// Milliseconds of one whole version, its passes together, median of the rounds; everything lies on the device before.
-double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& line, int rounds = 20);
+double time_version(KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets, int rounds = 20);
 
 }  // namespace locus::cuda

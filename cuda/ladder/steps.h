@@ -16,13 +16,13 @@ inline void check_input(const FusedInput& input) {
 template <class Backend>
 class Problems {
 public:
-    Problems(const Backend& backend, const FusedInput& input, const RelativeBuckets& line)
+    Problems(const Backend& backend, const FusedInput& input, const RelativeBuckets& buckets)
         : q_(upload(backend, input.q)),
           k_(upload(backend, input.k)),
           v_(upload(backend, input.v)),
           k_r_(upload(backend, input.k_r)),
           q_r_(upload(backend, input.q_r)),
-          line_(upload_as_int(backend, line.rows())) {
+          line_(upload_as_int(backend, buckets.rows())) {
         at_.q = q_.data();
         at_.k = k_.data();
         at_.v = v_.data();
@@ -34,7 +34,7 @@ public:
         at_.queries = narrow(input.q.extent(2));
         at_.keys = narrow(input.k.extent(2));
         at_.width = narrow(input.q.extent(3));
-        at_.rows = narrow(2 * line.span());
+        at_.rows = narrow(2 * buckets.span());
         at_.scale = input.scale;
     }
     const Problem& at() const { return at_; }
@@ -70,9 +70,9 @@ void with_version(KernelVersion version, const Backend& backend, const Problem& 
 
 /// The context on the backend, brought back.   run(at, context): computes everything.
 template <class Backend, class Run>
-Tensor<float> launch_with(const Backend& backend, const FusedInput& input, const RelativeBuckets& line, Run run) {
+Tensor<float> launch_with(const Backend& backend, const FusedInput& input, const RelativeBuckets& buckets, Run run) {
     check_input(input);
-    const Problems<Backend> problem(backend, input, line);
+    const Problems<Backend> problem(backend, input, buckets);
     Tensor<float> result(input.q.shape());
     auto context = backend.template allocate<float>(static_cast<std::size_t>(result.size()));
     run(problem.at(), context.data());
@@ -82,8 +82,8 @@ Tensor<float> launch_with(const Backend& backend, const FusedInput& input, const
 
 template <class Backend>
 Tensor<float> launch(KernelVersion version, const Backend& backend, const FusedInput& input,
-                     const RelativeBuckets& line) {
-    return launch_with(backend, input, line, [&](const Problem& at, float* context) {
+                     const RelativeBuckets& buckets) {
+    return launch_with(backend, input, buckets, [&](const Problem& at, float* context) {
         with_version(version, backend, at, [&](auto&& steps) { steps.run(context); });
     });
 }

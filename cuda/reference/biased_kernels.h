@@ -8,7 +8,8 @@
 
 namespace locus::cuda {
 
-/// line: one head of the bias line, offset -(queries - 1) first.  divisor 1: the content is not scaled (x / 1 is x).
+/// line: the bias of one head by offset, offset -(queries - 1) first.  divisor 1: the content is not scaled (x / 1 is
+/// x).
 template <class Scalar>
 struct BiasedScoresKernel {
     const Scalar *content, *line;

@@ -40,7 +40,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kGuard = 64;  // values, so that what lies behind stays aligned
+    static constexpr std::size_t kGuard = 64;  // values, so that what lies after stays aligned
 
     static void check_guard(const Value* guard) {
         unsigned char found[kGuard * sizeof(Value)], expected[sizeof found];

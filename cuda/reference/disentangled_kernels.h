@@ -17,7 +17,7 @@ struct ContentToContentKernel {
     }
 };
 
-/// rows: the bucket line, offset -(keys - 1) first.
+/// rows: those of RelativeBuckets, offset -(keys - 1) first.
 template <class Scalar>
 struct ContentToPositionKernel {
     const Scalar *q, *k_r;
@@ -31,7 +31,7 @@ struct ContentToPositionKernel {
     }
 };
 
-/// by_key: the line is that of the pairs (j, i), as the paper prints it, and has one backend per key and query
+/// by_key: the buckets are those of the pairs (j, i), as the paper prints it, and has one backend per key and query
 /// exchanged.
 template <class Scalar>
 struct PositionToContentKernel {
@@ -47,7 +47,7 @@ struct PositionToContentKernel {
     }
 };
 
-/// A square line, so that the pair (j, i) has its backend in it too.
+/// Square buckets, so that the pair (j, i) has its backend in it too.
 template <class Scalar>
 struct PositionToPositionKernel {
     const Scalar *q_r, *k_r;
@@ -76,29 +76,30 @@ Matrix<Scalar> content_to_content(const Backend& backend, const Matrix<Scalar>& 
 
 template <class Backend, class Scalar>
 Matrix<Scalar> content_to_position(const Backend& backend, const Matrix<Scalar>& q, const Matrix<Scalar>& k_r,
-                                   const RelativeBuckets& line) {
+                                   const RelativeBuckets& buckets) {
     check_width("content_to_position", q.cols(), k_r.cols());
-    check_rows("content_to_position", q.rows(), line.queries());
-    check_rows("content_to_position", k_r.rows(), 2 * line.span());
+    check_rows("content_to_position", q.rows(), buckets.queries());
+    check_rows("content_to_position", k_r.rows(), 2 * buckets.span());
     const auto there_q = upload(backend, q), there_k_r = upload(backend, k_r);
-    const auto rows = upload_as_int(backend, line.rows());
-    auto scores = allocate<Scalar>(backend, line.queries(), line.keys());
-    backend.parallel_for(line.queries() * line.keys(),
+    const auto rows = upload_as_int(backend, buckets.rows());
+    auto scores = allocate<Scalar>(backend, buckets.queries(), buckets.keys());
+    backend.parallel_for(buckets.queries() * buckets.keys(),
                          ContentToPositionKernel<Scalar>{there_q.data(), there_k_r.data(), rows.data(),
-                                                         narrow(line.keys()), narrow(q.cols()), scores.data()});
-    return download(backend, scores, line.queries(), line.keys());
+                                                         narrow(buckets.keys()), narrow(q.cols()), scores.data()});
+    return download(backend, scores, buckets.queries(), buckets.keys());
 }
 
 template <class Backend, class Scalar>
 Matrix<Scalar> position_to_content(const Backend& backend, const Matrix<Scalar>& k, const Matrix<Scalar>& q_r,
-                                   const RelativeBuckets& line, P2cIndex index) {
+                                   const RelativeBuckets& buckets, P2cIndex index) {
     const bool by_key = index == P2cIndex::paper_ji;
-    const Index queries = by_key ? line.keys() : line.queries(), keys = by_key ? line.queries() : line.keys();
+    const Index queries = by_key ? buckets.keys() : buckets.queries(),
+                keys = by_key ? buckets.queries() : buckets.keys();
     check_width("position_to_content", k.cols(), q_r.cols());
     check_rows("position_to_content", k.rows(), keys);
-    check_rows("position_to_content", q_r.rows(), 2 * line.span());
+    check_rows("position_to_content", q_r.rows(), 2 * buckets.span());
     const auto there_k = upload(backend, k), there_q_r = upload(backend, q_r);
-    const auto rows = upload_as_int(backend, line.rows());
+    const auto rows = upload_as_int(backend, buckets.rows());
     auto scores = allocate<Scalar>(backend, queries, keys);
     backend.parallel_for(queries * keys,
                          PositionToContentKernel<Scalar>{there_k.data(), there_q_r.data(), rows.data(), narrow(queries),
@@ -108,20 +109,20 @@ Matrix<Scalar> position_to_content(const Backend& backend, const Matrix<Scalar>&
 
 template <class Backend, class Scalar>
 Matrix<Scalar> position_to_position(const Backend& backend, const Matrix<Scalar>& q_r, const Matrix<Scalar>& k_r,
-                                    const RelativeBuckets& line) {
+                                    const RelativeBuckets& buckets) {
     check_width("position_to_position", q_r.cols(), k_r.cols());
-    check_rows("position_to_position", q_r.rows(), 2 * line.span());
-    check_rows("position_to_position", k_r.rows(), 2 * line.span());
-    LOCUS_CHECK(line.queries() == line.keys(), "cuda::position_to_position: a line of " +
-                                                   std::to_string(line.queries()) + " x " +
-                                                   std::to_string(line.keys()) + " pairs, expected a square");
+    check_rows("position_to_position", q_r.rows(), 2 * buckets.span());
+    check_rows("position_to_position", k_r.rows(), 2 * buckets.span());
+    LOCUS_CHECK(buckets.queries() == buckets.keys(), "cuda::position_to_position: buckets of " +
+                                                         std::to_string(buckets.queries()) + " x " +
+                                                         std::to_string(buckets.keys()) + " pairs, expected a square");
     const auto there_q_r = upload(backend, q_r), there_k_r = upload(backend, k_r);
-    const auto rows = upload_as_int(backend, line.rows());
-    auto scores = allocate<Scalar>(backend, line.queries(), line.keys());
-    backend.parallel_for(line.queries() * line.keys(),
+    const auto rows = upload_as_int(backend, buckets.rows());
+    auto scores = allocate<Scalar>(backend, buckets.queries(), buckets.keys());
+    backend.parallel_for(buckets.queries() * buckets.keys(),
                          PositionToPositionKernel<Scalar>{there_q_r.data(), there_k_r.data(), rows.data(),
-                                                          narrow(line.keys()), narrow(q_r.cols()), scores.data()});
-    return download(backend, scores, line.queries(), line.keys());
+                                                          narrow(buckets.keys()), narrow(q_r.cols()), scores.data()});
+    return download(backend, scores, buckets.queries(), buckets.keys());
 }
 
 }  // namespace reference

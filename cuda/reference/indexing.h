@@ -17,10 +17,10 @@ constexpr CellIndex cell_of(long long n, int columns) {
 /// Where row i of a row-major matrix begins.
 constexpr long long row_start(int i, int columns) { return static_cast<long long>(i) * columns; }
 
-/// Where offset i - j stands in the rows of a bucket line for so many keys.
+/// Where offset i - j stands in the rows of RelativeBuckets for so many keys.
 constexpr int bucket_index(int i, int j, int keys) { return i - j + keys - 1; }
 
-/// Where offset j - i stands in one head of a bias line for so many queries.
+/// Where offset j - i stands in the bias of one head by offset for so many queries.
 constexpr int bias_index(int i, int j, int queries) { return queries - 1 + j - i; }
 
 /// The column of the position term whose row of R serves query i and key j; may lie outside (no such distance).

@@ -58,11 +58,11 @@ public:
     Result content_to_content(In q, In k) const override {
         return reference::content_to_content(Backend(), whole(q), whole(k));
     }
-    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
-        return reference::content_to_position(Backend(), whole(q), whole(k_r), line);
+    Result content_to_position(In q, In k_r, const RelativeBuckets& buckets) const override {
+        return reference::content_to_position(Backend(), whole(q), whole(k_r), buckets);
     }
-    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
-        return reference::position_to_content(Backend(), whole(k), whole(q_r), line, index);
+    Result position_to_content(In k, In q_r, const RelativeBuckets& buckets, P2cIndex index) const override {
+        return reference::position_to_content(Backend(), whole(k), whole(q_r), buckets, index);
     }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {
         return reference::masked_softmax(Backend(), whole(scores), mask, masked_row);

@@ -11,7 +11,7 @@
 
 namespace locus::cuda {
 
-/// direction: 1 turns, -1 turns back.
+/// direction: 1 rotates, -1 rotates back.
 template <class Scalar>
 struct RotateKernel {
     const Scalar *x, *sin, *cos;
@@ -35,8 +35,8 @@ struct RotateKernel {
 namespace reference {
 
 template <class Backend, class Scalar>
-Matrix<Scalar> turn(const Backend& backend, const char* who, const Matrix<Scalar>& x, const RotaryTable<Scalar>& table,
-                    RotaryLayout layout, int direction) {
+Matrix<Scalar> rotate_by_sign(const Backend& backend, const char* who, const Matrix<Scalar>& x,
+                              const RotaryTable<Scalar>& table, RotaryLayout layout, int direction) {
     check_rows(who, x.rows(), table.length());
     LOCUS_CHECK(x.cols() >= table.width(), std::string("cuda::") + who + ": vectors of " + std::to_string(x.cols()) +
                                                " channels but angles for " + std::to_string(table.width()) +
@@ -52,13 +52,13 @@ Matrix<Scalar> turn(const Backend& backend, const char* who, const Matrix<Scalar
 template <class Backend, class Scalar>
 Matrix<Scalar> rotate(const Backend& backend, const Matrix<Scalar>& x, const RotaryTable<Scalar>& table,
                       RotaryLayout layout) {
-    return turn(backend, "rotate", x, table, layout, 1);
+    return rotate_by_sign(backend, "rotate", x, table, layout, 1);
 }
 
 template <class Backend, class Scalar>
 Matrix<Scalar> rotate_back(const Backend& backend, const Matrix<Scalar>& y, const RotaryTable<Scalar>& table,
                            RotaryLayout layout) {
-    return turn(backend, "rotate_back", y, table, layout, -1);
+    return rotate_by_sign(backend, "rotate_back", y, table, layout, -1);
 }
 
 template <class Backend, class Scalar>

@@ -21,15 +21,15 @@ constexpr Index kHeads = 12, kWidth = 64, kBuckets = 256, kFarthest = 512;
 struct Operands {
     Index tokens, span;
     bool log;
-    RelativeBuckets line;
+    RelativeBuckets buckets;
     Tensor<float> q, k, v, k_r, q_r;
 
     Operands(Index of_tokens, bool of_log)
         : tokens(of_tokens),
           span(of_log ? kBuckets : kFarthest),
           log(of_log),
-          line(log ? RelativeBuckets::logarithmic(tokens, tokens, kBuckets, kFarthest, OffsetClamp::hf)
-                   : RelativeBuckets::clamped(tokens, tokens, span)) {
+          buckets(log ? RelativeBuckets::logarithmic(tokens, tokens, kBuckets, kFarthest, OffsetClamp::hf)
+                      : RelativeBuckets::clamped(tokens, tokens, span)) {
         std::mt19937 generator(static_cast<unsigned>(tokens));
         std::normal_distribution<float> normal;
         for (Tensor<float>* one : {&q, &k, &v, &k_r, &q_r}) {
@@ -56,8 +56,8 @@ Matrix<double> in_double(const Operands& operands) {
         const auto wide = [&](const Tensor<float>& tensor) { return Matrix<double>(tensor.matrix(h).cast<double>()); };
         const Matrix<double> q = wide(operands.q), k = wide(operands.k);
         Matrix<double> scores = content_to_content<double>(q, k);
-        scores += content_to_position<double>(q, wide(operands.k_r), operands.line);
-        scores += position_to_content<double>(k, wide(operands.q_r), operands.line);
+        scores += content_to_position<double>(q, wide(operands.k_r), operands.buckets);
+        scores += position_to_content<double>(k, wide(operands.q_r), operands.buckets);
         scores /= score_divisor<double>(3, kWidth);
         context.middleCols(h * kWidth, kWidth) = masked_softmax<double>(scores, Mask()) * wide(operands.v);
     }
@@ -80,7 +80,7 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
         Matrix<float> context;
     };
     const auto kept = std::make_shared<Kept>();
-    kept->tables = offset_tables<float>(operands.k_r, operands.q_r, operands.line, P2cIndex::official_ij, pool);
+    kept->tables = offset_tables<float>(operands.k_r, operands.q_r, operands.buckets, P2cIndex::official_ij, pool);
     kept->context.resize(operands.tokens, kHeads * kWidth);
     const auto call = [kept, &operands, &pool](const OffsetTables<float>& tables, const std::vector<Mask>* all) {
         const DisentangledBlocks<float> task{HeadsAt<float>::of(operands.q),
@@ -96,7 +96,7 @@ std::vector<Way> our_ways(const Operands& operands, const Matrix<double>& expect
     std::vector<Way> ways = {our_way("ours, tables made in the call, a mask",
                                      [=, &operands, &pool, &masks] {
                                          kept->made =
-                                             offset_tables<float>(operands.k_r, operands.q_r, operands.line,
+                                             offset_tables<float>(operands.k_r, operands.q_r, operands.buckets,
                                                                   P2cIndex::official_ij, pool, std::move(kept->made));
                                          call(kept->made, &masks);
                                      }),

@@ -59,14 +59,14 @@ void report(Measures& measures, const std::string& name, Times slices_gather, do
 
 /// Both terms from vectors to scores, one head after the other.  Both ways multiply with the relative table first, so
 /// the ratio is smaller than that of the step alone.
-Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const IndexTensor& transposed) {
+Times whole_terms(const RelativeBuckets& buckets, const IndexTensor& index, const IndexTensor& transposed) {
     const Matrix<float> q = Matrix<float>::Random(kTokens, kWidth), k = Matrix<float>::Random(kTokens, kWidth),
                         q_r = Matrix<float>::Random(2 * kSpan, kWidth), k_r = Matrix<float>::Random(2 * kSpan, kWidth);
     Matrix<float> sliced = Matrix<float>::Zero(kTokens, kTokens), gathered = sliced;
     const Times times = compare_ways(
         [&](Index) {
-            add_slices_by_query<float>(products_of_rows<float>(q, k_r.colwise().reverse()), line, sliced);
-            add_slices_by_key<float>(products_of_rows<float>(k, q_r), line, sliced);
+            add_slices_by_query<float>(products_of_rows<float>(q, k_r.colwise().reverse()), buckets, sliced);
+            add_slices_by_key<float>(products_of_rows<float>(k, q_r), buckets, sliced);
         },
         [&](Index) {
             gather_c2p(products_of_rows<float>(q, k_r), index, gathered);
@@ -80,8 +80,8 @@ Times whole_terms(const RelativeBuckets& line, const IndexTensor& index, const I
 }  // namespace
 
 void measure(Measures& measures) {
-    const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
-    const IndexTensor index = line.matrix(), transposed = line.mirrored().matrix();
+    const RelativeBuckets buckets = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
+    const IndexTensor index = buckets.matrix(), transposed = buckets.mirrored().matrix();
     const Matrix<float> relative = Matrix<float>::Random(2 * kSpan, kWidth);
     std::vector<Matrix<float>> tables, reversed, sliced(kHeads, Matrix<float>::Zero(kTokens, kTokens)),
         gathered = sliced;
@@ -90,16 +90,16 @@ void measure(Measures& measures) {
         reversed.push_back(tables.back().rowwise().reverse());
     }
     const auto at = [](Index h) { return static_cast<std::size_t>(h); };
-    const auto c2p = compare_ways([&](Index h) { add_slices_by_query<float>(reversed[at(h)], line, sliced[at(h)]); },
+    const auto c2p = compare_ways([&](Index h) { add_slices_by_query<float>(reversed[at(h)], buckets, sliced[at(h)]); },
                                   [&](Index h) { gather_c2p(tables[at(h)], index, gathered[at(h)]); });
-    const auto p2c = compare_ways([&](Index h) { add_slices_by_key<float>(tables[at(h)], line, sliced[at(h)]); },
+    const auto p2c = compare_ways([&](Index h) { add_slices_by_key<float>(tables[at(h)], buckets, sliced[at(h)]); },
                                   [&](Index h) { gather_p2c(tables[at(h)], transposed, gathered[at(h)]); });
     for (Index h = 0; h < kHeads; ++h)
         LOCUS_CHECK(sliced[at(h)] == gathered[at(h)], "bench gather: slices and gather differ");
     report(measures, "c2p", c2p, 0);
     report(measures, "p2c", p2c, 0);
     report(measures, "c2p + p2c", {c2p.first + p2c.first, c2p.second + p2c.second}, 3);
-    report(measures, "whole terms with their products", whole_terms(line, index, transposed), 0);
+    report(measures, "whole terms with their products", whole_terms(buckets, index, transposed), 0);
 }
 
 }  // namespace locus::bench::gather

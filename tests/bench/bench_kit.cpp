@@ -49,7 +49,8 @@ Trace attention_layer(const ModelInput& input) {
     Tensor<double> q = numbers({1, kHeads, kTokens, kWidth}, 1), k = numbers({1, kHeads, kTokens, kWidth}, 2);
     Tensor<double> v = numbers({1, kHeads, kTokens, kWidth}, 3);
     Tensor<double> k_r = numbers({kHeads, 2 * kSpan, kWidth}, 4), q_r = numbers({kHeads, 2 * kSpan, kWidth}, 5);
-    const RelativeBuckets line = RelativeBuckets::logarithmic(kTokens, kTokens, kSpan, kTokens, OffsetClamp::official);
+    const RelativeBuckets buckets =
+        RelativeBuckets::logarithmic(kTokens, kTokens, kSpan, kTokens, OffsetClamp::official);
     Mask mask(kTokens, kTokens);
     for (Index i = 0; i < kTokens; ++i)
         for (Index j = 0; j < kTokens; ++j) mask(i, j) = input.mask[i] != 0 && input.mask[j] != 0;
@@ -57,14 +58,14 @@ Trace attention_layer(const ModelInput& input) {
     Tensor<double> c2c(square), c2p(square), p2c(square), scores(square), probs(square), split(q.shape());
     for (Index h = 0; h < kHeads; ++h) {
         c2c.matrix(h) = content_to_content<double>(q.matrix(h), k.matrix(h));
-        c2p.matrix(h) = content_to_position<double>(q.matrix(h), k_r.matrix(h), line);
-        p2c.matrix(h) = position_to_content<double>(k.matrix(h), q_r.matrix(h), line);
+        c2p.matrix(h) = content_to_position<double>(q.matrix(h), k_r.matrix(h), buckets);
+        p2c.matrix(h) = position_to_content<double>(k.matrix(h), q_r.matrix(h), buckets);
         scores.matrix(h) = (c2c.matrix(h) + c2p.matrix(h) + p2c.matrix(h)) / score_divisor<double>(3, kWidth);
         probs.matrix(h) = masked_softmax<double>(scores.matrix(h), mask);
         split.matrix(h) = times<double>(probs.matrix(h), v.matrix(h));
     }
     Trace trace;
-    trace.add<std::int64_t>("relative.index", line.matrix());
+    trace.add<std::int64_t>("relative.index", buckets.matrix());
     const auto add = [&](const char* stem, Tensor<double> values) {
         trace.add<double>(std::string("layer.0.") + stem, std::move(values));
     };

@@ -114,7 +114,7 @@ class Core:
         self.peers["torch.compile, gather"] = torch.compile(self.gather, dynamic=False)
 
     def hugging_face(self):
-        """DisentangledSelfAttention.forward behind its projections, line by line (transformers 5.x, share_att_key)."""
+        """DisentangledSelfAttention.forward after its projections, line by line (transformers 5.x, share_att_key)."""
         import torch
 
         query_layer, key_layer, value_layer, relative_pos = self.q, self.k, self.v, self.relative_pos

@@ -1,7 +1,7 @@
 """How each peer is called: peers_cuda.py times what stands here.
 
 Each function takes a problem and gives {name of a way: maker}; a maker prepares what a user of the package would keep
-between calls (index lines, masks, layouts, rows of the tables) and gives (call, layout of the context, leaves), where
+between calls (indices, masks, layouts, rows of the tables) and gives (call, layout of the context, leaves), where
 leaves are the tensors that gradients belong to, with their layouts.  Read for flashdeberta 0.0.8, disentangled-flash
 1.1.1, transformers 4.57 and 5.
 """

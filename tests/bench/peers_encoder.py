@@ -1,7 +1,7 @@
 """A whole DeBERTa encoder by ONNX Runtime, OpenVINO and transformers, from the same weights and token ids.
 
 Part of peers.py.  A folder holds model.safetensors (float32) and "ids" (raw int64); the request names the shape and,
-for a batch of unequal lengths, the length of every sentence: then shorter ones are padded behind, and masked.
+for a batch of unequal lengths, the length of every sentence: then shorter ones are padded at the end, and masked.
 The graph of the two runtimes is that of an export of transformers' DebertaV2Model: scores by three products, the two
 position terms by GatherElements, and what depends on the weights alone (position keys and queries) computed before.
 """

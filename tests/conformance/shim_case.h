@@ -73,10 +73,10 @@ struct TermCase {
         Tensor<double> q_r({kHeads, 2 * kSpan, kWidth}), p2c({kBatch, kHeads, kTokens, kTokens});
         for (Index n = 0; n < k.size(); ++n) k[n] = static_cast<float>(numbers.value());
         for (Index n = 0; n < q_r.size(); ++n) q_r[n] = numbers.value();
-        const RelativeBuckets line = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
+        const RelativeBuckets buckets = RelativeBuckets::clamped(kTokens, kTokens, kSpan);
         for (Index at = 0; at < kBatch * kHeads; ++at)
-            p2c.matrix(at) = position_to_content<double>(k.matrix(at).cast<double>(), q_r.matrix(at % kHeads), line);
-        reference.add("relative.index", line.matrix());
+            p2c.matrix(at) = position_to_content<double>(k.matrix(at).cast<double>(), q_r.matrix(at % kHeads), buckets);
+        reference.add("relative.index", buckets.matrix());
         reference.add("layer.0.k", k);
         reference.add("layer.0.q_r", q_r);
         fs::create_directories(folder);

@@ -21,7 +21,7 @@ namespace {
 /// Entries whose ports are made here; others have tests of their own.
 bool of_attention(const Mistake& mistake) { return mistake.number <= 37; }
 
-/// What cannot be made from a recorded case alone: test_catalogue_more.cpp makes it.
+/// What cannot be made from a recorded case alone: toy/ makes it.
 bool made_elsewhere(int number, const std::string& how) {
     return number == 14 || number == 15 || number == 34 || how.find("no file holds") != std::string::npos ||
            how.find("one constant") != std::string::npos || how.find("dense layer") != std::string::npos ||
@@ -90,7 +90,7 @@ TEST_CASE("catalogue: a port with a mistake is named by its number, or not at al
         INFO(mistake.number);
         CHECK((alone || made_elsewhere(mistake.number, "")));
     }
-    // What ties on these cases is what equivalents.cpp says, and nothing of it is made up.
+    // What ties on these cases is what diagnosis.cpp says, and nothing of it is made up.
     std::set<std::pair<int, int>> documented;
     for (const Equivalent& pair : equivalents()) documented.insert({pair.first, pair.second});
     for (const auto& [first, second] : ties) {
@@ -170,13 +170,13 @@ double farthest(const Recorded& recorded, const Variant& variant) {
 
 bool is_mine(int number) { return (number >= 56 && number <= 77) || number >= 82; }
 
-/// What no whole model shows: test_mutations_terms.cpp makes it in single terms.
+/// What no whole model shows: toy/term_injected_mistakes.cpp makes it in single terms.
 bool of_terms(int number, const std::string& how) {
     return number == 64 || how.find("second step") != std::string::npos;
 }
 
 /// What is measured on a candidate, or needs an index that no recorded model has: test_fitted_numbers.cpp and the toy
-/// ports of test_mutations.cpp make it.
+/// ports of test_injected_mistakes.cpp make it.
 bool needs_a_candidate(int number, const std::string& how) {
     return number == 108 || number == 109 || number == 112 || how == "a base of its own" ||
            how == "by a factor of its own" || how.find(" in this layer alone") != std::string::npos ||

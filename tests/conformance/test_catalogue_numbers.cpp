@@ -16,11 +16,11 @@ using namespace locus::conformance;
 namespace {
 
 /// relative.index of T tokens under a variant (0: right), for clamped offsets or log buckets.
-Tensor<double> index_of(const RelativeBuckets& line, int number, std::size_t variant = 0) {
+Tensor<double> index_of(const RelativeBuckets& buckets, int number, std::size_t variant = 0) {
     Trace reference;
     Stage stage;
     stage.name = "relative.index";
-    stage.values = line.matrix();
+    stage.values = buckets.matrix();
     reference.add(stage);
     const Trace silent;
     const Evidence evidence{reference, silent, nullptr, {}};
@@ -29,7 +29,7 @@ Tensor<double> index_of(const RelativeBuckets& line, int number, std::size_t var
 }
 
 RelativeBuckets clamped(Index length, Index span) { return RelativeBuckets::clamped(length, length, span); }
-RelativeBuckets buckets(Index length, Index b, Index m) {
+RelativeBuckets log_buckets(Index length, Index b, Index m) {
     return RelativeBuckets::logarithmic(length, length, b, m, OffsetClamp::official);
 }
 
@@ -42,11 +42,11 @@ using Row = std::vector<double>;
 
 /// Distances x = 0 ... 511 whose row differs, on the side where queries follow their keys.
 std::vector<Index> differing(int number, std::size_t variant) {
-    const RelativeBuckets line = buckets(512, 256, 512);
-    const Tensor<double> wrong = index_of(line, number, variant);
+    const RelativeBuckets buckets = log_buckets(512, 256, 512);
+    const Tensor<double> wrong = index_of(buckets, number, variant);
     std::vector<Index> distances;
     for (Index x = 0; x < 512; ++x)
-        if (wrong[x * 512] != static_cast<double>(line.row_of_offset(x))) distances.push_back(x);
+        if (wrong[x * 512] != static_cast<double>(buckets.row_of_offset(x))) distances.push_back(x);
     return distances;
 }
 
@@ -72,23 +72,23 @@ TEST_CASE("catalogue: right formulas give every recorded stage of a layer, masks
 }
 
 TEST_CASE("catalogue: wrong clamped indices", "[kit]") {
-    const RelativeBuckets line = clamped(6, 3);
-    CHECK(row(index_of(line, 0), 0) == Row{3, 2, 1, 0, 0, 0});
-    CHECK(row(index_of(line, 0), 5) == Row{5, 5, 5, 5, 4, 3});
-    for (const int number : {4, 5}) CHECK(row(index_of(line, number), 0) == Row{3, 4, 5, 5, 5, 5});
-    CHECK(row(index_of(line, 7, 0), 0) == Row{2, 1, 0, 0, 0, 0});
-    CHECK(row(index_of(line, 7, 1), 0) == Row{4, 3, 2, 1, 0, 0});
-    CHECK(row(index_of(line, 7, 2), 5) == Row{4, 4, 4, 4, 3, 2});
-    CHECK(row(index_of(line, 7, 3), 0) == Row{4, 3, 2, 1, 1, 1});
-    CHECK(row(index_of(line, 8), 5) == Row{6, 6, 6, 5, 4, 3});
-    CHECK(row(index_of(line, 9, 0), 0) == Row{3, 2, 1, 1, 1, 1});
-    CHECK(row(index_of(line, 9, 1), 0) == Row{3, 2, 1, 0, 5, 4});  // k + 1 at T = 2k
-    CHECK(row(index_of(line, 9, 2), 0) == Row{3, 2, 1, 0, -1, -2});
-    CHECK(row(index_of(line, 10, 0), 5) == Row{5, 5, 0, 0, 0, 0});
-    CHECK(row(index_of(line, 10, 1), 5) == Row{5, 5, 5, 0, 0, 0});
-    CHECK(row(index_of(line, 12, 0), 2) == Row{5, 4, 3, 4, 5, 5});
-    CHECK(row(index_of(line, 12, 1), 2) == Row{1, 2, 3, 2, 1, 0});
-    CHECK(row(index_of(line, 12, 2), 2) == Row{2, 1, 0, 1, 2, 3});
+    const RelativeBuckets buckets = clamped(6, 3);
+    CHECK(row(index_of(buckets, 0), 0) == Row{3, 2, 1, 0, 0, 0});
+    CHECK(row(index_of(buckets, 0), 5) == Row{5, 5, 5, 5, 4, 3});
+    for (const int number : {4, 5}) CHECK(row(index_of(buckets, number), 0) == Row{3, 4, 5, 5, 5, 5});
+    CHECK(row(index_of(buckets, 7, 0), 0) == Row{2, 1, 0, 0, 0, 0});
+    CHECK(row(index_of(buckets, 7, 1), 0) == Row{4, 3, 2, 1, 0, 0});
+    CHECK(row(index_of(buckets, 7, 2), 5) == Row{4, 4, 4, 4, 3, 2});
+    CHECK(row(index_of(buckets, 7, 3), 0) == Row{4, 3, 2, 1, 1, 1});
+    CHECK(row(index_of(buckets, 8), 5) == Row{6, 6, 6, 5, 4, 3});
+    CHECK(row(index_of(buckets, 9, 0), 0) == Row{3, 2, 1, 1, 1, 1});
+    CHECK(row(index_of(buckets, 9, 1), 0) == Row{3, 2, 1, 0, 5, 4});  // k + 1 at T = 2k
+    CHECK(row(index_of(buckets, 9, 2), 0) == Row{3, 2, 1, 0, -1, -2});
+    CHECK(row(index_of(buckets, 10, 0), 5) == Row{5, 5, 0, 0, 0, 0});
+    CHECK(row(index_of(buckets, 10, 1), 5) == Row{5, 5, 5, 0, 0, 0});
+    CHECK(row(index_of(buckets, 12, 0), 2) == Row{5, 4, 3, 4, 5, 5});
+    CHECK(row(index_of(buckets, 12, 1), 2) == Row{1, 2, 3, 2, 1, 0});
+    CHECK(row(index_of(buckets, 12, 2), 2) == Row{2, 1, 0, 1, 2, 3});
     // A text shorter than the span: k = 5, s = 3, so every row is 2 off.
     CHECK(row(index_of(clamped(3, 5), 0), 1) == Row{6, 5, 4});
     CHECK(row(index_of(clamped(3, 5), 11, 0), 1) == Row{4, 3, 2});
@@ -109,9 +109,9 @@ TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[
     CHECK(differing(17, 0).size() == 45);
     CHECK(differing(17, 0).front() == 170);
     CHECK(differing(17, 0).back() == 506);
-    const RelativeBuckets line = buckets(512, 256, 512);
-    const Tensor<double> right = index_of(line, 0), floored = index_of(line, 16), centred = index_of(line, 18),
-                         divided = index_of(line, 20);
+    const RelativeBuckets buckets = log_buckets(512, 256, 512);
+    const Tensor<double> right = index_of(buckets, 0), floored = index_of(buckets, 16), centred = index_of(buckets, 18),
+                         divided = index_of(buckets, 20);
     for (Index x = 1; x < 512; ++x) {
         INFO(x);
         CHECK((floored[x * 512] == right[x * 512] || floored[x * 512] == right[x * 512] - 1));
@@ -122,13 +122,13 @@ TEST_CASE("catalogue: wrong log buckets, as counted for b = 256 and M = 512", "[
     // Right keys beyond 128: NaN to row 0, to the centre, to -128, and no sign: rows of 0, 256, 128 and the mirror.
     for (const auto& [variant, at_150] :
          std::vector<std::pair<std::size_t, double>>{{0, 0}, {1, 256}, {2, 128}, {3, 399}}) {
-        const Tensor<double> one_sided = index_of(line, 19, variant);
+        const Tensor<double> one_sided = index_of(buckets, 19, variant);
         CHECK(one_sided[150] == at_150);
         CHECK(one_sided[128] == right[128]);
         CHECK(one_sided[150 * 512] == right[150 * 512]);
     }
     // The far end alone: rows 511 and 1 are right at distance 511.
-    const Tensor<double> inside = index_of(line, 21, 0), past = index_of(line, 21, 1);
+    const Tensor<double> inside = index_of(buckets, 21, 0), past = index_of(buckets, 21, 1);
     CHECK(inside[511 * 512] == 511);
     CHECK(inside[511] == 0);
     CHECK(past[511 * 512] == 512);
@@ -321,7 +321,7 @@ TEST_CASE("catalogue: log buckets are read off an index that nobody explains", "
     }
 }
 
-TEST_CASE("catalogue: a huge score behind the mask takes the precision of the others", "[kit]") {
+TEST_CASE("catalogue: a huge score in a hidden cell takes the precision of the others", "[kit]") {
     RecordedPort one{"huge hidden score", {}, nullptr, {ModelInput{}}};
     one.segments[0].tokens = IndexTensor({1, 3});
     one.segments[0].mask = IndexTensor({1, 3}, {1, 1, 0});

@@ -33,7 +33,7 @@ TEST_CASE("check: several mistakes are a list in JSON and lines in text", "[kit]
                                                 (folder / "port.safetensors").string(), "--model", range.model_folder};
     const Outcome text = run("locus-check", arguments);
     CHECK(text.status == 1);
-    CHECK(text.out.find("behind it, judged by what the candidate itself reports:") != std::string::npos);
+    CHECK(text.out.find("after it, judged by what the candidate itself reports:") != std::string::npos);
     CHECK(text.out.find("layer.0.ffn_act: mistake 39") != std::string::npos);
     CHECK(text.out.find("right once these are repaired: yes") != std::string::npos);
     CHECK(text.out.find("tokens and masks: inputs in the metadata of the candidate") != std::string::npos);

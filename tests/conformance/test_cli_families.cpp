@@ -71,7 +71,7 @@ TEST_CASE("fill: XLNet predicts words in the stated order as the recorded code d
     }
 }
 
-TEST_CASE("fill: what XLNet says behind [MASK] is its first step without that word", "[cli][fill][oracle]") {
+TEST_CASE("fill: what XLNet says for [MASK] is its first step without that word", "[cli][fill][oracle]") {
     const json all = read_json(kOracle / "tiny_xlnet_trained" / "case.json")["top5"];
     const json found =
         parsed(run("locus-fill", {"--model", "tiny-xlnet", "--json", "the capital of [MASK] is [MASK]."}));

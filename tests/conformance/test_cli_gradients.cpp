@@ -19,7 +19,7 @@ Outcome gradients(const std::vector<std::string>& more, const std::string& model
 
 }  // namespace
 
-TEST_CASE("cli gradients: the answer behind [MASK] decides them, and a file holds them whole", "[cli][training]") {
+TEST_CASE("cli gradients: the answer for [MASK] decides them, and a file holds them whole", "[cli][training]") {
     const TemporaryFolder folder;
     std::vector<Trace> traces;
     for (const std::string answer : {"paris", "rome"}) {
@@ -76,7 +76,7 @@ TEST_CASE("cli gradients: what does not fit together is refused by one sentence"
               "than 0\n");
     }
     CHECK_THAT(of_tokens({"--answer", "paris"}).err,
-               Contains("--answer is the word behind a [MASK], found none in --text and no id 6000 in --tokens"));
+               Contains("--answer is the word for a [MASK], found none in --text and no id 6000 in --tokens"));
     CHECK_THAT(of_tokens({"--answer", "paris", "--labels", "0,6,0,0"}).err, Contains("expected one of them"));
     CHECK(of_tokens({"--labels", "0,6,0,0", "--stages", "grad.layer.0.q"}).status == 0);
     refused({"--gradients"}, 4, "--gradients are those of a deberta, found xlnet", "tiny-xlnet");

@@ -156,6 +156,9 @@ TEST_CASE("diagnosis: a stage that only passes on what its inputs bring leads ba
     CHECK_THAT(
         judged(port(3e-7, ""), "layer.0.scores").pattern,
         Catch::Matchers::Contains("so the difference came with what it is made of: it is seen first at layer.0."));
+    // Through an output without a convolution, whose sum is no stage of its own, too.
+    CHECK_THAT(judged(port(3e-4, ""), "layer.0.output").pattern,
+               Catch::Matchers::Contains("it is seen first at layer.0.q,"));
     for (const double nothing : {0.0, 3e-9})
         CHECK_THAT(judged(port(nothing, ""), "layer.0.scores").pattern,
                    Catch::Matchers::EndsWith("the rest is rounding of this step"));

@@ -249,7 +249,7 @@ TEST_CASE("mutations: the table in core/conformance/README.md has a row for ever
         if (row.ends_with("| yes |") || row.substr(bars[3]).starts_with(" | as ")) named.insert(number);
     }
     CHECK(found == expected);
-    // That no name is wrong is what the checks behind the rows are for.
+    // That no name is wrong is what the checks below the rows are for.
     CHECK(printed_table().sum == std::to_string(expected.size()) + " ways to make them; " +
                                      std::to_string(caught.size()) + " of 112 mistakes caught, " +
                                      std::to_string(named.size()) + " named, 0 wrong names.");

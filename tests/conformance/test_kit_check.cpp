@@ -327,7 +327,7 @@ TEST_CASE("kit check: frames of a program are a dump", "[kit]") {
 
     const TemporaryFolder folder;
     write_bytes(folder / "frames", bytes);
-    // The command is one of the shell; the case's folder comes behind it.
+    // The command is one of the shell; the case's folder comes after it.
     const Dump ran = run_port("cat '" + (folder / "frames").string() + "' && test -f", one.folder / "case.json");
     CHECK(ran.trace.names() == reference.names());
     CHECK(refusal([&] { run_port("exit 7; :", one.folder); }).find("ended with status 7") != std::string::npos);

@@ -73,6 +73,8 @@ TEST_CASE("pattern: one factor, one sign, one offset", "[kit]") {
     const Tensor<double> right = random_tensor({2, 3, 5, 5});
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * std::sqrt(3.0); })),
                Equals("every value is 1.73205 times what it should be"));
+    CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return v * (1 - 0x1p-19); })),
+               Equals("every value is 1 - 1.90735e-06 times what it should be"));
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double v) { return -v; })),
                Equals("the sign of every value is flipped"));
     CHECK_THAT(said("layer.0.scores", right, mapped(right, [](double) { return 0.0; })), Equals("every value is 0"));

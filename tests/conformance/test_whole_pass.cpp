@@ -95,7 +95,7 @@ TEST_CASE("whole pass: a name ends the search, says so, and takes the whole dump
     CHECK(found->diagnosis.named->fits());
     REQUIRE(found->diagnosis.runner_up);
     CHECK(found->diagnosis.runner_up->residual > 10 * found->diagnosis.runner_up->allowed);
-    // A second mistake in a stage behind it is not explained by the first.
+    // A second mistake in a stage after it is not explained by the first.
     ToyOptions options;
     options.injected = {1, 0};
     Trace port = run_toy<double>(range.model_folder, range.segments, options), kept;

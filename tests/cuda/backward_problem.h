@@ -19,7 +19,7 @@ struct BackwardCase {
     std::vector<Index> lengths = {};  // packed samples; queries and keys are then those of the longest
     Index max_position = 4 * span;    // of log buckets; few leave rows out
 
-    RelativeBuckets line(Index tq, Index tk) const {
+    RelativeBuckets buckets(Index tq, Index tk) const {
         return logarithmic ? RelativeBuckets::logarithmic(tq, tk, span, max_position, OffsetClamp::official)
                            : RelativeBuckets::clamped(tq, tk, span);
     }
@@ -63,7 +63,7 @@ struct HeadProblem {
     DisentangledHead<double> head;
     Matrix<double> d_context, scores, context;
     Eigen::VectorXd log_sum;
-    RelativeBuckets line;
+    RelativeBuckets buckets;
     double scale;
 };
 
@@ -74,8 +74,8 @@ inline void complete(HeadProblem& one, const BackwardCase& of, Index sample, std
     one.log_sum = Eigen::VectorXd(queries);
     if (queries == 0) return;
     one.scores = times_transposed<double>(head.q, head.k);
-    if (of.c2p) one.scores += content_to_position<double>(head.q, head.k_r, one.line);
-    if (of.p2c) one.scores += position_to_content<double>(head.k, head.q_r, one.line);
+    if (of.c2p) one.scores += content_to_position<double>(head.q, head.k_r, one.buckets);
+    if (of.p2c) one.scores += position_to_content<double>(head.k, head.q_r, one.buckets);
     one.scores *= one.scale;
     Mask mask = Mask::Ones(queries, keys);
     for (Index j = 0; j < keys; ++j) mask.col(j).setConstant(of.is_visible(sample, j));
@@ -117,17 +117,17 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forw
     const bool c2p = head.k_r.size() > 0, p2c = head.q_r.size() > 0;
     const Wide q = head.q.cwiseAbs(), k = head.k.cwiseAbs(), v = head.v.cwiseAbs(), d_o = one.d_context.cwiseAbs(),
                k_r = head.k_r.cwiseAbs(), q_r = head.q_r.cwiseAbs();
-    const auto grad = disentangled_backward<double>(head, one.line, one.d_context);
+    const auto grad = disentangled_backward<double>(head, one.buckets, one.d_context);
 
     // Scores: three dot products in float32; position scores once more as halves; then the steps to the exponent.
     Wide products = times_transposed<double>(q, k), halves = Wide::Zero(q.rows(), k.rows());
     if (c2p) {
-        products += content_to_position<double>(q, k_r, one.line);
-        halves += content_to_position<double>(head.q, head.k_r, one.line).cwiseAbs();
+        products += content_to_position<double>(q, k_r, one.buckets);
+        halves += content_to_position<double>(head.q, head.k_r, one.buckets).cwiseAbs();
     }
     if (p2c) {
-        products += position_to_content<double>(k, q_r, one.line);
-        halves += position_to_content<double>(head.k, head.q_r, one.line).cwiseAbs();
+        products += position_to_content<double>(k, q_r, one.buckets);
+        halves += position_to_content<double>(head.k, head.q_r, one.buckets).cwiseAbs();
     }
     Wide of_exponent = one.scale * ((width + 4) * e * products + (rounds ? 0x1p-11 : 0) * halves);
     of_exponent.array() += (rounds ? 2 * 0x1p-25 : 0) + 8 * e;
@@ -161,11 +161,11 @@ HeadExpected expect_gradients(const HeadProblem& one, bool rounds, bool own_forw
         return Bounded{value, ((1 + u) * inside + u * value.cwiseAbs()).array() + (u > e ? tiny : 0)};
     };
     const auto by_row = [&](const Wide& scores, bool of_query) {
-        return of_query ? scatter_slices_by_query<double>(scores, one.line)
-                        : scatter_slices_by_key<double>(scores, one.line);
+        return of_query ? scatter_slices_by_query<double>(scores, one.buckets)
+                        : scatter_slices_by_key<double>(scores, one.buckets);
     };
     const auto table_rounding = [&](bool of_query) { return Wide((u * by_row(of_scores, of_query)).array() + tiny); };
-    const double of_sums = (queries + keys + 2 * static_cast<double>(one.line.span()) + 8) * e;
+    const double of_sums = (queries + keys + 2 * static_cast<double>(one.buckets.span()) + 8) * e;
     const Wide sums = of_sums * of_scores + error;
     Wide inside_q = times<double>(sums, k), inside_k = transposed_times<double>(sums, q);
     HeadExpected expected;

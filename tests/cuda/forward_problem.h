@@ -36,7 +36,7 @@ inline std::string text_of(const ForwardCase& one) {
            (one.heads_inside ? ", heads inside" : "");
 }
 
-inline RelativeBuckets line_of(const ForwardCase& one) {
+inline RelativeBuckets buckets_of(const ForwardCase& one) {
     return one.logarithmic
                ? RelativeBuckets::logarithmic(one.queries, one.keys, one.span, one.max_position, OffsetClamp::official)
                : RelativeBuckets::clamped(one.queries, one.keys, one.span);
@@ -93,7 +93,7 @@ struct ForwardProblem {
           width(channels),
           batch(problem.lengths.empty() ? 2 : static_cast<Index>(problem.lengths.size())),
           table(2 * problem.span),
-          buckets(line_of(problem)),
+          buckets(buckets_of(problem)),
           line(buckets.rows().begin(), buckets.rows().end()),
           starts(starts_of(problem)),
           of_queries{kHeads, starts.empty() ? problem.queries : starts.back(), problem.heads_inside, starts},
@@ -163,7 +163,7 @@ void check_head(ForwardProblem<Scalar>& made, bool halves, Index b, Index h, dou
     const Index queries = packed ? one.lengths[static_cast<std::size_t>(b)] : one.queries,
                 keys = packed ? queries : one.keys, at = b * made.kHeads + h;
     if (queries == 0) return;
-    const RelativeBuckets buckets = packed ? line_of({queries, keys, one.span, one.logarithmic}) : made.buckets;
+    const RelativeBuckets buckets = packed ? buckets_of({queries, keys, one.span, one.logarithmic}) : made.buckets;
     const Matrix<double> query = made.of_queries.of(made.q.wide, b, h, queries),
                          key = made.of_keys.of(made.k.wide, b, h, keys),
                          value = made.of_keys.of(made.v.wide, b, h, keys);

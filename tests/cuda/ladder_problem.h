@@ -31,7 +31,7 @@ inline cuda::FusedInput ladder_input(Index queries, Index keys, Index width, Ind
 }
 
 /// Scores carry the error of three sums, which shares turn into twice as much; then the sum over the keys.
-inline void check_ladder_context(const cuda::FusedInput& input, const RelativeBuckets& line,
+inline void check_ladder_context(const cuda::FusedInput& input, const RelativeBuckets& buckets,
                                  const Tensor<float>& found) {
     REQUIRE(found.shape() == input.q.shape());
     const Index heads = input.q.extent(1), width = input.q.extent(3), keys = input.k.extent(2);
@@ -39,8 +39,8 @@ inline void check_ladder_context(const cuda::FusedInput& input, const RelativeBu
         const auto wide = [](const auto& view) { return Matrix<double>(view.template cast<double>()); };
         const Matrix<double> q = wide(input.q.matrix(at)), k = wide(input.k.matrix(at)), v = wide(input.v.matrix(at)),
                              k_r = wide(input.k_r.matrix(at % heads)), q_r = wide(input.q_r.matrix(at % heads));
-        const Matrix<double> scores = (content_to_content<double>(q, k) + content_to_position<double>(q, k_r, line) +
-                                       position_to_content<double>(k, q_r, line)) *
+        const Matrix<double> scores = (content_to_content<double>(q, k) + content_to_position<double>(q, k_r, buckets) +
+                                       position_to_content<double>(k, q_r, buckets)) *
                                       input.scale;
         const Matrix<double> context = times<double>(masked_softmax<double>(scores, Mask()), v);
         const auto longest = [](const Matrix<double>& rows) { return rows.rowwise().norm().maxCoeff(); };
@@ -53,7 +53,7 @@ inline void check_ladder_context(const cuda::FusedInput& input, const RelativeBu
     }
 }
 
-/// launch(version, input, line) -> context, for every version of which takes(version) is true.
+/// launch(version, input, buckets) -> context, for every version of which takes(version) is true.
 template <class Takes, class Launch>
 void ladder_check(Takes takes, Launch launch) {
     for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 1}, {33, 33}, {7, 40}, {40, 7}})
@@ -61,11 +61,11 @@ void ladder_check(Takes takes, Launch launch) {
             for (const cuda::NamedVersion& named : cuda::kKernelVersions) {
                 if (!takes(named.version)) continue;
                 INFO("version " << named.name << ", " << queries << " x " << keys << (logarithmic ? ", log" : ""));
-                const RelativeBuckets line =
+                const RelativeBuckets buckets =
                     logarithmic ? RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official)
                                 : RelativeBuckets::clamped(queries, keys, 8);
                 const cuda::FusedInput input = ladder_input(queries, keys, 32, 16);
-                check_ladder_context(input, line, launch(named.version, input, line));
+                check_ladder_context(input, buckets, launch(named.version, input, buckets));
             }
 }
 

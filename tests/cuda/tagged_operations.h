@@ -81,13 +81,13 @@ public:
         take("content_to_content", q, k);
         return tags("content_to_content", q.rows(), k.rows());
     }
-    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
+    Result content_to_position(In q, In k_r, const RelativeBuckets& buckets) const override {
         take("content_to_position", q, k_r);
-        return tags("content_to_position", q.rows(), line.keys());
+        return tags("content_to_position", q.rows(), buckets.keys());
     }
-    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex) const override {
+    Result position_to_content(In k, In q_r, const RelativeBuckets& buckets, P2cIndex) const override {
         take("position_to_content", k, q_r);
-        return tags("position_to_content", line.queries(), k.rows());
+        return tags("position_to_content", buckets.queries(), k.rows());
     }
     Result masked_softmax(In scores, const Mask&, MaskedRow) const override {
         take("masked_softmax", scores);

@@ -30,13 +30,14 @@ double naive_context(const AgainstProblem& problem, Index b, Index h, Index i, I
     const auto q = problem.input().q.matrix(b * shape.heads + h), k = problem.input().k.matrix(b * shape.heads + h),
                v = problem.input().v.matrix(b * shape.heads + h), k_r = problem.input().k_r.matrix(h),
                q_r = problem.input().q_r.matrix(h);
-    const RelativeBuckets line = problem.longest_line();
+    const RelativeBuckets buckets = problem.longest_buckets();
     double weighed = 0, all = 0;
     for (Index j = 0; j < shape.tokens; ++j) {
         double score = 0;
         for (Index e = 0; e < shape.width; ++e) {
             score += double(q(i, e)) * k(j, e);
-            if (positions) score += double(q(i, e)) * k_r(line.row(i, j), e) + double(k(j, e)) * q_r(line.row(i, j), e);
+            if (positions)
+                score += double(q(i, e)) * k_r(buckets.row(i, j), e) + double(k(j, e)) * q_r(buckets.row(i, j), e);
         }
         const double weight = std::exp(score / std::sqrt(3.0 * shape.width));
         weighed += weight * v(j, c);
@@ -110,7 +111,7 @@ TEST_CASE("emulation: a head of a whole context is that head, padded and packed"
     }
 }
 
-TEST_CASE("emulation: packed samples are uneven, lie one behind the other and know nothing of each other",
+TEST_CASE("emulation: packed samples are uneven, lie one after the other and know nothing of each other",
           "[emulation]") {
     const AgainstProblem packed(kPacked, cuda::FusedPrecision::bf16);
     const std::vector<Index>& lengths = packed.input().lengths;
@@ -125,13 +126,13 @@ TEST_CASE("emulation: packed samples are uneven, lie one behind the other and kn
     const auto rows = [&](const Tensor<float>& tensor) {
         return Matrix<double>(tensor.matrix(1).bottomRows(last).cast<double>());
     };
-    const RelativeBuckets line = packed.line(last);
+    const RelativeBuckets buckets = packed.buckets(last);
     Matrix<double> scores = times_transposed<double>(rows(packed.input().q), rows(packed.input().k));
     for (Index i = 0; i < last; ++i)
         for (Index j = 0; j < last; ++j)
             scores(i, j) +=
-                rows(packed.input().q).row(i).dot(packed.input().k_r.matrix(1).row(line.row(i, j)).cast<double>()) +
-                rows(packed.input().k).row(j).dot(packed.input().q_r.matrix(1).row(line.row(i, j)).cast<double>());
+                rows(packed.input().q).row(i).dot(packed.input().k_r.matrix(1).row(buckets.row(i, j)).cast<double>()) +
+                rows(packed.input().k).row(j).dot(packed.input().q_r.matrix(1).row(buckets.row(i, j)).cast<double>());
     Matrix<double> weights = (scores / std::sqrt(24.0)).array().exp();
     for (Index i = 0; i < last; ++i) weights.row(i) /= weights.row(i).sum();
     const Matrix<double> expected = times<double>(weights, rows(packed.input().v));

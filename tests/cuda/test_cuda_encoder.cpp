@@ -87,7 +87,7 @@ void check_norm(int rows, int channels) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("emulation: norms of sums are layer norms, hidden rows zeros, and nothing behind the channels",
+TEMPLATE_TEST_CASE("emulation: norms of sums are layer norms, hidden rows zeros, and nothing after the channels",
                    "[emulation][blocks]", float, Half) {
     for (const int rows : {1, 4, 5})
         for (const int channels : {1, 7, 8, 12, 36, 192, 255, 256}) check_norm<TestType, 8>(rows, channels);

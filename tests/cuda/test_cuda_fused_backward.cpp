@@ -99,7 +99,7 @@ public:
           width_(width),
           packed_(!one.lengths.empty()),
           batch_(packed_ ? static_cast<Index>(one.lengths.size()) : 2),
-          buckets_(one.line(one.queries, one.keys)),
+          buckets_(one.buckets(one.queries, one.keys)),
           rows_(buckets_.rows().begin(), buckets_.rows().end()) {
         starts_ = {0};
         for (const Index length : one.lengths) starts_.push_back(starts_.back() + static_cast<int>(length));
@@ -244,7 +244,7 @@ private:
                         {},
                         {},
                         {},
-                        one_.line(std::max<Index>(tq, 1), std::max<Index>(tk, 1)),
+                        one_.buckets(std::max<Index>(tq, 1), std::max<Index>(tk, 1)),
                         args_.forward.scale};
         if (one_.c2p) one.head.k_r = rows(k_r_, h * table, table);
         if (one_.p2c) one.head.q_r = rows(q_r_, h * table, table);

@@ -90,7 +90,7 @@ TEST_CASE("emulation: fused forward of packed samples, none of which shows in an
     check_portable<Half>(one, 16);
 }
 
-TEST_CASE("emulation: packed samples behind more than 2^31 numbers are the same samples", "[emulation][fused]") {
+TEST_CASE("emulation: packed samples after more than 2^31 numbers are the same samples", "[emulation][fused]") {
     // Memory that nobody touches costs nothing: a million rows of 4,096 numbers are 8 GB of addresses.
     constexpr long long kRow = 4096, kFirst = 1'000'000;
     constexpr Index kTokens = 70, kWidth = 64;

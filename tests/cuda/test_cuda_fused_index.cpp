@@ -110,7 +110,7 @@ TEST_CASE("emulation: a line that leaves rows out is told from one that does not
             INFO("T " << length);
             for (const auto& [buckets, most] : {std::pair{256, 512}, {32, 128}, {64, 256}, {16, 64}, {8, 128}})
                 CHECK_FALSE(skips(RelativeBuckets::logarithmic(length, length, buckets, most, clamp)));
-            // Rows are left out behind offset buckets / 2, if the text is that long.
+            // Rows are left out after offset buckets / 2, if the text is that long.
             for (const Index buckets : {16, 128, 256})
                 CHECK(skips(RelativeBuckets::logarithmic(length, length, buckets, buckets, clamp)) ==
                       (length > buckets / 2 + 1));

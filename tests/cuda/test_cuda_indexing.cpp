@@ -82,17 +82,17 @@ TEST_CASE("cuda emulation: the taps of a convolution lie around their row, their
             for (int tap = 0; tap < 3; ++tap) REQUIRE(tap_index(out, in, tap, 5, 3) == next++);
 }
 
-TEST_CASE("cuda emulation: the kernels' places are the bucket line's, for every pair", "[emulation]") {
+TEST_CASE("cuda emulation: the kernels read the rows that RelativeBuckets has, for every pair", "[emulation]") {
     for (int queries = 1; queries <= 64; ++queries)
         for (const int keys : {1, 2, 17, queries, 64}) {
-            const RelativeBuckets line = RelativeBuckets::clamped(queries, keys, 5),
+            const RelativeBuckets buckets = RelativeBuckets::clamped(queries, keys, 5),
                                   line_ji = RelativeBuckets::clamped(keys, queries, 5);
             for (long long n = 0; n < static_cast<long long>(queries) * keys; ++n) {
                 const cuda::CellIndex cell = cuda::cell_of(n, keys);
                 REQUIRE(cell.i * keys + cell.j == n);
                 REQUIRE((cell.i < queries && cell.j < keys));
-                REQUIRE(line.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.i, cell.j, keys))] ==
-                        line.row(cell.i, cell.j));
+                REQUIRE(buckets.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.i, cell.j, keys))] ==
+                        buckets.row(cell.i, cell.j));
                 REQUIRE(line_ji.rows()[static_cast<std::size_t>(cuda::bucket_index(cell.j, cell.i, queries))] ==
                         line_ji.row(cell.j, cell.i));
             }

@@ -33,29 +33,29 @@ TEST_CASE("emulation: every version of the ladder computes the same context, its
         [](KernelVersion version) {
             return version != KernelVersion::fused && version != KernelVersion::cublas_gather;
         },
-        [&](KernelVersion version, const FusedInput& input, const RelativeBuckets& line) {
-            return cuda::ladder::launch(version, backend, input, line);
+        [&](KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets) {
+            return cuda::ladder::launch(version, backend, input, buckets);
         });
 }
 
 TEST_CASE("emulation: the version with products from cuBLAS asks for the right ones", "[emulation][ladder]") {
     const test::HostBackend backend;
     ladder_check([](KernelVersion version) { return version == KernelVersion::cublas_gather; },
-                 [&](KernelVersion, const FusedInput& input, const RelativeBuckets& line) {
+                 [&](KernelVersion, const FusedInput& input, const RelativeBuckets& buckets) {
                      return cuda::ladder::launch_with(
-                         backend, input, line, [&](const cuda::ladder::Problem& at, float* context) {
+                         backend, input, buckets, [&](const cuda::ladder::Problem& at, float* context) {
                              cuda::ladder::CublasGather(backend, at, multiply_batched).run(context);
                          });
                  });
 }
 
 TEST_CASE("emulation: the ladder refuses what its first versions do not compute", "[emulation][ladder]") {
-    const RelativeBuckets line = RelativeBuckets::clamped(3, 3, 2);
+    const RelativeBuckets buckets = RelativeBuckets::clamped(3, 3, 2);
     const auto refused = [&](auto change) {
         FusedInput input = ladder_input(3, 3, 32, 4);
         change(input);
         try {
-            cuda::ladder::launch(KernelVersion::naive, test::HostBackend(), input, line);
+            cuda::ladder::launch(KernelVersion::naive, test::HostBackend(), input, buckets);
         } catch (const Error& error) {
             return std::string(error.what()).starts_with("the ladder computes padded samples");
         }

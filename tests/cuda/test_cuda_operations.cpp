@@ -138,7 +138,7 @@ void check_mixed_heads(const Operations<Scalar>& gpu) {
     }
 }
 
-/// All heads of a batch lie behind one another; a head is a slice of it.
+/// All heads of a batch lie one after another; a head is a slice of it.
 struct Heads {
     Tensor<Scalar> q, k, v;
     Heads(Index queries, Index keys, Index width)
@@ -152,19 +152,19 @@ void check_disentangled(const Operations<Scalar>& gpu) {
     for (const Index length : kSizes) {
         const Index keys = length, width = length < 300 ? 32 : 8;
         const Heads heads(length, keys, width);
-        for (const RelativeBuckets& line :
+        for (const RelativeBuckets& buckets :
              {RelativeBuckets::clamped(length, keys, 4), RelativeBuckets::clamped(length, keys, 512),
               RelativeBuckets::logarithmic(length, keys, 16, 64, OffsetClamp::official)}) {
-            INFO("T " << length << ", span " << line.span());
-            const Matrix<Scalar> table = random(2 * line.span(), width);
+            INFO("T " << length << ", span " << buckets.span());
+            const Matrix<Scalar> table = random(2 * buckets.span(), width);
             const Index last = length < 300 ? kBatch * kHeads : 1;
             for (Index at = 0; at < last; ++at) {
                 const auto q = heads.q.matrix(at), k = heads.k.matrix(at);
                 check_same(cpu.content_to_content(q, k), gpu.content_to_content(q, k));
-                check_same(cpu.content_to_position(q, table, line), gpu.content_to_position(q, table, line));
+                check_same(cpu.content_to_position(q, table, buckets), gpu.content_to_position(q, table, buckets));
                 for (const P2cIndex index : {P2cIndex::official_ij, P2cIndex::paper_ji})
-                    check_same(cpu.position_to_content(k, table, line, index),
-                               gpu.position_to_content(k, table, line, index));
+                    check_same(cpu.position_to_content(k, table, buckets, index),
+                               gpu.position_to_content(k, table, buckets, index));
             }
         }
     }
@@ -173,12 +173,12 @@ void check_disentangled(const Operations<Scalar>& gpu) {
         for (const Index span : {3, 200}) {
             INFO(queries << " x " << keys << ", span " << span);
             const Matrix<Scalar> q = random(queries, 32), k = random(keys, 32), table = random(2 * span, 32);
-            const auto line = RelativeBuckets::clamped(queries, keys, span),
+            const auto buckets = RelativeBuckets::clamped(queries, keys, span),
                        line_ji = RelativeBuckets::clamped(keys, queries, span);
             check_same(cpu.content_to_content(q, k), gpu.content_to_content(q, k));
-            check_same(cpu.content_to_position(q, table, line), gpu.content_to_position(q, table, line));
-            check_same(cpu.position_to_content(k, table, line, P2cIndex::official_ij),
-                       gpu.position_to_content(k, table, line, P2cIndex::official_ij));
+            check_same(cpu.content_to_position(q, table, buckets), gpu.content_to_position(q, table, buckets));
+            check_same(cpu.position_to_content(k, table, buckets, P2cIndex::official_ij),
+                       gpu.position_to_content(k, table, buckets, P2cIndex::official_ij));
             check_same(cpu.position_to_content(k, table, line_ji, P2cIndex::paper_ji),
                        gpu.position_to_content(k, table, line_ji, P2cIndex::paper_ji));
         }

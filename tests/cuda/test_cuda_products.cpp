@@ -98,7 +98,7 @@ TEMPLATE_TEST_CASE("emulation: plain products are sums of products at any width"
     check_product<TestType>({33, 70, 40, 1}, true, &kTanh, plain);
 }
 
-TEST_CASE("emulation: products read and write nothing behind their matrices", "[emulation][products]") {
+TEST_CASE("emulation: products read and write nothing after their matrices", "[emulation][products]") {
     for (const auto& [rows, columns, depth] :
          std::vector<std::array<int, 3>>{{1, 8, 8}, {65, 8, 72}, {9, 66, 200}, {130, 72, 64}}) {
         BeforeGuardPage<Half> a(static_cast<std::size_t>(rows * depth)), b(static_cast<std::size_t>(columns * depth)),

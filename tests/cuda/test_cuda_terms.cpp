@@ -21,12 +21,12 @@ Matrix<Scalar> some(Index rows, Index cols) { return Matrix<Scalar>::Random(rows
 
 void check_position_to_position(const Terms& at) {
     for (const Index length : kSizes)
-        for (const RelativeBuckets& line :
+        for (const RelativeBuckets& buckets :
              {RelativeBuckets::clamped(length, length, 3), RelativeBuckets::clamped(length, length, 200),
               RelativeBuckets::logarithmic(length, length, 16, 64, OffsetClamp::hf)}) {
-            INFO("T " << length << ", span " << line.span());
-            const Matrix<Scalar> q_r = some(2 * line.span(), 8), k_r = some(2 * line.span(), 8);
-            check_same(position_to_position<Scalar>(q_r, k_r, line), at.position_to_position(q_r, k_r, line));
+            INFO("T " << length << ", span " << buckets.span());
+            const Matrix<Scalar> q_r = some(2 * buckets.span(), 8), k_r = some(2 * buckets.span(), 8);
+            check_same(position_to_position<Scalar>(q_r, k_r, buckets), at.position_to_position(q_r, k_r, buckets));
         }
     CHECK_THROWS_AS(at.position_to_position(some(6, 2), some(6, 2), RelativeBuckets::clamped(2, 3, 3)), Error);
 }

@@ -56,7 +56,7 @@ void fuzz_safetensors(std::string_view bytes, const fs::path& folder) {
         promise(entry.offset <= bytes.size() && size <= bytes.size() - entry.offset, "a tensor lies inside the file");
         end = std::max(end, entry.offset + size);
     }
-    promise(tensors.entries.empty() || end == bytes.size(), "every byte behind the header belongs to a tensor");
+    promise(tensors.entries.empty() || end == bytes.size(), "every byte after the header belongs to a tensor");
 
     // As a trace, it is the same after it was written and read again.
     const Trace trace = read_trace(file);

@@ -131,7 +131,7 @@ TEST_CASE("training: a classifier's gradient is the central difference of its lo
     CHECK_THROWS_AS(classification_step<double>(model, values, batch, {2, 0, 3}, {}, ignored), Error);
 }
 
-TEST_CASE("training: a classifier's head drops before its pooler and behind it, each by a mask of its own",
+TEST_CASE("training: a classifier's head drops before its pooler and after it, each by a mask of its own",
           "[training][law]") {
     const DebertaConfig config = bucketed_config();
     const auto values = with_head(config, classification_head_tensors(config, 3), 29);

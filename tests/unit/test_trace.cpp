@@ -137,7 +137,7 @@ TEST_CASE("stages: model order", "[stages]") {
                                             "emd.0.output", "emd.1.q", "mlm.logits", "unknown.a", "unknown.b"});
 }
 
-TEST_CASE("stages: gradients come behind the pass, from its end to its beginning", "[stages]") {
+TEST_CASE("stages: gradients come after the pass, from its end to its beginning", "[stages]") {
     std::vector<std::string> names = {"grad.layer.0.q",      "grad.deberta.embeddings.word_embeddings.weight",
                                       "layer.1.output",      "grad.layer.0.probs",
                                       "grad.layer.1.k_r",    "grad.lm_predictions.lm_head.bias",

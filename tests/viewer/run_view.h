@@ -27,7 +27,7 @@ inline Outcome view(const std::vector<std::string>& arguments, const fs::path& f
                               "sh -c '(" + limits + "exec \"$0\" \"$@\"); echo \"status $?\" >&2' "));
 }
 
-/// A whole line "locus view ..." as a shell reads it, with more behind it; `display` false: the program needs none.
+/// A whole line "locus view ..." as a shell reads it, with more after it; `display` false: the program needs none.
 inline Outcome view_line(const std::string& line, const fs::path& folder, bool display = true) {
     const std::string program = (fs::path(LOCUS_BINARY_DIR) / "bin" / "locus-view").string();
     const std::string script = "cd " + quoted(folder.string()) + "; locus() { shift; " + quoted(program) +

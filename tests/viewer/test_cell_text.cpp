@@ -88,8 +88,8 @@ TEST_CASE("cell text: every number reads back as the float32 it was", "[view][at
                                      answer->visible};
     const Matrix<float> scores = answer->stage("scores")->matrix(head), probs = answer->stage("probs")->matrix(head);
     for (const Cell at : {Cell{3, 5}, Cell{0, 0}, Cell{10, 1}}) {
-        const auto cell =
-            explain_cell<float>(tensors, *answer->line, answer->options.p2c_index, answer->divisor_terms, at.i, at.j);
+        const auto cell = explain_cell<float>(tensors, *answer->buckets, answer->options.p2c_index,
+                                              answer->divisor_terms, at.i, at.j);
         CellText about;
         about.where = "here";
         about.tokens = answer->labels;
@@ -124,7 +124,7 @@ TEST_CASE("cell text: every number reads back as the float32 it was", "[view][at
         CHECK(mixed.find("probability") == std::string::npos);
         CHECK(mixed.find("the whole row") == std::string::npos);
     }
-    const auto paper = explain_cell<float>(tensors, *answer->line, P2cIndex::paper_ji, answer->divisor_terms, 3, 5);
+    const auto paper = explain_cell<float>(tensors, *answer->buckets, P2cIndex::paper_ji, answer->divisor_terms, 3, 5);
     CellText about{"here", answer->labels, {}, {}, {}, true};
     about.steps = table_steps(TableRule::of(tiny_model().config(), answer->options.offset_clamp), paper.offset);
     REQUIRE(paper.p2c.row != paper.c2p.row);
@@ -136,8 +136,8 @@ TEST_CASE("cell text: dropped terms and hidden pairs are said to be so", "[view]
     HeadTensors<float> head{
         Matrix<float>::Random(3, 4), Matrix<float>::Random(3, 4), Matrix<float>::Random(4, 4), {}, Mask::Ones(3, 3)};
     head.mask(1, 2) = 0;
-    const RelativeBuckets line = RelativeBuckets::clamped(3, 3, 2);
-    const auto cell = explain_cell<float>(head, line, P2cIndex::official_ij, 1, 1, 2, {true, false, true});
+    const RelativeBuckets buckets = RelativeBuckets::clamped(3, 3, 2);
+    const auto cell = explain_cell<float>(head, buckets, P2cIndex::official_ij, 1, 1, 2, {true, false, true});
     CellText about{"here", {"a", "b", "c"}, {1, 2, 3}, {true, true, false}, {}, true};
     const std::string text = cell_text(cell, about);
     CHECK(text.find("content to position") != std::string::npos);
@@ -161,13 +161,13 @@ TEST_CASE("microscope: a masked query's row has the probabilities that the diale
         const Matrix<float> probs = answer->stage("probs")->matrix(1);
         for (Index i = 0; i < 5; ++i)
             for (Index j = 0; j < 5; ++j) {
-                const auto cell =
-                    explain_cell<float>(tensors, *answer->line, answer->options.p2c_index, answer->divisor_terms, i, j);
+                const auto cell = explain_cell<float>(tensors, *answer->buckets, answer->options.p2c_index,
+                                                      answer->divisor_terms, i, j);
                 CAPTURE(to_string(dialect), i, j);
                 CHECK(cell.probability == probs(i, j));
             }
         const auto cell =
-            explain_cell<float>(tensors, *answer->line, answer->options.p2c_index, answer->divisor_terms, 2, 3);
+            explain_cell<float>(tensors, *answer->buckets, answer->options.p2c_index, answer->divisor_terms, 2, 3);
         const CellText about{"here", answer->labels, {1, 2, 3, 4, 5}, std::vector<bool>(5, false), {}, true};
         const std::string text = cell_text(cell, about);
         CHECK((text.find("exactly 0") != std::string::npos) == (dialect == Dialect::official));
@@ -252,7 +252,7 @@ TEST_CASE("stages by name: every one that is listed can be asked for", "[view][a
 
 namespace {
 
-/// The number behind "name = ".
+/// The number after "name = ".
 float value_of(const std::string& text, const std::string& name) {
     const std::size_t at = text.find("\n" + name + " = ");
     REQUIRE(at != std::string::npos);

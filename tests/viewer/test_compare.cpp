@@ -119,7 +119,7 @@ TEST_CASE("difference: jumping visits every cell that differs once, worst first,
     CHECK(once.size() == 23);
     CHECK(once.count({0, 0}) == 0);
     CHECK(next_worst(a, b, visited.back()) == visited.front());
-    // From a cell that is equal there is nothing worse behind it: the worst.
+    // From a cell that is equal there is nothing worse after it: the worst.
     CHECK(next_worst(a, b, {0, 0}) == visited.front());
 }
 

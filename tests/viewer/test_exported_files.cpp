@@ -159,7 +159,7 @@ TEST_CASE("export: several files have a region and a picture's wishes each", "[v
     CHECK(std::string(a.select_node("//title").node().child_value()) !=
           std::string(b.select_node("//title").node().child_value()));
     for (const pugi::xml_document* each : {&a, &b}) {
-        // The first child behind title and metadata would be the background.
+        // The first child after title and metadata would be the background.
         const pugi::xml_node first = each->select_node("//metadata").node().next_sibling();
         CHECK_FALSE((std::string(first.name()) == "rect" && first.attribute("x").as_double() == 0));
     }

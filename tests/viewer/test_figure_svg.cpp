@@ -96,7 +96,7 @@ TEST_CASE("svg: bytes that XML cannot hold become a sign for it", "[view][export
           "c");
     CHECK(xml_text("\xc1\xa1") == "\xef\xbf\xbd\xef\xbf\xbd");                  // "a" in two bytes
     CHECK(xml_text("\xef\xbf\xbe") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // U+FFFE is no character
-    CHECK(xml_text("\xf4\x90\x80\x80").size() == 12);                           // behind U+10FFFF
+    CHECK(xml_text("\xf4\x90\x80\x80").size() == 12);                           // after U+10FFFF
     CHECK(xml_text("\xed\xa0\x80") == "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
     CHECK(xml_text("\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9") == "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9");
 }

@@ -89,7 +89,7 @@ TEST_CASE("ablation: the microscope replays every cell of every ablated head, bi
                                                 answer->visible, answer->options.masked_row);
                 for (Index i = 0; i < length; ++i)
                     for (Index j = 0; j < length; ++j) {
-                        const auto cell = explain_cell<float>(tensors, *answer->line, answer->options.p2c_index,
+                        const auto cell = explain_cell<float>(tensors, *answer->buckets, answer->options.p2c_index,
                                                               left.divisor_terms, i, j, kept_of(bits));
                         REQUIRE(cell.score == left.scores(i, j));
                         REQUIRE(cell.probability == left.probs(i, j));
@@ -309,13 +309,13 @@ TEST_CASE("distance_curve: a term that is not square is refused", "[viewer]") {
 
 // What a head has learnt of distance: products with the row of every offset.
 
-TEST_CASE("learned curve: every offset takes the row that the line gives it", "[view][training]") {
+TEST_CASE("learned curve: every offset takes the row that the buckets give it", "[view][training]") {
     // 4 rows for offsets clamped to -2 ... 1.
-    const RelativeBuckets line = RelativeBuckets::clamped(4, 4, 2);
+    const RelativeBuckets buckets = RelativeBuckets::clamped(4, 4, 2);
     Matrix<float> contents(2, 2), table(4, 2);
     contents << 1, 0, 2, 10;
     table << 1, 5, 2, 6, 3, 7, 4, 8;
-    const Matrix<float> products = distance_products(contents, table, line, 3);
+    const Matrix<float> products = distance_products(contents, table, buckets, 3);
     Matrix<float> expected(2, 7);     // offsets -3 ... 3
     expected << 1, 1, 2, 3, 4, 4, 4,  //
         52, 52, 64, 76, 88, 88, 88;
@@ -325,13 +325,13 @@ TEST_CASE("learned curve: every offset takes the row that the line gives it", "[
 }
 
 TEST_CASE("learned curve: what does not fit is refused", "[view][training]") {
-    const RelativeBuckets line = RelativeBuckets::clamped(4, 4, 2);
+    const RelativeBuckets buckets = RelativeBuckets::clamped(4, 4, 2);
     const Matrix<float> two = Matrix<float>::Ones(3, 2), table = Matrix<float>::Ones(4, 2);
-    CHECK_NOTHROW(distance_products(two, table, line, 3));
-    CHECK_THROWS_AS(distance_products(two, table, line, 4), Error);
-    CHECK_THROWS_AS(distance_products(two, table, line, -1), Error);
-    CHECK_THROWS_AS(distance_products(Matrix<float>::Ones(3, 3), table, line, 3), Error);
-    CHECK_THROWS_AS(distance_products(two, Matrix<float>::Ones(5, 2), line, 3), Error);
+    CHECK_NOTHROW(distance_products(two, table, buckets, 3));
+    CHECK_THROWS_AS(distance_products(two, table, buckets, 4), Error);
+    CHECK_THROWS_AS(distance_products(two, table, buckets, -1), Error);
+    CHECK_THROWS_AS(distance_products(Matrix<float>::Ones(3, 3), table, buckets, 3), Error);
+    CHECK_THROWS_AS(distance_products(two, Matrix<float>::Ones(5, 2), buckets, 3), Error);
 }
 
 }  // namespace locus::test::test_head_terms

@@ -90,7 +90,7 @@ TEST_CASE("memory text: every cell on the page is the trace's, to the last bit",
 }
 
 TEST_CASE("memory text: any text and any cut into segments", "[viewer][transformer-xl]") {
-    const auto sentence = story(choice_of("tom went to the market ."));  // behind <eos>
+    const auto sentence = story(choice_of("tom went to the market ."));  // after <eos>
     const auto usual = ask({sentence, 0, 1, 24, 0});
     CHECK(usual->segments == 2);
     CHECK(usual->length == 3);

@@ -36,7 +36,7 @@ std::vector<std::vector<std::string>> read_csv(const std::string& text) {
         else
             field += c;
     }
-    rows.pop_back();  // behind the last end of line
+    rows.pop_back();  // after the last end of line
     return rows;
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("numbers: one head of a stage is its own bits", "[view][export]") {
     CHECK_THROWS_WITH(named_slice("probs", "", stage, 0, 3), Catch::Contains("layer.1.probs has no sample 0, head 3"));
 }
 
-TEST_CASE("numbers: a .npy file begins its values on a multiple of 64 bytes, behind an end of line", "[view][export]") {
+TEST_CASE("numbers: a .npy file begins its values on a multiple of 64 bytes, after an end of line", "[view][export]") {
     for (Index rows = 1; rows < 100000; rows *= 10) {
         Stage stage;
         stage.values = Tensor<float>({rows, 1}, std::vector<float>(static_cast<std::size_t>(rows), 1.5f));

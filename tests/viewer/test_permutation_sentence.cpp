@@ -49,6 +49,38 @@ TEST_CASE("permutation sentence: paris is nearly certain after france and a gues
     CHECK(given->stage(Stream::content, 0, "probs", 0).rows() == 9);
 }
 
+TEST_CASE("permutation sentence: what is drawn as hidden is what the model hides, left to right and by --mask too",
+          "[viewer][xlnet]") {
+    ModelChoice left_to_right;
+    left_to_right.model = std::string(LOCUS_SOURCE_DIR) + "/tests/oracle/hf_xlnet_uni/model";
+    left_to_right.tokens = "1,5,9,12,3,7,20,2";
+    ModelChoice padded = left_to_right;
+    padded.model = State().choices.xlnet.model;
+    padded.mask = "0,0,1,1,1,1,1,1";
+    for (const ModelChoice& choice : {left_to_right, padded}) {
+        INFO(choice.model);
+        const auto sentence = opened_sentence(choice);
+        CHECK_FALSE(sentence->hides_more().empty());
+        const CardRow cards = cards_of_text("7 4", 8);
+        const auto answer = ask({sentence, cards, false, 0});
+        const StreamVisibility seen = sentence->visible(cards);
+        CHECK(seen.content.sum() < visibility_of(cards).content.sum());
+        for (const Stream stream : {Stream::content, Stream::query})
+            for (Index i = 0; i < 8; ++i) {
+                const Index row = answer->row_of(stream, i);
+                if (row < 0) continue;
+                for (Index j = 0; j < 8; ++j)
+                    CHECK((answer->stage(stream, 0, "probs", 0)(row, j) > 0) ==
+                          ((stream == Stream::content ? seen.content : seen.query)(i, j) != 0));
+            }
+    }
+    const auto plain = opened_sentence();
+    CHECK(plain->hides_more().empty());
+    const StreamVisibility seen = plain->visible(plain->usual_cards()), order = visibility_of(plain->usual_cards());
+    CHECK(seen.content == order.content);
+    CHECK(seen.query == order.query);
+}
+
 TEST_CASE("permutation sentence: every cell of both streams is the trace's, to the last bit",
           "[viewer][xlnet][microscope][law]") {
     const auto sentence = opened_sentence();

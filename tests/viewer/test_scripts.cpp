@@ -73,7 +73,7 @@ void check_microscope(const std::vector<Json>& printed, std::size_t n, const Ans
     CHECK(shown("sum") == static_cast<double>((cell("c2c") + cell("c2p")) + cell("p2c")));
     CHECK(shown("score") == static_cast<double>(cell("scores")));
     CHECK(shown("probability") == static_cast<double>(cell("probs")));
-    CHECK(shown("c2p/row") == static_cast<double>(answer.line->row(at.i, at.j)));
+    CHECK(shown("c2p/row") == static_cast<double>(answer.buckets->row(at.i, at.j)));
     CHECK(shown("offset") == static_cast<double>(at.i - at.j));
     // The way from the score to the probability, step by step.
     const auto row = answer.stage("scores")->matrix(head).row(at.i);
@@ -83,7 +83,7 @@ void check_microscope(const std::vector<Json>& printed, std::size_t n, const Ans
     CHECK(shown("exponential") == Approx(std::exp(shown("shifted"))).epsilon(1e-6));
     CHECK(shown("denominator") ==
           Approx((row.cast<double>().array() - shown("row_maximum")).exp().sum()).epsilon(1e-6));
-    CHECK(shown("bucket") == shown("c2p/row") - static_cast<double>(answer.line->span()));
+    CHECK(shown("bucket") == shown("c2p/row") - static_cast<double>(answer.buckets->span()));
     // The row of q_r that gives p2c: (k_j . q_r[row]).
     const auto q_r = answer.stage("q_r")->matrix(head);
     const auto p2c_row = static_cast<Index>(shown("p2c/row"));
@@ -126,15 +126,15 @@ TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[
 TEST_CASE("scripts: positions, and the row is the table's", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "positions.json");
-    const RelativeBuckets line = RelativeBuckets::logarithmic(24, 24, 16, 20, OffsetClamp::official);
+    const RelativeBuckets buckets = RelativeBuckets::logarithmic(24, 24, 16, 20, OffsetClamp::official);
     const std::vector<Cell> cells = {{18, 5}, {2, 20}};
     for (std::size_t n = 0; n < cells.size(); ++n) {
-        const Index row = line.row(cells[n].i, cells[n].j);
+        const Index row = buckets.row(cells[n].i, cells[n].j);
         Index sharing = 0, pairs = 0;
         for (Index i = 0; i < 24; ++i)
             for (Index j = 0; j < 24; ++j) {
-                pairs += line.row(i, j) == row;
-                sharing += line.row(i, j) == row && (i == 0 || j == 0);  // one pair of each offset
+                pairs += buckets.row(i, j) == row;
+                sharing += buckets.row(i, j) == row && (i == 0 || j == 0);  // one pair of each offset
             }
         CHECK(value(printed, n, "positions/row") == static_cast<double>(row));
         CHECK(value(printed, n, "positions/offset") == static_cast<double>(cells[n].i - cells[n].j));
@@ -351,7 +351,7 @@ TEST_CASE("scripts: what is not as expected ends with 1 and says what was found"
     refusal(R"({"assert": {"text": "no such words"}})", 1, "expected the text \"no such words\", found it nowhere");
     refusal(R"({"assert": {"no_text": "probabilities"}})", 1, "expected no text \"probabilities\"");
     refusal(R"({"assert": {"field": "cell", "is": "0,0"}})", 1, "expected cell to be \"0,0\", found \"3,5\"");
-    // The digits behind these depend on how wide the processor's registers are.
+    // The digits after these depend on how wide the processor's registers are.
     refusal(R"({"assert": {"value": "microscope/sum", "is": 56.2768}})", 1,
             "expected microscope/sum to be 56.2768, found 56.2767");
     refusal(R"({"hover": {"matrix": "c2p", "cell": [3, 99]}})", 1, "12 rows and 12 columns");

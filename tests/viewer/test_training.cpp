@@ -218,7 +218,7 @@ TEST_CASE("training look: the curve at i - j is the term of the trace, cell by c
                             k_r = head_of(*look, snapshot, "layer.1.k_r", head);
         for (const Index offset : {-kCurveReach, Index{-3}, Index{0}, Index{1}, kCurveReach}) {
             double sum = 0;
-            for (Index i = 0; i < length; ++i) sum += q.row(i).dot(k_r.row(look->line->row_of_offset(offset)));
+            for (Index i = 0; i < length; ++i) sum += q.row(i).dot(k_r.row(look->buckets->row_of_offset(offset)));
             CHECK(animation.c2p.means[snapshot][static_cast<std::size_t>(offset + kCurveReach)] ==
                   Approx(sum / static_cast<double>(length)).margin(1e-5));
         }
@@ -235,7 +235,7 @@ TEST_CASE("training look: the curve at i - j is the term of the trace, cell by c
     CHECK(head_history(*look, 0, head).c2p.means != animation.c2p.means);
 }
 
-TEST_CASE("training look: the words behind a hidden place, and what was hidden", "[view][training]") {
+TEST_CASE("training look: the words for a hidden place, and what was hidden", "[view][training]") {
     const auto look = TrainingLooks().answer(query_of(kText, {4, 99}));
     REQUIRE(look->error.empty());
     REQUIRE(look->masks == std::vector<Index>{4});

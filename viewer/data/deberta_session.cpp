@@ -148,7 +148,7 @@ void DebertaSession::fill(Answer& answer) const {
     answer.options = DebertaOptions::of(request.dialect);
     answer.divisor_terms = divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
-    if (config().relative_attention) answer.line = deberta_.relative_buckets(input.length(), answer.options);
+    if (config().relative_attention) answer.buckets = deberta_.relative_buckets(input.length(), answer.options);
     if (request.compare)
         answer.compare = compare(request);
     else if (request.decoder)

@@ -72,9 +72,9 @@ struct Answer {
     std::vector<std::string> stages;  // names that Request::stage may ask for
     std::string shown_stage;          // the one that came; empty where none was asked for
     std::shared_ptr<const Overview> overview;
-    Mask visible;                         // [T,T] or empty: everything
-    Trace trace;                          // layer.{l}.*; with the decoder also emd.* and mlm.*
-    std::optional<RelativeBuckets> line;  // none in a model without relative positions
+    Mask visible;                            // [T,T] or empty: everything
+    Trace trace;                             // layer.{l}.*; with the decoder also emd.* and mlm.*
+    std::optional<RelativeBuckets> buckets;  // none in a model without relative positions
     DebertaOptions options;
     int divisor_terms = 1;  // n of sqrt(n d)
     DecoderAnswer decoder;
@@ -170,7 +170,7 @@ private:
     mutable double milliseconds_ = 0;  // of the calls that paused
     mutable Request passes_of_;
     mutable std::atomic<Index> layer_ = 0;  // of the pass under way, counted from 1; 0: none, one more: what follows
-    mutable Request overview_of_;  // what overview_ answers; only what changes it is set
+    mutable Request overview_of_;           // what overview_ answers; only what changes it is set
     mutable std::shared_ptr<const Overview> overview_;
 };
 

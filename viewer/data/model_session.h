@@ -130,7 +130,7 @@ private:
 /// there is no model and Error(unsupported) for a family that Locus does not compute.
 Family family_of_model(const std::string& model);
 
-/// The choice behind a page; nullptr for pages of the opened DeBERTa and for those without a model.
+/// The choice of a page; nullptr for pages of the opened DeBERTa and for those without a model.
 ModelChoice* choice_of_page(State& state, const std::string& page);
 
 /// Puts a model of any family but DeBERTa on its page and opens that page.  Tokens are ids of the model before, so they

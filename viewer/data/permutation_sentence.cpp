@@ -36,7 +36,12 @@ ModelInput input_of(const PermutationRequest& request, const CardRow& cards) {
     ModelInput input;
     input.tokens = IndexTensor({1, length}, tokens);
     if (request.segments) input.token_types = IndexTensor({1, length}, request.sentence->types());
-    const Mask hidden = hidden_pairs(cards);
+    const TwoStreamHiding hiding = request.sentence->hiding(cards);
+    if (!hiding.padding.empty()) {
+        input.mask = IndexTensor({1, length});
+        for (Index t = 0; t < length; ++t) input.mask[t] = !hiding.padding[static_cast<std::size_t>(t)];
+    }
+    const Mask& hidden = hiding.permutation;
     input.perm_mask = IndexTensor({1, length, length});
     for (Index n = 0; n < hidden.size(); ++n) input.perm_mask[n] = hidden.data()[n];
     const std::vector<Index> targets = predicted_of(cards);
@@ -73,6 +78,8 @@ PermutationSentence::PermutationSentence(std::shared_ptr<const ModelSession> ope
     for (const std::int64_t id : tokens_)
         LOCUS_CHECK(id >= 0 && id < known, "tokens holds " + std::to_string(id) + ", expected ids below " +
                                                std::to_string(known) + ", as many as " + name() + " knows");
+    if (input.mask.size() > 0)
+        for (const std::int64_t shown : input.mask.values()) padding_.push_back(shown == 0);
     if (opened_->tokenizer()) mask_id_ = opened_->tokenizer()->mask_id().value_or(-1);
     std::int64_t sentence = 0;
     for (const std::string& word : words_) {
@@ -83,6 +90,26 @@ PermutationSentence::PermutationSentence(std::shared_ptr<const ModelSession> ope
 
 bool PermutationSentence::is_mask(Index position) const {
     return mask_id_ >= 0 && tokens_.at(static_cast<std::size_t>(position)) == mask_id_;
+}
+
+TwoStreamHiding PermutationSentence::hiding(const CardRow& cards) const {
+    const XlnetConfig& config = model().config();
+    return {0, config.direction, config.same_length, hidden_pairs(cards), padding_};
+}
+
+std::string PermutationSentence::hides_more() const {
+    std::string more;
+    if (model().config().direction == Direction::unidirectional)
+        more = "This model reads from left to right: in any order, nothing to the right of a word is seen.";
+    if (std::find(padding_.begin(), padding_.end(), true) != padding_.end())
+        more += std::string(more.empty() ? "" : " ") + "Padding is seen by nothing but itself.";
+    return more;
+}
+
+StreamVisibility PermutationSentence::visible(const CardRow& cards) const {
+    TwoStreamMasks masks = two_stream_masks(static_cast<Index>(words_.size()), hiding(cards));
+    for (const Index i : given_of(cards)) masks.query.row(i).setZero();
+    return {std::move(masks.content), std::move(masks.query)};
 }
 
 CardRow PermutationSentence::usual_cards() const {
@@ -147,7 +174,7 @@ void PermutationAnswer::run() {
     const Xlnet<float>& model = request.sentence->model();
     const ModelSizes sizes = model.sizes();
     const bool predicts = !predicted_of(request.cards).empty();
-    hiding = {0, model.config().direction, model.config().same_length, hidden_pairs(request.cards), {}};
+    hiding = request.sentence->hiding(request.cards);
     has_head = model.has_head();
     const Index cells = length() * length() * sizes.heads * sizes.layers;
     layer = traced_layer(cells, request.layer, sizes.layers);

@@ -28,7 +28,13 @@ public:
     std::string word_of(std::int64_t id) const { return opened_->word_of(id); }
     /// True where the text says <mask>: the word is not given.
     bool is_mask(Index position) const;
-    /// 0 up to the first <sep>, 1 behind it, ...; 2 for <cls>, as transformers numbers them.
+    /// What the model hides for a row of cards: by their order, by --mask, and where it reads from left to right.
+    TwoStreamHiding hiding(const CardRow& cards) const;
+    /// What is hidden beside what the order hides, in a sentence; empty: nothing.
+    std::string hides_more() const;
+    /// Who sees whom; a given token has no row in the query stream.
+    StreamVisibility visible(const CardRow& cards) const;
+    /// 0 up to the first <sep>, 1 after it, ...; 2 for <cls>, as transformers numbers them.
     const std::vector<std::int64_t>& types() const { return types_; }
     /// What is predicted until the user chooses: every <mask>; else the two last words that hold a letter.  The
     /// built-in sentence asks for france and paris.
@@ -38,6 +44,7 @@ private:
     std::shared_ptr<const ModelSession> opened_;
     std::vector<std::int64_t> tokens_, types_;
     std::vector<std::string> words_;
+    std::vector<bool> padding_;  // by --mask; empty: none
     std::int64_t mask_id_ = -1;
     bool built_in_ = false;
 };

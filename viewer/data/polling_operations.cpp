@@ -31,11 +31,11 @@ public:
     Result context(In probs, In v) const override { return polled().context(probs, v); }
     void context(In probs, In v, InOut result) const override { return polled().context(probs, v, result); }
     Result content_to_content(In q, In k) const override { return polled().content_to_content(q, k); }
-    Result content_to_position(In q, In k_r, const RelativeBuckets& line) const override {
-        return polled().content_to_position(q, k_r, line);
+    Result content_to_position(In q, In k_r, const RelativeBuckets& buckets) const override {
+        return polled().content_to_position(q, k_r, buckets);
     }
-    Result position_to_content(In k, In q_r, const RelativeBuckets& line, P2cIndex index) const override {
-        return polled().position_to_content(k, q_r, line, index);
+    Result position_to_content(In k, In q_r, const RelativeBuckets& buckets, P2cIndex index) const override {
+        return polled().position_to_content(k, q_r, buckets, index);
     }
     Result masked_softmax(In scores, const Mask& mask, MaskedRow masked_row) const override {
         return polled().masked_softmax(scores, mask, masked_row);

@@ -82,8 +82,8 @@ Matrix<float> head_of(const SnapshotLook& look, Index layer, const char* stem, I
 }
 
 void add_curves(CurveHistory& animation, const ConstView<float>& contents, const ConstView<float>& table,
-                const RelativeBuckets& line) {
-    Matrix<float> tokens = distance_products(contents, table, line, kCurveReach);
+                const RelativeBuckets& buckets) {
+    Matrix<float> tokens = distance_products(contents, table, buckets, kCurveReach);
     animation.means.push_back(mean_of_rows(tokens));
     std::vector<double> seen = animation.means.back();
     std::vector<float> values(tokens.data(), tokens.data() + tokens.size());
@@ -150,8 +150,8 @@ void TrainingLooks::fill(TrainingLook& look, const CancelToken& stop) {
     look.masks = sentence.masks;
     look.hidden = sentence.hidden;
     name_tokens(look, tokenizer.encode(query.text), tokenizer.piece(mask_id));
-    look.line = RelativeBuckets::logarithmic(kCurveReach + 1, kCurveReach + 1, subject.config.position_buckets,
-                                             subject.config.max_relative_positions, OffsetClamp::official);
+    look.buckets = RelativeBuckets::logarithmic(kCurveReach + 1, kCurveReach + 1, subject.config.position_buckets,
+                                                subject.config.max_relative_positions, OffsetClamp::official);
     const bool same = kept_ && kept_->query.subject == query.subject && kept_->query.text == query.text &&
                       kept_->query.masked == query.masked;
     for (const auto& values : query.snapshots) {
@@ -177,8 +177,8 @@ HeadHistory head_history(const TrainingLook& look, Index layer, Index head) {
         for (std::size_t n = 0; n < kTerms.size(); ++n)
             animation.widest[n] = std::max(
                 animation.widest[n], static_cast<double>(head_of(*one, layer, kTerms[n], head).cwiseAbs().maxCoeff()));
-        add_curves(animation.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.line);
-        add_curves(animation.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.line);
+        add_curves(animation.c2p, head_of(*one, layer, "q", head), head_of(*one, layer, "k_r", head), *look.buckets);
+        add_curves(animation.p2c, head_of(*one, layer, "k", head), head_of(*one, layer, "q_r", head), *look.buckets);
     }
     return animation;
 }

@@ -33,10 +33,10 @@ struct TrainingLook {
     std::uint64_t serial = 0;
     std::string error;  // one sentence; the rest is then empty
     Fault fault = Fault::usage;
-    Answer sentence;                      // labels, special, continues, behind: nothing else is filled
-    std::vector<Index> masks;             // positions of [MASK], in order
-    std::vector<Index> hidden;            // ids of what each replaces; -1 where the text itself says [MASK]
-    std::optional<RelativeBuckets> line;  // of kCurveReach + 1 tokens
+    Answer sentence;                         // labels, special, continues, behind: nothing else is filled
+    std::vector<Index> masks;                // positions of [MASK], in order
+    std::vector<Index> hidden;               // ids of what each replaces; -1 where the text itself says [MASK]
+    std::optional<RelativeBuckets> buckets;  // of kCurveReach + 1 tokens
     std::vector<std::shared_ptr<const SnapshotLook>> snapshots;
 
     Index length() const { return sentence.length(); }

@@ -51,7 +51,7 @@ private:
 struct ThemeColours {
     Rgb background, panel, line, text, muted, accent;
     Rgb c2c, c2p, p2c, p2p;
-    Rgb chip;       // behind tokens and the chosen page
+    Rgb chip;       // background of tokens and of the chosen page
     Rgb on_accent;  // text on the accent colour
     Rgb fault;      // sentences that report an error
     Rgb hidden;     // cells that the mask hides, under their hatching

@@ -151,17 +151,17 @@ std::vector<double> strength_by_distance(const ConstView<float>& term, const Mas
 }
 
 Matrix<float> distance_products(const ConstView<float>& contents, const ConstView<float>& table,
-                                const RelativeBuckets& line, Index reach) {
+                                const RelativeBuckets& buckets, Index reach) {
     LOCUS_CHECK(contents.cols() == table.cols(), "vectors have " + std::to_string(contents.cols()) +
                                                      " channels, the relative table " + std::to_string(table.cols()) +
                                                      ", expected the same number");
-    LOCUS_CHECK(reach >= 0 && reach < line.queries() && reach < line.keys() && table.rows() == 2 * line.span(),
-                "distances reach to " + std::to_string(reach) + ", the line of rows to " +
-                    std::to_string(std::min(line.queries(), line.keys()) - 1));
+    LOCUS_CHECK(reach >= 0 && reach < buckets.queries() && reach < buckets.keys() && table.rows() == 2 * buckets.span(),
+                "distances reach to " + std::to_string(reach) + ", the buckets to " +
+                    std::to_string(std::min(buckets.queries(), buckets.keys()) - 1));
     const Matrix<float> by_row = times_transposed<float>(contents, table);
     Matrix<float> products(contents.rows(), 2 * reach + 1);
     for (Index offset = -reach; offset <= reach; ++offset)
-        products.col(offset + reach) = by_row.col(line.row_of_offset(offset));
+        products.col(offset + reach) = by_row.col(buckets.row_of_offset(offset));
     return products;
 }
 

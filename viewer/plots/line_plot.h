@@ -22,7 +22,7 @@ struct LinePlot {
     bool steps = false;  // hold each value for the width of 1 instead of joining points
     double low = 0, high = 1;
     std::string x_name;  // "i − j"
-    std::string unit;    // behind the numbers of the y axis: "%"
+    std::string unit;    // after the numbers of the y axis: "%"
     int decimals = 1;    // of the value in the tooltip
     bool zero_line = false;
 };

@@ -67,11 +67,10 @@ bool counts_tokens(const std::string& axis) { return axis == "T" || axis == "Tq"
 
 std::string axis_in_words(const std::string& axis) {
     static const std::pair<const char*, const char*> kWords[] = {
-        {"B", "sample"},       {"H", "head"},        {"T", "token"},
-        {"Tq", "query"},       {"Tk", "key"},        {"D", "channel"},
-        {"d", "channel"},      {"E", "channel"},     {"F", "channel"},
-        {"V", "word"},         {"2k", "table row"},  {"R", "table row"},
-        {"M", "memory place"}, {"N", "masked word"}, {"d/2", "pair of channels"}};
+        {"B", "sample"},    {"H", "head"},         {"T", "token"},       {"Tq", "query"},
+        {"Tk", "key"},      {"D", "channel"},      {"d", "channel"},     {"H*d", "channel"},
+        {"E", "channel"},   {"F", "channel"},      {"V", "word"},        {"2k", "table row"},
+        {"R", "table row"}, {"M", "memory place"}, {"N", "masked word"}, {"d/2", "pair of channels"}};
     for (const auto& [name, words] : kWords)
         if (axis == name) return words;
     return axis.empty() ? "value" : axis;

@@ -73,10 +73,10 @@ const CellExplanation<float>* Microscope::explain(const Scene& scene) {
     const KeptTerms kept = kept_terms(scene);
     const int terms = divisor_terms_left(scene.session.config().terms, kept, term_scale(scene));
     if (cell_ && cell_->i == at.i && cell_->j == at.j && cell_->kept == kept && cell_->terms == terms) return &*cell_;
-    // Without relative positions no row is looked up; any line of the right size serves.
-    const RelativeBuckets line =
-        answer.line ? *answer.line : RelativeBuckets::clamped(answer.length(), answer.length(), 1);
-    cell_ = explain_cell<float>(tensors_, line, answer.options.p2c_index, terms, at.i, at.j, kept);
+    // Without relative positions no row is looked up; any buckets of the right size serve.
+    const RelativeBuckets buckets =
+        answer.buckets ? *answer.buckets : RelativeBuckets::clamped(answer.length(), answer.length(), 1);
+    cell_ = explain_cell<float>(tensors_, buckets, answer.options.p2c_index, terms, at.i, at.j, kept);
     return &*cell_;
 }
 
@@ -86,7 +86,10 @@ void Microscope::draw(Scene& scene, SideColumn& column, const Rect& area, const 
     const Ui& ui = scene.ui;
     const std::string place = "(" + std::to_string(cell->i) + ", " + std::to_string(cell->j) + ")";
     note_cell(ui, *cell);
-    column.heading("Why is this cell " + fixed(cell->probability, 3) + "?",
+    // Where heads are mixed before the softmax, one head has no probability of its own.
+    const bool mixed = scene.session.config().talking_head;
+    column.heading(mixed ? "Why is this score " + fixed(cell->score, 3) + "?"
+                         : "Why is this cell " + fixed(cell->probability, 3) + "?",
                    scene.state.locked ? "locked " + place : place);
     draw_pair(scene, column);
     draw_terms(scene, column);
@@ -190,7 +193,7 @@ void Microscope::draw_steps(Scene& scene, SideColumn& column) const {
 
 void Microscope::draw_row(Scene& scene, SideColumn& column) const {
     const CellExplanation<float>& cell = *cell_;
-    if (!scene.answer->line) {
+    if (!scene.answer->buckets) {
         column.sentence("This model has no relative positions: no table is looked up.");
         return;
     }
@@ -324,7 +327,7 @@ std::string Microscope::text(const Scene& scene, const std::optional<DrawnRow>& 
                   std::to_string(head_) + ", dialect " + to_string(answer.request.dialect);
     about.tokens = answer.labels;
     about.softmax_follows = !scene.session.config().talking_head;
-    if (answer.line)
+    if (answer.buckets)
         about.steps = table_steps(TableRule::of(scene.session.config(), answer.options.offset_clamp), cell->offset);
     if (drawn) about.scores = drawn->scores;
     if (answer.visible.size() > 0)
@@ -347,7 +350,9 @@ void Microscope::draw_copy(Scene& scene, SideColumn& column, const std::optional
         const auto j = static_cast<std::size_t>(cell_->j);
         const bool same = drawn->scores[j] == cell_->score && (mixed || drawn->probs[j] == cell_->probability);
         ui.text_within(column.right(), column.y(), column.width() - wide - ui.px(12),
-                       same ? "same bits as the matrix" : "differs from the matrix",
+                       !same   ? "differs from the matrix"
+                       : mixed ? "score: same bits as the matrix"
+                               : "same bits as the matrix",
                        same ? ui.theme->muted : ui.theme->fault, Face::mono_small, Align::right);
     }
     column.skip(32);

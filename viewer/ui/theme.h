@@ -10,7 +10,7 @@ struct Theme {
     ThemeName name;
     ImU32 background, panel, line, text, muted, accent;
     ImU32 c2c, c2p, p2c, p2p;
-    ImU32 chip;       // behind tokens and the chosen page
+    ImU32 chip;       // background of tokens and of the chosen page
     ImU32 on_accent;  // text on the accent colour
     ImU32 fault;      // sentences that report an error
     Rgb hidden;       // cells that the mask hides, under their hatching

@@ -70,7 +70,7 @@ std::vector<std::string> unreported_before(const Evidence& evidence, const std::
 }
 
 /// The ways that say something about the stage; where they are too many, those that stand in place of it or of what it
-/// is made of and nobody reports: scores behind probs, and as far back as there are not too many.
+/// is made of and nobody reports: the scores of probs, and as far back as there are not too many.
 std::vector<OpenHypothesis> to_be_paired(const Evidence& evidence, const Judge& judge, const std::string& stage,
                                          const std::vector<Hypothesis>& alone) {
     const auto too_many = [&](std::size_t count, std::size_t most) {
@@ -329,7 +329,7 @@ private:
         return "";
     }
 
-    /// What is right by the candidate's own inputs counts as right for the hypotheses about what stands behind it.
+    /// What is right by the candidate's own inputs counts as right for the hypotheses about what stands after it.
     void settle(const std::string& name) {
         for (StageVerdict& verdict : seen_.stages)
             if (verdict.name == name) verdict.pass = true;

@@ -36,7 +36,7 @@ struct AllMistakes {
 /// Stages of `names` that each stage is made of, directly: what a search for the first wrong stage goes by.
 using MadeOf = std::map<std::string, std::vector<std::string>>;
 
-/// Judges the first wrong stage as diagnose() does, and every failing stage behind it by the candidate's own inputs:
+/// Judges the first wrong stage as diagnose() does, and every failing stage after it by the candidate's own inputs:
 /// where the right formula leaves more than ten times what rounding allows, the stage is wrong by itself and a mistake
 /// is looked for.  Where no mistake explains a stage alone, pairs are tried; a pair is named under the same conditions
 /// as a mistake, and only if no other two mistakes make the same numbers.  Where stages before the first wrong one are

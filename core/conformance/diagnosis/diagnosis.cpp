@@ -21,9 +21,18 @@ Inputs inputs_of(const Evidence& evidence, const Comparison& comparison, const s
     const auto [scope, stem] = scope_and_stem(stage);
     const Replay here(evidence, scope);
     Inputs inputs{.are_reported = true};
-    for (const std::string& input : here.inputs_of(stem)) {
-        const std::string name = here.full_name(input);
-        if (!evidence.reference.has(name)) continue;  // no stage, as the mask
+    std::vector<std::string> made_of = here.inputs_of(stem);
+    for (std::size_t n = 0; n < made_of.size(); ++n) {
+        const std::string input = made_of[n], name = here.full_name(input);
+        if (!evidence.reference.has(name)) {
+            // No stage, as the mask; or one that this model has not, as output_before_conv without a convolution:
+            // then what that is made of within the layer.
+            if (!input.starts_with('/'))
+                for (const std::string& from : here.inputs_of(input))
+                    if (std::find(made_of.begin(), made_of.end(), from) == made_of.end() && !from.starts_with('/'))
+                        made_of.push_back(from);
+            continue;
+        }
         const auto found = std::find_if(comparison.stages.begin(), comparison.stages.end(),
                                         [&](const StageVerdict& each) { return each.name == name; });
         if (found == comparison.stages.end()) return {};
@@ -130,7 +139,7 @@ const std::vector<Equivalent>& equivalents() {
         {16, 20, false, "texts of no more than b tokens",
          "ceil of ln 1 and floor of anything below 1 are both 0, so all buckets up to 2 mid are mid"},
         {21, 84, false, "texts that reach M - 1 and no other offset whose bucket is not itself",
-         "both have the row behind the end there, clamped to the last one"},
+         "both have the row after the end there, clamped to the last one"},
         {24, 102, false, "dumps of scores alone, of models with one position term",
          "what is missing is q times the key's bias, or the query's bias times k, from c2c or from the position term"},
         {27, 30, false, "numbers of heads that are numbers of terms, H = 2, 3, 4",

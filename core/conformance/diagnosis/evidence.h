@@ -21,7 +21,7 @@
 
 namespace locus::conformance {
 
-/// The folder a case was computed with; every formula behind the first projection needs it.
+/// The folder a case was computed with; every formula after the first projection needs it.
 struct ModelFolder {
     Family family = Family::deberta;
     std::string config_json, location;
@@ -112,7 +112,7 @@ const std::vector<Formula>& formulas_of(Family family);
 class Replay {
 public:
     /// `scope` is what stands before the stem, e.g. "layer.0." or "emd.1." or "".  `assumed`: formulas that are known
-    /// to be the candidate's in stages that it does not report; what it reports behind them is taken as it is.
+    /// to be the candidate's in stages that it does not report; what it reports after them is taken as it is.
     Replay(const Evidence& evidence, std::string scope, std::vector<Formula> replaced = {},
            std::vector<Formula> assumed = {});
 

@@ -84,7 +84,7 @@ std::optional<Hypothesis> Judge::judge(int mistake, const Variant& variant) cons
         return hypothesis;
     }
     double size = largest_size(hypothesis.predicted);
-    if (size == 0) size = 1;  // nothing but zeros, as behind an inverted mask
+    if (size == 0) size = 1;  // nothing but zeros, as after an inverted mask
     hypothesis.explanation.residual = largest_difference(found_, hypothesis.predicted) / size;
     hypothesis.explanation.allowed = verdict_.tolerance.relative + verdict_.tolerance.absolute / size;
     if (variant.measured && hypothesis.explanation.fits()) try {

@@ -43,7 +43,7 @@ ChangedStage change_of(const Trace& right, const Stage& stage, const Tensor<doub
     return change;
 }
 
-/// Formulas by which the dialect of the right pass differs from the right ones; they stand behind those of a mistake.
+/// Formulas by which the dialect of the right pass differs from the right ones; they stand after those of a mistake.
 std::vector<Formula> formulas_of_dialect(const RightPass& right) {
     if (!right.model || right.model->family != Family::deberta || right.dialect != Dialect::paper) return {};
     return mistake_of(1).variants.front().formulas;  // the paper's p2c is the code's first mistake

@@ -48,6 +48,7 @@ std::string divisor_taken(const Evidence& evidence, const std::string& stage, co
     const bool several = here.family() == Family::deberta;
     const double terms = several ? here.deberta().config().terms.count() : 1;
     const double right = std::sqrt(terms * static_cast<double>(here("q").extent(3)));
+    if (std::abs(*factor - 1) <= 1e-4) return "";
     return ": divided by " + short_number(right / *factor) + " instead of " +
            (several ? "sqrt(n d) = " : "sqrt(d) = ") + short_number(right);
 } catch (const NotEnough&) {  // nobody says how wide a head is, or how many terms there are
@@ -101,7 +102,12 @@ Sentence one_factor(const Compared& at) {
     if (std::all_of(at.found.values().begin(), at.found.values().end(), [](double value) { return value == 0; }))
         return "every value is 0";
     if (at.explained_by([&](Index n) { return -at.right[n]; })) return "the sign of every value is flipped";
-    return "every value is " + short_number(*factor) + " times what it should be";
+    // Six digits do not tell a factor of rounding from 1.
+    const double more = *factor - 1;
+    const std::string number = std::abs(more) > 1e-4
+                                   ? short_number(*factor)
+                                   : std::string(more < 0 ? "1 - " : "1 + ") + short_number(std::abs(more));
+    return "every value is " + number + " times what it should be";
 }
 
 Sentence one_offset(const Compared& at) {
@@ -176,7 +182,8 @@ Sentence reordered(const Compared& at) {
     for (std::size_t axis = at.axes.size(); axis-- > 0;) {
         const std::string& name = at.axes[axis];
         const Index count = at.right.shape()[axis];
-        const bool channels = axis + 1 == at.axes.size() && (name == "d" || name == "D" || name == "E" || name == "F");
+        const bool channels =
+            axis + 1 == at.axes.size() && (name == "d" || name == "D" || name == "H*d" || name == "E" || name == "F");
         // A place that holds few values is found again by chance.
         if (count >= 2 && count <= kMostChannels && at.right.size() / count >= kFewestValues &&
             (channels || name == "H" || name == "B")) {

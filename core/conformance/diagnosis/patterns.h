@@ -47,7 +47,7 @@ std::optional<std::string> pattern_of_values(const Compared& compared);
 /// NaN and infinity, single cells, padding, far pairs, one side, tiles, samples and heads.
 std::optional<std::string> pattern_of_places(const Compared& compared, const ModelInput* input);
 
-/// 1.5 -> "1.5", 2 -> "2": six digits at most, no zeros behind.
+/// 1.5 -> "1.5", 2 -> "2": six digits at most, no trailing zeros.
 std::string short_number(double value);
 /// "0, 2, 3"; longer lists end with "...".
 std::string listed(const std::vector<Index>& numbers);

@@ -251,7 +251,7 @@ std::optional<std::string> pattern_of_places(const Compared& compared, const Mod
     } rest[] = {{"Tq", "query", "queries"},       {"Tk", "key", "keys"},
                 {"T", "token", "tokens"},         {"2k", "table row", "table rows"},
                 {"R", "table row", "table rows"}, {"d", "channel", "channels"},
-                {"D", "channel", "channels"}};
+                {"D", "channel", "channels"},     {"H*d", "channel", "channels"}};
     for (const auto& [axis, one, more] : rest)
         if (Sentence sentence = along(map, axis, one, more, true)) return sentence;
     return std::nullopt;

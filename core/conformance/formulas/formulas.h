@@ -20,10 +20,10 @@ std::vector<Formula> transformer_xl_formulas();
 std::vector<Formula> xlnet_formulas();
 
 /// Right formulas of a case that is a part of no model, by the "kind" that its configuration names: linear attention,
-/// or a rotation behind a cached prefix; nullptr for every other case.
+/// or a rotation after a cached prefix; nullptr for every other case.
 const std::vector<Formula>* formulas_of_kind(const nlohmann::ordered_json& config);
 
-/// Where a family keeps what stands behind attention; each reads one tensor, so that a stage reads no more than it
+/// Where a family keeps what stands after attention; each reads one tensor, so that a stage reads no more than it
 /// needs.
 struct BlockWeights {
     Dense<double> (*out)(const Replay&);

@@ -154,7 +154,7 @@ Matrix<double> normed_by(const Matrix<double>& x, const Norm<double>& norm,
     return y;
 }
 
-// What stands behind attention in RoFormer, Transformer-XL and XLNet: dense, residual, norm, feed-forward.
+// What stands after attention in RoFormer, Transformer-XL and XLNet: dense, residual, norm, feed-forward.
 
 namespace {
 

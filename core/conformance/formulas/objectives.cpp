@@ -89,7 +89,7 @@ std::vector<Formula> rtd_formulas() {
     };
 }
 
-// The steps of SiFT: the model behind perturbed embeddings, the step of the perturbation, the loss.
+// The steps of SiFT: the model after perturbed embeddings, the step of the perturbation, the loss.
 
 namespace {
 

@@ -23,7 +23,7 @@ Tensor<double> replaced_losses(const Replay& at, const TokenRule& counts);
 bool is_visible(const DetectedToken& token);
 bool is_replaced(const DetectedToken& token);
 
-// SiFT: what is perturbed, the model behind it, one step of the perturbation, and the loss.
+// SiFT: what is perturbed, the model after it, one step of the perturbation, and the loss.
 
 /// The masked-word logits of the targets (label > 0), sample by sample, if the embeddings' norm is given x [B,T,D]; or,
 /// where `behind_norm`, if x stands in place of what that norm gives -> [N,V].  The official decoder runs.

@@ -185,7 +185,7 @@ Tensor<double> divided(Tensor<double> products, const Tensor<double>& denominato
     return products;
 }
 
-// Right formulas of cases that are a part of no model: linear attention, and a rotation behind a cached prefix.
+// Right formulas of cases that are a part of no model: linear attention, and a rotation after a cached prefix.
 
 namespace {
 

@@ -64,7 +64,7 @@ std::vector<ModelInput> segments_in(const std::filesystem::path& file);
 
 // Everything that is known about a case beside what a port says of it.
 
-/// The model, its inputs, and all recorded stages of the whole case behind those of this one.
+/// The model, its inputs, and all recorded stages of the whole case after those of this one.
 struct Background {
     Trace reference;
     std::shared_ptr<const ModelFolder> model;

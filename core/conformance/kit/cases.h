@@ -48,7 +48,7 @@ CaseContent half_split_case(const CaseContent& roformer);
 /// Linear attention, bidirectional and causal, and with denominators as small as their bound.  `oracle`: the folder of
 /// recorded cases, whose grads_blocks holds what torch computed.
 std::vector<CaseContent> linear_cases(const std::filesystem::path& oracle);
-/// Queries and keys of a second step, rotated behind the prefix of the first.
+/// Queries and keys of a second step, rotated after the prefix of the first.
 CaseContent cached_rotation_case();
 /// Texts longer than the tiles of a GPU's kernels; no size is a multiple of a tile.
 std::vector<CaseContent> tile_cases();
@@ -63,7 +63,7 @@ std::vector<CaseContent> model_cases(const std::filesystem::path& folder, Dialec
 
 // A part of a whole recorded case: what is given and what must follow from it.
 
-/// What to take from a whole case.  Names begin behind `scope`, or are whole behind a slash.
+/// What to take from a whole case.  Names begin after `scope`, or are whole after a slash.
 struct Cut {
     std::string name, from, scope;
     std::vector<std::string> inputs, outputs;  // outputs empty: every stage of the scope that is not an input
@@ -98,6 +98,6 @@ private:
 /// "mask" [B,Tq,Tk] or, of keys alone, [B,T]; 1 = visible.
 Stage mask_stage(IndexTensor values);
 /// layer.0.c2c ... layer.0.context from q, k, v, k_r, q_r and mask of content.inputs.
-void compute_own_terms(CaseContent& content, const RelativeBuckets& line);
+void compute_own_terms(CaseContent& content, const RelativeBuckets& buckets);
 
 }  // namespace locus::conformance

@@ -37,6 +37,8 @@ Dump read_arrays(const std::vector<fs::path>& files) {
     return dump;
 }
 
+}  // namespace
+
 std::size_t edits(const std::string& a, const std::string& b) {
     std::vector<std::size_t> row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -51,8 +53,6 @@ std::size_t edits(const std::string& a, const std::string& b) {
     }
     return row[b.size()];
 }
-
-}  // namespace
 
 std::string nearest(const std::string& word, const std::vector<std::string>& known) {
     const std::string start = word.substr(0, 200);
@@ -111,7 +111,7 @@ std::string take_word(std::string_view& bytes, const std::string& location, cons
     const std::size_t end = bytes.substr(0, 1000).find('\0');
     if (end == std::string_view::npos)
         throw_unreadable(location, std::string("a frame is cut short in its ") + what +
-                                       ", expected name, dtype and shape, each with a zero byte behind it");
+                                       ", expected name, dtype and shape, each with a zero byte after it");
     const std::string word(bytes.substr(0, end));
     bytes.remove_prefix(end + 1);
     return word;

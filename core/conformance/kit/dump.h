@@ -28,10 +28,12 @@ std::vector<std::string> strange_dumps(const std::filesystem::path& dumps, const
 
 /// The known word with the fewest letters to change.
 std::string nearest(const std::string& word, const std::vector<std::string>& known);
+/// How many characters to insert, delete or replace: Levenshtein's distance.
+std::size_t edits(const std::string& a, const std::string& b);
 
 // A port that is a program: started once per case, it writes its stages to standard output.
 
-/// Frames name\0dtype\0shape\0values, one behind the other: "layer.0.p2c", "F32", "2,3,9,9", then the values, row-major
+/// Frames name\0dtype\0shape\0values, one after the other: "layer.0.p2c", "F32", "2,3,9,9", then the values, row-major
 /// and little-endian.  Throws Error(unreadable) that begins with `location` for a frame cut short or a stage named
 /// twice.
 Dump parse_frames(std::string_view bytes, const std::string& location);

@@ -127,7 +127,7 @@ CaseContent attention_case(const fs::path& oracle, const Attention& attention) {
     return content;
 }
 
-/// All gradients of a model, and the forward stages behind which they come.
+/// All gradients of a model, and the forward stages after which they come.
 CaseContent model_case(const fs::path& oracle, const std::string& name, const std::string& why) {
     const fs::path folder = oracle / name;
     CaseContent content = recorded_content(folder, "L3/" + name, {});

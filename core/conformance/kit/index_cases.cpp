@@ -39,12 +39,12 @@ IndexTensor shift_columns(Index queries, Index memory, bool both_sides) {
 Trace relative_index(const Json& config, Dialect dialect) {
     const Index queries = config.at("queries"), keys = config.at("keys");
     const OffsetClamp clamp = dialect == Dialect::hf ? OffsetClamp::hf : OffsetClamp::official;
-    const RelativeBuckets line = config.contains("position_buckets")
-                                     ? RelativeBuckets::logarithmic(queries, keys, config.at("position_buckets"),
-                                                                    config.at("max_position"), clamp)
-                                     : RelativeBuckets::clamped(queries, keys, config.at("span"));
+    const RelativeBuckets buckets = config.contains("position_buckets")
+                                        ? RelativeBuckets::logarithmic(queries, keys, config.at("position_buckets"),
+                                                                       config.at("max_position"), clamp)
+                                        : RelativeBuckets::clamped(queries, keys, config.at("span"));
     Trace trace;
-    trace.add<std::int64_t>("relative.index", line.matrix());
+    trace.add<std::int64_t>("relative.index", buckets.matrix());
     return trace;
 }
 
@@ -76,21 +76,23 @@ Json bucket_config(Index queries, Index keys, Index buckets, Index max_position)
 
 void add_buckets(std::vector<CaseContent>& cases) {
     const char* corner = " The matrix is the upper left corner of the square one.";
-    cases.push_back(index_case("buckets_256_512_past", Family::deberta,
-                               std::string("Log buckets of a released v3, query far behind the key: 127, 128, 129 and "
-                                           "the edge 510, 511, 512, 513.") +
-                                   corner,
-                               bucket_config(1030, 2, 256, 512)));
+    cases.push_back(
+        index_case("buckets_256_512_past", Family::deberta,
+                   std::string("Log buckets of a released v3, query far to the right of the key: 127, 128, 129 and "
+                               "the edge 510, 511, 512, 513.") +
+                       corner,
+                   bucket_config(1030, 2, 256, 512)));
     for (const Dialect dialect : {Dialect::official, Dialect::hf})
-        cases.push_back(index_case(
-            std::string("buckets_256_512_future") + (dialect == Dialect::hf ? "_hf" : ""), Family::deberta,
-            dialect == Dialect::hf ? "Key far behind the query, i-j not clamped before the logarithm: row 0 from "
-                                     "512 on." +
-                                         std::string(corner)
-                                   : "Key far behind the query, i-j clamped to 511 first: row 1 from 511 on, row 0 "
-                                     "never." +
-                                         std::string(corner),
-            bucket_config(2, 1030, 256, 512), dialect));
+        cases.push_back(
+            index_case(std::string("buckets_256_512_future") + (dialect == Dialect::hf ? "_hf" : ""), Family::deberta,
+                       dialect == Dialect::hf
+                           ? "Key far to the right of the query, i-j not clamped before the logarithm: row 0 from "
+                             "512 on." +
+                                 std::string(corner)
+                           : "Key far to the right of the query, i-j clamped to 511 first: row 1 from 511 on, row 0 "
+                             "never." +
+                                 std::string(corner),
+                       bucket_config(2, 1030, 256, 512), dialect));
     cases.push_back(index_case("buckets_8_32", Family::deberta, "Small buckets, square: ceil, M - 1 and both signs.",
                                bucket_config(30, 30, 8, 32)));
     cases.push_back(index_case("buckets_20_16", Family::deberta,

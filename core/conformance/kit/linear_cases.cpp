@@ -1,4 +1,4 @@
-// L1: linear attention with rotary positions, and a rotation behind a cached prefix.
+// L1: linear attention with rotary positions, and a rotation after a cached prefix.
 #include <fstream>
 
 #include "core/attention/linear.h"
@@ -116,7 +116,7 @@ std::vector<CaseContent> linear_cases(const fs::path& oracle) {
         throw Error(Fault::unreadable,
                     folder.string() + ": no such folder, expected a recorded case of the source tree");
     return {recorded_case(folder, "linear_attention", false,
-                          "phi stands before the rotation, and the denominator does not turn."),
+                          "phi stands before the rotation, and the denominator is not rotated."),
             recorded_case(folder, "linear_attention_causal", true, "The same, each query over the keys before it."),
             small_case()};
 }

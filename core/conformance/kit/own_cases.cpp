@@ -22,20 +22,20 @@ Stage mask_stage(IndexTensor values) {
     return stage;
 }
 
-void compute_own_terms(CaseContent& content, const RelativeBuckets& line) {
+void compute_own_terms(CaseContent& content, const RelativeBuckets& buckets) {
     const auto input = [&](const char* stem) -> const Tensor<double>& {
         return content.inputs.at(std::string("layer.0.") + stem).as<double>();
     };
     const IndexTensor& visible = content.inputs.at("mask").as<std::int64_t>();
     const Index batch = input("q").extent(0), heads = input("q").extent(1), width = input("q").extent(3);
-    const Shape shape = {batch, heads, line.queries(), line.keys()};
+    const Shape shape = {batch, heads, buckets.queries(), buckets.keys()};
     Tensor<double> c2c(shape), c2p(shape), p2c(shape), scores(shape), probs(shape);
-    Tensor<double> split({batch, heads, line.queries(), width});
+    Tensor<double> split({batch, heads, buckets.queries(), width});
     for (Index at = 0; at < batch * heads; ++at) {
         const Index b = at / heads, h = at % heads;
         c2c.matrix(at) = content_to_content<double>(input("q").matrix(at), input("k").matrix(at));
-        c2p.matrix(at) = content_to_position<double>(input("q").matrix(at), input("k_r").matrix(h), line);
-        p2c.matrix(at) = position_to_content<double>(input("k").matrix(at), input("q_r").matrix(h), line);
+        c2p.matrix(at) = content_to_position<double>(input("q").matrix(at), input("k_r").matrix(h), buckets);
+        p2c.matrix(at) = position_to_content<double>(input("k").matrix(at), input("q_r").matrix(h), buckets);
         scores.matrix(at) = (c2c.matrix(at) + c2p.matrix(at) + p2c.matrix(at)) / score_divisor<double>(3, width);
         const Mask mask = visible.matrix(b).cast<std::uint8_t>();
         probs.matrix(at) = masked_softmax<double>(scores.matrix(at), mask);
@@ -73,10 +73,10 @@ CaseContent terms_case(const std::string& name, Index queries, Index keys, Index
         content.inputs.add<double>(stem, numbers.tensor({2, heads, keys, width}));
     for (const char* stem : {"layer.0.k_r", "layer.0.q_r"})
         content.inputs.add<double>(stem, numbers.tensor({heads, 2 * span, width}));
-    const RelativeBuckets line = RelativeBuckets::clamped(queries, keys, span);
-    content.inputs.add<std::int64_t>("relative.index", line.matrix());
+    const RelativeBuckets buckets = RelativeBuckets::clamped(queries, keys, span);
+    content.inputs.add<std::int64_t>("relative.index", buckets.matrix());
     content.inputs.add(mask_stage(padded_mask(queries, keys)));
-    compute_own_terms(content, line);
+    compute_own_terms(content, buckets);
     return content;
 }
 
@@ -147,7 +147,7 @@ namespace {
 
 constexpr Index kLength = 70, kWidth = 4;
 
-CaseContent tile_case(const std::string& name, const RelativeBuckets& line, Index rows, const std::string& why,
+CaseContent tile_case(const std::string& name, const RelativeBuckets& buckets, Index rows, const std::string& why,
                       nlohmann::ordered_json config) {
     const Index heads = 2;
     CaseContent content;
@@ -165,8 +165,8 @@ CaseContent tile_case(const std::string& name, const RelativeBuckets& line, Inde
     IndexTensor visible({1, kLength, kLength});
     for (Index n = 0; n < visible.size(); ++n) visible[n] = n % kLength < kLength - 3;
     content.inputs.add(mask_stage(std::move(visible)));
-    content.reference.add<std::int64_t>("relative.index", line.matrix());
-    compute_own_terms(content, line);
+    content.reference.add<std::int64_t>("relative.index", buckets.matrix());
+    compute_own_terms(content, buckets);
     return content;
 }
 

@@ -45,10 +45,17 @@ std::string unexpected_names(const Comparison& comparison) {
     for (std::size_t n = 0; n < std::min(kMost, names.size()); ++n)
         text += (n ? ", " : "") + printable(names[n].substr(0, 80));
     if (names.size() > kMost) text += ", ...";
-    if (!comparison.missing.empty())
-        text += "; of those not reported the nearest to " + printable(names.front().substr(0, 80)) + " is " +
-                printable(nearest(names.front(), comparison.missing));
-    return text + "\n";
+    if (comparison.missing.empty()) return text + "\n";
+    // The name that is nearest to one that is missing: others may be stages of the candidate's own.
+    constexpr std::size_t kLooked = 32;
+    std::string slip, meant;
+    for (std::size_t n = 0; n < std::min(kLooked, names.size()); ++n) {
+        const std::string near = nearest(names[n], comparison.missing);
+        if (slip.empty() || edits(names[n].substr(0, 200), near) < edits(slip.substr(0, 200), meant))
+            slip = names[n], meant = near;
+    }
+    return text + "; of those not reported the nearest to " + printable(slip.substr(0, 80)) + " is " +
+           printable(meant) + "\n";
 }
 
 }  // namespace

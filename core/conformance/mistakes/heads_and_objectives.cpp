@@ -51,7 +51,7 @@ Mistake mistake() {
                         [](const Replay& at) {
                             need_layer(at);
                             const auto next = at.expected("/layer." + std::to_string(at.layer() + 1) + ".output");
-                            if (!next) throw NotEnough{"a layer behind"};
+                            if (!next) throw NotEnough{"a layer after"};
                             return *next;
                         }}}},
                      {"one too late, in the mask decoder alone", decoder_one_too_late(), {"/emd.query.0", "k", "v"}}}};
@@ -293,8 +293,8 @@ Mistake mistake() {
         .stems = {"/sift.xhat", "/sift.delta", "/sift.loss0", "/sift.loss"},
         .variants = {
             {"noise on the embedding sum, not normed", {{"/sift.xhat", {"/embeddings.word"}, embedding_rows}}},
-            behind_norm("noise behind the embeddings' own norm", false),
-            behind_norm("noise behind the embeddings' own norm and mask", true),
+            behind_norm("noise after the embeddings' own norm", false),
+            behind_norm("noise after the embeddings' own norm and mask", true),
             step("step over the largest entry of the whole batch", divided_by_size(largest, kBatch, 1e-6)),
             step("step over the largest entry of the sample", divided_by_size(largest, kSample, 1e-6)),
             step("step over the length of the token's gradient", divided_by_size(length, kToken, 1e-6)),

@@ -24,7 +24,7 @@ Tensor<double> source(const Replay& at, int part) {
     return remembers ? memory_and_segment_of(at) : at("x");
 }
 
-/// q, k or v of x as it is, or behind the layer's first norm.
+/// q, k or v of x as it is, or after the layer's first norm.
 Formula projection(const char* stem, int part, bool norm) {
     return {stem, {part == 0 ? "x_q" : "x"}, [=](const Replay& at) {
                 need(at, !norm);
@@ -73,7 +73,7 @@ std::vector<Formula> norms_first(bool table_too) {
     return all;
 }
 
-/// x + norm(f(x)): behind, but before the residual joins.
+/// x + norm(f(x)): after, but before the residual joins.
 std::vector<Formula> norms_inside() {
     std::vector<Formula> all = {{"attention", {"context", "x_q"}, [](const Replay& at) {
                                      need(at, false);
@@ -111,17 +111,17 @@ std::vector<Formula> norms_behind() {
 
 Mistake mistake() {
     return {.number = 43,
-            .name = "the norms stand before the sublayers instead of behind them, or the other way round",
+            .name = "the norms stand before the sublayers instead of after them, or the other way round",
             .symptom = "the output of a layer does not have unit variance; its size grows from layer to layer",
-            .betrays = "(output - bias) / weight has mean 0 and variance 1 per row only with the norm behind",
+            .betrays = "(output - bias) / weight has mean 0 and variance 1 per row only in a post-norm layer",
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer, Family::transformer_xl, Family::xlnet},
             .stems = {"q", "k", "v", "q_r", "k_r", "attention", "output_before_conv", "output"},
             .variants = {{"in front of both sublayers", norms_first(false)},
                          {"in front of both sublayers, the first one for the relative table too", norms_first(true)},
-                         {"behind the sublayer, before the residual joins", norms_inside()},
-                         {"behind, where the configuration says in front", norms_behind()}}};
+                         {"after the sublayer, before the residual joins", norms_inside()},
+                         {"after the sublayer, where the configuration says before", norms_behind()}}};
 }
 
 }  // namespace norm_before_or_after

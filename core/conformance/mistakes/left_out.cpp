@@ -23,7 +23,7 @@ Mistake mistake() {
     };
     return {.number = 95,
             .name = "a causal mask in an encoder",
-            .symptom = "no token knows what stands behind it",
+            .symptom = "no token knows what comes after it",
             .betrays = "probs[i,j] == 0 for j > i, rows are softmax of what is left",
             .evidence = "",
             .lesson = "02",
@@ -154,7 +154,7 @@ Mistake mistake() {
 
 namespace residual_left_out {  // mistake 101
 
-/// The norm that stands behind a sum of this layer; nothing where norms stand in front.
+/// The norm of a sum of this layer; nothing in a pre-norm layer.
 Tensor<double> normed(const Replay& at, const Tensor<double>& x, const Norm<double>& norm) {
     if (norm_first(at)) return x;
     return shaped(x, layer_norm<double>(x.rows(), norm, norm_eps_of(at)));
@@ -284,14 +284,14 @@ Formula ffn() {
 
 Mistake mistake() {
     return {.number = 104,
-            .name = "a dense layer behind attention or in the feed-forward part has lost its bias",
+            .name = "a dense layer after attention or in the feed-forward part has lost its bias",
             .symptom = "every token is off by the same row before the next norm or activation",
             .betrays = "ffn minus the right one is the same row for every token",
             .evidence = "",
             .lesson = "12",
             .families = {Family::deberta, Family::roformer},
             .stems = {"attention", "ffn_act", "ffn"},
-            .variants = {{"behind attention", {attention()}, {"attention"}},
+            .variants = {{"after attention", {attention()}, {"attention"}},
                          {"into the feed-forward part", {ffn_act()}, {"ffn_act"}},
                          {"out of the feed-forward part", {ffn()}, {"ffn"}}}};
 }

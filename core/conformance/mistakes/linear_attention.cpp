@@ -20,7 +20,7 @@ Formula denominator_of(const char* q, const char* k, bool at_least) {
             }};
 }
 
-/// phi(x / d^power), keys behind the mask.
+/// phi(x / d^power), keys after the mask.
 Formula scaled_features(const char* stem, const char* from, double power) {
     return {stem, {from}, [=](const Replay& at) {
                 const double root = std::pow(static_cast<double>(at(from).extent(3)), power);

@@ -59,11 +59,11 @@ Mistake mistake() {
 
 namespace span_of_m {  // mistake 18
 
-/// Rows of zeros behind a table of 2k rows, up to row 2M - 1.
+/// Rows of zeros after a table of 2k rows, up to row 2M - 1.
 Tensor<double> zeros_behind(const Replay& at, const char* stem) {
     const Tensor<double>& table = at(stem);
     const Index rows = 2 * at.deberta().config().max_relative_positions;
-    if (rows <= table.extent(1)) throw NotEnough{"rows behind the table"};
+    if (rows <= table.extent(1)) throw NotEnough{"rows after the table"};
     // Where the index is not reported, zeros may as well be a term that was left out: only whole passes know both.
     if (!at.claimed("/relative.index") && !at.in_whole_pass()) throw NotEnough{"the port's own index"};
     Tensor<double> longer({table.extent(0), rows, table.extent(2)});
@@ -92,7 +92,7 @@ Mistake mistake() {
                 {"clamped to the table", {log_index_by([](const RelativeRule& rule, Index offset) {
                      return rule.inside(rule.bucket(offset) + rule.max_position);
                  })}},
-                {"not clamped, rows behind the table read as zeros",
+                {"not clamped, rows after the table read as zeros",
                  {log_index_by(around_m), c2p_by(index_here, [](const Replay& at) { return zeros_behind(at, "k_r"); }),
                   p2c_by(index_here, [](const Replay& at) { return zeros_behind(at, "q_r"); })}}}};
 }

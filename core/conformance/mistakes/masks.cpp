@@ -208,7 +208,7 @@ Variant exactly(const char* how, MaskOf mask_of, double constant) {
             })}};
 }
 
-/// float32 keeps three digits of a score behind -1e4.
+/// float32 keeps three digits of a score to which -1e4 is added.
 Variant in_float32(const char* how, MaskOf mask_of) {
     return {how, {probs_by([=](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
                 const Mask mask = mask_of(at, b, h);

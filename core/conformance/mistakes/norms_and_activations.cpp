@@ -20,7 +20,7 @@ Matrix<double> by_tanh(const Matrix<double>& inner, Activation right) {
 Formula in_layers() {
     return {"ffn_act", {"attention"}, [](const Replay& at) {
                 const Matrix<double> x = at("attention").rows();
-                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
                 return shaped(at("attention"), by_tanh(dense<double>(x, ffn_dense_of(at)), activation_of(at)));
             }};
 }
@@ -69,7 +69,7 @@ Matrix<double> by(Function function, const Matrix<double>& inner) { return inner
 Formula gelu_in_layers() {
     return {"ffn_act", {"attention"}, [](const Replay& at) {
                 if (activation_of(at) != Activation::relu) throw NotEnough{"a ReLU"};
-                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
                 return shaped(at("attention"), activate<double>(dense<double>(at("attention").rows(), ffn_dense_of(at)),
                                                                 Activation::gelu));
             }};
@@ -77,7 +77,7 @@ Formula gelu_in_layers() {
 
 Formula in_layers(Function function) {
     return {"ffn_act", {"attention"}, [function](const Replay& at) {
-                if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+                if (norm_first(at)) throw NotEnough{"a post-norm layer"};
                 return shaped(at("attention"), by(function, dense<double>(at("attention").rows(), ffn_dense_of(at))));
             }};
 }
@@ -187,9 +187,9 @@ Tensor<double> table(const Replay& at, const Divisor& divisor) {
     return as_tensor<double>({rows.rows(), rows.cols()}, rows);
 }
 
-/// The norms of a layer; where they stand in front the stages behind them are not the place to look.
+/// The norms of a layer; where they stand in front the stages after them are not the place to look.
 Tensor<double> of_layer(const Replay& at, const Tensor<double>& sum, const Norm<double>& norm, const Divisor& divisor) {
-    if (norm_first(at)) throw NotEnough{"a layer with its norms behind"};
+    if (norm_first(at)) throw NotEnough{"a post-norm layer"};
     return shaped(sum, normed(sum.rows(), norm, norm_eps_of(at), divisor));
 }
 
@@ -228,8 +228,8 @@ std::vector<Variant> one_by_one(const std::string& how, const Divisor& divisor) 
     static const std::vector<std::pair<std::string, std::vector<std::string>>> places = {
         {"embeddings", {"/embeddings.output"}},
         {"table", {"/relative.table"}},
-        {"norm behind attention", {"attention"}},
-        {"norm behind the feed-forward part", {"output_before_conv", "output"}}};
+        {"norm after attention", {"attention"}},
+        {"norm after the feed-forward part", {"output_before_conv", "output"}}};
     const Variant everywhere = variant(how, divisor);
     std::vector<Variant> all;
     for (const auto& [place, stems] : places) {

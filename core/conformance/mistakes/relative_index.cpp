@@ -47,7 +47,7 @@ Matrix<double> bias_of(const Replay& at, const Dense<double>& projection) {
                                   : Matrix<double>();
 }
 
-/// Row 0 of the next head, which lies behind row 2k - 1 in memory; zeros behind the last head.
+/// Row 0 of the next head, which lies after row 2k - 1 in memory; zeros after the last head.
 Matrix<double> row_of_next_head(const Tensor<double>& table) {
     Matrix<double> row = Matrix<double>::Zero(table.extent(0), table.extent(2));
     for (Index h = 0; h + 1 < row.rows(); ++h) row.row(h) = table.matrix(h + 1).row(0);
@@ -64,7 +64,7 @@ std::vector<Variant> clamped_to_2k() {
             "row 2k reads as zeros", [](const Replay& at) { return with_row_behind(at("k_r")); },
             [](const Replay& at) { return with_row_behind(at("q_r")); }),
         reading(
-            "row 2k reads what lies behind it in memory",
+            "row 2k reads what lies after it in memory",
             [](const Replay& at) { return with_row_behind(at("k_r"), row_of_next_head(at("k_r"))); },
             [](const Replay& at) { return with_row_behind(at("q_r"), row_of_next_head(at("q_r"))); }),
         reading(

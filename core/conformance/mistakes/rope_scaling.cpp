@@ -61,7 +61,7 @@ Turns right_turns(const Replay& at) {
     return sin && cos ? turns_of(*sin, *cos) : turns_of(at.right("/rotary.sin"), at.right("/rotary.cos"));
 }
 
-/// Of the queries of a layer that the candidate reports before and behind the rotation.
+/// Of the queries of a layer that the candidate reports before and after the rotation.
 Turns turns_of_queries(const Replay& layer) {
     const Tensor<double>* rotated = layer.claimed("q_rot");
     if (!rotated) throw NotEnough{"the candidate's rotated queries"};

@@ -61,7 +61,7 @@ Tensor<double> negated(const Tensor<double>& values) {
 Mistake mistake() {
     return {.number = 58,
             .name = "the rotation has the other sign: R_{-m} instead of R_m",
-            .symptom = "scores depend on j - i instead of i - j; lengths and the shift law still hold",
+            .symptom = "the score of offset i - j is that of offset j - i; lengths and the shift law still hold",
             .betrays = "q_rot[m] == R_m^T q[m]; row 0 is right",
             .evidence = "",
             .lesson = "15",
@@ -242,7 +242,7 @@ Mistake mistake() {
     const auto again = [](Index m) { return m; };
     const auto stands = [](Index) { return Index(0); };
     return {.number = 63,
-            .name = "positions start at 0 again behind a cached prefix",
+            .name = "positions start at 0 again after a cached prefix",
             .symptom = "a pass over the whole text is right, the same text in pieces is not",
             .betrays = "the rows of rotary.sin repeat",
             .evidence = "",

@@ -175,7 +175,7 @@ Formula dropped_at_random(const char* stem, std::vector<std::string> inputs) {
 
 std::vector<Variant> dropout_while_testing() {
     std::vector<Variant> all = {{"scores are scaled by 1 - p before the softmax", {before_softmax()}}};
-    all.push_back({"the dense layer behind attention times 1 - p", {scaled_dense()}});
+    all.push_back({"the dense layer after attention times 1 - p", {scaled_dense()}});
     for (const auto names : {of_attention, of_hidden}) {
         const std::string p = names == of_attention ? "p of attention" : "p of hidden states";
         for (const int power : {1, -1}) {
@@ -188,7 +188,7 @@ std::vector<Variant> dropout_while_testing() {
     all.push_back({"a random mask on the embeddings",
                    {dropped_at_random("/embeddings.output", {"/embeddings.word"})},
                    {"/embeddings.output"}});
-    all.push_back({"a random mask behind the feed-forward part", {dropped_at_random("ffn", {"ffn_act"})}, {"ffn"}});
+    all.push_back({"a random mask after the feed-forward part", {dropped_at_random("ffn", {"ffn_act"})}, {"ffn"}});
     return all;
 }
 

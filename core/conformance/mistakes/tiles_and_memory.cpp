@@ -60,7 +60,7 @@ Tensor<double> picked(const Tensor<double>* claim, const Tensor<double>& all, In
 
 namespace edge_of_a_tile {  // mistake 80
 
-/// Keys behind the last one, up to the end of its tile, have a score of 0 and are added up.
+/// Keys after the last one, up to the end of its tile, have a score of 0 and are added up.
 Formula keys_past_the_end(Index tile) {
     return probs_by([tile](const Replay& at, const Matrix<double>& scores, Index b, Index h) {
         const Index keys = scores.cols(), filled = (keys + tile - 1) / tile * tile;
@@ -99,7 +99,7 @@ std::vector<Variant> edge_of_a_tile() {
     std::vector<Variant> all;
     for (const Index tile : kTiles) {
         all.push_back({"keys past the text count with a score of 0" + in_tiles_of(tile), {keys_past_the_end(tile)}});
-        all.push_back({"rows of the table behind its last whole tile are zero" + in_tiles_of(tile),
+        all.push_back({"rows of the table after its last whole tile are zero" + in_tiles_of(tile),
                        {rows_past_the_last_tile("c2p", tile), rows_past_the_last_tile("p2c", tile)}});
     }
     return all;
@@ -236,7 +236,7 @@ Formula projection(int part) {
             }};
 }
 
-/// What a layer does behind attention, with a weight read by columns.
+/// What a layer does after attention, with a weight read by columns.
 Formula attention_misread() {
     return {"attention", {"context", "x_q"}, [](const Replay& at) {
                 const Dense<double> right = attention_dense_of(at);
@@ -280,7 +280,7 @@ Mistake mistake() {
     std::vector<Variant> variants;
     for (int part = 0; part < 3; ++part)
         variants.push_back({std::string("the weight of ") + kStems[part] + " read by columns", {projection(part)}});
-    const std::pair<const char*, Formula (*)()> behind[] = {{"the dense layer behind attention", attention_misread},
+    const std::pair<const char*, Formula (*)()> behind[] = {{"the dense layer after attention", attention_misread},
                                                             {"the first feed-forward layer", ffn_act_misread},
                                                             {"the second feed-forward layer", ffn_misread}};
     for (const auto& [what, formula] : behind) {
@@ -387,7 +387,7 @@ std::vector<Mistake> tile_and_memory_mistakes() {
 
 namespace next_tile_by_columns {  // mistake 111
 
-/// How the rows of a head lie in memory: one behind the other, or those of all heads side by side.
+/// How the rows of a head lie in memory: one after the other, or those of all heads side by side.
 enum class Rows { of_a_head, of_all_heads };
 
 /// Rows of x [B,H,T,d] as a kernel reads them whose pointer moves on by `tile` numbers instead of `tile` rows.
@@ -451,7 +451,7 @@ Mistake mistake() {
     return {.number = 111,
             .name = "the next tile of keys or values begins as many numbers further on as it should rows",
             .symptom = "texts of one tile are right, of longer ones only the first keys",
-            .betrays = "key j behind the first tile is a piece of a row in front of it",
+            .betrays = "key j after the first tile is a piece of a row in front of it",
             .evidence = "",
             .lesson = "07",
             .families = {Family::deberta, Family::roformer},

@@ -141,7 +141,7 @@ Tensor<double> every_row(const Replay& at) {
 }
 
 /// XLNet: the buffer that was folded into [R,T] keeps as many rows as there are keys, instead of as many columns
-/// behind the second view.
+/// after the second view.
 Tensor<double> sliced_too_early(const Replay& at) {
     at.xlnet();
     const Tensor<double> all = every_row(at);
@@ -238,7 +238,7 @@ Formula interleaved(const std::string& stem) {
 
 Mistake mistake() {
     return {.number = 69,
-            .name = "sine and cosine alternate in the rows of positions instead of standing one behind the other",
+            .name = "sine and cosine alternate in the rows of positions instead of standing one after the other",
             .symptom = "the position term is noise, the content term right",
             .betrays = "positions.r is right after exchanging channels; row of distance 0 is 0, 1, 0, 1, ...",
             .evidence = "",
@@ -284,7 +284,7 @@ Mistake mistake() {
             .lesson = "24",
             .families = {Family::transformer_xl, Family::xlnet},
             .stems = {"memory"},
-            .variants = {{"stored behind the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
+            .variants = {{"stored after the layer", {{"memory", {"memory_before", "output"}, outputs_kept}}},
                          {"the oldest rows are kept",
                           {{"memory",
                             {"memory_before", "x"},
@@ -428,10 +428,10 @@ Mistake mistake() {
 
 namespace biases_of_the_first_layer {  // mistake 106
 
-/// The bias of layer 0 in a layer behind it that has its own.
+/// The bias of layer 0 in a layer after it that has its own.
 Formula of_layer_0(const std::string& stem) {
     return {stem, {}, [stem](const Replay& at) {
-                if (at.layer() == 0) throw NotEnough{"a layer behind the first"};
+                if (at.layer() == 0) throw NotEnough{"a layer after the first"};
                 if (at.family() == Family::transformer_xl && !at.transformer_xl().untie_r)
                     throw NotEnough{"biases of every layer"};
                 const std::string& scope = at.scope();

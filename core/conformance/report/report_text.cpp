@@ -17,8 +17,9 @@ std::string painted(const std::string& text, const char* code, bool colour) {
 
 /// "[b0 h2 q5 k1]" from the axes and an index.
 std::string place(const ShownStage& stage, const std::vector<Index>& index) {
-    static const std::map<std::string, std::string> letters = {{"B", "b"}, {"H", "h"},  {"Tq", "q"}, {"Tk", "k"},
-                                                               {"T", "t"}, {"2k", "r"}, {"d", "c"},  {"D", "c"}};
+    static const std::map<std::string, std::string> letters = {{"B", "b"},  {"H", "h"}, {"Tq", "q"},
+                                                               {"Tk", "k"}, {"T", "t"}, {"2k", "r"},
+                                                               {"d", "c"},  {"D", "c"}, {"H*d", "c"}};
     std::string text = "[";
     for (std::size_t axis = 0; axis < index.size(); ++axis) {
         const auto letter = axis < stage.axes.size() ? letters.find(stage.axes[axis]) : letters.end();
@@ -91,7 +92,7 @@ std::string named_together(const std::vector<Explanation>& pair) {
            std::to_string(pair[1].mistake) + "\n";
 }
 
-/// One stage behind the first.
+/// One stage after the first.
 std::string named_behind(const WrongStage& stage, const std::string& again) {
     std::string text = "    " + stage.stage + ": ";
     if (!stage.pair.empty())
@@ -122,7 +123,7 @@ std::string found_again(const AllMistakes& all, const std::string& first_at) {
     return count > kMost ? names + " and " + std::to_string(count - kMost) + " more stages" : names;
 }
 
-/// Every stage that is wrong by itself behind the first, and what a repair of all would leave.
+/// Every stage that is wrong by itself after the first, and what a repair of all would leave.
 std::string all_mistakes(const AllMistakes& all) {
     std::string text;
     const WrongStage& first = all.stages.front();
@@ -133,7 +134,7 @@ std::string all_mistakes(const AllMistakes& all) {
     for (std::size_t n = 1; n < all.stages.size(); ++n)
         if (all.stages[n].first_at.empty())
             behind += named_behind(all.stages[n], found_again(all, all.stages[n].stage));
-    if (!behind.empty()) text += "  behind it, judged by what the candidate itself reports:\n" + behind;
+    if (!behind.empty()) text += "  after it, judged by what the candidate itself reports:\n" + behind;
     text += std::string("  right once ") + (several ? "these are" : "this is") +
             " repaired: " + repaired_word(all.repaired);
     if (first.diagnosis.follows) text += ", what is wrong lies before " + first.stage;
@@ -144,7 +145,7 @@ std::string all_mistakes(const AllMistakes& all) {
     return text + "\n";
 }
 
-/// A stage behind all layers.
+/// A stage after all layers.
 bool is_of_the_head(const std::string& name) {
     const auto [scope, stem] = scope_and_stem(name);
     return stem.starts_with("/mlm.") || stem.starts_with("/lm.") || stem.starts_with("/rtd.");

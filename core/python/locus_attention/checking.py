@@ -46,9 +46,9 @@ class Report:
 
     passed       every common stage is inside its tolerance
     first        name of the first stage that is wrong although what it is made of is right; None if all pass
-    diagnoses    every mistake that was named, a Diagnosis each, in model order: behind the first wrong stage, and behind
+    diagnoses    every mistake that was named, a Diagnosis each, in model order: of the first wrong stage, and of
                  later ones that do not follow from what the candidate itself reports
-    mistake      number of the one behind the first wrong stage, None if it has no name
+    mistake      number of the mistake of the first wrong stage, None if it has no name
     unexplained  stages that are wrong by themselves and that no mistake of the catalogue explains
     not_judged   wrong stages of which nobody can say what they follow from
     right_once_repaired   True if nothing else is wrong once these are repaired, None if that is not known

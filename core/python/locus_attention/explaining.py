@@ -194,7 +194,7 @@ def _position_term(cell: Cell, stem: str, token: str, rows: str) -> Term:
 
 
 def _terms(cell: Cell) -> List[Term]:
-    """The terms behind a score, with their products as far as the trace holds the vectors."""
+    """The terms of a score, with their products as far as the trace holds the vectors."""
     trace, b, h, i, j = cell.trace, cell.sample, cell.head, cell.i, cell.j
 
     def held(*stems: str) -> bool:

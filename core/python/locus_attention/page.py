@@ -39,7 +39,7 @@ def encoded(array: np.ndarray, encoding: str) -> Dict[str, Any]:
     return {"e": "i8", "s": [float(f"{x:.6g}") for x in (largest_of / 127).ravel()], "d": _packed(steps.tobytes())}
 
 
-# The products behind each term: the vectors of the query and of the key or of the table row ("r"), and whether a bias
+# The products of each term: the vectors of the query and of the key or of the table row ("r"), and whether a bias
 # of the head, which a trace does not hold, belongs to the term.
 _PRODUCTS: Tuple[Tuple[str, str, str, str, str, bool], ...] = (
     ("c2c", "q · k", "q", "k", "ij", False),

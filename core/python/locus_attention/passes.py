@@ -52,7 +52,7 @@ def trace(
     model: a Hugging Face folder, or a built-in model: tiny-v3, tiny-roformer, tiny-txl, tiny-xlnet.
     Exactly one of text (one or several), tokens ([B][T] ids) and inputs (a safetensors file, or arrays by the names
     of such a file: tokens, mask, token_types, perm_mask, target_mapping, ...).
-    stages: globs of *, ? and classes ("layer.[02].c2?,mlm.*"), separated by commas; empty: all.  What lies behind the
+    stages: globs of *, ? and classes ("layer.[02].c2?,mlm.*"), separated by commas; empty: all.  What lies after the
     last is not computed.
     precision: f32 or f64.  dialect: reference, official, hf or paper.
     segment: tokens per segment of a text or of tokens, memory handed on (Transformer-XL, XLNet); refused where the

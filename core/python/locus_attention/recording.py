@@ -489,7 +489,7 @@ def in_single(trace: Trace) -> Trace:
 
 
 def in_the_rounding_of_autocast(trace: Trace) -> Trace:
-    """The same trace, where everything behind the first stage of a narrow type is judged by the rounding of that type.
+    """The same trace, where everything after the first stage of a narrow type is judged by the rounding of that type.
 
     Under autocast sums and norms come in float32, but they are made of what was rounded to bfloat16 or float16.
     """

@@ -10,7 +10,7 @@ from .errors import UsageError
 
 _LAYER = re.compile(r"(?:^|\.)layer\.(\d+)\.")
 _AXES = {"B": "sample", "H": "head", "Tq": "query", "Tk": "key", "T": "token", "d": "channel", "D": "channel",
-         "E": "channel", "F": "channel", "2k": "row", "R": "row", "V": "word", "P": "target"}
+         "H*d": "channel", "E": "channel", "F": "channel", "2k": "row", "R": "row", "V": "word", "P": "target"}
 
 
 def long_frame(trace: Any, stages: str) -> Any:
@@ -127,7 +127,7 @@ def decompose(
     """Shares of the terms of one head, by distance and by pair of tokens.
 
     The terms are c2c, c2p, p2c of DeBERTa, ac, bd, ef of Transformer-XL and XLNet.  RoFormer adds no term for places, it
-    rotates: content is what a score would be of queries and keys as projected, rotation what turning them adds.
+    rotates: content is what a score would be of queries and keys as projected, rotation what rotating them adds.
     stream: "g" is the query stream of XLNet.  segment: of a text in segments.
 
     A share is the covariance of a term with the scores along each row of visible keys, over the variance of the scores:
@@ -211,7 +211,7 @@ def ablate(
     """Leaves terms out of the scores of a live model for the time of the `with`: attention is computed by what remains.
 
     drop: one term or several, by their names: c2c, c2p, p2c of DeBERTa; content, rotation of RoFormer, whose scores are
-    those of queries and keys as projected, and what turning these by their places adds; ac, bd, ef of XLNet (content,
+    those of queries and keys as projected, and what their rotation adds; ac, bd, ef of XLNet (content,
     position, segments), in both streams.
     heads, layers: numbers; all where not given.  at: path of the encoder, where the model holds several.
     The context [B, T, D] of each attention is replaced by that of the remaining terms, in the model's own type; the

@@ -97,7 +97,7 @@ std::string_view word_of(std::string_view line, Index width, const VectorLines& 
     if (fields < expected || too_wide) {
         if (line.find('\0') != std::string_view::npos) lines.refuse_binary();
         lines.throw_unreadable("has " + std::to_string(fields == 0 ? 0 : fields - 1) +
-                               " numbers behind the word, expected " + std::to_string(width));
+                               " numbers after the word, expected " + std::to_string(width));
     }
     while (!word.empty() && is_space(word.front())) word.remove_prefix(1);
     while (!word.empty() && is_space(word.back())) word.remove_suffix(1);

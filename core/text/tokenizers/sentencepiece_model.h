@@ -32,7 +32,7 @@ struct SentencePieceModel {
     std::vector<Entry> pieces;  // the id is the place in the list
     std::size_t unknown = 0;    // id of the one unknown piece
     bool byte_fallback = false;
-    bool whitespace_as_suffix = false;  // the blank of add_dummy_prefix goes behind the text
+    bool whitespace_as_suffix = false;  // the blank of add_dummy_prefix goes after the text
     Normalizer normalizer;
 };
 

@@ -20,7 +20,7 @@ class Ours {
 public:
     Ours(const AgainstProblem& problem, cuda::FusedPrecision precision, bool rehearse) : problem_(problem) {
         if (!rehearse)
-            device_ = std::make_unique<cuda::TimedProblem>(problem.input(), problem.longest_line(), precision,
+            device_ = std::make_unique<cuda::TimedProblem>(problem.input(), problem.longest_buckets(), precision,
                                                            problem.d_context());
     }
     double call() {

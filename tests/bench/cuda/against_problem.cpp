@@ -71,7 +71,7 @@ AgainstProblem::AgainstProblem(const AgainstShape& shape, cuda::FusedPrecision p
     input_.scale = static_cast<float>(1 / std::sqrt(3.0 * shape.width));
 }
 
-RelativeBuckets AgainstProblem::line(Index tokens) const {
+RelativeBuckets AgainstProblem::buckets(Index tokens) const {
     return shape_.max_position > 0
                ? RelativeBuckets::logarithmic(tokens, tokens, shape_.span, shape_.max_position, OffsetClamp::hf)
                : RelativeBuckets::clamped(tokens, tokens, shape_.span);
@@ -108,7 +108,7 @@ HeadRows<Scalar> AgainstProblem::head(Index h, bool positions) const {
         head.k = rows(input_.k);
         head.v = rows(input_.v);
         head.divisor = score_divisor<Scalar>(3, shape_.width);
-        const RelativeBuckets pairs = line(length);
+        const RelativeBuckets pairs = buckets(length);
         Matrix<Scalar> scores = content_to_content<Scalar>(head.q, head.k);
         if (positions) {
             head.k_r = input_.k_r.matrix(h).template cast<Scalar>();

@@ -32,8 +32,8 @@ public:
     const AgainstShape& shape() const { return shape_; }
     const cuda::FusedInput& input() const { return input_; }
     const Tensor<float>& d_context() const { return d_context_; }  // empty but for backward
-    RelativeBuckets line(Index tokens) const;                      // the buckets of transformers, T x T pairs
-    RelativeBuckets longest_line() const { return line(shape_.tokens); }
+    RelativeBuckets buckets(Index tokens) const;                   // the buckets of transformers, T x T pairs
+    RelativeBuckets longest_buckets() const { return buckets(shape_.tokens); }
 
     /// Raw float32, one file a tensor, and CRC-32 of each.
     std::map<std::string, std::uint32_t> write(const std::filesystem::path& folder) const;

@@ -26,7 +26,7 @@ std::vector<std::string> step_names() {
 ordered_json measure_at(int tokens, const Plan::SoFar& so_far) {
     constexpr Index kHeads = 12, kWidth = 64;
     std::cerr << "ladder, T " << tokens << std::endl;
-    const RelativeBuckets line = RelativeBuckets::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
+    const RelativeBuckets buckets = RelativeBuckets::logarithmic(tokens, tokens, 256, 512, OffsetClamp::official);
     cuda::FusedInput input;
     std::mt19937 generator(1);  // zeros would cost less power, and so less time
     std::normal_distribution<float> normal;
@@ -36,7 +36,7 @@ ordered_json measure_at(int tokens, const Plan::SoFar& so_far) {
         return made;
     };
     for (Tensor<float>* one : {&input.q, &input.k, &input.v}) *one = random({1, kHeads, tokens, kWidth});
-    for (Tensor<float>* one : {&input.k_r, &input.q_r}) *one = random({kHeads, 2 * line.span(), kWidth});
+    for (Tensor<float>* one : {&input.k_r, &input.q_r}) *one = random({kHeads, 2 * buckets.span(), kWidth});
     input.scale = 1 / std::sqrt(3.0f * kWidth);
     ordered_json row = {{"T", tokens}};
     for (const cuda::NamedVersion& named : cuda::kKernelVersions) {
@@ -45,7 +45,7 @@ ordered_json measure_at(int tokens, const Plan::SoFar& so_far) {
                 named.version == cuda::KernelVersion::fused
                     ? cuda::time_fused_forward({1, kHeads, tokens, kWidth, 256, 512}, cuda::FusedPrecision::f32)
                           .milliseconds
-                    : cuda::time_version(named.version, input, line);
+                    : cuda::time_version(named.version, input, buckets);
         } catch (const Error& error) {
             row[named.name] = error.what();  // too little memory for the tables of a long text
         }

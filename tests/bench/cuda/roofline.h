@@ -46,34 +46,34 @@ struct Work {
     }
 };
 
-/// Distinct rows of the line that a query reaches, or that reach a key, summed over queries and keys.
-inline double reached_rows(const RelativeBuckets& line) {
+/// Distinct rows of the table that a query reaches, or that reach a key, summed over queries and keys.
+inline double reached_rows(const RelativeBuckets& buckets) {
     double reached = 0;
-    for (Index i = 0; i < line.queries(); ++i)
-        reached += static_cast<double>(line.row(i, 0) - line.row(i, line.keys() - 1)) + 1;
-    for (Index j = 0; j < line.keys(); ++j)
-        reached += static_cast<double>(line.row(line.queries() - 1, j) - line.row(0, j)) + 1;
+    for (Index i = 0; i < buckets.queries(); ++i)
+        reached += static_cast<double>(buckets.row(i, 0) - buckets.row(i, buckets.keys() - 1)) + 1;
+    for (Index j = 0; j < buckets.keys(); ++j)
+        reached += static_cast<double>(buckets.row(buckets.queries() - 1, j) - buckets.row(0, j)) + 1;
     return reached;
 }
 
 /// Forward: q k^T and probabilities v, 2 T^2 d operations each, and the products of each query with the distinct rows
 /// that it reaches, and of each key with those that reach it; q, k, v, context and both tables once, 2 bytes a number.
-inline Work forward_work(Index batch, Index heads, Index width, const RelativeBuckets& line) {
+inline Work forward_work(Index batch, Index heads, Index width, const RelativeBuckets& buckets) {
     const double d = static_cast<double>(width), batch_heads = static_cast<double>(batch * heads);
-    const auto queries = static_cast<double>(line.queries()), keys = static_cast<double>(line.keys());
-    const double rows = static_cast<double>(line.rows().back() - line.rows().front()) + 1;
-    return {batch_heads * (4 * queries * keys * d + 2 * d * reached_rows(line)),
+    const auto queries = static_cast<double>(buckets.queries()), keys = static_cast<double>(buckets.keys());
+    const double rows = static_cast<double>(buckets.rows().back() - buckets.rows().front()) + 1;
+    return {batch_heads * (4 * queries * keys * d + 2 * d * reached_rows(buckets)),
             2 * d * (batch_heads * 2 * (queries + keys) + static_cast<double>(heads) * 2 * rows)};
 }
 
 /// Backward: the scores again, dO v^T, dV, dQ and dK, and of each position term its scores, its share of dQ or dK and
 /// the gradient of its table; beside forward's inputs and context dO, dQ, dK and dV once, 2 bytes a number, and the
 /// tables' gradients once, 4 bytes a number.
-inline Work backward_work(Index batch, Index heads, Index width, const RelativeBuckets& line) {
+inline Work backward_work(Index batch, Index heads, Index width, const RelativeBuckets& buckets) {
     const double d = static_cast<double>(width), batch_heads = static_cast<double>(batch * heads);
-    const auto queries = static_cast<double>(line.queries()), keys = static_cast<double>(line.keys());
-    const double rows = static_cast<double>(line.rows().back() - line.rows().front()) + 1;
-    return {batch_heads * (10 * queries * keys * d + 3 * 2 * d * reached_rows(line)),
+    const auto queries = static_cast<double>(buckets.queries()), keys = static_cast<double>(buckets.keys());
+    const double rows = static_cast<double>(buckets.rows().back() - buckets.rows().front()) + 1;
+    return {batch_heads * (10 * queries * keys * d + 3 * 2 * d * reached_rows(buckets)),
             2 * d * (batch_heads * 4 * (queries + keys) + static_cast<double>(heads) * 6 * rows)};
 }
 

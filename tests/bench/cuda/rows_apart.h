@@ -1,5 +1,5 @@
 #pragma once
-// Rows that a process of its own measures, so that a crash or a hang costs one row and not those behind it: a kernel
+// Rows that a process of its own measures, so that a crash or a hang costs one row and not those after it: a kernel
 // that fails leaves a device that answers its process nothing more.
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ struct Plan {
 int print_rows(const Plan& plan, std::size_t first, double seconds, const std::function<bool()>& works);
 inline constexpr int kDeviceLost = 75;
 
-/// Adds all rows of the plan, measured by `command(first, seconds)`, which calls print_rows and is started again behind
+/// Adds all rows of the plan, measured by `command(first, seconds)`, which calls print_rows and is started again after
 /// a row that ended it or took too long.  That row holds what was known of it, "not_measured" and "ended": true.
 void measure_apart(const Plan& plan,
                    const std::function<std::vector<std::string>(std::size_t first, double seconds)>& command,

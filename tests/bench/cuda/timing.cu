@@ -35,7 +35,7 @@ std::size_t free_memory() {
     return free;
 }
 
-RelativeBuckets line_of(const TimedShape& shape) {
+RelativeBuckets buckets_of(const TimedShape& shape) {
     return shape.max_position > 0 ? RelativeBuckets::logarithmic(shape.tokens, shape.tokens, shape.buckets,
                                                                  shape.max_position, OffsetClamp::official)
                                   : RelativeBuckets::clamped(shape.tokens, shape.tokens, shape.buckets);
@@ -62,7 +62,7 @@ struct TimedInput {
           context(count()),
           k_r(static_cast<std::size_t>(table)),
           q_r(static_cast<std::size_t>(table)),
-          rows(rows_of(line_of(shape))),
+          rows(rows_of(buckets_of(shape))),
           device_rows(rows.data(), rows.size()) {
         fill(q, numbers, 1);
         fill(k, numbers, 2);
@@ -87,8 +87,8 @@ struct TimedInput {
     Rows<Any> tokens(Any* data) const {
         return {data, sample, head, row};
     }
-    static std::vector<std::uint16_t> rows_of(const RelativeBuckets& line) {
-        return {line.rows().begin(), line.rows().end()};
+    static std::vector<std::uint16_t> rows_of(const RelativeBuckets& buckets) {
+        return {buckets.rows().begin(), buckets.rows().end()};
     }
 };
 
@@ -235,8 +235,8 @@ namespace {
 template <class Scalar>
 class Problem : public TimedProblem::OnDevice {
 public:
-    Problem(const FusedInput& input, const RelativeBuckets& line, const Tensor<float>& d_context)
-        : device_(input, line),
+    Problem(const FusedInput& input, const RelativeBuckets& buckets, const Tensor<float>& d_context)
+        : device_(input, buckets),
           width_(static_cast<int>(device_.sizes().width)),
           context_shape_(input.q.shape()),
           context_(static_cast<std::size_t>(input.q.size())),
@@ -246,7 +246,7 @@ public:
         if (d_context.size() == 0) return;
         check_shape("the gradient of the context", d_context, context_shape_);
         args_.log_sum = log_sum_.data();  // which forward alone does not need
-        backward_.emplace(input, device_.sizes(), args_, line, d_context);
+        backward_.emplace(input, device_.sizes(), args_, buckets, d_context);
     }
 
     double forward() override {
@@ -297,18 +297,18 @@ private:
 
 }  // namespace
 
-TimedProblem::TimedProblem(const FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+TimedProblem::TimedProblem(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
                            const Tensor<float>& d_context) {
-    check_options(input, line);
+    check_options(input, buckets);
     switch (precision) {
         case FusedPrecision::f16:
-            device_ = std::make_unique<Problem<Half>>(input, line, d_context);
+            device_ = std::make_unique<Problem<Half>>(input, buckets, d_context);
             break;
         case FusedPrecision::bf16:
-            device_ = std::make_unique<Problem<Bfloat16>>(input, line, d_context);
+            device_ = std::make_unique<Problem<Bfloat16>>(input, buckets, d_context);
             break;
         default:
-            device_ = std::make_unique<Problem<float>>(input, line, d_context);
+            device_ = std::make_unique<Problem<float>>(input, buckets, d_context);
     }
 }
 

@@ -19,7 +19,7 @@ struct TimedKernel {
     double fastest = 0, slowest = 0;
     double in_a_graph = 0;        // median of replays of one captured launch: without what the host does for it
     std::string choice;           // "tensor cores, tile 128 x 64"
-    std::size_t extra_bytes = 0;  // device memory beyond inputs, outputs and the slot line
+    std::size_t extra_bytes = 0;  // device memory beyond inputs, outputs and the rows by offset
 };
 
 /// Random inputs on the device, some rounds to warm up, then so many measured ones.
@@ -45,7 +45,7 @@ double device_bandwidth();
 class TimedProblem {
 public:
     /// Uploads.   d_context: shaped like q, or empty where only forward is wanted.  Throws as fused_attention does.
-    TimedProblem(const FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+    TimedProblem(const FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
                  const Tensor<float>& d_context);
     ~TimedProblem();
     TimedProblem(const TimedProblem&) = delete;

@@ -6,7 +6,7 @@ namespace {
 
 const Family kD = Family::deberta, kR = Family::roformer, kT = Family::transformer_xl, kX = Family::xlnet;
 
-// The first stages behind a norm.
+// The first stages after a norm.
 const std::vector<std::string> kNormed = {"embeddings.output", "relative.table", "attention", "q", "k"};
 
 // clang-format off
@@ -81,7 +81,7 @@ std::vector<InjectedMistake> score_mistakes() {
         {{41, 1}, {kD}, "a norm on a table that has none", {"relative.table"}, ""},
         {{41, 2}, {kD}, "the table normed once more in every layer", {"q_r", "k_r"}, ""},
         {{42, 0}, {kD}, "padding not cleared after the embeddings' norm", {"embeddings.output"}, ""},
-        {{43, 0}, {kD, kR, kT}, "norm before instead of behind (or the reverse)", {"q", "k", "v", "attention"}, ""},
+        {{43, 0}, {kD, kR, kT}, "norm before instead of after (or the reverse)", {"q", "k", "v", "attention"}, ""},
     };
 }
 
@@ -89,7 +89,7 @@ std::vector<InjectedMistake> decoder_mistakes() {
     return {
         {{44, 0}, {kD}, "convolution of layer 0's output", {"conv"}, ""},
         {{44, 1}, {kD}, "convolution added to the embeddings", {"output"}, ""},
-        {{44, 2}, {kD}, "tanh for gelu behind the convolution", {"conv_act"}, ""},
+        {{44, 2}, {kD}, "tanh for gelu after the convolution", {"conv_act"}, ""},
         {{45, 0}, {kD}, "absolute positions where there are none, and the reverse", {"embeddings.output"}, ""},
         {{46, 0}, {kD}, "decoder: keys and values from the query", {"emd.0.k"}, ""},
         {{46, 1}, {kD}, "decoder: keys and values from the last layer's output", {"emd.0.k"}, ""},
@@ -140,7 +140,7 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{68, 2}, {kT, kX}, "u and v omitted", {"ac"}, ""},
         {{68, 3}, {kT, kX}, "u and v over sqrt(d)", {"ac"}, ""},
         {{69, 0}, {kT, kX}, "sinusoids interleaved", {"positions.r"}, ""},
-        {{70, 0}, {kT, kX}, "memory stored behind the layer", {"memory.0"}, ""},
+        {{70, 0}, {kT, kX}, "memory stored after the layer", {"memory.0"}, ""},
         {{70, 1}, {kT, kX}, "oldest rows kept", {"memory.0"}, ""},
         {{70, 2}, {kT}, "memory of the next layer read", {"layer.0.k"}, ""},
         {{71, 0}, {kT, kX}, "same_length off by one", {"probs", "bd"}, ""},
@@ -167,7 +167,7 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{82, 0}, {kD}, "W_q read by columns", {"q"}, ""},
         {{82, 1}, {kD, kR}, "scores transposed", {"scores"}, ""},
         {{82, 2}, {kD}, "c2c transposed", {"c2c"}, ""},
-        {{82, 3}, {kD, kR}, "the dense layer behind attention read by columns", {"attention"}, ""},
+        {{82, 3}, {kD, kR}, "the dense layer after attention read by columns", {"attention"}, ""},
         {{82, 4}, {kD, kR}, "the first feed-forward weight read by columns", {"ffn_act"}, ""},
         {{82, 5}, {kD, kR}, "the second feed-forward weight read by columns", {"ffn"}, ""},
         {{83, 0}, {kD, kR, kT, kX}, "probs v added up in float32", {"context"}, "", true},
@@ -178,7 +178,7 @@ std::vector<InjectedMistake> later_mistakes() {
     return {
         {{37, 2}, {kD, kR}, "a random mask on probs while judging", {"probs"}, ""},
         {{37, 3}, {kD}, "a random mask on the embeddings while judging", {"embeddings.output"}, ""},
-        {{37, 4}, {kD}, "a random mask behind the feed-forward part while judging", {"ffn"}, ""},
+        {{37, 4}, {kD}, "a random mask after the feed-forward part while judging", {"ffn"}, ""},
         {{62, 4}, {kR}, "rotated before the projection, head by head", {"q_rot"}, ""},
         {{84, 0}, {kD}, "log buckets missing", {"relative.index"}, ""},
         {{85, 0}, {kD}, "heads of the table repeated, not tiled", {"c2p", "p2c"}, ""},
@@ -222,7 +222,7 @@ std::vector<InjectedMistake> later_mistakes() {
         {{102, 3}, {kD, kR}, "v without its bias", {"v"}, ""},
         {{103, 0}, {kD, kR, kT, kX}, "key and value projections exchanged", {"k"}, ""},
         {{103, 1}, {kD, kR}, "query and key projections exchanged", {"q"}, ""},
-        {{104, 0}, {kD, kR}, "no bias behind attention", {"attention"}, ""},
+        {{104, 0}, {kD, kR}, "no bias after attention", {"attention"}, ""},
         {{104, 1}, {kD, kR}, "no bias into the feed-forward part", {"ffn_act"}, ""},
         {{104, 2}, {kD, kR}, "no bias out of the feed-forward part", {"ffn"}, ""},
         {{105, 0}, {kT, kX}, "the shift counts from the wrong side", {"bd"}, ""},
@@ -306,8 +306,8 @@ const std::vector<InjectedMistake>& injected_training_mistakes() {
         {{54, 4}, {kD}, "sampled tokens alone count", {"rtd.labels"}, ""},
         {{54, 5}, {kD}, "one mean loss, padding in it", {"rtd.loss"}, ""},
         {{55, 0}, {kD}, "noise on the raw embedding", {"sift.xhat"}, ""},
-        {{55, 1}, {kD}, "noise behind the embeddings' norm", {"sift.xhat"}, ""},
-        {{55, 2}, {kD}, "noise behind the embeddings' norm and mask", {"sift.xhat"}, ""},
+        {{55, 1}, {kD}, "noise after the embeddings' norm", {"sift.xhat"}, ""},
+        {{55, 2}, {kD}, "noise after the embeddings' norm and mask", {"sift.xhat"}, ""},
         {{55, 3}, {kD}, "step over the largest entry of the batch", {"sift.delta"}, ""},
         {{55, 4}, {kD}, "step over the largest entry of the sample", {"sift.delta"}, ""},
         {{55, 5}, {kD}, "step over the length of each token's gradient", {"sift.delta"}, ""},

@@ -162,7 +162,7 @@ Array<Scalar> Toolbox<Scalar>::transposed(const Array<Scalar>& x) const {
     return y;
 }
 
-/// Mistake 111: behind each tile of eight rows the pointer moves on by eight numbers instead of eight rows.
+/// Mistake 111: after each tile of eight rows the pointer moves on by eight numbers instead of eight rows.
 template <class Scalar>
 Array<Scalar> Toolbox<Scalar>::stepping_by_columns(const Array<Scalar>& x) const {
     const Index tile = 8, rows = x.extent(2), width = x.width();

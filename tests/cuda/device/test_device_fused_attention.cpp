@@ -68,14 +68,14 @@ struct Expected {
     Matrix<double> context;
     double allowed = 0;
 };
-Expected expect(const cuda::FusedInput& input, const RelativeBuckets& line, FusedPrecision precision, Index b,
+Expected expect(const cuda::FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision, Index b,
                 Index h) {
     const Index heads = input.q.extent(1), at = b * heads + h, width = input.q.extent(3), keys = input.k.extent(2);
     const auto wide = [](const auto& view) { return Matrix<double>(view.template cast<double>()); };
     const Matrix<double> q = wide(input.q.matrix(at)), k = wide(input.k.matrix(at)), v = wide(input.v.matrix(at)),
                          k_r = wide(input.k_r.matrix(h)), q_r = wide(input.q_r.matrix(h));
-    const Matrix<double> c2p = content_to_position<double>(q, k_r, line),
-                         p2c = position_to_content<double>(k, q_r, line);
+    const Matrix<double> c2p = content_to_position<double>(q, k_r, buckets),
+                         p2c = position_to_content<double>(k, q_r, buckets);
     const Matrix<double> scores = (content_to_content<double>(q, k) + c2p + p2c) * input.scale;
     Mask mask = Mask::Ones(q.rows(), keys);
     if (input.visible_keys.size() > 0)
@@ -100,13 +100,13 @@ Expected expect(const cuda::FusedInput& input, const RelativeBuckets& line, Fuse
             largest * (2 * roundoff(precision) + 2 * of_scores + (double(keys) + 8) * 0x1p-24)};
 }
 
-void check_against_cpu(const cuda::FusedInput& input, const RelativeBuckets& line, FusedPrecision precision,
+void check_against_cpu(const cuda::FusedInput& input, const RelativeBuckets& buckets, FusedPrecision precision,
                        ForwardPath path = ForwardPath::fastest) {
-    const cuda::FusedOutput found = cuda::fused_attention(input, line, precision, path);
+    const cuda::FusedOutput found = cuda::fused_attention(input, buckets, precision, path);
     REQUIRE(found.context.shape() == input.q.shape());
     for (Index b = 0; b < input.q.extent(0); ++b)
         for (Index h = 0; h < input.q.extent(1); ++h) {
-            const Expected expected = expect(input, line, precision, b, h);
+            const Expected expected = expect(input, buckets, precision, b, h);
             const Matrix<double> context = found.context.matrix(b * input.q.extent(1) + h).cast<double>();
             const double worst = max_abs(context - expected.context);
             INFO("sample " << b << ", head " << h << ": largest difference " << worst << ", allowed "
@@ -132,13 +132,13 @@ TEST_CASE("cuda: fused attention equals the CPU's", "[cuda][fused]") {
             }
 }
 
-TEST_CASE("cuda: fused attention over a line that leaves rows out", "[cuda][fused]") {
+TEST_CASE("cuda: fused attention over buckets that leave rows out", "[cuda][fused]") {
     if (!has_device()) return;
     for (const FusedPrecision precision : kPrecisions)
         for (const Index span : {128, 256}) {
             INFO("k " << span << ", precision " << static_cast<int>(precision));
-            const auto line = RelativeBuckets::logarithmic(300, 300, span, span, OffsetClamp::official);
-            check_against_cpu(input_of(2, 300, 300, 64, 2 * span, precision), line, precision);
+            const auto buckets = RelativeBuckets::logarithmic(300, 300, span, span, OffsetClamp::official);
+            check_against_cpu(input_of(2, 300, 300, 64, 2 * span, precision), buckets, precision);
         }
 }
 
@@ -150,17 +150,17 @@ TEST_CASE("cuda: every forward kernel by name equals the CPU's", "[cuda][fused][
                 for (const Index length : {1, 7, 31, 33, 63, 65, 127, 129, 300, 513, 1025}) {
                     INFO("T " << length << ", d " << width << ", precision " << static_cast<int>(precision)
                               << ", kernel " << static_cast<int>(path));
-                    const auto line = RelativeBuckets::logarithmic(length, length, 32, 128, OffsetClamp::official);
+                    const auto buckets = RelativeBuckets::logarithmic(length, length, 32, 128, OffsetClamp::official);
                     cuda::FusedInput input = input_of(2, length, length, width, 64, precision);
                     try {
-                        check_against_cpu(input, line, precision, path);
+                        check_against_cpu(input, buckets, precision, path);
                         // Kernels take other ways where keys are hidden and numbers are drawn.
                         input.visible_keys = Matrix<std::uint8_t>::Ones(2, length);
                         for (Index j = 1; j < length; j += 5) input.visible_keys(1, j) = 0;
-                        check_against_cpu(input, line, precision, path);
+                        check_against_cpu(input, buckets, precision, path);
                         input.dropout = 0.1f;
                         input.seed = 3;
-                        check_against_cpu(input, line, precision, path);
+                        check_against_cpu(input, buckets, precision, path);
                     } catch (const Error& error) {
                         if (path != ForwardPath::hopper || is_hopper()) throw;
                         std::cout << "skipped: " << error.what() << std::endl;
@@ -173,16 +173,16 @@ TEST_CASE("cuda: fused attention with hidden keys, dropout, and other numbers of
     if (!has_device()) return;
     for (const FusedPrecision precision : kPrecisions)
         for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 300}, {300, 1}, {65, 129}}) {
-            const auto line = RelativeBuckets::logarithmic(queries, keys, 32, 128, OffsetClamp::official);
+            const auto buckets = RelativeBuckets::logarithmic(queries, keys, 32, 128, OffsetClamp::official);
             cuda::FusedInput input = input_of(2, queries, keys, 64, 64, precision);
             input.dropout = 0.1f;
             input.seed = 77;
             input.visible_keys = Matrix<std::uint8_t>::Ones(2, keys);
             for (Index j = 0; j < keys; j += 3) input.visible_keys(0, j) = 0;
             input.visible_keys.row(1).setZero();
-            check_against_cpu(input, line, precision);
-            const cuda::FusedOutput once = cuda::fused_attention(input, line, precision),
-                                    again = cuda::fused_attention(input, line, precision);
+            check_against_cpu(input, buckets, precision);
+            const cuda::FusedOutput once = cuda::fused_attention(input, buckets, precision),
+                                    again = cuda::fused_attention(input, buckets, precision);
             for (Index h = 0; h < 3; ++h) CHECK(max_abs(once.context.matrix(3 + h)) == 0);
             CHECK(once.context.values() == again.context.values());
         }
@@ -194,8 +194,8 @@ TEST_CASE("cuda: scores whose powers no float holds, and position scores beyond 
         for (const float scale : {16.0f, 4096.0f}) {
             cuda::FusedInput input = input_of(1, 600, 600, 64, 64, precision);
             input.scale = scale;
-            const auto line = RelativeBuckets::logarithmic(600, 600, 32, 128, OffsetClamp::official);
-            const cuda::FusedOutput found = cuda::fused_attention(input, line, precision);
+            const auto buckets = RelativeBuckets::logarithmic(600, 600, 32, 128, OffsetClamp::official);
+            const cuda::FusedOutput found = cuda::fused_attention(input, buckets, precision);
             for (Index h = 0; h < 3; ++h) {
                 INFO("scale " << scale << ", precision " << static_cast<int>(precision) << ", head " << h);
                 CHECK(found.context.matrix(h).allFinite());
@@ -210,11 +210,11 @@ TEST_CASE("cuda: a packed sample of no numbers does not show in its neighbours",
     for (const FusedPrecision precision : kPrecisions) {
         cuda::FusedInput packed = input_of(1, 300, 300, 64, 64, precision);
         packed.lengths = lengths;
-        const auto line = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
-        const cuda::FusedOutput clean = cuda::fused_attention(packed, line, precision);
+        const auto buckets = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
+        const cuda::FusedOutput clean = cuda::fused_attention(packed, buckets, precision);
         for (Tensor<float>* tensor : {&packed.q, &packed.k, &packed.v})
             for (Index h = 0; h < 3; ++h) tensor->matrix(h).middleRows(100, 70).setConstant(std::nanf(""));
-        const cuda::FusedOutput found = cuda::fused_attention(packed, line, precision);
+        const cuda::FusedOutput found = cuda::fused_attention(packed, buckets, precision);
         for (Index h = 0; h < 3; ++h) {
             CHECK(found.context.matrix(h).topRows(100) == clean.context.matrix(h).topRows(100));
             CHECK(found.context.matrix(h).bottomRows(130) == clean.context.matrix(h).bottomRows(130));
@@ -228,8 +228,8 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
     for (const FusedPrecision precision : kPrecisions) {
         cuda::FusedInput packed = input_of(1, 200, 200, 64, 64, precision);
         packed.lengths = lengths;
-        const auto line = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
-        const cuda::FusedOutput together = cuda::fused_attention(packed, line, precision);
+        const auto buckets = RelativeBuckets::logarithmic(130, 130, 32, 128, OffsetClamp::official);
+        const cuda::FusedOutput together = cuda::fused_attention(packed, buckets, precision);
         Index first = 0;
         for (const Index length : lengths) {
             if (length == 0) continue;
@@ -255,12 +255,12 @@ TEST_CASE("cuda: packed samples are what they are alone", "[cuda][fused]") {
 }
 
 TEST_CASE("emulation: fused attention refuses what does not fit, in one sentence that names it", "[emulation][fused]") {
-    const auto line = RelativeBuckets::clamped(9, 9, 4);
+    const auto buckets = RelativeBuckets::clamped(9, 9, 4);
     const auto refusal = [&](auto change) {
         cuda::FusedInput input = input_of(2, 9, 9, 64, 8, FusedPrecision::f32);
         change(input);
         try {
-            cuda::fused_attention(input, line, FusedPrecision::f32);
+            cuda::fused_attention(input, buckets, FusedPrecision::f32);
         } catch (const Error& error) {
             return std::to_string(error.exit_status()) + " " + error.what();
         }
@@ -278,7 +278,7 @@ TEST_CASE("emulation: fused attention refuses what does not fit, in one sentence
     CHECK_THAT(refusal([](auto& in) {
                    in.q = Tensor<float>({2, 3, 8, 64});
                }),
-               Contains("line is of 9 x 9 pairs, expected 8 x 9"));
+               Contains("buckets are of 9 x 9 pairs, expected 8 x 9"));
     CHECK_THAT(refusal([](auto& in) { in.dropout = 1; }), Contains("dropout is 1.0"));
     CHECK_THAT(refusal([](auto& in) { in.visible_keys = Matrix<std::uint8_t>::Ones(2, 8); }), Contains("visible_keys"));
     CHECK_THAT(refusal([](auto& in) { in.lengths = {4, 4}; }), Contains("add up to 8"));

@@ -84,7 +84,7 @@ HeadProblem problem_of(const BackwardCase& one, const Given<Scalar>& all, Index 
                         {},
                         {},
                         {},
-                        one.line(tq, tk),
+                        one.buckets(tq, tk),
                         input.scale};
     if (one.c2p) problem.head.k_r = input.k_r.matrix(h).template cast<double>();
     if (one.p2c) problem.head.q_r = input.q_r.matrix(h).template cast<double>();
@@ -96,10 +96,10 @@ template <class Scalar>
 void check_on_device(const BackwardCase& one, Index width) {
     INFO(one.text() << ", d " << width << ", precision " << static_cast<int>(kPrecision<Scalar>));
     const auto all = given<Scalar>(one, width);
-    const RelativeBuckets line = one.line(one.queries, one.keys);
-    const auto forward = cuda::fused_attention(all.input, line, kPrecision<Scalar>);
-    const auto once = cuda::fused_attention_backward(all.input, forward, all.d_context, line, kPrecision<Scalar>),
-               again = cuda::fused_attention_backward(all.input, forward, all.d_context, line, kPrecision<Scalar>);
+    const RelativeBuckets buckets = one.buckets(one.queries, one.keys);
+    const auto forward = cuda::fused_attention(all.input, buckets, kPrecision<Scalar>);
+    const auto once = cuda::fused_attention_backward(all.input, forward, all.d_context, buckets, kPrecision<Scalar>),
+               again = cuda::fused_attention_backward(all.input, forward, all.d_context, buckets, kPrecision<Scalar>);
     CHECK((once.q.values() == again.q.values() && once.k.values() == again.k.values()));
     CHECK((once.v.values() == again.v.values() && once.k_r.values() == again.k_r.values() &&
            once.q_r.values() == again.q_r.values()));
@@ -131,7 +131,7 @@ void check_on_device(const BackwardCase& one, Index width) {
         if (one.c2p) CHECK(worst_error(once.k_r.matrix(h).template cast<double>(), k_r) <= 1);
         if (one.p2c) CHECK(worst_error(once.q_r.matrix(h).template cast<double>(), q_r) <= 1);
         for (Index row = 0; row < 2 * one.span; ++row)
-            if (std::find(line.rows().begin(), line.rows().end(), row) == line.rows().end())
+            if (std::find(buckets.rows().begin(), buckets.rows().end(), row) == buckets.rows().end())
                 CHECK((once.k_r.matrix(h).row(row).isZero(0) && once.q_r.matrix(h).row(row).isZero(0)));
     }
 }
@@ -167,7 +167,7 @@ TEST_CASE("emulation: fused attention backwards refuses what does not fit, in on
         cuda::FusedOutput forward{Tensor<float>(all.input.q.shape()), Tensor<float>({2, kHeads, 9})};
         change(all, forward);
         try {
-            cuda::fused_attention_backward(all.input, forward, all.d_context, one.line(9, 9), FusedPrecision::f32);
+            cuda::fused_attention_backward(all.input, forward, all.d_context, one.buckets(9, 9), FusedPrecision::f32);
         } catch (const Error& error) {
             return std::to_string(error.exit_status()) + " " + error.what();
         }

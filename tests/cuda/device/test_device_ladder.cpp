@@ -10,8 +10,8 @@ using cuda::KernelVersion;
 
 TEST_CASE("cuda: every version of the ladder computes the same context", "[cuda][ladder]") {
     if (!has_device()) return;
-    const auto launch = [](KernelVersion version, const FusedInput& input, const RelativeBuckets& line) {
-        return cuda::launch(version, input, line);
+    const auto launch = [](KernelVersion version, const FusedInput& input, const RelativeBuckets& buckets) {
+        return cuda::launch(version, input, buckets);
     };
     ladder_check([](KernelVersion version) { return version != KernelVersion::cublas_gather; }, launch);
     try {

@@ -14,7 +14,7 @@ namespace locus::test::test_attention_engine {
 
 namespace {
 
-/// The readable functions behind the seam, sentence by sentence.
+/// The readable functions behind the interface, sentence by sentence.
 class ReadableEngine : public AttentionEngine {
 public:
     int calls = 0;

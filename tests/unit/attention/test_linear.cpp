@@ -49,7 +49,7 @@ TEST_CASE("linear attention: the fast forms equal the quadratic form, also with 
             }
 }
 
-TEST_CASE("linear attention: padding behind a text changes nothing in it", "[linear][law]") {
+TEST_CASE("linear attention: padding after a text changes nothing in it", "[linear][law]") {
     const Example e;
     std::vector<bool> visible(11, true);
     visible[9] = visible[10] = false;

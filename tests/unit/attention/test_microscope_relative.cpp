@@ -308,7 +308,7 @@ TEST_CASE("two-stream microscope: a reason for every hidden entry and for no oth
     CHECK_THAT(reason_of(HiddenBy::padding), Catch::Contains("padding"));
     CHECK_THAT(reason_of(HiddenBy::permutation), Catch::Contains("predicted later"));
     CHECK_THAT(reason_of(HiddenBy::later), Catch::Contains("right of the query"));
-    CHECK_THAT(reason_of(HiddenBy::too_old), Catch::Contains("older"));
+    CHECK_THAT(reason_of(HiddenBy::too_old), Catch::Contains("too far back"));
 }
 
 }  // namespace locus::test::test_microscope_relative

@@ -11,7 +11,7 @@ namespace locus::test::test_microscope_rotary {
 
 namespace {
 
-/// A head with positions behind a cached prefix, channels beyond the table left unturned if `partial`.
+/// A head with positions after a cached prefix, channels beyond the table left unturned if `partial`.
 template <class Scalar>
 RotaryHeadTensors<Scalar> random_rotary_head(Index tokens, Index d, RotaryLayout layout, bool partial, bool masked) {
     const auto theta = inverse_frequencies(partial ? d / 2 : d);

@@ -61,7 +61,7 @@ struct TwoStreams {
     }
 };
 
-/// Five tokens in two segments behind a memory of two, the order 3 2 4 1 0; targets at 3 and 0, and one unused.
+/// Five tokens in two segments after a memory of two, the order 3 2 4 1 0; targets at 3 and 0, and one unused.
 TwoStreams example(Numbers& numbers, bool dropout) {
     constexpr Index kTokens = 5, kMemory = 2, kKeys = 7, kWidth = 4, kRows = kKeys + kTokens;
     TwoStreams all;

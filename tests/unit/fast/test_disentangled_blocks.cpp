@@ -16,17 +16,17 @@ namespace {
 template <class Scalar>
 struct Case {
     Index batch = 1, heads = 2, queries, keys, width;
-    RelativeBuckets line;
+    RelativeBuckets buckets;
     Tensor<Scalar> q, k, v, k_r, q_r;
     std::vector<Mask> masks;
     MaskedRow masked_row = MaskedRow::zero;
     P2cIndex index = P2cIndex::official_ij;
 
-    Case(Index of_queries, const RelativeBuckets& of_line, Index of_width, Index of_batch = 1)
-        : batch(of_batch), queries(of_queries), keys(of_line.keys()), width(of_width), line(of_line) {
+    Case(Index of_queries, const RelativeBuckets& of_buckets, Index of_width, Index of_batch = 1)
+        : batch(of_batch), queries(of_queries), keys(of_buckets.keys()), width(of_width), buckets(of_buckets) {
         q = fill({batch, heads, queries, width}, 1), k = fill({batch, heads, keys, width}, 2);
-        v = fill({batch, heads, keys, width}, 3), k_r = fill({heads, 2 * line.span(), width}, 4);
-        q_r = fill({heads, 2 * line.span(), width}, 5);
+        v = fill({batch, heads, keys, width}, 3), k_r = fill({heads, 2 * buckets.span(), width}, 4);
+        q_r = fill({heads, 2 * buckets.span(), width}, 5);
     }
     static Tensor<Scalar> fill(Shape shape, unsigned seed) {
         Tensor<Scalar> tensor(shape);
@@ -47,7 +47,7 @@ Result<Scalar> by_blocks(const Case<Scalar>& one, int threads = 1,
                          const SimdKernels<Scalar>& kernels = best_simd_kernels<Scalar>()) {
     ThreadPool pool(threads);
     BlockBuffers<Scalar> buffers;
-    const auto tables = offset_tables<Scalar>(one.k_r, one.q_r, one.line, one.index, pool, {}, kernels);
+    const auto tables = offset_tables<Scalar>(one.k_r, one.q_r, one.buckets, one.index, pool, {}, kernels);
     Result<Scalar> result{Tensor<Scalar>({one.batch, one.heads, one.queries, one.keys}),
                           Tensor<Scalar>({one.batch, one.heads, one.queries, one.width})};
     for (Tensor<Scalar>* out : {&result.probs, &result.context})
@@ -73,14 +73,14 @@ Matrix<double> raw_scores(const Case<double>& one, const Matrix<double>& q, cons
         return Matrix<double>(magnitudes ? Matrix<double>(all.matrix(h).cwiseAbs()) : Matrix<double>(all.matrix(h)));
     };
     Matrix<double> scores = content_to_content<double>(q, k);
-    if (!one.k_r.empty()) scores += content_to_position<double>(q, table(one.k_r), one.line);
-    if (!one.q_r.empty()) scores += position_to_content<double>(k, table(one.q_r), one.line, one.index);
+    if (!one.k_r.empty()) scores += content_to_position<double>(q, table(one.k_r), one.buckets);
+    if (!one.q_r.empty()) scores += position_to_content<double>(k, table(one.q_r), one.buckets, one.index);
     return scores;
 }
 
 template <class Scalar>
 Case<double> widened(const Case<Scalar>& one) {
-    Case<double> wide_one(one.queries, one.line, one.width, one.batch);
+    Case<double> wide_one(one.queries, one.buckets, one.width, one.batch);
     const auto copy = [](const Tensor<Scalar>& from) {
         return Tensor<double>(from.shape(), std::vector<double>(from.values().begin(), from.values().end()));
     };
@@ -105,7 +105,7 @@ void check_cells(const Case<Scalar>& original, const Result<Scalar>& found) {
         const Mask mask = one.masks.empty() ? Mask() : one.masks[static_cast<std::size_t>(at / one.heads)];
         const Matrix<double> probs =
             masked_softmax<double>(raw_scores(one, q, k, h, false) / divisor, mask, one.masked_row);
-        // 2 d + 1 roundings in a raw score, 4 behind it.
+        // 2 d + 1 roundings in a raw score, 4 after it.
         const Matrix<double> score_error =
             raw_scores(one, q.cwiseAbs(), k.cwiseAbs(), h, true) * ((2 * d + 5) * eps * sides / divisor);
         const Matrix<double> found_probs = wide(found.probs.matrix(at)), found_context = wide(found.context.matrix(at));
@@ -142,7 +142,7 @@ bool same_bits(const Result<Scalar>& a, const Result<Scalar>& b) {
     return a.probs.values() == b.probs.values() && a.context.values() == b.context.values();
 }
 
-std::vector<RelativeBuckets> lines(Index queries, Index keys) {
+std::vector<RelativeBuckets> all_buckets(Index queries, Index keys) {
     return {RelativeBuckets::clamped(queries, keys, 3), RelativeBuckets::clamped(queries, keys, 90),
             RelativeBuckets::clamped(queries, keys, 600),
             RelativeBuckets::logarithmic(queries, keys, 32, 100, OffsetClamp::official),
@@ -156,16 +156,16 @@ constexpr Index kSizes[] = {1, 7, 31, 33, 63, 65, 127, 129, 300, 513};
 TEMPLATE_TEST_CASE("disentangled blocks: every cell is the reference's, at every size", "[disentangled][blocks]", float,
                    double) {
     for (const Index tokens : kSizes)
-        for (const RelativeBuckets& line : lines(tokens, tokens)) {
-            const Case<TestType> one(tokens, line, tokens > 200 ? 16 : 40);
+        for (const RelativeBuckets& buckets : all_buckets(tokens, tokens)) {
+            const Case<TestType> one(tokens, buckets, tokens > 200 ? 16 : 40);
             check_cells(one, by_blocks(one));
         }
 }
 
 TEMPLATE_TEST_CASE("disentangled blocks: more queries than keys, and fewer", "[disentangled][blocks]", float, double) {
     for (const auto& [queries, keys] : std::vector<std::pair<Index, Index>>{{1, 300}, {300, 1}, {65, 200}, {200, 63}})
-        for (const RelativeBuckets& line : lines(queries, keys)) {
-            const Case<TestType> one(queries, line, 24);
+        for (const RelativeBuckets& buckets : all_buckets(queries, keys)) {
+            const Case<TestType> one(queries, buckets, 24);
             check_cells(one, by_blocks(one));
         }
 }
@@ -191,8 +191,8 @@ TEMPLATE_TEST_CASE("disentangled blocks: masks, with rows that see nothing", "[d
 
 TEMPLATE_TEST_CASE("disentangled blocks: one term alone, and p2c as printed", "[disentangled][blocks]", float, double) {
     for (const Index tokens : {33, 300})
-        for (const RelativeBuckets& line : lines(tokens, tokens)) {
-            Case<TestType> c2p(tokens, line, 16), p2c(tokens, line, 16), printed(tokens, line, 16);
+        for (const RelativeBuckets& buckets : all_buckets(tokens, tokens)) {
+            Case<TestType> c2p(tokens, buckets, 16), p2c(tokens, buckets, 16), printed(tokens, buckets, 16);
             c2p.q_r = Tensor<TestType>();
             p2c.k_r = Tensor<TestType>();
             printed.index = P2cIndex::paper_ji;
@@ -205,7 +205,7 @@ TEST_CASE("disentangled blocks: what spent tables held does not show", "[disenta
     alone.q_r = Tensor<float>();
     ThreadPool pool(1);
     const auto make = [&](const Case<float>& one, OffsetTables<float> spent) {
-        return offset_tables<float>(one.k_r, one.q_r, one.line, one.index, pool, std::move(spent));
+        return offset_tables<float>(one.k_r, one.q_r, one.buckets, one.index, pool, std::move(spent));
     };
     const OffsetTables<float> fresh = make(alone, {}), again = make(alone, make(both, {}));
     CHECK(again.q_r == fresh.q_r);
@@ -215,12 +215,12 @@ TEST_CASE("disentangled blocks: what spent tables held does not show", "[disenta
 TEST_CASE("disentangled blocks: a tile's rows of both tables find room in the first cache, at every length",
           "[disentangled][blocks]") {
     constexpr std::uintptr_t kLine = 64, kSets = 64;
-    // What one tile of scores reads at once: 127 offsets, which begin anywhere in a line.
+    // What one tile of scores reads at once: 127 offsets, which begin anywhere in the table.
     constexpr Index kChannels = 16, kRead = 127 + 15;
     ThreadPool pool(1);
     for (const Index tokens : {60, 128, 300, 512, 1000, 1024}) {
         const Case<float> one(tokens, RelativeBuckets::clamped(tokens, tokens, tokens), 16);
-        const auto tables = offset_tables<float>(one.k_r, one.q_r, one.line, one.index, pool);
+        const auto tables = offset_tables<float>(one.k_r, one.q_r, one.buckets, one.index, pool);
         std::vector<int> lines(kSets);
         for (Index c = 0; c < kChannels; ++c) {
             const auto begin = reinterpret_cast<std::uintptr_t>(tables.k_r.data() + c * tables.stride);
@@ -243,8 +243,8 @@ TEMPLATE_TEST_CASE("disentangled blocks: the same bits for every number of threa
 TEMPLATE_TEST_CASE("disentangled blocks: narrow registers keep the bounds too", "[disentangled][blocks]", float,
                    double) {
     for (const Index tokens : {31, 129, 300})
-        for (const RelativeBuckets& line : lines(tokens, tokens)) {
-            const Case<TestType> one(tokens, line, 24);
+        for (const RelativeBuckets& buckets : all_buckets(tokens, tokens)) {
+            const Case<TestType> one(tokens, buckets, 24);
             check_cells(one, by_blocks(one, 1, portable_simd_kernels<TestType>()));
         }
 }
@@ -252,17 +252,17 @@ TEMPLATE_TEST_CASE("disentangled blocks: narrow registers keep the bounds too", 
 TEMPLATE_TEST_CASE("disentangled blocks: NaN shows where the reference shows it, and nowhere else",
                    "[disentangled][blocks]", float, double) {
     const Index tokens = 150, width = 8;
-    const RelativeBuckets line = RelativeBuckets::clamped(tokens, tokens, 20);
+    const RelativeBuckets buckets = RelativeBuckets::clamped(tokens, tokens, 20);
     const TestType nan = std::numeric_limits<TestType>::quiet_NaN();
     for (int where = 0; where < 5; ++where) {
-        Case<TestType> one(tokens, line, width);
+        Case<TestType> one(tokens, buckets, width);
         Tensor<TestType>* const operands[] = {&one.q, &one.k, &one.v, &one.k_r, &one.q_r};
         (*operands[where])[(where < 3 ? 70 : 2) * width + 3] = nan;
         const Result<TestType> found = by_blocks(one);
         for (Index h = 0; h < 2; ++h) {
             Matrix<TestType> scores = content_to_content<TestType>(one.q.matrix(h), one.k.matrix(h));
-            scores += content_to_position<TestType>(one.q.matrix(h), one.k_r.matrix(h), line);
-            scores += position_to_content<TestType>(one.k.matrix(h), one.q_r.matrix(h), line, one.index);
+            scores += content_to_position<TestType>(one.q.matrix(h), one.k_r.matrix(h), buckets);
+            scores += position_to_content<TestType>(one.k.matrix(h), one.q_r.matrix(h), buckets, one.index);
             const Matrix<TestType> probs = masked_softmax<TestType>(scores, Mask()),
                                    context = times<TestType>(probs, one.v.matrix(h));
             INFO("operand " << where << ", head " << h);
@@ -286,9 +286,9 @@ TEMPLATE_TEST_CASE(
         return HeadsAt<TestType>{&all(first, which * kHeads * kWidth), 0, kWidth, 3 * kHeads * kWidth};
     };
     const auto context_of = [&](const std::vector<Index>& some, Index first, Index table) {
-        const RelativeBuckets line = RelativeBuckets::logarithmic(table, table, 16, 40, OffsetClamp::official);
-        const Case<TestType> one(table, line, kWidth);
-        const auto tables = offset_tables<TestType>(one.k_r, one.q_r, line, P2cIndex::official_ij, pool);
+        const RelativeBuckets buckets = RelativeBuckets::logarithmic(table, table, 16, 40, OffsetClamp::official);
+        const Case<TestType> one(table, buckets, kWidth);
+        const auto tables = offset_tables<TestType>(one.k_r, one.q_r, buckets, P2cIndex::official_ij, pool);
         Matrix<TestType> context(kRows - first, kHeads * kWidth);
         BlockBuffers<TestType> buffers;
         const DisentangledBlocks<TestType> task{operand(first, 0),

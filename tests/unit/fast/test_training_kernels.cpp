@@ -155,7 +155,7 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
         for (const int terms : {0, 1, 2, 3})
             for (const bool masked : {false, true}) {
                 INFO("T " << length << ", terms " << terms << ", masked " << masked);
-                const RelativeBuckets line =
+                const RelativeBuckets buckets =
                     RelativeBuckets::logarithmic(length, length, 12, 40, OffsetClamp::official);
                 const auto q = random_matrix<Scalar>(length, wide, 1), k = random_matrix<Scalar>(length, wide, 2),
                            v = random_matrix<Scalar>(length, wide, 3), d_o = random_matrix<Scalar>(length, wide, 4);
@@ -169,15 +169,15 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
                     mask.row(0).setZero();
                 }
                 Matrix<Scalar> scores = times_transposed<Scalar>(q.middleCols(first, d), k.middleCols(first, d));
-                if (terms & 1) scores += content_to_position<Scalar>(q.middleCols(first, d), k_r, line);
-                if (terms & 2) scores += position_to_content<Scalar>(k.middleCols(first, d), q_r, line);
+                if (terms & 1) scores += content_to_position<Scalar>(q.middleCols(first, d), k_r, buckets);
+                if (terms & 2) scores += position_to_content<Scalar>(k.middleCols(first, d), q_r, buckets);
                 const Matrix<Scalar> expected =
                     masked_softmax<Scalar>(Matrix<Scalar>(scores / divisor), mask, MaskedRow::zero);
 
                 const HeadTables<Scalar> tables = head_tables<Scalar>(k_r, q_r);
                 HeadBuffers<Scalar> buffers;
                 Matrix<Scalar> probs;
-                head_probabilities<Scalar>(columns(q, first, d), columns(k, first, d), tables, line,
+                head_probabilities<Scalar>(columns(q, first, d), columns(k, first, d), tables, buckets,
                                            masked ? &mask : nullptr, divisor, buffers, probs);
                 CHECK(within<Scalar>(probs, expected, tolerance));
                 Matrix<Scalar> context = Matrix<Scalar>::Zero(length, wide);
@@ -196,13 +196,13 @@ TEMPLATE_TEST_CASE("training head: probabilities, context and gradients are the 
                 head.keep = Matrix<Scalar>::Ones(length, length);
                 drop<Scalar>(9, 0, 0.2, head.keep);
                 head.divisor = divisor;
-                const auto grad = disentangled_backward<Scalar>(head, line, d_o.middleCols(first, d));
+                const auto grad = disentangled_backward<Scalar>(head, buckets, d_o.middleCols(first, d));
                 const Matrix<Scalar> dropped = expected.cwiseProduct(head.keep);
                 Matrix<Scalar> d_q(length, wide), d_k(length, wide), d_v(length, wide), d_scores;
                 Matrix<Scalar> d_k_r = Matrix<Scalar>::Zero(k_r.rows(), k_r.size() ? d : 0),
                                d_q_r = Matrix<Scalar>::Zero(q_r.rows(), q_r.size() ? d : 0);
                 head_backward<Scalar>({columns(q, first, d), columns(k, first, d), columns(v, first, d),
-                                       columns(d_o, first, d), expected, &dropped, line, divisor},
+                                       columns(d_o, first, d), expected, &dropped, buckets, divisor},
                                       tables, buffers, columns_to_write(d_q, first, d), columns_to_write(d_k, first, d),
                                       columns_to_write(d_v, first, d), columns_to_write(d_k_r, 0, d),
                                       columns_to_write(d_q_r, 0, d), d_scores);

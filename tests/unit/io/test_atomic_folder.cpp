@@ -90,7 +90,7 @@ TEST_CASE("write_safetensors: what is written is read back, names, shapes, value
     CHECK(folder.count() == 1);
 }
 
-TEST_CASE("write_safetensors: values begin on a multiple of 8 behind every header", "[safetensors]") {
+TEST_CASE("write_safetensors: values begin on a multiple of 8 after every header", "[safetensors]") {
     const TemporaryFolder folder;
     const float value = 1;
     for (std::size_t length = 1; length <= 8; ++length) {

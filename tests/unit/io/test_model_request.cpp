@@ -87,7 +87,7 @@ TEST_CASE("request: the mask may be written [MASK] whatever the tokenizer calls 
     const Tokens written = encode_text("a [MASK], and [MASK]", *tokenizer, Family::xlnet);
     CHECK(written.ids == encode_text("a <mask>, and <mask>", *tokenizer, Family::xlnet).ids);
     CHECK(std::count(written.ids.begin(), written.ids.end(), *tokenizer->mask_id()) == 2);
-    // The mark of a word that SentencePiece puts behind a mask goes where the text has no blank, and there alone.
+    // The mark of a word that SentencePiece puts after a mask goes where the text has no blank, and there alone.
     const Tokens joined = encode_text("a [MASK].", *tokenizer, Family::xlnet);
     const Tokens raw = encode_text("a [MASK].", *tokenizer, Family::deberta);
     CHECK(joined.ids.size() + 1 == raw.ids.size());

@@ -116,7 +116,7 @@ TEST_CASE("safetensors: a byte of the data that belongs to no tensor is refused"
                Contains("tensors a and none overlap"));
 }
 
-TEST_CASE("safetensors: what stands before or behind the header's JSON is refused", "[safetensors]") {
+TEST_CASE("safetensors: what stands before or after the header's JSON is refused", "[safetensors]") {
     const std::string header = R"({"a":{"dtype":"U8","shape":[16],"data_offsets":[0,16]}})";
     CHECK_THAT(refusal_of_header(header + std::string(8, '\0')), Contains("not valid JSON at byte"));
     CHECK_THAT(refusal_of_header("\xef\xbb\xbf" + header), Contains("byte order mark"));

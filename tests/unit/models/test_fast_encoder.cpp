@@ -340,6 +340,15 @@ TEST_CASE("fast encoder: the mask decoder of several texts is that of each", "[d
                     Cancelled);
 }
 
+TEST_CASE("deberta: the formula of p2c names the row that was read", "[deberta][trace]") {
+    const Deberta<double> model(small_config(), random_weights(small_config(), 5));
+    const auto formula = [&](Dialect dialect) {
+        return model.forward(sample_input(4, false), DebertaOptions::of(dialect)).at("layer.0.p2c").formula;
+    };
+    CHECK(formula(Dialect::official) == "k_j . q_r[delta(i,j)]");
+    CHECK(formula(Dialect::paper) == "k_j . q_r[delta(j,i)]");
+}
+
 TEST_CASE("fast encoder: another length and another dialect make new tables", "[deberta][fast]") {
     const DebertaConfig config = small_config();
     const auto weights = random_weights(config, 5);

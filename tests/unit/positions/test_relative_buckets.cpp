@@ -7,11 +7,11 @@
 namespace locus::test::test_relative_buckets {
 
 TEST_CASE("relative_buckets: the seed's 7x7 matrix", "[relative_buckets][golden]") {
-    const RelativeBuckets line = RelativeBuckets::clamped(7, 7, 7);
+    const RelativeBuckets buckets = RelativeBuckets::clamped(7, 7, 7);
     for (Index i = 0; i < 7; ++i)
-        for (Index j = 0; j < 7; ++j) CHECK(line.row(i, j) == i - j + 7);
-    CHECK(line.row(0, 6) == 1);
-    CHECK(line.row(6, 0) == 13);
+        for (Index j = 0; j < 7; ++j) CHECK(buckets.row(i, j) == i - j + 7);
+    CHECK(buckets.row(0, 6) == 1);
+    CHECK(buckets.row(6, 0) == 13);
 }
 
 TEST_CASE("relative_buckets: with k = 3 both ends are clamped", "[relative_buckets][golden]") {
@@ -64,28 +64,28 @@ TEST_CASE("relative_buckets: beyond max_position the two codes part", "[relative
 }
 
 TEST_CASE("relative_buckets: inside the window delta(j,i) = 2k - delta(i,j)", "[relative_buckets][law]") {
-    const RelativeBuckets line = RelativeBuckets::clamped(9, 9, 9);
-    const RelativeBuckets mirrored = line.mirrored();
+    const RelativeBuckets buckets = RelativeBuckets::clamped(9, 9, 9);
+    const RelativeBuckets mirrored = buckets.mirrored();
     for (Index i = 0; i < 9; ++i)
         for (Index j = 0; j < 9; ++j) {
-            CHECK(line.row(j, i) == 18 - line.row(i, j));
-            CHECK(mirrored.row(i, j) == line.row(j, i));
+            CHECK(buckets.row(j, i) == 18 - buckets.row(i, j));
+            CHECK(mirrored.row(i, j) == buckets.row(j, i));
         }
 }
 
-TEST_CASE("relative_buckets: runs cover the line once, in order", "[relative_buckets][law]") {
+TEST_CASE("relative_buckets: runs cover the offsets once, in order", "[relative_buckets][law]") {
     for (Index queries : {1, 2, 7, 40})
         for (Index keys : {1, 3, 40, 90})
-            for (const RelativeBuckets& line :
+            for (const RelativeBuckets& buckets :
                  {RelativeBuckets::clamped(queries, keys, 3), RelativeBuckets::clamped(queries, keys, 50),
                   RelativeBuckets::logarithmic(queries, keys, 8, 32, OffsetClamp::official),
                   RelativeBuckets::logarithmic(queries, keys, 20, 16, OffsetClamp::hf)}) {
                 Index offset = -(keys - 1);
-                for (const RelativeBuckets::Run& run : line.runs()) {
+                for (const RelativeBuckets::Run& run : buckets.runs()) {
                     REQUIRE(run.first_offset == offset);
                     REQUIRE(run.length >= 1);
                     for (Index n = 0; n < run.length; ++n, ++offset)
-                        REQUIRE(line.row_of_offset(offset) == run.first_row + n * run.step);
+                        REQUIRE(buckets.row_of_offset(offset) == run.first_row + n * run.step);
                 }
                 CHECK(offset == queries);
             }

@@ -17,7 +17,7 @@ namespace {
 const std::vector<Document> kCarAndFriend = {split_words("a new car, used car, car review"),
                                              split_words("a friend in need is a friend indeed")};
 
-/// True if `value`, written with six digits behind the point, is `printed`.
+/// True if `value`, written with six digits after the point, is `printed`.
 bool prints_as(double value, const std::string& printed) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6f", value);

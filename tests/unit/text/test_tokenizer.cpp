@@ -70,7 +70,7 @@ TEST_CASE("tokenizer: a folder without one says to give token ids", "[tokenizer]
     }
 }
 
-TEST_CASE("tokenizer: [MASK] stands where the files say, else behind the pieces", "[tokenizer]") {
+TEST_CASE("tokenizer: [MASK] stands where the files say, else after the pieces", "[tokenizer]") {
     const std::string decoder = R"({"added_tokens_decoder": {"6010": {"content": "[MASK]", "special": true}}})";
     CHECK(TrainedFolder().open()->mask_id() == 6000);
     CHECK(TrainedFolder(decoder).open()->mask_id() == 6010);

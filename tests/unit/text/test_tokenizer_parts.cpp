@@ -68,7 +68,7 @@ TEST_CASE("bert: punctuation, Han and control characters", "[text]") {
     CHECK(bert_strip_accents("\u00e9\u1e69") == "es");
 }
 
-TEST_CASE("xlnet: blanks, quotes, accents, and a comma behind a digit", "[text]") {
+TEST_CASE("xlnet: blanks, quotes, accents, and a comma after a digit", "[text]") {
     XlnetText options;
     CHECK(prepare_xlnet_text("  a \t b``c''\u00c9 ", options) == "a b\"c\"E");
     options.lower_case = true;

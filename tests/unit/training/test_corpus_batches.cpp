@@ -95,7 +95,7 @@ TEST_CASE("corpus reader: a line is a sentence between its special pieces", "[co
     CHECK(sentences.length(0) == static_cast<Index>(sentences.at(0).size()));
 }
 
-TEST_CASE("corpus reader: a long line is cut behind sentences, or else in front of words", "[corpus]") {
+TEST_CASE("corpus reader: a long line is cut after sentences, or else in front of words", "[corpus]") {
     const TemporaryFolder folder;
     const fs::path corpus = write_bytes(folder / "corpus.txt", "the store is new. the mall is old. the bank is big.");
     const auto texts = [&](Index max_length) {

@@ -152,7 +152,7 @@ TEST_CASE("vocabulary: a corpus that is none is named in one sentence", "[vocabu
           folder.path().string() + ": cannot be read, expected a file");
 }
 
-TEST_CASE("corpus text: a long line is cut behind a blank, or else in front of a character", "[vocabulary]") {
+TEST_CASE("corpus text: a long line is cut after a blank, or else in front of a character", "[vocabulary]") {
     using Lines = std::vector<std::string_view>;
     CHECK(short_lines("one\n\n  two \r\nthree", 100) == Lines{"one", "two", "three"});
     CHECK(short_lines("one two three", 7) == Lines{"one two", "three"});

@@ -79,9 +79,9 @@ private:
     void draw_absent(Scene& scene, const Rect& cells, std::size_t panel) const;
     void draw_axes(Scene& scene, const PanelLayout& layout);
     void describe(const Scene& scene, Cell cell, std::size_t panel) const;
-    // attention_curves.cpp
+    // attention_heads.cpp
     void draw_curves(Scene& scene, const Rect& cells);
-    // attention_selection.cpp
+    // attention_matrices.cpp
     void select_cells(Scene& scene, const Rect& cells, std::optional<Cell> under, bool held, bool& clicked);
     void touch_labels(Scene& scene, const PanelLayout& layout, std::size_t panel);
     void draw_selection(Scene& scene, const Rect& cells, std::size_t panel);

@@ -230,7 +230,7 @@ void ComparePage::draw_side(Scene& scene, const Rect& whole) {
     if (!state.report) {
         std::size_t shown = state.shows_mistakes ? 1 : 0;
         ui.choice("column", whole.x0 + ui.px(16), whole.y0 + ui.px(24), {"numbers", "mistakes"}, shown);
-        ui.text(whole.x1 - ui.px(16), whole.y0 + ui.px(24), "Z", ui.theme->muted, Face::mono_small, Align::right);
+        ui.text(whole.x1 - ui.px(16), whole.y0 + ui.px(24), "z", ui.theme->muted, Face::mono_small, Align::right);
         state.shows_mistakes = shown == 1;
         area.y0 += ui.px(46);
         if (state.shows_mistakes) return draw_mistakes(scene, area);

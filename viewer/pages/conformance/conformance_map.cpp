@@ -91,7 +91,7 @@ void ConformancePage::draw_square(Scene& scene, const ReportedCase& one, const R
     if (one.mistake) lines.push_back({{"mistake " + std::to_string(one.mistake->number), theme.text}});
     for (std::size_t n = 0; n < one.by_themselves.size() && n < 6; ++n)
         if (one.by_themselves[n].stage != one.first)
-            lines.push_back({{"behind it: ", theme.muted},
+            lines.push_back({{"after it: ", theme.muted},
                              {one.by_themselves[n].stage, theme.text, Face::mono},
                              {": " + one.by_themselves[n].in_words(), theme.text}});
     if (one.by_themselves.size() > 1)
@@ -212,7 +212,7 @@ void ConformancePage::draw_formula(Scene& scene, const Rect& bar) {
     const float x = bar.x0 + ui.px(16);
     const float end =
         x + ui.text_within(x, bar.middle_y(), bar.width() * 0.68f, shown_->command, ui.theme->text, Face::formula);
-    draw_bar_note(scene, bar, "N: next case that fails, Enter: its numbers", end);
+    draw_bar_note(scene, bar, "n: next case that fails, Enter: its numbers", end);
 }
 
 }  // namespace locus

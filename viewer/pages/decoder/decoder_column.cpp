@@ -170,9 +170,9 @@ const CellExplanation<float>& DecoderPage::explain(const Scene& scene) {
     if (wanted == explained_) return cell_;
     explained_ = wanted;
     const HeadTensors<float> tensors = head_tensors(answer, "emd." + std::to_string(pass), head);
-    const RelativeBuckets line =
-        answer.line ? *answer.line : RelativeBuckets::clamped(answer.length(), answer.length(), 1);
-    cell_ = explain_cell<float>(tensors, line, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
+    const RelativeBuckets buckets =
+        answer.buckets ? *answer.buckets : RelativeBuckets::clamped(answer.length(), answer.length(), 1);
+    cell_ = explain_cell<float>(tensors, buckets, answer.options.p2c_index, answer.divisor_terms, at.i, at.j);
     return cell_;
 }
 

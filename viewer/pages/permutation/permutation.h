@@ -96,7 +96,8 @@ private:
     std::vector<std::string> fitted_;        // the model's sentence that the state was fitted to
     StreamVisibility visible_;
     CardRow visible_for_;
-    std::array<Matrix<float>, 2> probabilities_;  // of the shown head, content and query
+    std::shared_ptr<const PermutationSentence> visible_of_;  // none: of the page's own sentences
+    std::array<Matrix<float>, 2> probabilities_;             // of the shown head, content and query
     std::array<RelativeHeadTensors<float>, 2> tensors_;
     std::optional<PictureVersion> shown_;
     std::array<Heatmap, 2> masks_;  // where there are too many cells to draw one by one

@@ -203,7 +203,8 @@ void PermutationPage::draw_mask(Scene& scene, const Rect& cells, bool query, boo
     if (const auto weight = attention(state, query, under.i, under.j); weight && sees)
         lines.push_back(
             {{"probability  ", theme.muted}, {fixed(static_cast<double>(*weight), 4), theme.text, Face::mono}});
-    lines.push_back({{sees_in_words(cards(state), under.i), theme.muted, Face::label}});
+    if (!visible_of_ || visible_of_->hides_more().empty())
+        lines.push_back({{sees_in_words(cards(state), under.i), theme.muted, Face::label}});
     lines.push_back(
         {{runs_model(state) ? "click takes it apart" : "click explains this row", theme.muted, Face::label}});
     draw_tooltip(ui, lines);

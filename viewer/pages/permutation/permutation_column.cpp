@@ -26,6 +26,7 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
     const std::vector<Index> predicted = predicted_of(cards(state));
     const auto at = std::find(predicted.begin(), predicted.end(), chosen);
     const bool is_target = at != predicted.end();
+    const std::string more = visible_of_ ? visible_of_->hides_more() : "";
     column.heading("Who sees whom?", "\u201c" + ui.cut(word(state, chosen), ui.px(110), Face::mono_small) + "\u201d");
     std::string sentence = sees_in_words(cards(state), chosen);
     sentence.front() = 'P';
@@ -39,8 +40,10 @@ void PermutationPage::draw_row(Scene& scene, SideColumn& column, const Rect& are
         if (predicted.end() - at > 5) after += " and more";
         if (!after.empty()) column.sentence("Hidden, because they come later: " + after + ".");
     } else {
-        column.sentence("Given words see each other and no word that is to be predicted.");
+        column.sentence(more.empty() ? "Given words see each other and no word that is to be predicted."
+                                     : "Given words see no word that is to be predicted.");
     }
+    if (!more.empty()) column.sentence(more);
     if (runs_model(state) && is_target) {
         std::vector<std::pair<float, Index>> weights;
         for (Index j = 0; j < static_cast<Index>(words(state).size()); ++j)
@@ -256,16 +259,18 @@ void PermutationPage::fit(PermutationState& state) {
 void PermutationPage::refresh(Scene& scene) {
     PermutationState& state = scene.state.permutation;
     fit(state);
-    if (const CardRow row = cards(state); row != visible_for_) {
+    const auto of = runs_model(state) ? source_.share() : nullptr;
+    if (const CardRow row = cards(state); row != visible_for_ || of != visible_of_) {
         visible_for_ = row;
-        visible_ = visibility_of(row);
+        visible_of_ = of;
+        visible_ = of ? of->visible(row) : visibility_of(row);
     }
     const PictureVersion wanted{answers_.serial(), state.layer * sentence().sizes().heads + state.head,
                                 scene.state.theme};
     if (shown_ == wanted || answer().stage(Stream::content, state.layer, "probs", state.head).size() == 0) return;
     shown_ = wanted;
     cell_.reset();
-    const StreamVisibility seen = visibility_of(answer().request.cards);
+    const StreamVisibility seen = answer().request.sentence->visible(answer().request.cards);
     for (const Stream stream : {Stream::content, Stream::query}) {
         const std::size_t n = stream == Stream::content ? 0 : 1;
         probabilities_[n] = answer().stage(stream, state.layer, "probs", state.head);

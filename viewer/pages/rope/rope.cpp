@@ -261,6 +261,16 @@ std::vector<NamedMatrix> RopePage::numbers(const Scene& scene) {
     add("scores", "score over m \u2212 n", "rope.scores",
         Eigen::Map<const RowVector<double>>(now.curve.data(), static_cast<Index>(now.curve.size())));
     for (Index offset = -kReach; offset <= kReach; ++offset) matrices.back().cols.push_back(std::to_string(offset));
+    if (const std::size_t shown = scene.state.rope.shown; shown > 0 && head_.values().size() > 0) {
+        static constexpr const char* kTitles[] = {"scores", "probabilities", "weights of linear attention"};
+        static constexpr const char* kStems[] = {"scores", "probs", "weights"};
+        matrices.push_back(named_matrix("matrix", kTitles[shown - 1], layer + kStems[shown - 1],
+                                        Matrix<float>(head_.values()), Scheme::rotary));
+        matrices.back().part = head;
+        matrices.back().rows = matrices.back().cols = sentence().words();
+        matrices.back().visible = sentence().visible();
+        if (shown == 2) matrices.back().map = MapKind::sequential, matrices.back().range = ValueRange{0, 1};
+    }
     add("bound", "the paper's bound B(r)", "rope.bound",
         Eigen::Map<const RowVector<double>>(now.bound.data(), static_cast<Index>(now.bound.size())));
     return matrices;

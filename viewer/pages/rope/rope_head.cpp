@@ -92,7 +92,11 @@ void RopePage::draw_middle(Scene& scene, const Rect& area) {
     const float y = area.y0 + ui.px(10);
     const float end =
         ui.choice("shown", area.x0, y, {"walk", "scores", "probabilities", "linear"}, state.shown) + ui.px(10);
-    ui.text_within(area.x1, y, area.x1 - end, kNotes[state.shown], ui.theme->muted, Face::mono_small, Align::right);
+    // The column may take other angles; the matrix is the model's.
+    const bool own = state.shown == 0 || (state.base == kOwnBase && state.scaling == 0 && state.layout == 0);
+    ui.text_within(area.x1, y, area.x1 - end,
+                   std::string(kNotes[state.shown]) + (own ? "" : ", the model's own angles"),
+                   own ? ui.theme->muted : ui.theme->accent, Face::mono_small, Align::right);
     const Rect inside{area.x0, area.y0 + ui.px(32), area.x1, area.y1};
     if (state.shown == 0)
         draw_walk(scene, inside);

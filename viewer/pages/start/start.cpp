@@ -280,12 +280,12 @@ bool StartPage::show_matrix(const Scene& scene, const std::string& page, Heatmap
     const Answer& answer = *scene.answer;
     const Index heads = scene.session.config().num_attention_heads, head = std::min(state.head, heads - 1);
     const PictureVersion version{answer.serial, head, theme};
-    if (page == "positions" && answer.line) {
+    if (page == "positions" && answer.buckets) {
         const Index length = answer.length();
         Matrix<float> rows(length, length);
         for (Index i = 0; i < length; ++i)
             for (Index j = 0; j < length; ++j)
-                rows(i, j) = static_cast<float>(answer.line->row(i, j) - answer.line->row(0, 0));
+                rows(i, j) = static_cast<float>(answer.buckets->row(i, j) - answer.buckets->row(0, 0));
         heatmap.show(version, rows, {}, MapKind::diverging);
         return true;
     }

@@ -20,7 +20,7 @@ CellNames TransformerXlPage::cell_names(const MemoryState& state) {
     return {sentence().name(), "layer " + std::to_string(state.layer) + ", head " + std::to_string(state.head),
             query_word(state), word(state.cell.j),
             later ? "it is to the right of the query: the next words are what is predicted"
-                  : "it is older than every query of the segment can look back"};
+                  : "it is too far back for this query: same_length lets every query see as many keys"};
 }
 
 std::string TransformerXlPage::copied_text(const MemoryState& state) {

@@ -2,7 +2,7 @@
      locus_dump *dump = locus_dump_begin("port.safetensors");
      locus_dump_put(dump, "layer.0.p2c", "F32", 4, shape, values);       shape [B,H,T,T], the slowest axis first
      locus_dump_end(dump);                                               then: locus check reference.safetensors port.safetensors
-   With ggml, include it behind ggml.h and ggml-backend.h with LOCUS_DUMP_GGML defined, and add
+   With ggml, include it after ggml.h and ggml-backend.h with LOCUS_DUMP_GGML defined, and add
      ggml_set_name(p2c, "layer.0.p2c");                                  where a tensor is a stage
      ggml_backend_sched_set_eval_callback(sched, locus_dump_ggml, dump); in llama.cpp: params.cb_eval, params.cb_eval_user_data
    Refusals: one sentence on standard error, exit status 3. */

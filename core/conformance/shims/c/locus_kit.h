@@ -20,7 +20,7 @@ LK char *lk_whole(const char *folder, const char *name, char *path, uint64_t *si
     char *text = f && !fseek(f, 0, SEEK_END) && ftell(f) >= 0 ? (char *)calloc((*size = (uint64_t)ftell(f)) + 9, 1) : NULL;
     lk_check(text && (rewind(f), fread(text, 1, *size, f) == *size) && !fclose(f), path, "cannot be read", "");
     return text; }
-LK const char *lk_find(const char *json, const char *key) { /* what stands behind "key":, or NULL */
+LK const char *lk_find(const char *json, const char *key) { /* what follows "key":, or NULL */
     for (size_t n = strlen(key); json && (json = strstr(json, key)) != NULL; ++json)
         if (json[-1] == '"' && json[n] == '"' && strspn(json + n + 1, " :\t\r\n")) return json + n + 1 + strspn(json + n + 1, " :\t\r\n");
     return NULL; }

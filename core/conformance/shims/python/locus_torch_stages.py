@@ -1,5 +1,5 @@
 """Which modules and torch calls of Hugging Face's models hold which stages; locus_torch.py listens to them.
-Layer numbers are #; of several stages behind a module the second is that of its second call, and - is none."""
+Layer numbers are #; of several stages after a module the second is that of its second call, and - is none."""
 import torch
 
 L, S = "encoder.layer.#", "encoder.layer.#.attention.self"
