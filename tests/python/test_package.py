@@ -84,6 +84,35 @@ def test_inputs_may_be_arrays():
     assert np.allclose(same["layer.0.probs"], trace["layer.0.probs"][:1], atol=1e-6)
 
 
+def test_a_misspelt_input_is_said():
+    with pytest.warns(UserWarning, match="locus.trace: inputs: not used by this family: maks"):
+        locus.trace("tiny-v3", inputs={"tokens": [[1, 5, 6, 2]], "maks": [[1, 1, 1, 0]]}, stages="embeddings.output")
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: locus.trace("tiny-v3", tokens=[[1.7, 2.2]]), "tokens holds float64 values"),
+    (lambda: locus.trace("tiny-xlnet", "a b", segment=-1), "segment is -1, expected at least 0"),
+    (lambda: locus.trace("tiny-xlnet", "a b", segment=2.7), "segment is 2.7, expected a whole number"),
+    (lambda: locus.fill("a [MASK]", top=2.5), "top is 2.5, expected a whole number"),
+    (lambda: locus.check(locus.Trace("deberta"), locus.Trace("deberta"), rtol=-1), "rtol is -1, expected 0 or more"),
+    (lambda: locus.check(locus.Trace("deberta"), locus.Trace("deberta"), atol=float("nan")), "atol is nan"),
+])
+def test_no_number_is_silently_another(call, message):
+    with pytest.raises(locus.UsageError, match=re.escape(message)):
+        call()
+
+
+def test_a_trace_keeps_numbers_of_its_own():
+    trace = locus.Trace(family="deberta")
+    mine = np.ones((1, 2, 3, 3))
+    trace.add("layer.0.c2c", mine[:], "a port")
+    mine[:] = 2
+    assert trace["layer.0.c2c"].max() == 1 and not trace["layer.0.c2c"].flags.writeable
+    for no_number in (["a", "b"], [object()], [1j]):
+        with pytest.raises(locus.UsageError, match="expected numbers"):
+            trace.add("layer.0.c2p", no_number, "a port")
+
+
 def test_a_trace_says_what_its_pass_was_given(tmp_path):
     padded = locus.trace("tiny-v3", text=["a new [MASK] opened", "a new"])
     (given,) = padded.inputs

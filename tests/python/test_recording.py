@@ -2,6 +2,7 @@
 
 import copy
 import sys
+import threading
 import warnings
 
 import numpy as np
@@ -72,6 +73,9 @@ def test_what_matches_nothing_is_refused():
         recorded(deberta_v3(), stages="layer.*.r_k")
     with pytest.raises(locus.UsageError, match="layers holds 2"):
         recorded(deberta_v3(), layers=[2])
+    for wrong in ({"layers": [1.5]}, {"layers": [-1]}, {"batch": 0}, {"batch": -1}, {"batch": 1.5}):
+        with pytest.raises(locus.UsageError, match="expected"):
+            recorded(deberta_v3(), **wrong)
 
 
 def test_hooks_go_also_after_an_exception():
@@ -137,6 +141,53 @@ def test_of_several_passes_the_first_is_recorded_and_said():
         model(input_ids=tokens(1, 5))
     assert trace.passes == 2 and trace["layer.0.probs"].shape == (2, 4, 11, 11)
     assert "2 passes" in trace.warnings[0]
+
+
+def test_weights_that_changed_since_the_recording_are_no_mistake_of_the_model():
+    model = deberta_v3()
+    with locus.recording(model) as trace:
+        model(**padded()).logits.square().mean().backward()
+    assert trace.check().passed
+    assert copy.deepcopy(trace).check().passed
+    torch.optim.SGD(model.parameters(), lr=0.1).step()
+    with pytest.raises(locus.UsageError, match="the weights changed after the recording"):
+        trace.check()
+    trace = recorded(model)
+    model.half()
+    with pytest.raises(locus.UsageError, match="the weights changed after the recording"):
+        trace.check()
+
+
+def test_a_model_in_training_mode_is_said():
+    model = deberta_v3()
+    assert recorded(model).warnings == []
+    model.train()
+    for module in model.modules():
+        if "Dropout" in type(module).__name__:
+            module.p = module.drop_prob = 0.1
+    with locus.recording(model) as trace:
+        model(**padded())
+    assert len(trace.warnings) == 1 and "training mode" in trace.warnings[0]
+
+
+@pytest.mark.parametrize("make", [deberta_v3, roformer, xlnet])
+def test_a_pass_of_another_thread_is_not_mixed_in(make):
+    model = make()
+    right = recorded(model)
+    other = {"input_ids": tokens(1, 5)}
+    inside = []
+
+    def interrupted(module, arguments):
+        if not inside:
+            inside.append(threading.Thread(target=lambda: model(**other)))
+            inside[0].start()
+            inside[0].join()
+
+    layers = [m for name, m in model.named_modules() if name.endswith("layer.1")]
+    with layers[0].register_forward_pre_hook(interrupted):
+        trace = recorded(model)
+    assert inside and "2 passes" in trace.warnings[0]
+    assert all(np.array_equal(trace[name], right[name]) for name in right)
 
 
 @pytest.mark.parametrize("make", [deberta_v3, deberta_v1, roformer])

@@ -351,7 +351,7 @@ void Microscope::draw_copy(Scene& scene, SideColumn& column, const std::optional
         const bool same = drawn->scores[j] == cell_->score && (mixed || drawn->probs[j] == cell_->probability);
         ui.text_within(column.right(), column.y(), column.width() - wide - ui.px(12),
                        !same   ? "differs from the matrix"
-                       : mixed ? "score: same bits as the matrix"
+                       : mixed ? "score: same bits"
                                : "same bits as the matrix",
                        same ? ui.theme->muted : ui.theme->fault, Face::mono_small, Align::right);
     }

@@ -2,7 +2,7 @@
 
 from typing import Any, Iterable, List, Optional
 
-from .errors import UsageError
+from .errors import UsageError, whole_number
 from .recording import Encoder, Recorder
 from .recording_common import Attended, distance_of, worst_of
 from .tracing import Trace
@@ -17,7 +17,7 @@ def chosen_numbers(what: str, numbers: Optional[Iterable[int]], count: int) -> L
     """The numbers that were asked for, all where none were.  Raises UsageError where one is not there."""
     if numbers is None:
         return list(range(count))
-    chosen = sorted(set(numbers))
+    chosen = sorted({whole_number(what, number) for number in numbers})
     for number in chosen:
         if not 0 <= number < count:
             raise UsageError(f"{what} holds {number}, expected numbers from 0 to {count - 1}")

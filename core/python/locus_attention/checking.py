@@ -120,6 +120,9 @@ def check(
     rtol, atol: instead of what rounding explains, stage by stage.
     Ctrl+C ends the search for the mistake.  Raises UsageError where the two have no stage in common.
     """
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value is not None and not value >= 0:  # nan is refused, too
+            raise UsageError(f"{name} is {value}, expected 0 or more")
     expected, found = _opened(reference), _opened(candidate)
     recorded = [] if inputs is not None or model is None else [
         text for text in map(inputs_as_json, (expected.inputs, found.inputs)) if text

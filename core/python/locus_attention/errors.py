@@ -1,5 +1,8 @@
 """How Locus refuses: one sentence that names the file, field or value and what was expected."""
 
+import operator
+from typing import Any
+
 
 class LocusError(Exception):
     """Every refusal of Locus."""
@@ -19,3 +22,14 @@ class UnsupportedError(LocusError, NotImplementedError):
 
 class RecordingError(LocusError, RuntimeError):
     """A pass of a live model did not give all that was asked for."""
+
+
+def whole_number(name: str, value: Any, least: int = 0) -> int:
+    """The value as an int.  Raises UsageError for 2.5, "2" and what is below `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError(f"{name} is {value!r}, expected a whole number") from None
+    if number < least:
+        raise UsageError(f"{name} is {number}, expected at least {least}")
+    return number

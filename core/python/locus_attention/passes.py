@@ -2,13 +2,14 @@
 
 import os
 import tempfile
+import warnings
 from contextlib import contextmanager
 from typing import Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _core
-from .errors import UsageError
+from .errors import UsageError, whole_number
 from .files import PathLike, save_tensors
 from .progress import shown_progress
 from .tracing import StageInfo, Trace, inputs_from_json
@@ -64,8 +65,12 @@ def trace(
     texts = [] if text is None else [text] if isinstance(text, str) else list(text)
     if (text is not None) + (tokens is not None) + (inputs is not None) != 1:
         raise UsageError("expected exactly one of text, tokens and inputs")
+    segment = whole_number("segment", segment)
     if tokens is not None:
-        ids = np.atleast_2d(np.asarray(tokens, dtype=np.int64))
+        ids = np.atleast_2d(np.asarray(tokens))
+        if ids.size > 0 and ids.dtype.kind not in "iu":
+            raise UsageError(f"tokens holds {ids.dtype} values, expected the ids of tokens: whole numbers")
+        ids = ids.astype(np.int64)
         inputs = {"tokens": ids}
         if segment > 0:  # as an input file names them
             starts = range(0, ids.shape[1], segment)
@@ -73,10 +78,15 @@ def trace(
             segment = 0
     with input_file_of(inputs) as input_file, shown_progress("trace", "layers") as progress:
         done = _core.run(
-            os.fspath(model), texts, input_file, int(segment), stages, precision, dialect, bool(reference),
+            os.fspath(model), texts, input_file, segment, stages, precision, dialect, bool(reference),
             progress,
         )
-    return _trace_of_pass(done, os.fspath(model), dialect)
+        made = _trace_of_pass(done, os.fspath(model), dialect)
+        if isinstance(inputs, Mapping):  # a name that was misspelt is not passed over in silence
+            made.warnings = [said.replace(input_file, "inputs") for said in made.warnings]
+            for said in made.warnings:
+                warnings.warn(f"locus.trace: {said}", stacklevel=2)
+    return made
 
 
 def _trace_of_pass(done: "_core.Pass", model: str, dialect: str) -> Trace:
@@ -84,7 +94,7 @@ def _trace_of_pass(done: "_core.Pass", model: str, dialect: str) -> Trace:
     result = Trace(family=done.family, dialect=dialect, model=model, made_by="Locus")
     for name in held.names():
         axes, formula, source = held.describe(name)
-        result.add(name, held.array(name), "computed by Locus", info=StageInfo(tuple(axes), formula, source))
+        result.hold(name, held.array(name), "computed by Locus", info=StageInfo(tuple(axes), formula, source))
     result.tokens = [list(sample) for sample in done.pieces]
     result.ids = np.array(done.tokens, dtype=np.int64)
     result.mask_positions = [tuple(place) for place in done.mask_positions]
@@ -115,8 +125,7 @@ def fill(text: str, model: PathLike = "tiny-v3", *, top: int = 5, dialect: str =
     Returns one Filled per [MASK] in the order of the text, each with `top` guesses, best first.
     Raises UsageError where the text holds no [MASK], UnsupportedError for a model without a head.
     """
-    if top < 1:
-        raise UsageError(f"top is {top}, expected at least 1")
+    top = whole_number("top", top, 1)
     folder = os.fspath(model)
     family = _core.family_of(folder)
     stage = "mlm.logits_at_positions" if family in ("deberta", "roformer") else "lm.logits"
@@ -129,7 +138,7 @@ def fill(text: str, model: PathLike = "tiny-v3", *, top: int = 5, dialect: str =
         logits, places = logits[-1:], [len(done.tokens[0])]
     filled = []
     for place, row in zip(places, logits):
-        guesses = _core.best_words(folder, np.ascontiguousarray(row), int(top))
+        guesses = _core.best_words(folder, np.ascontiguousarray(row), top)
         filled.append(Filled(place, [Guess(*guess) for guess in guesses]))
     return filled
 

@@ -7,13 +7,14 @@ double, and a closing test says whether these terms give the context that the mo
 """
 
 import functools
+import threading
 import warnings
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy as np
 
-from .errors import RecordingError, UsageError
+from .errors import RecordingError, UsageError, whole_number
 from .recording_common import Attended
 from .tracing import Trace, keeps
 
@@ -190,11 +191,12 @@ class Recorder:
         batch: Optional[int], tokenizer: Any,
     ) -> None:
         self.model, self.encoder, self.trace, self.stages, self.tokenizer = model, encoder, trace, stages, tokenizer
-        self.batch = batch
-        self.layers = None if layers is None else sorted(set(layers))
+        self.batch = None if batch is None else whole_number("batch", batch, 1)
+        self.layers = None if layers is None else sorted({whole_number("layers", layer) for layer in layers})
         self.stack = ExitStack()
-        self.started = self.done = False
+        self.started = self.done = self.drops = False
         self.passes = 0
+        self.thread: Optional[int] = None  # that of the pass which is recorded; None: any
         self.announced = False
         self.trouble: Optional[BaseException] = None
         self.adapter = encoder.adapter(encoder, self)
@@ -218,8 +220,9 @@ class Recorder:
 
     @property
     def active(self) -> bool:
-        """True while the pass that is recorded runs."""
-        return self.started and not self.done and self.trouble is None
+        """True while the pass that is recorded runs, in its own thread: others may use the model meanwhile."""
+        here = self.thread is None or self.thread == threading.get_ident()
+        return here and self.started and not self.done and self.trouble is None
 
     # What hooks do
 
@@ -261,9 +264,12 @@ class Recorder:
 
     def begin(self) -> None:
         self.passes += 1
-        if self.started:
+        if not self.started:
+            self.thread = threading.get_ident()
+            self.drops = self.encoder.module.training and _has_dropout(self.encoder.module)
+            self.started = True
+        elif self.thread is None or self.thread == threading.get_ident():
             self.done = True
-        self.started = True
 
     def begins_in(self, module: Any, action: Callable[..., None]) -> None:
         """The same where a module's forward is entered, also by its name and past every hook; then action(module, args,
@@ -307,7 +313,7 @@ class Recorder:
             tensor = tensor.to(kind)
         if tensor.is_floating_point() and tensor.dtype != torch.float64:
             tensor = tensor.float()
-        self.trace.add(name, tensor.cpu().contiguous().clone().numpy(), how, stored)
+        self.trace.hold(name, tensor.cpu().contiguous().clone().numpy(), how, stored)
 
     def announce(self, bytes_needed: int) -> None:
         """Says beforehand that a recording will be large."""
@@ -374,6 +380,10 @@ class Recorder:
         if ids is not None:
             trace.ids = ids
             trace.tokens = [self.pieces(sample) for sample in ids.tolist()]
+        if self.drops:
+            trace.warnings.append(
+                "the model was in training mode, so dropout changed its numbers; call model.eval() before recording"
+            )
         if self.passes > 1:
             trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
         trace.inputs = [{name: np.asarray(values) for name, values in given.items()}] if given else []
@@ -383,6 +393,19 @@ class Recorder:
         if self.tokenizer is None:
             return [str(token) for token in ids]
         return [str(piece) for piece in self.tokenizer.convert_ids_to_tokens(ids)]
+
+
+def _has_dropout(module: Any) -> bool:
+    """transformers has Dropout and, in older versions, StableDropout, whose probability is called drop_prob."""
+    return any(
+        "Dropout" in type(part).__name__ and max(getattr(part, "p", 0) or 0, getattr(part, "drop_prob", 0) or 0) > 0
+        for part in module.modules()
+    )
+
+
+def _state_of(module: Any) -> Dict[str, Tuple[int, Any]]:
+    """What changes when weights do: how often each was written to, and its type."""
+    return {name: (weight._version, weight.dtype) for name, weight in module.named_parameters()}
 
 
 def _tokenizer_of(model: Any) -> Any:
@@ -429,6 +452,12 @@ class LiveModel:
 
     def __init__(self, encoder: Encoder, given: Dict[str, Any]) -> None:
         self.encoder, self.given = encoder, given
+        self.weights = _state_of(encoder.module)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        """A copy has weights of its own, which nobody has written to."""
+        self.__dict__.update(state)
+        self.weights = _state_of(self.encoder.module)
 
     def check(self, trace: Trace, **options: Any) -> Any:
         from .checking import check, temporary_folder
@@ -437,6 +466,12 @@ class LiveModel:
 
         if "tokens" not in self.given:
             raise UsageError("the pass was given inputs_embeds, expected input_ids: Locus begins with token ids")
+        for name, state in _state_of(self.encoder.module).items():
+            if self.weights.get(name) != state:
+                raise UsageError(
+                    f"the weights changed after the recording ({name} is the first), expected those that it was made "
+                    "with: check before the next step of the training, or record again"
+                )
         with temporary_folder() as folder:
             export_model(self.encoder, folder)
             reference = trace_of_folder(
@@ -484,7 +519,7 @@ def in_single(trace: Trace) -> Trace:
         array, kind = trace[name], trace.stored[name]
         if array.dtype == np.float64:
             array, kind = array.astype(np.float32), "F32"
-        single.add(name, array, trace.how[name], kind, trace.info[name])
+        single.hold(name, array, trace.how[name], kind, trace.info[name])
     return single
 
 
@@ -498,7 +533,7 @@ def in_the_rounding_of_autocast(trace: Trace) -> Trace:
     for name in trace:
         kind = trace.stored[name]
         narrow = narrow or (kind if kind in ("F16", "BF16") else "")
-        mixed.add(name, trace[name], trace.how[name], narrow if narrow and kind == "F32" else kind, trace.info[name])
+        mixed.hold(name, trace[name], trace.how[name], narrow if narrow and kind == "F32" else kind, trace.info[name])
     return mixed
 
 
@@ -507,5 +542,5 @@ def without(trace: Trace, names: Sequence[str]) -> Trace:
     kept = Trace(trace.family, trace.dialect, trace.model, trace.made_by)
     for name in trace:
         if name not in names:
-            kept.add(name, trace[name], trace.how[name], trace.stored[name], trace.info[name])
+            kept.hold(name, trace[name], trace.how[name], trace.stored[name], trace.info[name])
     return kept

@@ -109,8 +109,17 @@ class Trace(Mapping[str, np.ndarray]):
     def add(
         self, name: str, array: np.ndarray, how: str, dtype: Optional[str] = None, info: Optional[StageInfo] = None
     ) -> None:
-        """Appends a stage; `dtype` says as what a model held it, where that is not the array's own type."""
-        array = np.asarray(array)
+        """Appends a copy of the numbers as a stage; `dtype` says as what a model held it, where that is not the array's
+        own type.  Raises UsageError for what is no array of numbers."""
+        array = np.array(array)
+        if array.dtype.kind not in "biuf":
+            raise UsageError(f"{name}: an array of {array.dtype}, expected numbers: floats, or integers for an index")
+        self.hold(name, array, how, dtype, info)
+
+    def hold(
+        self, name: str, array: np.ndarray, how: str, dtype: Optional[str] = None, info: Optional[StageInfo] = None
+    ) -> None:
+        """`add` without a copy, for arrays that nobody else writes to."""
         array.setflags(write=False)
         known = known_stage(name, self.family)
         self._arrays[name] = array
@@ -294,7 +303,7 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
     for name in held.names():
         axes, formula, source = held.describe(name)
         dtype = stored.get(name)
-        trace.add(name, held.array(name), how.get(name) or "read from a file", dtype,
+        trace.hold(name, held.array(name), how.get(name) or "read from a file", dtype,
                   StageInfo(tuple(axes), formula, source))
     if trace.ids is not None and not trace.tokens:
         trace.tokens = [[str(token) for token in sample] for sample in trace.ids]
