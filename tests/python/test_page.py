@@ -115,6 +115,27 @@ def test_a_page_asks_for_nothing(sentence):
     assert not re.search(r"""https?://|\ssrc=["']|@import|url\(|fetch\(""", page)
 
 
+def test_a_trace_that_overflowed_has_a_page_all_the_same(random_trace):
+    right = random_trace(1, 2, 6)
+    for stem in ("c2c", "scores"):
+        made = locus.Trace("deberta", "hf", "a model", "half precision")
+        made.tokens = right.tokens
+        for name in right:
+            array = np.array(right[name])
+            if name.endswith(stem):
+                array[0, 0, 1] = np.nan
+                array[0, 1, 2, 3] = np.inf
+            made.add(name, array, "recorded")
+        data = re.search(r'"scale":([^,]*),', made.html())
+        assert data and 0 < float(data[1]) < 1
+        assert "NaN" not in re.search(r'\{"title".*?"report"', made.html(), re.S)[0]
+        assert made._repr_html_().startswith("<iframe")
+    nothing = locus.Trace("deberta", "hf", "a model", "half precision")
+    for name in right:
+        nothing.add(name, np.full_like(right[name], np.nan), "recorded")
+    assert nothing._repr_html_()
+
+
 def test_sizes(random_trace):
     small = random_trace(2, 4, 24, 64)
     assert len(small.html().encode()) <= 60_000

@@ -158,6 +158,19 @@ def test_weights_that_changed_since_the_recording_are_no_mistake_of_the_model():
         trace.check()
 
 
+@pytest.mark.parametrize("make", [deberta_v3, deberta_v1])
+def test_positions_of_the_callers_own_are_no_mistake_of_the_model(make):
+    model = make(position_biased_input=True)
+    ids = tokens(1, 6)
+    usual = recorded(model, {"input_ids": ids, "position_ids": torch.arange(6)[None]})
+    assert usual.check().passed
+    moved = recorded(model, {"input_ids": ids, "position_ids": torch.arange(3, 9)[None]})
+    with pytest.raises(locus.UsageError, match="given position_ids other than 0, 1, 2"):
+        moved.check()
+    without = recorded(make(), {"input_ids": ids, "position_ids": torch.arange(3, 9)[None]})
+    assert without.check().passed  # nothing reads them
+
+
 def test_a_model_in_training_mode_is_said():
     model = deberta_v3()
     assert recorded(model).warnings == []

@@ -99,10 +99,13 @@ class _View:
             return 1.0, ""
         layer = self.layers[0]
         total = sum(np.asarray(self.array(layer, stem), np.float64) for stem in self.terms)
-        probs = self.array(layer, "probs")
-        scores = np.where(probs > 0, self.array(layer, "scores").astype(np.float64), 0)
-        total = np.where(probs > 0, total, 0)
+        scores = self.array(layer, "scores").astype(np.float64)
+        # Cells that overflowed say nothing of the scale.
+        usable = (self.array(layer, "probs") > 0) & np.isfinite(total) & np.isfinite(scores)
+        total, scores = np.where(usable, total, 0), np.where(usable, scores, 0)
         factor = float((scores * total).sum() / (total * total).sum()) if np.any(total) else 1.0
+        if not np.isfinite(factor) or factor <= 0:
+            return 1.0, ""
         width = self.array(layer, "q").shape[-1] if self.has(layer, "q") else 0
         count = round(1 / (factor * factor * width)) if width else 0
         exact = width and abs(count * width * factor * factor - 1) < 1e-3
@@ -393,8 +396,18 @@ def page_of(
         "views": listed, "encoding": _WORDS[encoding], "note": _note(encoding, views, filled),
         "report": _report(report if report is not None else trace.report),
     }
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(_as_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c")
     return _shell().replace("/*DATA*/", text)
+
+
+def _as_json(value: Any) -> Any:
+    """The same with null for inf and nan, which JSON does not have and no browser reads."""
+    if isinstance(value, dict):
+        return {key: _as_json(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def notebook_of(trace: Any) -> str:
@@ -405,10 +418,10 @@ def notebook_of(trace: Any) -> str:
     limit = 2_000_000
     try:
         page = page_of(trace, limit=limit, channels=True)
-    except UsageError:
+    except Exception:
         try:
             page = page_of(trace, limit=limit)
-        except UsageError as error:
+        except Exception as error:  # a foreign file holds anything under the names of stages
             return f"<p>{html.escape(repr(trace))}<br>{html.escape(str(error))}</p>"
     return (
         f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="allow-scripts allow-downloads" '

@@ -198,6 +198,7 @@ class Recorder:
         self.passes = 0
         self.thread: Optional[int] = None  # that of the pass which is recorded; None: any
         self.announced = False
+        self.not_computed = ""  # what the pass was given that Locus cannot compute
         self.trouble: Optional[BaseException] = None
         self.adapter = encoder.adapter(encoder, self)
         count = len(self.adapter.layers())
@@ -387,7 +388,7 @@ class Recorder:
         if self.passes > 1:
             trace.warnings.append(f"{self.passes} passes ran; the first was recorded")
         trace.inputs = [{name: np.asarray(values) for name, values in given.items()}] if given else []
-        trace.recorded = LiveModel(self.encoder, given)
+        trace.recorded = LiveModel(self.encoder, given, self.not_computed)
 
     def pieces(self, ids: List[int]) -> List[str]:
         if self.tokenizer is None:
@@ -450,8 +451,8 @@ def recording(
 class LiveModel:
     """The model behind a recorded trace: its weights as a folder, for comparisons with Locus."""
 
-    def __init__(self, encoder: Encoder, given: Dict[str, Any]) -> None:
-        self.encoder, self.given = encoder, given
+    def __init__(self, encoder: Encoder, given: Dict[str, Any], not_computed: str) -> None:
+        self.encoder, self.given, self.not_computed = encoder, given, not_computed
         self.weights = _state_of(encoder.module)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -466,6 +467,11 @@ class LiveModel:
 
         if "tokens" not in self.given:
             raise UsageError("the pass was given inputs_embeds, expected input_ids: Locus begins with token ids")
+        if self.not_computed:
+            raise UsageError(
+                f"the pass was given {self.not_computed}, which Locus does not compute, expected a pass without them; "
+                "locus.check compares this trace with another recording"
+            )
         for name, state in _state_of(self.encoder.module).items():
             if self.weights.get(name) != state:
                 raise UsageError(

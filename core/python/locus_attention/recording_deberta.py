@@ -138,6 +138,12 @@ class DebertaV2Adapter(Adapter):
             self.given["tokens"] = self.recorder.first_samples(ids).cpu().long().numpy()
         elif embeds is not None:
             self.measured("embeddings.word", embeds)
+        positions = given.get("position_ids")
+        if positions is not None and getattr(self.core.config, "position_biased_input", True):
+            import torch
+
+            if not bool((positions == torch.arange(self.length, device=positions.device)).all()):
+                self.recorder.not_computed = "position_ids other than 0, 1, 2, ..."
         types = given.get("token_type_ids")
         if types is not None and bool(types.any()):
             self.given["token_types"] = self.recorder.first_samples(types).cpu().long().numpy()

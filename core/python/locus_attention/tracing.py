@@ -298,13 +298,13 @@ def load(path: Union[str, "os.PathLike[str]"]) -> Trace:
             trace.mask_positions = [tuple(place) for place in places.tolist()]
         if metadata.get("tokens"):
             trace.ids = np.array(json.loads(metadata["tokens"]), dtype=np.int64)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         pass  # somebody else's metadata
     for name in held.names():
         axes, formula, source = held.describe(name)
         dtype = stored.get(name)
         trace.hold(name, held.array(name), how.get(name) or "read from a file", dtype,
-                  StageInfo(tuple(axes), formula, source))
+                   StageInfo(tuple(axes), formula, source))
     if trace.ids is not None and not trace.tokens:
         trace.tokens = [[str(token) for token in sample] for sample in trace.ids]
     return trace
