@@ -55,14 +55,14 @@ void describe_input(Pass& pass, const std::vector<ModelInput>& segments, const T
 }
 
 template <class Scalar>
-Pass compute(const ModelRequest& request, const std::string& stages, Dialect dialect, bool fast,
+Pass compute(const ModelRequest& request, bool cut, const std::string& stages, Dialect dialect, bool fast,
              const CancelToken& stop, StepCount& layers) {
     Checkpoint checkpoint = open_checkpoint(resolve_model(request.model));
     checkpoint.weights = interruptible(checkpoint.weights, stop, layers);
     const auto model =
         open_model_of<Scalar>(checkpoint, cpu_operations<Scalar>(), fast ? ForwardPath::fast : ForwardPath::reference);
     const PreparedInput prepared = prepare_input(request, checkpoint.folder, model->family(), model->input_names());
-    if (request.segment > 0) check_memory(*model, prepared.segments, dialect);
+    if (cut) check_memory(*model, prepared.segments, dialect);
     Pass pass;
     pass.trace = model->forward(prepared.segments, dialect, stages.empty() ? StageFilter() : StageFilter(stages));
     pass.family = to_string(model->family());
@@ -83,12 +83,12 @@ Pass run(const std::string& model, const std::vector<std::string>& texts, const 
     request.model = model;
     request.texts = texts;
     request.input_file = input_file;
-    request.segment = segment;
+    request.segment = input_file.empty() ? segment : 0;  // tokens come cut, in a file
     Pass pass;
     run_interruptibly(
         [&](const CancelToken& stop, StepCount& layers) {
-            pass = precision == "f64" ? compute<double>(request, stages, wanted, false, stop, layers)
-                                      : compute<float>(request, stages, wanted, !reference, stop, layers);
+            pass = precision == "f64" ? compute<double>(request, segment > 0, stages, wanted, false, stop, layers)
+                                      : compute<float>(request, segment > 0, stages, wanted, !reference, stop, layers);
         },
         progress);
     return pass;

@@ -93,6 +93,7 @@ def test_a_misspelt_input_is_said():
     (lambda: locus.trace("tiny-v3", tokens=[[1.7, 2.2]]), "tokens holds float64 values"),
     (lambda: locus.trace("tiny-xlnet", "a b", segment=-1), "segment is -1, expected at least 0"),
     (lambda: locus.trace("tiny-xlnet", "a b", segment=2.7), "segment is 2.7, expected a whole number"),
+    (lambda: locus.trace("tiny-xlnet", inputs={"tokens": [[1, 2]]}, segment=1), "segment goes with text or tokens"),
     (lambda: locus.fill("a [MASK]", top=2.5), "top is 2.5, expected a whole number"),
     (lambda: locus.check(locus.Trace("deberta"), locus.Trace("deberta"), rtol=-1), "rtol is -1, expected 0 or more"),
     (lambda: locus.check(locus.Trace("deberta"), locus.Trace("deberta"), atol=float("nan")), "atol is nan"),

@@ -75,7 +75,8 @@ def trace(
         if segment > 0:  # as an input file names them
             starts = range(0, ids.shape[1], segment)
             inputs = {f"tokens.{n}": ids[:, start : start + segment] for n, start in enumerate(starts)}
-            segment = 0
+    elif inputs is not None and segment > 0:
+        raise UsageError("segment goes with text or tokens, expected none beside inputs: they name their segments")
     with input_file_of(inputs) as input_file, shown_progress("trace", "layers") as progress:
         done = _core.run(
             os.fspath(model), texts, input_file, segment, stages, precision, dialect, bool(reference),
@@ -85,7 +86,8 @@ def trace(
         if isinstance(inputs, Mapping):  # a name that was misspelt is not passed over in silence
             made.warnings = [said.replace(input_file, "inputs") for said in made.warnings]
             for said in made.warnings:
-                warnings.warn(f"locus.trace: {said}", stacklevel=2)
+                if not said.endswith("mask_positions"):  # which a trace's own inputs hold for people
+                    warnings.warn(f"locus.trace: {said}", stacklevel=2)
     return made
 
 
