@@ -169,6 +169,11 @@ TEST_CASE("trace: a stage's formula is that of its family", "[trace]") {
     CHECK(describe_stage("segment.2.layer.1.scores", Scheme::transformer_xl)->formula == "(ac + bd) / sqrt(d)");
     CHECK(describe_stage("layer.1.g.scores", Scheme::two_stream)->formula == "(ac + bd + ef) / sqrt(d)");
     CHECK(describe_stage("layer.1.q", Scheme::rotary)->source.find("roformer") != std::string::npos);
+    // Memory lies in front of the keys; heads may be wider together than the model.
+    CHECK(describe_stage("layer.1.k", Scheme::transformer_xl)->axes == std::vector<std::string>{"B", "H", "Tk", "d"});
+    CHECK(describe_stage("layer.1.v", Scheme::two_stream)->axes == std::vector<std::string>{"B", "H", "Tk", "d"});
+    CHECK(describe_stage("layer.1.k")->axes == std::vector<std::string>{"B", "H", "T", "d"});
+    CHECK(describe_stage("layer.1.context")->axes == std::vector<std::string>{"B", "T", "H*d"});
     Trace trace({}, Scheme::rotary);
     trace.add("layer.0.scores", Tensor<float>({1, 1, 1, 1}));
     CHECK(trace.at("layer.0.scores").formula == "q_rot_i . k_rot_j / sqrt(d)");

@@ -13,6 +13,7 @@
 #include "tests/temporary_folder.h"
 #include "tests/viewer/run_view.h"
 #include "viewer/data/deberta_session.h"
+#include "viewer/data/rotary_sentence.h"
 #include "viewer/data/text_study.h"
 #include "viewer/data/training_look.h"
 #include "viewer/state/state.h"
@@ -249,6 +250,16 @@ TEST_CASE("export: the pages of several sources leave as numbers too", "[view][e
     CHECK(same(text.at("distances"), study->plan.movers.costs));
     const Matrix<double> nearness = 1 - study->tables->distances.array() / 2;
     CHECK(same(text.at("word mover's"), nearness));
+
+    // The matrix of a head that the RoPE page shows, as the model's own pass has it.
+    const ModelChoice choice = State().choices.roformer;
+    const RotarySentence rotary(std::make_shared<const ModelSession>(choice.model, Family::roformer), choice);
+    const RopeState rope;
+    const fs::path head = folder / "head.safetensors";
+    REQUIRE(view({"--page", "rope", "--set", "rope.shown=scores", "--export", head.string(), "--region", "matrix"})
+                .status == 0);
+    CHECK(read_trace(head).at("layer." + std::to_string(rope.layer) + ".scores").as<float>().matrix() ==
+          rotary.scores(rope.layer, rope.head));
 
     // The report says how wide the gap is at the worst cell; the exported difference has to hold it.
     const Trace conformance = numbers_of("conformance");

@@ -103,6 +103,28 @@ TEST_CASE("scripts: every page has one", "[viewer][script]") {
     CHECK(count >= 7);
 }
 
+TEST_CASE("scripts: a model that mixes its heads, and one that reads from left to right, are said to",
+          "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    const auto says = [&](const std::string& model, const Json& actions) {
+        const fs::path script = folder / "says.json";
+        write_bytes(script, Json{{"size", {1440, 900}}, {"actions", actions}}.dump());
+        const std::string there = std::string(LOCUS_SOURCE_DIR) + "/tests/oracle/" + model + "/model";
+        const Outcome outcome =
+            view({"--script", script.string(), "--model", there, "--tokens", "1,5,9,12,3,7,20,2"}, folder.path());
+        INFO(outcome.err);
+        CHECK(outcome.status == 0);
+    };
+    const auto text = [](const char* words) { return Json{{"assert", {{"text", words}}}}; };
+    // locus trace: layer.1.scores [2,3,5] is 0.70588; no stage has the softmax of scores that are not mixed yet.
+    says("hf_deberta_v1_talking_head", {Json{{"page", "attention"}}, text("Why is this score 0.706?"),
+                                        text("score: same bits"), Json{{"assert", {{"no_text_clipped", true}}}}});
+    says("hf_xlnet_uni",
+         {Json{{"page", "permutation"}}, Json{{"set", "permutation.row=1"}}, text("Given words see no word"),
+          text("This model reads from left to right"), Json{{"assert", {{"no_text_clipped", true}}}}});
+}
+
 TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "attention.json");

@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kStages = "layer.*.q,layer.*.k,layer.*.q_r,layer.*.k_r,layer.*.c2c,layer.*.c2p,layer.*.p2c";
 
-constexpr std::size_t kBeyond = 40;  // one in so many values of single tokens, at either end, may leave a plot
-
 struct HiddenSentence {
     ModelInput input;
     std::vector<Index> masks, hidden;
@@ -85,13 +83,8 @@ void add_curves(CurveHistory& animation, const ConstView<float>& contents, const
                 const RelativeBuckets& buckets) {
     Matrix<float> tokens = distance_products(contents, table, buckets, kCurveReach);
     animation.means.push_back(mean_of_rows(tokens));
-    std::vector<double> seen = animation.means.back();
-    std::vector<float> values(tokens.data(), tokens.data() + tokens.size());
-    std::sort(values.begin(), values.end());
-    const std::size_t beyond = values.size() / kBeyond;
-    seen.insert(seen.end(), {values[beyond], values[values.size() - 1 - beyond]});
-    animation.low = std::min(animation.low, *std::min_element(seen.begin(), seen.end()));
-    animation.high = std::max(animation.high, *std::max_element(seen.begin(), seen.end()));
+    animation.low = std::min(animation.low, static_cast<double>(tokens.minCoeff()));
+    animation.high = std::max(animation.high, static_cast<double>(tokens.maxCoeff()));
     animation.tokens.push_back(std::move(tokens));
 }
 

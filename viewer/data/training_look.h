@@ -68,7 +68,7 @@ private:
 struct CurveHistory {
     std::vector<std::vector<double>> means;  // per snapshot, over the tokens: [2 kCurveReach + 1], distance i - j
     std::vector<Matrix<float>> tokens;       // per snapshot, each token's own: [T, 2 kCurveReach + 1]
-    double low = 0, high = 0;                // of all means and nearly all tokens; 0 among them
+    double low = 0, high = 0;                // of all tokens, and so of their means; 0 among them
 };
 
 /// One head through all snapshots.

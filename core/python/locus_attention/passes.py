@@ -26,7 +26,11 @@ def input_file_of(inputs: Optional[Inputs]) -> Iterator[str]:
     elif isinstance(inputs, Mapping):
         with tempfile.TemporaryDirectory(prefix="locus-") as folder:
             path = os.path.join(folder, "inputs.safetensors")
-            arrays = {name: np.asarray(values) for name, values in inputs.items() if values is not None}
+            # The inputs of a trace say where its masks are, which is found again in the tokens.
+            arrays = {
+                name: np.asarray(values) for name, values in inputs.items()
+                if values is not None and name != "mask_positions"
+            }
             for name, array in arrays.items():
                 if array.dtype.kind in "bui":
                     arrays[name] = array.astype(np.int64)
@@ -86,8 +90,7 @@ def trace(
         if isinstance(inputs, Mapping):  # a name that was misspelt is not passed over in silence
             made.warnings = [said.replace(input_file, "inputs") for said in made.warnings]
             for said in made.warnings:
-                if not said.endswith("mask_positions"):  # which a trace's own inputs hold for people
-                    warnings.warn(f"locus.trace: {said}", stacklevel=2)
+                warnings.warn(f"locus.trace: {said}", stacklevel=2)
     return made
 
 

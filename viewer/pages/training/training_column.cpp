@@ -76,9 +76,12 @@ void TrainingPage::draw_side(Scene& scene, const Rect& area) {
     draw_words(scene, column);
     column.heading("What to look at");
     const bool fresh = photographed(scene.state.training).step == 0;
-    column.sentence(fresh ? "Fresh weights: every curve is near 0, every word is about as likely as any other."
-                          : "A peak of an orange curve at one distance: this head looks there whatever the words "
-                            "are. Faint lines are single words; where they part, content decides. Try other heads.");
+    column.sentence(
+        fresh ? "Fresh weights: every mean is near 0, every word is about as likely as any other. Faint lines "
+                "are single words."
+              : "A peak of an orange curve at one distance: this head looks there whatever the words "
+                "are. Faint lines are single words; where they part, content decides. The dashed line is the mean "
+                "of fresh weights. Try other heads.");
     if (!fresh) {
         const std::size_t at = shown_snapshot(scene.state.training);
         for (const auto& [term, animation] : {std::pair(1, &head_.c2p), std::pair(2, &head_.p2c)})
