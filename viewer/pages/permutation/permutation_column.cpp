@@ -259,7 +259,8 @@ void PermutationPage::fit(PermutationState& state) {
 void PermutationPage::refresh(Scene& scene) {
     PermutationState& state = scene.state.permutation;
     fit(state);
-    const auto of = runs_model(state) ? source_.share() : nullptr;
+    // The sentence that is shown, whose words the cards are of; one that is opened meanwhile may have other words.
+    const auto of = runs_model(state) ? answer().request.sentence : nullptr;
     if (const CardRow row = cards(state); row != visible_for_ || of != visible_of_) {
         visible_for_ = row;
         visible_of_ = of;
