@@ -109,7 +109,12 @@ Option Option::not_empty() {
 }
 
 Option Option::not_negative() {
-    option_->check(CLI::NonNegativeNumber);
+    const auto refusal = [](const std::string& value) {
+        const double number = std::strtod(value.c_str(), nullptr);
+        return number >= 0 && std::isfinite(number) ? std::string()
+                                                    : "\"" + shortened(value) + "\" given, expected 0 or more";
+    };
+    option_->check(CLI::Validator(refusal, "", "not_negative"));
     return *this;
 }
 

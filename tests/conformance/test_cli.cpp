@@ -344,6 +344,11 @@ TEST_CASE("check: the tolerance is stated, and expected and found can be told ap
     const json result = json::parse(run("locus-check", {traces.ours, wrong, "--rtol", "1e-9", "--json"}).out);
     CHECK(result["tolerance"] == json({{"derived", false}, {"rtol", 1e-9}, {"atol", 0.0}}));
     CHECK(parsed(run("locus-check", {traces.ours, wrong, "--json"}))["tolerance"] == json({{"derived", true}}));
+    for (const std::string word : {"inf", "-1"}) {
+        const Outcome refused = run("locus-check", {traces.ours, wrong, "--atol", word});
+        CHECK(refused.status == 2);
+        CHECK_THAT(refused.err, Catch::Contains("--atol: \"" + word + "\" given, expected 0 or more"));
+    }
 }
 
 TEST_CASE("check: NaN, wrong shape and wrong dtype are mismatches", "[cli]") {

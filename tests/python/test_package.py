@@ -62,7 +62,7 @@ def test_a_port_with_a_mistake_is_named(tmp_path):
 def test_every_mistake_of_a_port_is_listed(tmp_path):
     right = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", precision="f64", dialect="official")
     wrong = locus.trace(CASE / "model", inputs=CASE / "inputs.safetensors", precision="f64", dialect="paper")
-    # Only the second layer's terms are those of the paper; the first layer's output is wrong in a way that has no name.
+    # The first layer's terms are saved as the paper has them, and its output in a way that has no name.
     arrays = {name: np.array(right[name]) for name in right.stages}
     for name in ("c2c", "c2p", "p2c"):
         arrays["layer.0." + name] = np.array(wrong["layer.0." + name])
@@ -72,7 +72,16 @@ def test_every_mistake_of_a_port_is_listed(tmp_path):
                          inputs=CASE / "inputs.safetensors")
     assert report.mistake == 1 and [each.number for each in report.diagnoses] == [1]
     assert report.diagnoses[0].stage == report.first == "layer.0.p2c" and report.diagnoses[0].lesson
-    assert "layer.0.output" in report.unexplained and report.right_once_repaired is False
+    # What is made of both is right, so the port computes them rightly.
+    assert list(report.saved) == ["layer.0.p2c", "layer.0.output"] and not report.unexplained
+    assert report.right_once_repaired is True and "saves other numbers under its name" in report.saved["layer.0.p2c"]
+    # Where nothing made of the output is reported, nobody can tell.
+    names = list(right.stages)
+    last = names.index("layer.0.output")
+    save_tensors(tmp_path / "port.safetensors", {name: arrays[name] for name in names[: last + 1]})
+    report = locus.check(CASE / "trace_exact.safetensors", tmp_path / "port.safetensors", model=CASE / "model",
+                         inputs=CASE / "inputs.safetensors")
+    assert report.unexplained == ["layer.0.output"] and report.right_once_repaired is False
 
 
 def test_inputs_may_be_arrays():

@@ -154,6 +154,13 @@ TEST_CASE("check report: every stage that is wrong by itself, once each", "[view
     CHECK(one.by_themselves[1].in_words() == "no mistake of the catalogue");
     CHECK(one.by_themselves[0].in_words() == "mistake 1");
     CHECK(one.right_once_repaired == "no");
+    CHECK(one.saved_first().empty());
+    // Computed rightly, and saved otherwise.
+    json["cases"][1]["diagnoses"][0]["saved"] = "the port computes it rightly";
+    json["cases"][1]["diagnoses"][1]["saved"] = "the right numbers with other axes";
+    const ReportedCase saved = read(folder, json).cases[1];
+    CHECK(saved.saved_first() == "the port computes it rightly");
+    CHECK(saved.by_themselves[1].in_words() == "other numbers saved");
     json["cases"][1]["diagnoses"][0].erase("stage");
     CHECK_THROWS_WITH(read(folder, json), Catch::Contains("report.json") && Catch::Contains("stage"));
 }

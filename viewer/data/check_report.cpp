@@ -145,7 +145,8 @@ ReportedCase read_case(const Node& node) {
     one.right_once_repaired = node.text_or_nothing("right_once_repaired");
     for (const Node& found : node.find("diagnoses") ? node.nodes("diagnoses") : std::vector<Node>()) {
         if (found.find("first_at")) continue;  // the same mistake at a further layer
-        WrongByItself wrong{found.text("stage"), 0, found.text_or_nothing("name"), found.text_or_nothing("pattern")};
+        WrongByItself wrong{found.text("stage"), 0, found.text_or_nothing("name"), found.text_or_nothing("pattern"),
+                            found.text_or_nothing("saved")};
         if (found.find("mistake")) wrong.mistake = static_cast<int>(found.whole("mistake"));
         one.by_themselves.push_back(std::move(wrong));
     }
@@ -154,7 +155,14 @@ ReportedCase read_case(const Node& node) {
 
 }  // namespace
 
+std::string ReportedCase::saved_first() const {
+    for (const WrongByItself& wrong : by_themselves)
+        if (wrong.stage == first) return wrong.saved;
+    return "";
+}
+
 std::string WrongByItself::in_words() const {
+    if (mistake == 0 && !saved.empty()) return "other numbers saved";
     return mistake == 0 ? "no mistake of the catalogue" : "mistake " + std::to_string(mistake);
 }
 

@@ -41,7 +41,8 @@ struct WrongByItself {
     int mistake = 0;      // of the catalogue; 0: none explains it
     std::string name;     // of the mistake
     std::string pattern;  // what the difference looks like: "every value is 0.5 times what it should be"
-    /// "mistake 39", or "no mistake of the catalogue".
+    std::string saved;    // that the port computes it rightly and saves other numbers; empty where it is not so
+    /// "mistake 39", "other numbers saved", or "no mistake of the catalogue".
     std::string in_words() const;
 };
 
@@ -62,6 +63,8 @@ struct ReportedCase {
 
     /// nullptr if there is none.
     const ReportedStage* find(const std::string& stage) const;
+    /// What is said of numbers that were saved in place of the first wrong stage; empty where nothing is.
+    std::string saved_first() const;
     bool has_dumps() const { return !reference.empty() && !candidate.empty(); }
     Index count(StageState state) const;
     /// Adds stages that were not reported; all are in the order of a model then.

@@ -66,11 +66,12 @@ ReportedCase case_of_report(const conformance::CaseReport& report) {
     for (const conformance::WrongStage& stage : report.all->stages) {
         if (!stage.first_at.empty()) continue;  // the same mistake at a further layer
         for (const conformance::Explanation& each : stage.pair)
-            one.by_themselves.push_back({stage.stage, each.mistake, conformance::mistake_of(each.mistake).name, ""});
+            one.by_themselves.push_back(
+                {stage.stage, each.mistake, conformance::mistake_of(each.mistake).name, "", ""});
         if (!stage.pair.empty()) continue;
         const int number = stage.diagnosis.named ? stage.diagnosis.named->mistake : 0;
-        one.by_themselves.push_back(
-            {stage.stage, number, number == 0 ? "" : conformance::mistake_of(number).name, stage.diagnosis.pattern});
+        one.by_themselves.push_back({stage.stage, number, number == 0 ? "" : conformance::mistake_of(number).name,
+                                     stage.diagnosis.pattern, stage.saved});
     }
     return one;
 }

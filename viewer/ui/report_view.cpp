@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "viewer/data/mistake_source.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/plots/number_format.h"
 
@@ -154,6 +155,11 @@ void draw_mistake(Scene& scene, SideColumn& column, const ReportedCase& one) {
             ImGui::SetClipboardText(command.c_str());
             scene.state.notice = "copied: " + command;
         }
+        if (!one.saved_first().empty()) column.sentence("Yet " + one.saved_first() + ".");
+    } else if (const std::string saved = one.saved_first(); !saved.empty()) {
+        column.heading("Other numbers were saved");
+        column.sentence(as_sentence(saved), false);
+        if (one.pattern != saved && one.pattern != "no pattern found") column.sentence(as_sentence(one.pattern));
     } else {
         column.heading("No known mistake fits");
         column.sentence(one.pattern.empty() ? "No mistake of the catalogue explains these values." : one.pattern + ".",
@@ -177,12 +183,18 @@ std::string draw_all_mistakes(Scene& scene, SideColumn& column, const ReportedCa
         const bool here = wrong.stage == shown;
         ui.text(line.x0, line.middle_y(), ui.cut(wrong.stage, line.width() * 0.62f, Face::mono),
                 here || mouse.hovered ? ui.theme->text : ui.theme->muted, here ? Face::mono_strong : Face::mono);
-        ui.text(line.x1, line.middle_y(), wrong.mistake == 0 ? "no name" : "mistake " + std::to_string(wrong.mistake),
+        ui.text(line.x1, line.middle_y(),
+                wrong.mistake != 0    ? "mistake " + std::to_string(wrong.mistake)
+                : wrong.saved.empty() ? "no name"
+                                      : "saved",
                 ui.theme->text, Face::ui, Align::right);
         if (mouse.hovered && !wrong.name.empty()) draw_tooltip(ui, {{{wrong.name, ui.theme->text}}});
         if (mouse.clicked) clicked = wrong.stage;
         column.skip(23);
-        if (wrong.mistake == 0 && !wrong.pattern.empty()) column.sentence(wrong.pattern + ".");
+        if (wrong.mistake == 0 && !wrong.saved.empty() && wrong.stage != one.first)
+            column.sentence(as_sentence(wrong.saved));
+        else if (wrong.mistake == 0 && !wrong.pattern.empty() && wrong.saved.empty())
+            column.sentence(wrong.pattern + ".");
     }
     if (one.right_once_repaired == "yes") column.sentence("With these repaired, every stage of this dump is right.");
     if (one.right_once_repaired == "no") column.sentence("What has no name has to be found before the rest is known.");

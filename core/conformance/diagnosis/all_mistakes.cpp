@@ -6,6 +6,7 @@
 
 #include "core/conformance/diagnosis/judge.h"
 #include "core/conformance/diagnosis/patterns.h"
+#include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/diagnosis/whole_pass.h"
 
 namespace locus::conformance {
@@ -176,15 +177,28 @@ std::string around(const std::string& stage) {
 class Search {
 public:
     Search(const Evidence& evidence, const Comparison& comparison, const MadeOf& made_of)
-        : evidence_(evidence), own_(evidence), seen_(comparison) {
+        : evidence_(evidence), own_(evidence), seen_(comparison), made_of_(made_of) {
         own_.not_its_own = not_its_own(comparison, made_of);
         own_.shared = std::make_shared<SharedWork>();
     }
 
     /// By the reference, as diagnose() does.  True if one mistake, made in a whole pass, gives all that is reported.
     bool judge_first(const StageVerdict& verdict) {
-        WrongStage stage{verdict.name, diagnose(evidence_, seen_, verdict), {}, ""};
-        if (!stage.diagnosis.named)
+        WrongStage stage{verdict.name, diagnose(evidence_, seen_, verdict), {}, "", ""};
+        const Tensor<double> right = widened(*evidence_.reference.at(verdict.name));
+        const auto saved = saved_otherwise(own_, seen_, verdict, right, made_of_);
+        own_.shared = std::make_shared<SharedWork>();
+        if (saved) {
+            stage.saved = *saved;
+            add_saved(std::move(stage), right);
+            return false;
+        }
+        if (!stage.diagnosis.named) {
+            if (auto axes = other_axes(evidence_, verdict)) {
+                stage.saved = stage.diagnosis.pattern = *axes;
+                add_saved(std::move(stage), right);
+                return false;
+            }
             if (std::optional<WholePass> whole = whole_pass_behind(evidence_, seen_, verdict)) {
                 stage.diagnosis.named = std::move(whole->named);
                 stage.diagnosis.equivalent = std::move(whole->equivalent);
@@ -193,51 +207,135 @@ public:
                 result.stages.push_back(std::move(stage));
                 return whole->complete;
             }
-        add(evidence_, verdict, {}, std::move(stage));
+        }
+        add(evidence_, seen_, verdict, {}, std::move(stage));
         return false;
     }
 
-    /// By the candidate's own inputs.
-    void judge_behind(StageVerdict verdict) {
-        if (around(verdict.name) != around_) {
-            around_ = around(verdict.name);
-            own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
+    /// Failing stages of one layer, by the candidate's own inputs: first those that follow from them, so that no
+    /// mistake is named of one stage that makes another one wrong which is not.
+    void judge_layer(const std::vector<StageVerdict>& verdicts) {
+        own_.shared = std::make_shared<SharedWork>();  // what the layer before had is not needed again
+        std::vector<StageVerdict> open;
+        for (StageVerdict verdict : verdicts) {
+            throw_if_cancelled(evidence_.stop);
+            // A tolerance that the user chose says what is red, not what rounding explains.
+            const Tolerance rounding = derived_tolerance(evidence_.reference, *evidence_.reference.at(verdict.name),
+                                                         *evidence_.candidate.at(verdict.name));
+            verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
+            verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
+            (follows(verdict, assumed_at(verdict.name)) ? following_ : open).push_back(std::move(verdict));
         }
-        // A tolerance that the user chose says what is red, not what rounding explains.
-        const Tolerance rounding = derived_tolerance(evidence_.reference, *evidence_.reference.at(verdict.name),
-                                                     *evidence_.candidate.at(verdict.name));
-        verdict.tolerance.relative = std::max(verdict.tolerance.relative, rounding.relative);
-        verdict.tolerance.absolute = std::max(verdict.tolerance.absolute, rounding.absolute);
-        const std::vector<Formula> assumed = assumed_at(verdict.name);
-        const Judge judge(own_, seen_, verdict, assumed);
-        static const Variant as_it_should_be;
-        const std::optional<Hypothesis> right = judge.judge(0, as_it_should_be);
-        if (!assumed.empty() && follows_without_assumptions(verdict)) {
-            settle(verdict.name);
-            return;
+        for (const StageVerdict& verdict : open) {
+            throw_if_cancelled(evidence_.stop);
+            judge_behind(verdict);
         }
-        if (!right) {
-            result.not_judged.push_back(verdict.name);
-            return;
-        }
-        const Explanation& own = right->explanation;
-        if (own.residual <= kBeyondRounding * own.allowed) {
-            settle(verdict.name);
-            return;
-        }
-        if (!repeats(judge, verdict, own))
-            add(own_, verdict, assumed, {verdict.name, diagnose(own_, seen_, verdict, assumed), {}, ""});
+        for (const StageVerdict& verdict : following_) settle(seen_, verdict.name);
+        following_.clear();
     }
 
     AllMistakes result;
 
 private:
+    /// True for a stage that follows from the candidate's own inputs.
+    bool follows(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
+        const std::optional<Explanation> right = right_formula(verdict, assumed);
+        return (right && right->residual <= kBeyondRounding * right->allowed) ||
+               (!assumed.empty() && follows_without_assumptions(verdict));
+    }
+
+    /// What counts as right for the hypotheses about a stage: also those of its layer that follow from the candidate's
+    /// own inputs, this stage not among them.
+    Comparison seen_at(const std::string& stage) const {
+        Comparison seen = seen_;
+        for (const StageVerdict& verdict : following_)
+            if (!is_made_of(verdict.name, stage)) settle(seen, verdict.name);
+        return seen;
+    }
+
+    bool is_made_of(const std::string& stage, const std::string& of) const {
+        std::vector<std::string> open = {stage};
+        std::set<std::string> looked;
+        while (!open.empty()) {
+            const std::string one = std::move(open.back());
+            open.pop_back();
+            if (one == of) return true;
+            const auto from = made_of_.find(one);
+            if (from == made_of_.end() || !looked.insert(one).second || around(one) != around(of)) continue;
+            open.insert(open.end(), from->second.begin(), from->second.end());
+        }
+        return false;
+    }
+
+    /// What the right formula leaves of the candidate's own inputs; nothing where it cannot be computed.
+    std::optional<Explanation> right_formula(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
+        static const Variant as_it_should_be;
+        const std::optional<Hypothesis> right = Judge(own_, seen_, verdict, assumed).judge(0, as_it_should_be);
+        return right ? std::optional(right->explanation) : std::nullopt;
+    }
+
+    /// What the right formula makes of the candidate's own inputs.  Throws NotEnough.
+    Tensor<double> computed(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
+        const auto [scope, stem] = scope_and_stem(verdict.name);
+        return Replay(own_, scope, {}, assumed).computed(stem);
+    }
+
+    /// What is said of the stage beside these values of its own.
+    template <class Describe>
+    auto beside(const StageVerdict& verdict, const Tensor<double>& right, Describe describe) const {
+        Trace alone;
+        Stage stage = *evidence_.reference.at(verdict.name);
+        stage.values = right;
+        alone.add(std::move(stage));
+        return describe({alone, evidence_.candidate, evidence_.model, evidence_.segments}, verdict);
+    }
+
+    /// How the stage differs from these values, or that it is another one.
+    std::string pattern_beside(const StageVerdict& verdict, const Tensor<double>& right) const {
+        const auto other = another_stage(evidence_, verdict);
+        return other ? *other : beside(verdict, right, describe_difference);
+    }
+
+    void judge_behind(const StageVerdict& verdict) {
+        const std::vector<Formula> assumed = assumed_at(verdict.name);
+        // A mistake that was named in this layer since may explain it.
+        if (follows(verdict, assumed)) return settle(seen_, verdict.name);
+        const std::optional<Explanation> leaves = right_formula(verdict, assumed);
+        if (!leaves) {
+            result.not_judged.push_back(verdict.name);
+            return;
+        }
+        const Tensor<double> right = computed(verdict, assumed);
+        const Comparison seen = seen_at(verdict.name);
+        const Judge judge(own_, seen, verdict, assumed);
+        auto saved = saved_otherwise(own_, seen_, verdict, right, made_of_);
+        if (!saved && repeats(judge, verdict, *leaves)) return;
+        WrongStage stage{verdict.name, diagnose(own_, seen, verdict, assumed), {}, "", ""};
+        if (saved)
+            stage.diagnosis.pattern = pattern_beside(verdict, right);
+        else if (!stage.diagnosis.named && (saved = beside(verdict, right, other_axes)))
+            stage.diagnosis.pattern = *saved;
+        if (!saved) return add(own_, seen, verdict, assumed, std::move(stage));
+        stage.saved = std::move(*saved);
+        add_saved(std::move(stage), right);
+    }
+
+    /// Takes a stage that is computed rightly: the port goes on with these values, not with what it saved.
+    void add_saved(WrongStage stage, const Tensor<double>& right) {
+        own_.candidate = with_values(own_.candidate, stage.stage, right);
+        own_.not_its_own.erase(stage.stage);
+        own_.shared = std::make_shared<SharedWork>();
+        settle(seen_, stage.stage);
+        for (const WrongStage& before : result.stages)  // axes in the same order
+            if (before.saved == stage.saved && stage.first_at.empty()) stage.first_at = before.stage;
+        result.stages.push_back(std::move(stage));
+    }
+
     /// What the candidate reports between a mistake that was named and this stage may rule out what the mistake would
     /// do to stages that nobody reports: then the right formula gives the stage, and the assumed ones do not.
     bool follows_without_assumptions(const StageVerdict& verdict) const {
-        static const Variant as_it_should_be;
-        const std::optional<Hypothesis> right = Judge(own_, seen_, verdict).judge(0, as_it_should_be);
-        return right && right->explanation.fits();
+        const std::optional<Explanation> right = right_formula(verdict, {});
+        return right && right->fits();
     }
 
     /// The same mistake at another layer, or in another stage that it makes wrong too: it fits, and the right formula
@@ -246,14 +344,14 @@ private:
         const std::string stem = scope_and_stem(verdict.name).second;
         for (std::size_t n = 0; n < result.stages.size(); ++n) {
             const WrongStage& before = result.stages[n];
-            if (!before.first_at.empty() || !before.diagnosis.named) continue;
+            if (!before.first_at.empty() || !before.diagnosis.named || !before.saved.empty()) continue;
             const Explanation& named = *before.diagnosis.named;
             if (scope_and_stem(before.stage).second != stem && !replaces(*named.way, stem)) continue;
             if (judge.contradicted(mistake_of(named.mistake), *named.way)) continue;
             const std::optional<Hypothesis> again = judge.judge(named.mistake, *named.way);
             if (!again || !again->explanation.fits()) continue;
             if (right.residual < kBeyondBest * again->explanation.residual) continue;
-            WrongStage stage{verdict.name, {}, {}, before.stage};
+            WrongStage stage{verdict.name, {}, {}, before.stage, ""};
             stage.diagnosis.named = again->explanation;
             stage.diagnosis.runner_up = right;
             stage.diagnosis.equivalent = before.diagnosis.equivalent;
@@ -264,19 +362,22 @@ private:
     }
 
     /// Takes a stage that was diagnosed, and looks for a pair where that gave no name.
-    void add(const Evidence& evidence, const StageVerdict& verdict, const std::vector<Formula>& assumed,
-             WrongStage stage) {
+    void add(const Evidence& evidence, const Comparison& seen, const StageVerdict& verdict,
+             const std::vector<Formula>& assumed, WrongStage stage) {
         const std::vector<Explanation>& judged = stage.diagnosis.judged;
         const bool compared = verdict.worst >= 0 || verdict.reason.starts_with("shape");
         if (!stage.diagnosis.named && compared && verdict.wrong >= kFewestWrong &&
             std::none_of(judged.begin(), judged.end(), [](const Explanation& each) { return each.fits(); })) {
-            const Judge judge(evidence, seen_, verdict, assumed);
-            // One number is one mistake, whichever two would make the same.
-            if (!off_by_a_factor(evidence, verdict, assumed))
+            const Judge judge(evidence, seen, verdict, assumed);
+            // One number is one mistake, whichever two would make the same; and what no two explain in one layer is the
+            // same in the next.
+            const std::string stem = scope_and_stem(verdict.name).second;
+            if (!unexplained_.contains(stem) && !off_by_a_factor(evidence, verdict, assumed))
                 stage.pair = pair_behind(evidence, judge, verdict.name, judge.judge_all(judge.open_hypotheses()));
+            if (stage.pair.empty()) unexplained_.insert(stem);
         }
         if (&evidence == &own_ && !stage.explained() && !stage.diagnosis.follows)
-            stage.diagnosis.pattern = pattern_of_own(verdict, assumed);
+            stage.diagnosis.pattern = pattern_beside(verdict, computed(verdict, assumed));
         result.stages.push_back(std::move(stage));
     }
 
@@ -295,16 +396,6 @@ private:
         return false;
     }
 
-    /// How the stage differs from what the right formula makes of the candidate's own inputs.
-    std::string pattern_of_own(const StageVerdict& verdict, const std::vector<Formula>& assumed) const {
-        const auto [scope, stem] = scope_and_stem(verdict.name);
-        Stage right = *evidence_.reference.at(verdict.name);
-        right.values = Replay(own_, scope, {}, assumed).computed(stem);
-        Trace alone;
-        alone.add(std::move(right));
-        return describe_difference({alone, evidence_.candidate, evidence_.model, evidence_.segments}, verdict);
-    }
-
     /// Formulas of the mistakes that are known by now, in stages that the candidate does not report.
     std::vector<Formula> assumed_at(const std::string& stage) const {
         const Replay here(own_, scope_and_stem(stage).first);
@@ -312,11 +403,11 @@ private:
         const auto take = [&](const Explanation& each) {
             for (const Formula& formula : each.way->formulas)
                 if (formula.stem != "x" && formula.stem != "x_q" &&
-                    !is_of_right_shape(evidence_, evidence_.candidate, name_of(here, formula)))
+                    !is_of_right_shape(own_, own_.candidate, name_of(here, formula)))
                     assumed.push_back(formula);
         };
         for (const WrongStage& each : result.stages) {
-            if (!each.first_at.empty()) continue;
+            if (!each.first_at.empty() || !each.saved.empty()) continue;
             if (each.diagnosis.named) take(*each.diagnosis.named);
             for (const Explanation& one : each.pair) take(one);
         }
@@ -330,15 +421,17 @@ private:
     }
 
     /// What is right by the candidate's own inputs counts as right for the hypotheses about what stands after it.
-    void settle(const std::string& name) {
-        for (StageVerdict& verdict : seen_.stages)
+    static void settle(Comparison& seen, const std::string& name) {
+        for (StageVerdict& verdict : seen.stages)
             if (verdict.name == name) verdict.pass = true;
     }
 
     const Evidence& evidence_;
     Evidence own_;
     Comparison seen_;
-    std::string around_;
+    const MadeOf& made_of_;
+    std::vector<StageVerdict> following_;  // failing stages of this layer that follow from the candidate's own inputs
+    std::set<std::string> unexplained_;    // stems that two mistakes were tried at in vain
 };
 
 }  // namespace
@@ -354,11 +447,16 @@ AllMistakes diagnose_all(const Evidence& evidence, const Comparison& comparison,
         search.result.repaired = Repaired::yes;
         return std::move(search.result);
     }
+    std::vector<StageVerdict> layer;
     for (const StageVerdict& verdict : comparison.stages) {
         if (verdict.pass || verdict.name == first.name) continue;
-        throw_if_cancelled(evidence.stop);
-        search.judge_behind(verdict);
+        if (!layer.empty() && around(layer.front().name) != around(verdict.name)) {
+            search.judge_layer(layer);
+            layer.clear();
+        }
+        layer.push_back(verdict);
     }
+    search.judge_layer(layer);
     AllMistakes all = std::move(search.result);
     const bool explained = std::all_of(all.stages.begin(), all.stages.end(), [](const WrongStage& each) {
         return each.explained() || each.diagnosis.follows;

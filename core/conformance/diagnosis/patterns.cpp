@@ -6,6 +6,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/conformance/diagnosis/saved.h"
 #include "core/conformance/formulas/arithmetic.h"
 
 namespace locus::conformance {
@@ -62,13 +63,14 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const auto stage = evidence.reference.at(verdict.name);
     const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
     if (right.shape() != found.shape()) return verdict.reason;
+    if (const auto other = another_stage(evidence, verdict)) return *other;
     const Compared compared{right, found, verdict.allowed, stage->axes};
     const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
     if (const auto values = pattern_of_values(compared))
         return *values + divisor_taken(evidence, verdict.name, compared);
     if (const auto places = pattern_of_places(compared, input)) return *places;
-    return "no pattern found";
+    return kNoPattern;
 }
 
 // Rules that explain every value of a wrong stage: factors, offsets, axes exchanged, heads and channels reordered.

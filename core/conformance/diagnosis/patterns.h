@@ -10,6 +10,9 @@
 
 namespace locus::conformance {
 
+/// What describe_difference says where it sees nothing.
+inline constexpr const char* kNoPattern = "no pattern found";
+
 /// A wrong stage beside the right one.  Axes are those of the stage table, e.g. {"B","H","Tq","Tk"}.
 struct Compared {
     const Tensor<double>& right;

@@ -146,8 +146,9 @@ CaseReport check_case(const Kit& kit, const KitCase& recorded, const Dump& dump,
     }
     if (report.verdict == Verdict::fail) report.waiver.clear();
     LOCUS_CHECK(shown, "kit: case " + one.id + " fails in a circle of stages");
-    report.would_narrow = would_narrow(one, report.comparison, shown->name);
     explain(report, kit, one, reference, dump, *shown, dialect, options.stop);
+    if (report.all->stages.front().saved.empty())  // else more stages would say no more
+        report.would_narrow = would_narrow(one, report.comparison, shown->name);
     return report;
 }
 

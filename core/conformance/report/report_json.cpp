@@ -76,6 +76,7 @@ Json diagnoses_json(const std::optional<AllMistakes>& all) {
                     {"evidence", nullptr},
                     {"together_with", std::move(together)},
                     {"first_at", stage.first_at.empty() ? Json() : Json(stage.first_at)},
+                    {"saved", stage.saved.empty() ? Json() : Json(stage.saved)},
                     {"pattern", found ? Json() : Json(stage.diagnosis.pattern)},
                     {"nearest", found ? Json() : nearest_json(stage.diagnosis)}};
         if (found) {

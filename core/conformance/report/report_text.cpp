@@ -4,12 +4,15 @@
 #include <limits>
 #include <map>
 
+#include "core/conformance/diagnosis/patterns.h"
 #include "core/conformance/report/report.h"
 #include "core/text/text_table.h"
 
 namespace locus::conformance {
 
 namespace {
+
+constexpr double kMostSteps = 1e6;  // of float32 that are worth a word: more is not rounding
 
 std::string painted(const std::string& text, const char* code, bool colour) {
     return colour ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
@@ -92,6 +95,13 @@ std::string named_together(const std::vector<Explanation>& pair) {
            std::to_string(pair[1].mistake) + "\n";
 }
 
+/// "the port computes it rightly and ...: every value is 2 times what it should be".
+std::string saved_words(const WrongStage& stage) {
+    const std::string& pattern = stage.diagnosis.pattern;
+    const bool says_more = !pattern.empty() && pattern != kNoPattern && pattern != stage.saved;
+    return stage.saved + (says_more ? ": " + pattern : "");
+}
+
 /// One stage after the first.
 std::string named_behind(const WrongStage& stage, const std::string& again) {
     std::string text = "    " + stage.stage + ": ";
@@ -99,13 +109,16 @@ std::string named_behind(const WrongStage& stage, const std::string& again) {
         text += with_way(stage.pair[0]) + ", and " + with_way(stage.pair[1]);
     else if (stage.diagnosis.named)
         text += with_way(*stage.diagnosis.named);
-    else
+    else if (stage.saved.empty())
         text += "no mistake of the catalogue explains it; " + stage.diagnosis.pattern;
-    if (stage.explained()) {
+    else
+        text += saved_words(stage);
+    if (stage.named()) {
         const Explanation& leaves = stage.pair.empty() ? *stage.diagnosis.named : stage.pair.front();
         text +=
             ", leaves " + format_number(leaves.residual) + " where rounding allows " + format_number(leaves.allowed);
     }
+    if (stage.named() && !stage.saved.empty()) text += "\n      yet " + stage.saved;
     const std::string nearest = stage.explained() ? "" : nearest_words(stage.diagnosis);
     if (!nearest.empty()) text += "\n      nearest: " + nearest;
     return text + "\n" + (again.empty() ? "" : "      again at " + again + "\n");
@@ -287,7 +300,7 @@ std::string first_wrong_text(const CaseReport& report) {
         text += "  " + place(*report.first, first->worst_index) + " is off by " + format_number(first->max_difference) +
                 ", rounding allows " + format_number(first->allowed);
         if (std::isfinite(distance.cosine)) text += "; cosine " + format_number(distance.cosine);
-        if (std::isfinite(first->max_difference))
+        if (std::isfinite(first->max_difference) && distance.largest_ulp <= kMostSteps)
             text += ", up to " + format_number(distance.largest_ulp) + " steps of float32";
         text += "\n";
         if (distance.on_diagonal == 0 && distance.outside_diagonal > 0) text += "  the diagonal is right everywhere\n";
@@ -299,10 +312,14 @@ std::string explanation_text(const CaseReport& report) {
     const StageVerdict* first = report.wrong();
     if (!first) return "";
     std::string text;
-    if (report.all && !report.all->stages.front().pair.empty())
-        text += named_together(report.all->stages.front().pair);
+    const WrongStage* all = report.all ? &report.all->stages.front() : nullptr;
+    const bool is_saved = all && !all->saved.empty();
+    if (all && !all->pair.empty())
+        text += named_together(all->pair);
     else if (report.diagnosis && report.diagnosis->named)
-        text += named(*report.diagnosis);
+        text += named(*report.diagnosis) + (is_saved ? "  yet " + all->saved + "\n" : "");
+    else if (is_saved)
+        text += "  " + saved_words(*all) + "\n";
     else if (report.diagnosis) {
         text += "  no mistake of the catalogue explains it; " + report.diagnosis->pattern + "\n";
         const std::string nearest = nearest_words(*report.diagnosis);

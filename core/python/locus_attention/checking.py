@@ -50,6 +50,8 @@ class Report:
                  later ones that do not follow from what the candidate itself reports
     mistake      number of the mistake of the first wrong stage, None if it has no name
     unexplained  stages that are wrong by themselves and that no mistake of the catalogue explains
+    saved        stages that are computed rightly while other numbers were saved under their name: a sentence each, by
+                 name
     not_judged   wrong stages of which nobody can say what they follow from
     right_once_repaired   True if nothing else is wrong once these are repaired, None if that is not known
     pattern      what the difference looks like, one sentence; empty if all pass
@@ -64,11 +66,15 @@ class Report:
         self.stages: Dict[str, Dict[str, Any]] = {entry["stage"]: entry for entry in data["stages"]}
         self.diagnoses: List[Diagnosis] = []
         self.unexplained: List[str] = []
+        self.saved: Dict[str, str] = {}
         for found in data.get("diagnoses") or []:
-            if found["first_at"]:  # the same mistake at a further layer
+            if found.get("saved"):
+                self.saved[found["stage"]] = found["saved"]
+            if found["first_at"]:  # the same at a further layer
                 continue
             if found["mistake"] is None:
-                self.unexplained.append(found["stage"])
+                if not found.get("saved"):
+                    self.unexplained.append(found["stage"])
                 continue
             more = data["diagnosis"] if data.get("diagnosis") and found["stage"] == self.first else {}
             self.diagnoses.append(Diagnosis({**found, **more}))

@@ -1,0 +1,165 @@
+#include "core/conformance/diagnosis/saved.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "core/conformance/diagnosis/judge.h"
+#include "core/conformance/diagnosis/patterns.h"
+#include "core/text/text_table.h"
+
+namespace locus::conformance {
+
+namespace {
+
+constexpr std::size_t kMostAxes = 5;  // of a stage whose axes are tried in every order: 120 of them
+
+const StageVerdict* verdict_on(const Comparison& comparison, const std::string& stage) {
+    const auto found = std::find_if(comparison.stages.begin(), comparison.stages.end(),
+                                    [&](const StageVerdict& each) { return each.name == stage; });
+    return found == comparison.stages.end() ? nullptr : &*found;
+}
+
+/// Stages that the candidate reports and that are made of this one, directly or through some that it does not report.
+std::set<std::string> reported_after(const Comparison& comparison, const std::string& stage, const MadeOf& made_of) {
+    std::set<std::string> reported, looked = {stage};
+    std::vector<std::string> open = {stage};
+    while (!open.empty()) {
+        const std::string of = std::move(open.back());
+        open.pop_back();
+        for (const auto& [user, from] : made_of) {
+            if (std::find(from.begin(), from.end(), of) == from.end() || !looked.insert(user).second) continue;
+            if (verdict_on(comparison, user))
+                reported.insert(user);
+            else
+                open.push_back(user);
+        }
+    }
+    return reported;
+}
+
+/// What the right formula leaves of a stage, as a part of its largest value, and whether rounding explains that;
+/// nothing where it cannot be computed.
+std::optional<Explanation> by_the_right_formula(Evidence evidence, const Comparison& comparison,
+                                                const StageVerdict& verdict) {
+    static const Variant as_it_should_be;
+    evidence.shared = std::make_shared<SharedWork>();  // files may be larger than the memory
+    const std::optional<Hypothesis> own = Judge(evidence, comparison, verdict).judge(0, as_it_should_be);
+    return own ? std::optional(own->explanation) : std::nullopt;
+}
+
+bool is_far(const Explanation& own) { return own.residual > kBeyondRounding * own.allowed; }
+
+/// "[B,H,T,d]" of axes in this order, "[axis 0,...]" where they have no names.
+std::string axes_text(const std::vector<std::string>& axes, const std::vector<std::size_t>& order) {
+    std::string text;
+    for (const std::size_t axis : order)
+        text += (text.empty() ? "[" : ",") + (axis < axes.size() ? axes[axis] : "axis " + std::to_string(axis));
+    return text + "]";
+}
+
+/// True if `found`, read as a tensor whose axes are those of `right` in this order, holds the right numbers.
+bool holds_in_order(const Tensor<double>& right, const Tensor<double>& found, const std::vector<std::size_t>& order,
+                    double allowed) {
+    const Shape& shape = right.shape();
+    std::vector<Index> step(shape.size(), 1), at(shape.size(), 0);
+    for (std::size_t axis = shape.size(); axis-- > 1;) step[axis - 1] = step[axis] * shape[axis];
+    Index from = 0;
+    for (Index n = 0; n < found.size(); ++n) {
+        if (!(std::abs(found[n] - right[from]) <= allowed)) return false;
+        for (std::size_t place = order.size(); place-- > 0;) {  // the next cell, the last axis of the order first
+            const std::size_t axis = order[place];
+            from += step[axis];
+            if (++at[axis] < shape[axis]) break;
+            from -= shape[axis] * step[axis];
+            at[axis] = 0;
+        }
+    }
+    return true;
+}
+
+/// At least two values that are told apart: a constant is found everywhere.
+bool says_something(const Tensor<double>& values, double allowed) {
+    const auto [least, most] = std::minmax_element(values.values().begin(), values.values().end());
+    return values.size() > 1 && *most - *least > 2 * allowed;
+}
+
+double allowed_of(const StageVerdict& verdict, const Tensor<double>& right) {
+    return verdict.worst >= 0 ? verdict.allowed
+                              : verdict.tolerance.absolute + verdict.tolerance.relative * largest_size(right);
+}
+
+}  // namespace
+
+std::optional<std::string> saved_otherwise(const Evidence& evidence, const Comparison& comparison,
+                                           const StageVerdict& verdict, const Tensor<double>& right,
+                                           const MadeOf& made_of) {
+    if (verdict.worst < 0) return std::nullopt;  // of another shape or dtype: nothing can be computed from it
+    Evidence repaired = evidence;
+    repaired.candidate = with_values(evidence.candidate, verdict.name, right);
+    std::string proof;
+    double off = 0;
+    for (const std::string& user : reported_after(comparison, verdict.name, made_of)) {
+        const StageVerdict& after = *verdict_on(comparison, user);
+        const std::optional<Explanation> of_saved = by_the_right_formula(evidence, comparison, after);
+        const std::optional<Explanation> of_right = by_the_right_formula(repaired, comparison, after);
+        if (!of_saved || !of_right) continue;
+        if (!is_far(*of_saved) && is_far(*of_right)) return std::nullopt;  // the port goes on with what it saved
+        if (is_far(*of_saved) && !is_far(*of_right) && of_saved->residual > off) {
+            proof = user;
+            off = of_saved->residual;
+        }
+    }
+    if (proof.empty()) return std::nullopt;
+    return "the port computes it rightly and saves other numbers under its name: " + proof +
+           ", which is made of it, follows from the right numbers, and would be off by " + format_number(off) +
+           " of its largest value with these";
+}
+
+TraceView with_values(const TraceView& candidate, const std::string& stage, const Tensor<double>& values) {
+    Stage other = *candidate.at(stage);
+    other.values = values;
+    std::vector<StageHeading> headings;
+    for (const std::string& name : candidate.names())
+        headings.push_back({name, name == stage ? values.shape() : *candidate.shape_of(name)});
+    return {headings, [candidate, headings, other](std::size_t n) {
+                return headings[n].name == other.name ? other : *candidate.at(headings[n].name);
+            }};
+}
+
+std::optional<std::string> other_axes(const Evidence& evidence, const StageVerdict& verdict) {
+    const auto stage = evidence.reference.at(verdict.name);
+    const Tensor<double> right = widened(*stage), found = widened(*evidence.candidate.at(verdict.name));
+    const double allowed = allowed_of(verdict, right);
+    if (right.size() != found.size() || right.shape().size() > kMostAxes || !says_something(right, allowed))
+        return std::nullopt;
+    std::vector<std::size_t> order(right.shape().size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const std::string expected = axes_text(stage->axes, order);
+    do {
+        if (!holds_in_order(right, found, order, allowed)) continue;
+        if (!std::is_sorted(order.begin(), order.end()))
+            return "the right numbers with their axes in the order " + axes_text(stage->axes, order) +
+                   ": transpose them to " + expected + ", and save " + to_string(right.shape());
+        if (right.shape() == found.shape()) return std::nullopt;
+        return "the right numbers in the right order, but of shape " + to_string(found.shape()) + ": save them as " +
+               expected + " = " + to_string(right.shape());
+    } while (std::next_permutation(order.begin(), order.end()));
+    return std::nullopt;
+}
+
+std::optional<std::string> another_stage(const Evidence& evidence, const StageVerdict& verdict) {
+    const Tensor<double> found = widened(*evidence.candidate.at(verdict.name));
+    const double allowed = allowed_of(verdict, found);
+    if (!says_something(found, allowed)) return std::nullopt;
+    for (const std::string& name : evidence.reference.names()) {
+        const Shape* shape = evidence.reference.shape_of(name);
+        if (name == verdict.name || !shape || *shape != found.shape()) continue;
+        if (largest_difference(widened(*evidence.reference.at(name)), found) <= allowed)
+            return "it holds the numbers of " + name;
+    }
+    return std::nullopt;
+}
+
+}  // namespace locus::conformance

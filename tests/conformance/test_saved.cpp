@@ -1,0 +1,169 @@
+// Numbers that were saved wrongly by a port which computes rightly: that is told from a mistake of the computation.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/conformance/diagnosis/all_mistakes.h"
+#include "core/conformance/kit/first_divergence.h"
+#include "core/conformance/kit/pair.h"
+#include "core/conformance/report/report.h"
+#include "tests/conformance/toy/recorded_ranges.h"
+
+namespace locus::test::test_saved {
+
+using namespace locus::conformance;
+using namespace locus::conformance::toy;
+
+namespace {
+
+CaseReport judged(const Range& range, const Trace& candidate) {
+    TracePair pair;
+    pair.reference = range.sharp;
+    pair.candidate = candidate;
+    pair.model = range.model;
+    pair.segments = range.segments;
+    return judge_pair(pair);
+}
+
+/// The right pass, and one stage that is saved as `change` makes it.
+Trace with_saved(const Trace& right, const std::string& name,
+                 const std::function<Tensor<double>(Tensor<double>)>& change) {
+    Trace port;
+    for (const Stage& stage : right.stages()) {
+        Stage own = stage;
+        if (stage.name == name) own.values = change(std::get<Tensor<double>>(own.values));
+        port.add(own);
+    }
+    return port;
+}
+
+Tensor<double> strange(Tensor<double> values) {
+    for (Index n = 0; n < values.size(); ++n) values[n] += 0.3 * std::sin(7.0 * static_cast<double>(n));
+    return values;
+}
+
+/// [a,b,c,d] -> [a,c,b,d].
+Tensor<double> exchanged(const Tensor<double>& values) {
+    const Shape shape = values.shape();
+    Tensor<double> other({shape[0], shape[2], shape[1], shape[3]});
+    for (Index a = 0; a < shape[0]; ++a)
+        for (Index b = 0; b < shape[1]; ++b)
+            for (Index c = 0; c < shape[2]; ++c)
+                for (Index d = 0; d < shape[3]; ++d)
+                    other[((a * shape[2] + c) * shape[1] + b) * shape[3] + d] =
+                        values[((a * shape[1] + b) * shape[2] + c) * shape[3] + d];
+    return other;
+}
+
+const Range& deberta() { return several_range(Family::deberta, "ms_deberta_v3_emd"); }
+
+struct SavedStage {
+    Family family;
+    std::string where, stage;
+};
+
+}  // namespace
+
+TEST_CASE("saved: a stage that the port does not go on with is told from a mistake", "[kit][saved]") {
+    const SavedStage one = GENERATE(values<SavedStage>({{Family::deberta, "ms_deberta_v3_emd", "layer.0.q"},
+                                                        {Family::deberta, "ms_deberta_v3_emd", "layer.1.c2p"},
+                                                        {Family::deberta, "ms_deberta_v3_emd", "layer.0.probs"},
+                                                        {Family::deberta, "ms_deberta_v3_emd", "layer.0.output"},
+                                                        {Family::deberta, "hf_deberta_v1", "layer.0.q_r"},
+                                                        {Family::roformer, "hf_roformer", "layer.0.q_rot"},
+                                                        {Family::transformer_xl, "txl_basic", "segment.0.layer.0.bd"},
+                                                        {Family::xlnet, "hf_xlnet_bi", "layer.0.context"}}));
+    const Range& range = several_range(one.family, one.where);
+    const CaseReport report = judged(range, with_saved(range.sharp, one.stage, strange));
+    INFO(one.where << " " << one.stage << "\n" << divergence_text(report));
+    REQUIRE(report.all);
+    REQUIRE(report.all->stages.size() == 1);
+    const WrongStage& wrong = report.all->stages.front();
+    CHECK(wrong.stage == one.stage);
+    CHECK_FALSE(wrong.named());
+    CHECK_THAT(wrong.saved, Catch::StartsWith("the port computes it rightly and saves other numbers under its name: "));
+    CHECK(report.all->repaired == Repaired::yes);
+    CHECK_THAT(divergence_text(report),
+               Catch::Contains(wrong.saved) && !Catch::Contains("no mistake of the catalogue"));
+    CHECK(case_json(report)["diagnoses"][0]["saved"] == wrong.saved);
+}
+
+TEST_CASE("saved: what was saved is described, and named where a mistake makes it", "[kit][saved]") {
+    const Range& range = deberta();
+    // Of another stage.
+    Trace port = with_saved(range.sharp, "layer.1.q", [&](const Tensor<double>&) {
+        return std::get<Tensor<double>>(range.sharp.at("layer.1.k").values);
+    });
+    CHECK_THAT(divergence_text(judged(range, port)), Catch::Contains("it holds the numbers of layer.1.k"));
+    // Scaled already.
+    port = with_saved(range.sharp, "layer.1.c2p", [](Tensor<double> values) {
+        for (Index n = 0; n < values.size(); ++n) values[n] *= 0.5;
+        return values;
+    });
+    CHECK_THAT(divergence_text(judged(range, port)),
+               Catch::Contains("saves other numbers") && Catch::Contains("every value is 0.5 times"));
+    // The paper's p2c, which the port does not use.
+    const Trace other = port_with_all<double>(range, {{1, 0}});
+    port = with_saved(range.sharp, "layer.0.p2c",
+                      [&](const Tensor<double>&) { return std::get<Tensor<double>>(other.at("layer.0.p2c").values); });
+    const CaseReport report = judged(range, port);
+    INFO(divergence_text(report));
+    REQUIRE(report.diagnosis);
+    REQUIRE(report.diagnosis->named);
+    CHECK(report.diagnosis->named->mistake == 1);
+    CHECK_THAT(divergence_text(report),
+               Catch::Contains("this is mistake 1") && Catch::Contains("  yet the port computes"));
+}
+
+TEST_CASE("saved: right numbers in another order of axes are right numbers", "[kit][saved]") {
+    const Range& range = deberta();
+    const Trace& right = range.sharp;
+    const auto every = [&](const std::string& end, const std::function<Tensor<double>(Tensor<double>)>& change) {
+        Trace port;
+        for (const Stage& stage : right.stages()) {
+            Stage own = stage;
+            if (stage.name.ends_with(end)) own.values = change(std::get<Tensor<double>>(own.values));
+            port.add(own);
+        }
+        return port;
+    };
+    const CaseReport by_token = judged(range, every(".k", exchanged));
+    INFO(divergence_text(by_token));
+    REQUIRE(by_token.all);
+    CHECK(by_token.all->stages.front().stage == "layer.0.k");
+    CHECK_THAT(
+        by_token.all->stages.front().saved,
+        Catch::StartsWith("the right numbers with their axes in the order [B,T,H,d]: transpose them to [B,H,T,d]"));
+    CHECK(by_token.all->repaired == Repaired::yes);
+    for (std::size_t n = 1; n < by_token.all->stages.size(); ++n)
+        CHECK(by_token.all->stages[n].first_at == "layer.0.k");
+    const CaseReport merged =
+        judged(range, every(".v", [](const Tensor<double>& values) {
+                   const Shape shape = values.shape();
+                   return Tensor<double>({shape[0] * shape[1], shape[2], shape[3]}, values.values());
+               }));
+    INFO(divergence_text(merged));
+    REQUIRE(merged.all);
+    CHECK_THAT(merged.all->stages.front().saved,
+               Catch::StartsWith("the right numbers in the right order, but of shape [") &&
+                   Catch::Contains(": save them as [B,H,T,d] = ["));
+    CHECK(merged.all->repaired == Repaired::yes);
+    // Other numbers of the right count are not.
+    const CaseReport wrong =
+        judged(range, every("layer.0.k", [](const Tensor<double>& values) { return exchanged(strange(values)); }));
+    CHECK(wrong.all->stages.front().saved.empty());
+}
+
+TEST_CASE("saved: a stage that the port goes on with is a mistake", "[kit][saved]") {
+    const Range& range = deberta();
+    const Trace port = port_with_all<double>(range, {{4, 0}});  // c2p by delta(j,i), and all that follows from it
+    const CaseReport report = judged(range, port);
+    INFO(divergence_text(report));
+    REQUIRE(report.all);
+    CHECK(report.diagnosis->named);
+    for (const WrongStage& stage : report.all->stages) CHECK(stage.saved.empty());
+}
+
+}  // namespace locus::test::test_saved
