@@ -103,6 +103,7 @@ void App::exchange_models() {
     error_.clear();
     state_.masked.clear();  // places among the tokens of another model
     state_.model = lasting_name(opened->model);
+    state_.asked_model = state_.model;
     remember(state_.recent.models, state_.model, kRecentModels);
     state_.notice = fit_to_session(*session_, state_);
     if (state_.notice.empty()) state_.notice = "opened " + session_->name();

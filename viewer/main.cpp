@@ -7,6 +7,7 @@
 #include "core/cli/program.h"
 #include "viewer/app.h"
 #include "viewer/automation/automation.h"
+#include "viewer/data/stand_in.h"
 #include "viewer/options.h"
 #include "viewer/state/state_fields.h"
 
@@ -44,10 +45,12 @@ void run_window(const DebertaSession& session, State state, const Options& optio
     app.save_settings();
 }
 
-void write_files(const DebertaSession& session, State state, const Options& options) {
+void write_files(const cli::Command& program, const DebertaSession& session, State state, const Options& options) {
     Window window({"Locus", options.width, options.height, true});
     App app(window, session, std::move(state));
     settle(window, app);
+    // A part of the screen may leave out the bar that says it, and a file of numbers has no place for it.
+    if (const auto stand_in = stand_in_of(app.state())) cli::say(program, stand_in->sentence());
     check_kept(options, app.state());
     if (options.screenshot) app.save_picture(*options.screenshot);
     for (const ExportRequest& request : export_requests(options)) app.export_file(request);
@@ -120,7 +123,7 @@ int main(int argc, char** argv) {
         if (options.bench)
             std::cout << run_bench(session, state, options.width, options.height) << '\n';
         else if (options.screenshot || !options.exports.empty())
-            write_files(session, std::move(state), options);
+            write_files(program, session, std::move(state), options);
         else
             run_window(session, std::move(state), options);
         return 0;

@@ -188,6 +188,8 @@ std::string place_model(const Options& options, State& state) {
     }
     apply_sets(options, state);  // once more: they are said of the page that is shown
     state.wanted_model.clear();
+    // The default is named by nobody.
+    if (!other_family && options.model != Options().model) state.asked_model = options.model;
     return other_family ? Options().model : options.model;
 }
 

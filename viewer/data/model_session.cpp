@@ -109,6 +109,7 @@ bool show_model(State& state, const std::string& model) {
     choice.model = model;
     choice.tokens.clear();
     choice.mask.clear();
+    state.asked_model = model;
     state.page = page_of(family);
     return true;
 }

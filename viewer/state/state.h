@@ -186,6 +186,7 @@ struct DecoderState {
 struct State {
     std::string model = "tiny-v3";  // what is open: a folder, or the name of a built-in one
     std::string wanted_model;       // what is to be opened next; nothing: this one stays
+    std::string asked_model;        // of any family, the one that the user named last, as it is kept; nothing: none
     std::string page = "attention";
     std::string text = "a new [MASK] opened beside the new [MASK].";
     std::string tokens, mask;   // given instead of a text

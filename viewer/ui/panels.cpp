@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "viewer/data/model_session.h"
+#include "viewer/data/stand_in.h"
 #include "viewer/plots/line_plot.h"
 #include "viewer/ui/ui.h"
 
@@ -31,6 +32,15 @@ float model_chip(const Ui& ui, const ModelCard& card, float x, float y) {
     return box.x1;
 }
 
+void draw_stand_in(const Ui& ui, const StandIn& stand_in, const Rect& place) {
+    ui.fill({place.x0, place.y0 + ui.px(7), place.x0 + ui.px(2), place.y1 - ui.px(7)}, ui.theme->fault);
+    const float x = place.x0 + ui.px(10), y = place.middle_y(), width = place.x1 - x;
+    ui.text_within(x, y - ui.px(8), width, stand_in.reason(), ui.theme->text, Face::label);
+    ui.text_within(x, y + ui.px(8), width, stand_in.result(), ui.theme->text, Face::label);
+    if (ui.touch("stand in", place).hovered)
+        draw_tooltip(ui, {{{stand_in.reason(), ui.theme->text}}, {{stand_in.result(), ui.theme->muted}}});
+}
+
 }  // namespace
 
 void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect& bar) {
@@ -55,6 +65,8 @@ void draw_top_bar(Scene& scene, const ModelCard& card, bool dialects, const Rect
     };
     command("keys", "Keys", "?", scene.state.key_overlay);
     command("commands", "Commands", "Ctrl P", scene.state.palette);
+    if (const auto stand_in = stand_in_of(scene.state))
+        draw_stand_in(ui, *stand_in, {x + ui.px(16), bar.y0, right, bar.y1});
 }
 
 void draw_rail(Scene& scene, const Rect& rail, const std::vector<std::unique_ptr<Page>>& pages) {

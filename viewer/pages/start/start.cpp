@@ -6,6 +6,7 @@
 #include <string>
 
 #include "viewer/data/previews.h"
+#include "viewer/data/stand_in.h"
 #include "viewer/data/worker.h"
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
@@ -224,8 +225,9 @@ void StartPage::draw_models(Scene& scene, const Rect& area) {
             ui.text(box.x1, y, previews_->sizes[n], theme.muted, Face::mono_small, Align::right);
         ui.paragraph(x, y + ui.px(10), wide, model.family, theme.muted, Face::label);
         if (!mouse.clicked) continue;
-        if (n == 0 && scene.session.name() != model.name) state.wanted_model = model.name;
         state.page = model.page;
+        const ModelChoice* choice = choice_of_page(state, model.page);
+        if ((choice ? choice->model : state.model) != model.name) state.wanted_model = model.name;
     }
 }
 
@@ -370,7 +372,12 @@ void StartPage::draw_tour(Scene& scene, SideColumn& column) const {
 void StartPage::draw_recent(Scene& scene, SideColumn& column) const {
     const std::vector<std::string>& models = scene.state.recent.models;
     column.heading("Models", models.empty() ? "" : "opened lately");
-    column.row("now", scene.ui.cut(scene.session.name(), column.width() - scene.ui.px(60), Face::mono));
+    const auto cut = [&](const std::string& name, float words) {
+        return scene.ui.cut(name, column.width() - scene.ui.px(words), Face::mono);
+    };
+    if (const auto stand_in = stand_in_of(scene.state))
+        column.row(std::string("opened, ") + written_name(stand_in->found), cut(stand_in->opened, 160));
+    column.row("now", cut(scene.session.name(), 60));
     const Ui::Group group(scene.ui, "recent");
     for (std::size_t n = 0; n < std::min<std::size_t>(models.size(), 5); ++n)
         if (column.link(scene.ui.cut(models[n], column.width() - scene.ui.px(24))))
