@@ -71,6 +71,7 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     CHECK(state.locked == State{}.locked);
     CHECK(state.view.fits_all());
     CHECK(state.choices.xlnet == State{}.choices.xlnet);
+    CHECK(state.tour.choices.xlnet != State{}.choices.xlnet);
     CHECK(state.positions.cell == State{}.positions.cell);
     CHECK(state.memory.memory == State{}.memory.memory);
     CHECK(state.permutation.sentence == State{}.permutation.sentence);
@@ -87,6 +88,7 @@ TEST_CASE("tour: the reader's documents stay, whatever else is put back", "[view
     CHECK(state.tour.step == 0);
     end_tour(state);
     end_tour(state);
+    CHECK(state.choices.xlnet.text == "another one");
     CHECK(state.text == State{}.text);
 }
 

@@ -31,7 +31,10 @@ void go_to_step(State& state, Index step, Index layers, Index heads) {
     const auto last = static_cast<Index>(tour_steps().size()) - 1;
     if (step > last) return end_tour(state);
     const State fresh;
-    if (state.tour.step < 0) state.tour.text = state.text;
+    if (state.tour.step < 0) {
+        state.tour.text = state.text;
+        state.tour.choices = state.choices;
+    }
     state.tour.step = std::max<Index>(0, step);
     state.page = tour_steps()[static_cast<std::size_t>(state.tour.step)].page;
     state.text = fresh.text;
@@ -71,7 +74,10 @@ void go_to_step(State& state, Index step, Index layers, Index heads) {
 
 void end_tour(State& state) {
     if (state.tour.step < 0) return;
-    if (!state.tour.text.empty()) state.text = state.tour.text;
+    if (!state.tour.text.empty()) {
+        state.text = state.tour.text;
+        state.choices = state.tour.choices;
+    }
     state.tour = {};
 }
 

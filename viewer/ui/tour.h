@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "viewer/state/model_choice.h"
 
 namespace locus {
 
@@ -11,8 +12,9 @@ struct State;
 
 /// Where the tour is.
 struct TourState {
-    Index step = -1;   // -1: there is no tour
-    std::string text;  // the reader's sentence, given back in the end
+    Index step = -1;       // -1: there is no tour
+    std::string text;      // the reader's sentence, given back in the end
+    ModelChoices choices;  // the same of the other families' models and sentences
 };
 
 struct TourStep {
