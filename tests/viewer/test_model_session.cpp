@@ -1,6 +1,7 @@
 // Which model and sentence the pages of the other families show, and what stands in the way.
 #include "viewer/data/model_session.h"
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -187,6 +188,33 @@ TEST_CASE("deberta session: a pass says where it is", "[viewer]") {
     CHECK(said.front() == "layer 1 of 6");
     CHECK(said.back() == "mask decoder");
     CHECK(session.progress().empty());
+}
+
+TEST_CASE("deberta session: a piece that the vocabulary lacks is said to be read as [UNK]", "[viewer]") {
+    const DebertaSession session("tiny-v3");
+    Request request{"the \u6f22 caf\u00e9 [MASK]", "", ""};
+    const auto answer = session.answer(request);
+    REQUIRE(answer->error.empty());
+    REQUIRE(answer->unknown.size() == answer->labels.size());
+    const auto at = std::find(answer->labels.begin(), answer->labels.end(), "\u6f22 [UNK]") - answer->labels.begin();
+    REQUIRE(at < std::ssize(answer->labels));
+    CHECK(std::count(answer->labels.begin(), answer->labels.end(), "\u00e9 [UNK]") == 1);
+    CHECK(std::count(answer->unknown.begin(), answer->unknown.end(), true) == 2);
+    CHECK(answer->unknown[static_cast<std::size_t>(at)]);
+    // Replaced by [MASK] it is a mask, and brings the piece back afterwards.
+    request.masked = {static_cast<Index>(at)};
+    const auto masked = session.answer(request);
+    CHECK(masked->labels[static_cast<std::size_t>(at)] == "[MASK]");
+    CHECK(masked->behind[static_cast<std::size_t>(at)] == "\u6f22 [UNK]");
+    CHECK_FALSE(masked->unknown[static_cast<std::size_t>(at)]);
+    const auto by_ids = session.answer({"", "1,5,3,2", ""});
+    CHECK(by_ids->labels == std::vector<std::string>{"[CLS]", "the", "[UNK]", "[SEP]"});
+    CHECK(by_ids->unknown == std::vector<bool>{false, false, true, false});
+    // A tokenizer that names the unknown piece itself is not asked to name it twice.
+    const auto roformer = open_tokenizer(resolve_model("tiny-roformer"));
+    CHECK(label_of_piece(roformer.get(), 1, "[UNK]") == "[UNK]");
+    CHECK(label_of_piece(nullptr, 1, "1") == "1");
+    CHECK(unknown_name(roformer.get(), 56).empty());
 }
 
 TEST_CASE("deberta session: an answer in slices is the answer of one call, to the last bit", "[viewer][law]") {

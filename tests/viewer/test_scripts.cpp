@@ -125,6 +125,19 @@ TEST_CASE("scripts: a model that mixes its heads, and one that reads from left t
           text("This model reads from left to right"), Json{{"assert", {{"no_text_clipped", true}}}}});
 }
 
+TEST_CASE("scripts: a piece that the vocabulary lacks is marked where the sentence is drawn", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    write_file(folder / "unknown.json", R"({"actions": [
+        {"text": "the store \u6f22 opened"}, {"wait": "settled"}, {"assert": {"text": "\u6f22 [UNK]"}},
+        {"assert": {"no_text_clipped": true}}, {"hover": {"item": "sentence", "at": [0.02, 0.5]}},
+        {"assert": {"no_text": "the vocabulary does not have this"}}, {"hover": {"text": "\u6f22 [UNK]"}},
+        {"assert": {"text": "the vocabulary does not have this"}}]})");
+    const Outcome outcome = view({"--script", "unknown.json"}, folder.path());
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+}
+
 TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "attention.json");

@@ -172,7 +172,8 @@ void DebertaSession::name_tokens(Answer& answer, const ModelInput& input) const 
         const std::string shown = display_piece(piece);
         const bool special = !known.special.empty() ? known.special[at]
                                                     : piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
-        answer.labels.push_back(shown.empty() ? piece : shown);
+        answer.labels.push_back(label_of_piece(tokenizer(), id, piece));
+        answer.unknown.push_back(!unknown_name(tokenizer(), id).empty());
         answer.behind.emplace_back();
         answer.continues.push_back(tokenizer() && !special && t > 0 && shown == piece && !answer.special.back());
         answer.special.push_back(special);
@@ -270,7 +271,7 @@ void DebertaSession::name_masked(Answer& answer, const ModelInput& written) cons
         const auto at = static_cast<std::size_t>(t);
         answer.behind[at] = std::exchange(answer.labels[at], tokenizer()->piece(mask_id));
         answer.special[at] = true;
-        answer.continues[at] = false;
+        answer.unknown[at] = answer.continues[at] = false;
     }
 }
 

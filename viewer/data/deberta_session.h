@@ -69,6 +69,7 @@ struct Answer {
     std::vector<bool> special;        // [CLS], [SEP], [MASK], ...
     std::vector<bool> continues;      // goes on with the word of the token before
     std::vector<std::string> behind;  // what [MASK] stands in for at request; empty elsewhere
+    std::vector<bool> unknown;        // the model reads [UNK] in place of this piece of the text
     std::vector<std::string> stages;  // names that Request::stage may ask for
     std::string shown_stage;          // the one that came; empty where none was asked for
     std::shared_ptr<const Overview> overview;

@@ -40,6 +40,19 @@ double room_for_weights() {
 
 }  // namespace
 
+std::string unknown_name(const Tokenizer* tokenizer, std::int64_t id) {
+    if (!tokenizer) return {};
+    // What other byte-level vocabularies name as unknown is never the piece of a text.
+    const std::string name = tokenizer->piece(id);
+    return name == "[UNK]" || name == "<unk>" ? name : "";
+}
+
+std::string label_of_piece(const Tokenizer* tokenizer, std::int64_t id, const std::string& piece) {
+    const std::string read = display_piece(piece), shown = read.empty() ? piece : read;
+    const std::string unknown = unknown_name(tokenizer, id);
+    return unknown.empty() || shown == unknown ? shown : shown + " " + unknown;
+}
+
 void check_room(const WeightSource& weights, double room) {
     double needed = 0;
     for (const std::string& name : weights.names())

@@ -51,6 +51,14 @@ private:
     std::string no_tokenizer_;  // why there is none
 };
 
+/// The name of the piece that stands for what the vocabulary lacks, "[UNK]" or "<unk>", where this is its id; else
+/// nothing.
+std::string unknown_name(const Tokenizer* tokenizer, std::int64_t id);
+
+/// A piece of a text as a person reads it; where the model reads the unknown piece in its place, that is said after it:
+/// "漢 [UNK]".
+std::string label_of_piece(const Tokenizer* tokenizer, std::int64_t id, const std::string& piece);
+
 /// Throws Error(memory) that names the weights, what they take as float32 and `room`, in bytes, where that is less;
 /// reads no values.
 void check_room(const WeightSource& weights, double room);

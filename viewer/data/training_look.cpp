@@ -40,21 +40,20 @@ HiddenSentence hide(ModelInput input, const std::vector<Index>& masked, std::int
     return all;
 }
 
-std::string shown(const std::string& piece) {
-    const std::string read = display_piece(piece);
-    return read.empty() ? piece : read;
-}
-
 void name_tokens(TrainingLook& look, const Tokens& tokens, const std::string& mask) {
     Answer& sentence = look.sentence;
+    const Tokenizer* tokenizer = look.query.subject->tokenizer.get();
     for (std::size_t t = 0; t < tokens.ids.size(); ++t) {
         const std::string& piece = tokens.pieces[t];
         const auto at = std::find(look.masks.begin(), look.masks.end(), static_cast<Index>(t));
         const bool stands_in =
             at != look.masks.end() && look.hidden[static_cast<std::size_t>(at - look.masks.begin())] >= 0;
-        sentence.labels.push_back(stands_in ? mask : shown(piece));
-        sentence.behind.push_back(stands_in ? shown(piece) : std::string());
-        sentence.continues.push_back(t > 0 && !tokens.special[t] && !tokens.special[t - 1] && shown(piece) == piece);
+        const std::string label = label_of_piece(tokenizer, tokens.ids[t], piece);
+        sentence.labels.push_back(stands_in ? mask : label);
+        sentence.unknown.push_back(!stands_in && !unknown_name(tokenizer, tokens.ids[t]).empty());
+        sentence.behind.push_back(stands_in ? label : std::string());
+        sentence.continues.push_back(t > 0 && !tokens.special[t] && !tokens.special[t - 1] &&
+                                     display_piece(piece) == piece);
         sentence.special.push_back(stands_in || tokens.special[t]);
     }
 }
@@ -90,7 +89,7 @@ void add_curves(CurveHistory& animation, const ConstView<float>& contents, const
 
 }  // namespace
 
-std::string TrainingLook::word(Index id) const { return shown(query.subject->tokenizer->piece(id)); }
+std::string TrainingLook::word(Index id) const { return readable_piece(query.subject->tokenizer.get(), id); }
 
 std::vector<Word> TrainingLook::words(std::size_t snapshot, std::size_t mask, std::size_t count) const {
     const std::vector<double>& all = snapshots.at(snapshot)->chances.at(mask);

@@ -107,6 +107,16 @@ std::vector<Chip> lay_out(const Ui& ui, const Answer& answer) {
     return chips;
 }
 
+/// A piece that the model does not read as it is written.
+void draw_unknown_chip(const Ui& ui, const Rect& box, bool hovered) {
+    const Rect edge = box.inset(ui.px(1), ui.px(1));
+    draw_dashed(ui, {edge.min(), {edge.x1, edge.y0}, edge.max(), {edge.x0, edge.y1}, edge.min()}, ui.theme->muted,
+                ui.px(1), 3);
+    if (hovered)
+        draw_tooltip(ui, {{{"the vocabulary does not have this", ui.theme->text}},
+                          {{"the model reads [UNK] in its place, as for every such piece", ui.theme->muted}}});
+}
+
 /// Puts [MASK] in place of a token, or takes it away again.
 void mask_or_restore(Scene& scene, Index at) {
     const bool masked = std::binary_search(scene.state.masked.begin(), scene.state.masked.end(), at);
@@ -185,12 +195,14 @@ void SentenceBar::draw_chips(Scene& scene, const Rect& area) {
             ui.outline(box, theme.line, 1, 5);
         if (!scene.answer->behind[t].empty())
             draw_dashed(ui, {{box.x0 + ui.px(4), box.y1}, {box.x1 - ui.px(4), box.y1}}, theme.muted, ui.px(2), 3);
+        const bool unknown = scene.answer->unknown[t];
+        if (unknown) draw_unknown_chip(ui, box, under);
         if (under && !scene.answer->behind[t].empty())
             draw_tooltip(ui, {{{"[MASK] stands for ", theme.muted}, {scene.answer->behind[t], theme.text}},
                               {{"double click brings it back", theme.muted, Face::label}}});
         const Ui::Scrolled moved(ui);
         ui.text(box.middle_x(), box.middle_y(), scene.answer->labels[t],
-                scene.answer->special[t] ? theme.muted : theme.text, Face::ui, Align::centre);
+                scene.answer->special[t] || unknown ? theme.muted : theme.text, Face::ui, Align::centre);
     }
     ui.draw().pop_clip();
     if (mouse.clicked && !on_chip) state.editing = true;
