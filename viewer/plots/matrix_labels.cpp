@@ -46,6 +46,12 @@ void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, cons
     }
 }
 
+void draw_row_title(const Ui& ui, const Rect& cells, float x, const std::string& words) {
+    const float wide = ui.text_width(words, Face::label);
+    if (wide < cells.height())
+        ui.text_upwards(x, std::floor(cells.middle_y() + wide / 2), words, ui.theme->muted, Face::label);
+}
+
 void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                         const std::vector<Index>& selected) {
     const Index length = answer.length();

@@ -16,6 +16,9 @@ float widest_label(const Ui& ui, const Answer& answer, float limit);
 void draw_row_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                      const std::vector<Index>& selected = {});
 
+/// What the rows are, upwards along them, centred on x.
+void draw_row_title(const Ui& ui, const Rect& cells, float x, const std::string& words);
+
 /// Over the cells, running upwards; where columns are too narrow for all only the one of `chosen` is written.
 void draw_column_labels(const Ui& ui, const Answer& answer, const Rect& cells, const MatrixView& view, Index chosen,
                         const std::vector<Index>& selected = {});

@@ -11,6 +11,7 @@
 #include "viewer/page.h"
 #include "viewer/plots/heatmap.h"
 #include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 #include "viewer/plots/plot_layout.h"
 #include "viewer/ui/microscope.h"
@@ -28,6 +29,7 @@ public:
     char key() const override { return '1'; }
     bool shows_tokens() const override { return false; }
     bool needs_answer() const override { return false; }
+    ModelCard card(const Scene& scene) override;
     float draw_bar(Scene& scene, const Rect& bar) override;
     void draw(Scene& scene, const Rect& area) override;
     void draw_side(Scene& scene, const Rect& area) override;
@@ -43,6 +45,7 @@ private:
     void draw_edge(const Scene& scene, const Rect& cells) const;
     void draw_sharing(const Scene& scene, SideColumn& column) const;
     void draw_numbers_instead(const Scene& scene, SideColumn& column) const;
+    void draw_own_values(Scene& scene, SideColumn& column) const;
     void draw_staircase(Scene& scene, const Rect& area);
     /// Which part of the line serves an offset.
     Part part_of(const PositionsState& state, Index offset) const;
@@ -56,6 +59,34 @@ private:
 
 /// The dialect decides what happens beyond the farthest offset, as it does in a model.
 OffsetClamp clamp_of(const State& state) { return DebertaOptions::of(state.dialect).offset_clamp; }
+
+namespace {
+
+/// The table of a model, as the controls of this page set one.
+struct OwnTable {
+    std::size_t kind = 0;
+    Index span = 0, farthest = 0;
+};
+
+/// Nothing for a model without relative positions.
+std::optional<OwnTable> table_of(const DebertaConfig& config) {
+    if (!config.relative_attention) return std::nullopt;
+    const bool logarithmic = config.position_buckets > 0;
+    return OwnTable{logarithmic ? 1u : 0u, config.span(), logarithmic ? config.max_relative_positions : 0};
+}
+
+bool shows(const PositionsState& state, const OwnTable& own) {
+    return state.kind == own.kind && state.span == static_cast<double>(own.span) &&
+           (own.kind == 0 || state.farthest == static_cast<double>(own.farthest));
+}
+
+}  // namespace
+
+ModelCard PositionsPage::card(const Scene& scene) {
+    const auto own = table_of(scene.session.config());
+    if (own && shows(scene.state.positions, *own)) return {scene.session.name(), "its own table"};
+    return {"example values", "not those of " + scene.ui.cut(scene.session.name(), scene.ui.px(120))};
+}
 
 float PositionsPage::draw_bar(Scene& scene, const Rect& bar) {
     const Ui& ui = scene.ui;
@@ -121,7 +152,7 @@ void PositionsPage::draw(Scene& scene, const Rect& area) {
     refresh(scene);
     const Ui& ui = scene.ui;
     const Rect inside = area.inset(ui.px(16), ui.px(12));
-    const float numbers = ui.px(26), title = ui.px(22), legend = ui.px(22), head = ui.px(16);
+    const float numbers = ui.px(40), title = ui.px(22), legend = ui.px(22), head = ui.px(30);
     const float stairs = std::max(ui.px(150), inside.height() * 0.27f);
     const float by_height = inside.height() - 2 * title - head - legend - ui.px(14) - stairs;
     const float by_width = (inside.width() - 2 * numbers - ui.px(24)) / 2;
@@ -174,7 +205,7 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
     const Ui& ui = scene.ui;
     PositionsState& state = scene.state.positions;
     const Heatmap& heatmap = which == 0 ? offsets_ : rows_;
-    const float title_y = cells.y0 - ui.px(30);
+    const float title_y = cells.y0 - ui.px(44);
     ui.text(cells.x0, title_y, which == 0 ? "how far is j from i?" : "which row of the table?", ui.theme->text,
             Face::title);
     ui.text(cells.x1, title_y, which == 0 ? "i \u2212 j" : "\u03b4(i, j)", ui.theme->muted, Face::mono_small,
@@ -193,6 +224,8 @@ void PositionsPage::draw_matrix(Scene& scene, const Rect& cells, int which, std:
     if (which == 1) draw_edge(scene, cells);
     heatmap.draw_crosshair(ui, cells, state.view, state.cell);
     draw_numbers(scene, cells);
+    draw_row_title(ui, cells, cells.x0 - ui.px(32), "query position i");
+    ui.text(cells.middle_x(), cells.y0 - ui.px(25), "key position j", ui.theme->muted, Face::label, Align::centre);
     heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
     if (which == 1)
         ui.text(cells.x1, cells.y1 + ui.px(11),
@@ -342,6 +375,7 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
         column.sentence(clamp_of(scene.state) == OffsetClamp::hf
                             ? "hf does not clamp offsets to M first, so far keys at the right use row 0."
                             : "official clamps offsets to \u00b1(M \u2212 1) first: row 0 is never used.");
+    draw_own_values(scene, column);
     column.rule();
     draw_numbers_instead(scene, column);
     draw_lesson_links(scene, column, area,
@@ -349,6 +383,20 @@ void PositionsPage::draw_side(Scene& scene, const Rect& area) {
                        {"06", "Log buckets"},
                        {"07", "Gather by hand"},
                        {"27", "One table, four schemes"}});
+}
+
+/// The opened model's own values, with a way to them; the page opens on smaller ones, whose every part can be seen.
+void PositionsPage::draw_own_values(Scene& scene, SideColumn& column) const {
+    const auto own = table_of(scene.session.config());
+    PositionsState& state = scene.state.positions;
+    if (!own || shows(state, *own)) return;
+    const std::string name = scene.ui.cut(scene.session.name(), column.width() * 0.4f);
+    std::string values = name + ": k = " + std::to_string(own->span);
+    if (own->kind == 1) values += ", M = " + std::to_string(own->farthest);
+    if (!column.link(values)) return;
+    state.kind = own->kind;
+    state.span = static_cast<double>(own->span);
+    if (own->kind == 1) state.farthest = static_cast<double>(own->farthest);
 }
 
 /// What schemes without a table of vectors add to the score of the pair: T5 learns one number a bucket, ALiBi has a
