@@ -138,6 +138,21 @@ TEST_CASE("scripts: a piece that the vocabulary lacks is marked where the senten
     CHECK(outcome.status == 0);
 }
 
+TEST_CASE("scripts: a model without a tokenizer is offered no sentence and no tour", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    write_file(folder / "ids.json", R"({"actions": [
+        {"page": "start"}, {"wait": "settled"}, {"assert": {"text": "it takes ids of tokens alone"}},
+        {"assert": {"no_text": "deep learning"}}, {"assert": {"no_text": "Start the tour"}},
+        {"assert": {"no_text_clipped": true}}, {"key": "Enter"}, {"wait": "settled"},
+        {"assert": {"field": "tour.step", "is": "-1"}}, {"assert": {"field": "tokens", "is": "1,5,9,12"}},
+        {"key": "Ctrl+p"}, {"type": "sentence deep"}, {"assert": {"no_text": "sentence: deep learning"}}]})");
+    const std::string model = std::string(LOCUS_SOURCE_DIR) + "/tests/oracle/ms_deberta_v3_emd/model";
+    const Outcome outcome = view({"--script", "ids.json", "--model", model, "--tokens", "1,5,9,12"}, folder.path());
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+}
+
 TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "attention.json");

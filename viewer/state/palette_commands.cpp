@@ -125,7 +125,7 @@ void add_tokens(const CommandScope& scope, std::vector<Command>& commands) {
     }
 }
 
-void add_values(std::vector<Command>& commands) {
+void add_values(const CommandScope& scope, std::vector<Command>& commands) {
     const auto add = [&](const std::string& id, const std::string& title, const std::string& key, Change change) {
         commands.push_back({id, title, key, nullptr, std::move(change)});
     };
@@ -136,12 +136,14 @@ void add_values(std::vector<Command>& commands) {
     for (std::size_t n = 0; n < std::size(themes); ++n)
         add(std::string("theme.") + kThemeNames[n], themes[n], "t",
             [n](State& s) { s.theme = static_cast<ThemeName>(n); });
-    for (const char* text : kSentencePresets)
+    for (const char* text : kSentencePresets) {
+        if (!scope.reads_text) break;
         add(std::string("sentence.") + text, std::string("sentence: ") + text, "", [text](State& s) {
             s.text = text;
             s.tokens.clear();
             s.mask.clear();
         });
+    }
     add("compare.paper", "compare the code with the paper", "", [](State& s) {
         s.page = "compare";
         s.compare = {};
@@ -222,7 +224,7 @@ std::vector<Command> find_commands(const State& state, const CommandScope& scope
     add_numbered(state, scope, typed, found);
     for (const NamedAction& action : actions())
         all.push_back({action.id, title_of(action), action.key, &action, nullptr});
-    add_values(all);
+    add_values(scope, all);
     add_views(all);
     add_models(state, all);
     if (!typed.empty()) {

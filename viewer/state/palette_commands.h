@@ -26,6 +26,7 @@ struct CommandScope {
     Index layers = 1, heads = 1;
     std::vector<std::string> labels;  // of the tokens; empty before there is an answer
     std::vector<std::string> stages;  // that a comparison can show
+    bool reads_text = true;           // the opened model has a tokenizer
 };
 
 struct Command {

@@ -30,6 +30,7 @@ constexpr const char* kHint = "action, page, token, layer 3 head 2, go 3,5 \u202
 CommandScope scope_of(const Scene& scene) {
     const DebertaConfig& config = scene.session.config();
     CommandScope scope{config.num_hidden_layers, config.num_attention_heads, {}, {}};
+    scope.reads_text = scene.session.tokenizer() != nullptr;
     if (!scene.answer) return scope;
     scope.labels = scene.answer->labels;
     scope.stages = scene.answer->compare.stages;

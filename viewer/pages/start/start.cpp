@@ -33,6 +33,7 @@ public:
 
 private:
     void draw_sentences(Scene& scene, const Rect& area);
+    void draw_no_sentences(const Ui& ui, const Rect& area) const;
     void draw_strip(Scene& scene, const Rect& strip);
     void draw_card(Scene& scene, const Rect& card, const std::string& page, char key, const std::string& title,
                    const std::string& about);
@@ -141,6 +142,7 @@ void StartPage::draw_sentences(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     State& state = scene.state;
     ui.text(area.x0, area.y0 + ui.px(8), "Sentences to try", ui.theme->text, Face::title);
+    if (!scene.session.tokenizer()) return draw_no_sentences(ui, area);
     ui.text(area.x1, area.y0 + ui.px(8), "Ctrl L writes your own", ui.theme->muted, Face::mono_small, Align::right);
     const float y = area.y0 + ui.px(36), gap = ui.px(8);
     float needed = 0;
@@ -165,6 +167,15 @@ void StartPage::draw_sentences(Scene& scene, const Rect& area) {
         }
         x = box.x1 + gap;
     }
+}
+
+/// A sentence would only lead to a refusal.
+void StartPage::draw_no_sentences(const Ui& ui, const Rect& area) const {
+    ui.text(area.x1, area.y0 + ui.px(8), "Ctrl L writes your own ids", ui.theme->muted, Face::mono_small, Align::right);
+    ui.text_within(
+        area.x0, area.y0 + ui.px(36), area.width(),
+        "None for this model: its folder has no tokenizer that Locus reads, so it takes ids of tokens alone.",
+        ui.theme->muted);
 }
 
 void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& page, char key, const std::string& title,
@@ -257,6 +268,10 @@ std::vector<NamedMatrix> StartPage::numbers(const Scene& scene) {
 
 bool StartPage::press(Scene& scene, const KeyPress& press) {
     if (press.key != Key::enter) return false;
+    if (!scene.session.tokenizer()) {
+        scene.state.refusal = "The tour reads sentences, and this model's folder has no tokenizer for them.";
+        return true;
+    }
     const DebertaConfig& config = scene.session.config();
     go_to_step(scene.state, 0, config.num_hidden_layers, config.num_attention_heads);
     return true;
@@ -358,6 +373,12 @@ void StartPage::draw_tour(Scene& scene, SideColumn& column) const {
     column.heading("Three minutes", std::to_string(tour_steps().size()) + " steps");
     column.sentence(
         "The pages one after the other, one sentence each. Enter goes on, Esc ends it; your sentence comes back.");
+    if (!scene.session.tokenizer()) {
+        column.sentence("Not with this model: the tour reads sentences, and its folder has no tokenizer for them.",
+                        false);
+        column.rule();
+        return;
+    }
     const Rect box{column.left(), column.y() - ui.px(12), column.left() + ui.text_width("Start the tour") + ui.px(32),
                    column.y() + ui.px(16)};
     if (ui.button("tour", box, "Start the tour", true)) {
