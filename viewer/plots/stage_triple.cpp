@@ -5,6 +5,7 @@
 
 #include "viewer/plots/difference.h"
 #include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 
 namespace locus {
@@ -66,6 +67,11 @@ void StageTriple::take(const ReportedStage& reported, ThemeName theme) {
     at_ = place_of(*a, reported.index).value_or(StagePlace{});
     stage_ = reported.name;
     place_ = place_in_words(matrices_of(*a), at_);
+    const auto named = [](const std::string& axis) {
+        return axis_in_words(axis) + (axis == "Tq" ? " i" : axis == "Tk" ? " j" : "");
+    };
+    row_title_ = named(matrices_of(*a).row_axis);
+    col_title_ = named(matrices_of(*a).col_axis);
     view_ = {};
     const Matrix<double> right = matrix_of(*a, at_.sample, at_.head), found = matrix_of(*b, at_.sample, at_.head);
     const Matrix<float> values[] = {right.cast<float>(), found.cast<float>(), (found - right).cast<float>()};
@@ -100,12 +106,13 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
         ui.paragraph(area.x0, area.y0 + ui.px(6), std::min(area.width(), ui.px(520)), error_, ui.theme->muted);
         return;
     }
-    const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18);
-    const float side = std::floor(std::min((area.width() - 2 * gap) / 3, area.height() - title - legend));
+    const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18), names = ui.px(18);
+    const float across = area.width() - names;
+    const float side = std::floor(std::min((across - 2 * gap) / 3, area.height() - title - legend));
     if (side < ui.px(40)) return;
-    const float spread = std::min(ui.px(40), (area.width() - 3 * side) / 2);
+    const float spread = std::min(ui.px(40), (across - 3 * side) / 2);
     for (std::size_t n = 0; n < 3; ++n) {
-        const float x = area.x0 + static_cast<float>(n) * (side + std::max(gap, spread));
+        const float x = area.x0 + names + static_cast<float>(n) * (side + std::max(gap, spread));
         const Rect cells{x, area.y0 + title, x + side, area.y0 + title + side};
         Heatmap& heatmap = heatmaps_[n];
         ui.text(cells.x0, cells.y0 - ui.px(12), kTitles[n], ui.theme->text, Face::title);
@@ -116,6 +123,8 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
         heatmap.draw(ui, cells, view_);
         heatmap.draw_crosshair(ui, cells, view_, at_.cell);
         heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
+        if (n == 0) draw_row_title(ui, cells, cells.x0 - ui.px(11), row_title_);
+        ui.text(cells.x1, cells.y1 + ui.px(11), col_title_, ui.theme->muted, Face::label, Align::right);
         if (cell)
             draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j),
                                 ui.theme->muted, Face::mono_small}},

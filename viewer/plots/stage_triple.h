@@ -27,6 +27,7 @@ private:
 
     std::optional<OpenedDump> reference_, candidate_;
     std::string read_for_, taken_for_, error_, place_, stage_;
+    std::string row_title_, col_title_;  // what a row and a column of the stage are
     StagePlace at_;
     std::uint64_t serial_ = 0;
     std::array<Heatmap, 3> heatmaps_;

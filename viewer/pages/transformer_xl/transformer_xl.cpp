@@ -130,7 +130,7 @@ void TransformerXlPage::draw(Scene& scene, const Rect& area) {
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float tape = ui.px(128), title = ui.px(22), legend = ui.px(20), gap = ui.px(18);
     const float strip = std::max(ui.px(172), inside.height() * 0.26f);
-    const float labels = ui.px(46);
+    const float labels = ui.px(60);
     const float wide = std::floor((inside.width() - labels - 2 * gap) / 3);
     const float room_high = inside.height() - tape - strip - 2 * (title + legend) - ui.px(22);
     const float high = std::floor(std::min(room_high / 2, wide * 0.75f));

@@ -4,6 +4,7 @@
 
 #include "viewer/pages/transformer_xl/transformer_xl.h"
 #include "viewer/plots/line_plot.h"
+#include "viewer/plots/matrix_labels.h"
 #include "viewer/plots/number_format.h"
 
 namespace locus {
@@ -145,11 +146,15 @@ void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t 
     const Index key = chosen_key(state);
     if (key >= 0 && key < keys && state.cell.i < rows) panel.draw_crosshair(ui, cells, {}, {state.cell.i, key});
     panel.draw_legend(ui, cells.x0, cells.y1 + ui.px(10));
-    if (n == 5 && memory > 0)
-        ui.text(cells.x1, cells.y1 + ui.px(10), "memory | now", ui.theme->muted, Face::mono_small, Align::right);
+    const bool parts = memory > 0 && (n == 5 || cells.width() >= ui.px(300));
+    const std::string keys_title = !parts                        ? "keys j"
+                                   : cells.width() >= ui.px(300) ? "keys j: memory | now"
+                                                                 : "memory | now";
+    ui.text(cells.x1, cells.y1 + ui.px(10), keys_title, ui.theme->muted, Face::label, Align::right);
     if (n % 3 == 0) {
+        draw_row_title(ui, cells, cells.x0 - ui.px(54), "queries i");
         const Rect row = whole_cell_rect(cells, rows, keys, {std::min(state.cell.i, rows - 1), 0});
-        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(56), query_word(state), ui.theme->text, Face::label,
+        ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(42), query_word(state), ui.theme->text, Face::label,
                        Align::right);
     }
     const Touch mouse = ui.touch(kPanels[n].title, cells);
