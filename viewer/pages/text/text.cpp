@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <imgui_stdlib.h>  // after imgui.h, which it does not include
 
 namespace locus {
 
 namespace {
+
+constexpr double kRounding = 1e-6;  // of a cosine that is 0
 
 TextQuery query_of(const TextPageState& state) { return {state.documents, state.stop_words, state.topics, state.pair}; }
 
@@ -31,7 +34,10 @@ void TextPage::refresh(Scene& scene) {
             [this](const TextQuery& query) { return studies_.answer(query); }, Window::wake);
     if (const auto answer = worker_->take()) {
         study_ = answer;
-        keep_inside(scene.state.text_page);
+        TextPageState& state = scene.state.text_page;
+        if (study_->query.stop_words == state.stop_words && study_->query.documents == state.documents)
+            find_followed(state);
+        keep_inside(state);
     }
     const TextQuery query = query_of(scene.state.text_page);
     if (asked_ == query) return;
@@ -53,6 +59,30 @@ void TextPage::keep_inside(TextPageState& state) const {
     state.topics = std::clamp<Index>(state.topics, 1, std::min(tables.counts.rows(), tables.counts.cols()));
 }
 
+void TextPage::follow_words(const TextPageState& state) {
+    if (!shown() || follows_) return;
+    const auto word = [](const PlacedWords& words, Index at) {
+        return at < std::ssize(words.words) ? words.words[static_cast<std::size_t>(at)].text : std::string();
+    };
+    follows_ = {study_->tables->bag.words.word(state.weight.j),
+                word(study_->words_of(study_->plan.pair.i), state.move.i),
+                word(study_->words_of(study_->plan.pair.j), state.move.j)};
+}
+
+void TextPage::find_followed(TextPageState& state) {
+    if (!follows_ || !shown()) return;
+    const ChosenWords wanted = *std::exchange(follows_, std::nullopt);
+    // A word that is gone leaves its cursor where it is.
+    for (Index n = 0; n < study_->tables->counts.cols(); ++n)
+        if (study_->tables->bag.words.word(n) == wanted.weight) state.weight.j = n;
+    const auto find = [](const PlacedWords& words, const std::string& wished, Index& at) {
+        for (Index n = 0; n < std::ssize(words.words); ++n)
+            if (words.words[static_cast<std::size_t>(n)].text == wished) at = n;
+    };
+    find(study_->words_of(study_->plan.pair.i), wanted.from, state.move.i);
+    find(study_->words_of(study_->plan.pair.j), wanted.to, state.move.j);
+}
+
 ModelCard TextPage::card(const Scene&) {
     if (!shown()) return {"counting models", ""};
     return {"counting models",
@@ -71,6 +101,7 @@ float TextPage::draw_bar(Scene& scene, const Rect& bar) {
     float x = ui.choice("weights", bar.x0 + ui.px(16), y, {"counts", "tf\u00b7idf"}, state.weights) + ui.px(14);
     std::size_t words = state.stop_words ? 1 : 0;
     x = ui.choice("stop words", x, y, {"without stop words", "every word"}, words) + ui.px(14);
+    if (state.stop_words != (words == 1)) follow_words(state);
     state.stop_words = words == 1;
     x += ui.text(x, y, "topics", ui.theme->muted) + ui.px(8);
     const Index most = shown() ? std::min(study_->tables->counts.rows(), study_->tables->counts.cols()) : state.topics;
@@ -129,7 +160,8 @@ void TextPage::draw_editor(Scene& scene, const Rect& box) {
     ImGui::SetCursorScreenPos({box.x0, box.y0 + ui.px(24)});
     if (focus_) ImGui::SetKeyboardFocusHere();
     ui.fonts->require(text);
-    ImGui::InputTextMultiline("##documents", &text, {box.width(), box.height() - ui.px(24)});
+    if (ImGui::InputTextMultiline("##documents", &text, {box.width(), box.height() - ui.px(24)}))
+        follow_words(scene.state.text_page);
     ImGui::PopStyleColor();
     ImGui::PopFont();
 }
@@ -144,12 +176,21 @@ void TextPage::paint(const State& screen) {
     weights_.show(version, weights, {}, MapKind::sequential,
                   ValueRange{0, std::max(1e-6, static_cast<double>(weights.maxCoeff()))}, Pooling::largest);
     const Index n = study_->documents();
+    std::array<Matrix<float>, 4> alike;
+    // One scale for the four of them; a cosine of topics may be negative.
+    ValueRange range{0, 1};
     for (std::size_t which = 0; which < 4; ++which) {
-        Matrix<float> alike(n, n);
+        alike[which].resize(n, n);
         for (Index i = 0; i < n; ++i)
-            for (Index j = 0; j < n; ++j) alike(i, j) = static_cast<float>(likeness(*study_, which, {i, j}));
-        alike_[which].show(version, alike, {}, MapKind::sequential, ValueRange{0, 1});
+            for (Index j = 0; j < n; ++j) {
+                const double value = likeness(*study_, which, {i, j});
+                alike[which](i, j) = static_cast<float>(value);
+                if (std::isfinite(value)) range.low = std::min(range.low, value);
+            }
     }
+    if (range.low > -kRounding) range.low = 0;
+    for (std::size_t which = 0; which < 4; ++which)
+        alike_[which].show(version, alike[which], {}, MapKind::sequential, range);
     const WordMovers& movers = study_->plan.movers;
     if (movers.flow.size() == 0) return;
     flow_.show(version, movers.flow.cast<float>(), {}, MapKind::sequential, ValueRange{0, movers.flow.maxCoeff()},
@@ -215,6 +256,7 @@ bool TextPage::press(Scene& scene, const KeyPress& press) {
             state.weights = 1 - state.weights;
             return true;
         case 'w':
+            follow_words(state);
             state.stop_words = !state.stop_words;
             return true;
         case '[':

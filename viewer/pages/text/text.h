@@ -20,6 +20,11 @@ struct TextLayout {
     Rect flow, costs;           // cells of words and words
 };
 
+/// The words that the cursors are on.
+struct ChosenWords {
+    std::string weight, from, to;
+};
+
 class TextPage : public Page {
 public:
     const char* name() const override { return "text"; }
@@ -44,6 +49,9 @@ private:
     /// The numbers, or nothing before the first answer and where there are none.
     const TextStudy* shown() const { return study_ && study_->error.empty() ? study_.get() : nullptr; }
     void keep_inside(TextPageState& state) const;
+    /// Called before the set of words changes.
+    void follow_words(const TextPageState& state);
+    void find_followed(TextPageState& state);
     void paint(const State& screen);
     TextLayout arrange(const Scene& scene, const Rect& inside) const;
     std::string name_of(Index document) const;
@@ -67,8 +75,9 @@ private:
     Heatmap weights_, flow_, costs_;
     std::array<Heatmap, 4> alike_;
     std::optional<PictureVersion> painted_;
-    bool focus_ = true;                                     // the editor takes the keyboard when it opens
-    bool stopped_ = false;                                  // what is asked was given up
+    std::optional<ChosenWords> follows_;  // the next answer has other columns: the cursors stay on these words
+    bool focus_ = true;                   // the editor takes the keyboard when it opens
+    bool stopped_ = false;                // what is asked was given up
     std::unique_ptr<Worker<TextQuery, TextStudy>> worker_;  // last: its thread ends before what it reads
 };
 
