@@ -67,7 +67,11 @@ private:
     /// A tooltip for the step under the pointer; a press shows the snapshot nearest to it.
     void point_at_loss(const Ui& ui, TrainingPageState& state, const Rect& plot, double last_step);
     void draw_animation(Scene& scene, const Rect& line);
+    float widest_guess(const Ui& ui, std::size_t mask) const;
+    void draw_hidden_word(const Ui& ui, const Rect& box, const std::string& mask, const Word& guess, float wide) const;
     void draw_sentence(Scene& scene, const Rect& line);
+    /// `guess`: of a hidden word.
+    void describe_word(const Ui& ui, std::size_t at, const Word* guess) const;
     void draw_panels(Scene& scene, const Rect& cells, float gap);
     void draw_labels(const Scene& scene, const Rect& cells) const;
     void describe(const Scene& scene, Cell cell, std::size_t n) const;

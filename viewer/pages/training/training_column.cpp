@@ -32,7 +32,7 @@ void TrainingPage::draw_words(Scene& scene, SideColumn& column) {
             truth.empty() ? "What is hidden?" : "Hidden: \u201c" + ui.cut(truth, ui.px(110), Face::title) + "\u201d",
             "token " + std::to_string(look_->masks[mask]));
         for (const Word& word : look_->words(shown_snapshot(state), mask, 3)) {
-            const bool right = word.piece == truth;
+            const bool right = word.id == look_->hidden[mask];
             column.bar({{ui.cut(word.piece, ui.px(74)), right ? theme.text : theme.muted}},
                        right || truth.empty() ? theme.accent : theme.muted, word.probability,
                        fixed(word.probability, 3));

@@ -13,6 +13,30 @@ namespace locus {
 const std::array<TrainingPanel, 3> kTrainingPanels = {
     {{"c2c", "content \u2192 content"}, {"c2p", "content \u2192 position"}, {"p2c", "position \u2192 content"}}};
 
+namespace {
+
+constexpr const char* kGuessArrow = " \u2192";
+
+}  // namespace
+
+float TrainingPage::widest_guess(const Ui& ui, std::size_t mask) const {
+    float widest = 0;
+    for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
+        widest = std::max(widest, ui.text_width(look_->words(s, mask, 1).front().piece));
+    return widest;
+}
+
+/// What the model reads at a hidden word, and at the right, `wide`, what it guesses there: the surer, the stronger.
+void TrainingPage::draw_hidden_word(const Ui& ui, const Rect& box, const std::string& mask, const Word& guess,
+                                    float wide) const {
+    const Theme& theme = *ui.theme;
+    ui.fill(box, theme.chip, 5);
+    const Rect right{box.x1 - wide, box.y0, box.x1, box.y1};
+    ui.fill(right, mixed(theme.chip, theme.accent, 0.65f * static_cast<float>(guess.probability)), 5);
+    ui.text(box.x0 + ui.px(6), box.middle_y(), mask + kGuessArrow, theme.muted);
+    ui.text(right.middle_x(), box.middle_y(), guess.piece, theme.text, Face::ui, Align::centre);
+}
+
 void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
@@ -28,20 +52,19 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
         const auto at = static_cast<std::size_t>(t);
         const auto mask = std::find(look_->masks.begin(), look_->masks.end(), t);
         const bool hidden = mask != look_->masks.end();
-        std::string word = sentence.labels[at];
-        float share = 0, widest = ui.text_width(word);
+        const std::string& word = sentence.labels[at];
+        Word guess;
+        float guess_wide = 0, mask_wide = 0;
         if (hidden) {
-            widest = 0;
             const auto n = static_cast<std::size_t>(mask - look_->masks.begin());
-            const Word best = look_->words(shown_snapshot(state), n, 1).front();
-            word = best.piece;
-            share = static_cast<float>(best.probability);
+            guess = look_->words(shown_snapshot(state), n, 1).front();
             // As wide as the widest guess: the sentence does not move while the animation runs.
-            for (std::size_t s = 0; s < look_->snapshots.size(); ++s)
-                widest = std::max(widest, ui.text_width(look_->words(s, n, 1).front().piece));
+            guess_wide = widest_guess(ui, n) + ui.px(12);
+            mask_wide = ui.text_width(word + kGuessArrow) + ui.px(10);
         }
         if (t > 0 && !sentence.continues[at]) x += ui.px(1);
-        const float pad = hidden ? ui.px(7) : ui.px(sentence.continues[at] ? 1.0f : 2.0f), width = widest + 2 * pad;
+        const float pad = ui.px(sentence.continues[at] ? 1.0f : 2.0f);
+        const float width = hidden ? mask_wide + guess_wide : ui.text_width(word) + 2 * pad;
         const Rect box{x, y - ui.px(11), x + width, y + ui.px(11)};
         if (box.x1 > end) {
             ui.text(x + ui.px(4), y, "\u2026", theme.muted);
@@ -55,26 +78,32 @@ void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
             (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = t;
             state.locked = true;
         }
-        if (hidden) ui.fill(box, mixed(theme.chip, theme.accent, 0.65f * share), 5);
+        if (hidden) draw_hidden_word(ui, box, word, guess, guess_wide);
         if (t == state.cell.i)
             ui.outline(box, theme.accent, 2, 5);
         else if (t == state.cell.j)
             ui.outline(box, theme.c2p, 2, 5);
         else if (mouse.hovered)
             ui.outline(box, theme.line, 1, 5);
-        ui.text(box.middle_x(), y, word, sentence.special[at] && !hidden ? theme.muted : theme.text, Face::ui,
-                Align::centre);
-        if (!mouse.hovered) continue;
-        if (hidden)
-            draw_tooltip(
-                ui, {{{"hidden here", theme.muted},
-                      {sentence.behind[at].empty() ? "" : ": " + sentence.behind[at], theme.text}},
-                     {{"guessed: ", theme.muted}, {word + "  ", theme.text}, {fixed(share, 3), theme.text, Face::mono}},
-                     {{"double click brings the word back", theme.muted, Face::label}}});
-        else if (!sentence.special[at])
-            draw_tooltip(ui, {{{"click: this query, with Shift this key", theme.text}},
-                              {{"double click hides the word", theme.muted, Face::label}}});
+        const bool pale = sentence.special[at] || sentence.unknown[at];
+        if (!hidden) ui.text(box.middle_x(), y, word, pale ? theme.muted : theme.text, Face::ui, Align::centre);
+        if (mouse.hovered) describe_word(ui, at, hidden ? &guess : nullptr);
     }
+}
+
+void TrainingPage::describe_word(const Ui& ui, std::size_t at, const Word* guess) const {
+    const Theme& theme = *ui.theme;
+    const Answer& sentence = look_->sentence;
+    if (guess)
+        draw_tooltip(ui, {{{"hidden here", theme.muted},
+                           {sentence.behind[at].empty() ? "" : ": " + sentence.behind[at], theme.text}},
+                          {{"guessed: ", theme.muted},
+                           {guess->piece + "  ", theme.text},
+                           {fixed(guess->probability, 3), theme.text, Face::mono}},
+                          {{"double click brings the word back", theme.muted, Face::label}}});
+    else if (!sentence.special[at])
+        draw_tooltip(ui, {{{"click: this query, with Shift this key", theme.text}},
+                          {{"double click hides the word", theme.muted, Face::label}}});
 }
 
 void TrainingPage::draw_labels(const Scene& scene, const Rect& cells) const {
