@@ -270,6 +270,9 @@ TEST_CASE("scripts: rope, and the walk ends at the score of the rotated vectors"
     // Read as linear attention, query 3 and key 3.
     const Matrix<float> weights = sentence.linear_weights(state.rope.layer, state.rope.head);
     CHECK(value(printed, 1, "microscope/weight") == Approx(weights(3, 3)).epsilon(1e-6));
+    // Beside the rows, over the columns, and in the column at the right.
+    const auto texts = printed.at(2).at("texts").get<std::vector<std::string>>();
+    CHECK(std::count(texts.begin(), texts.end(), "[CLS]") == 3);
 }
 
 TEST_CASE("scripts: transformer-xl, and score and probability are the trace's", "[viewer][script]") {

@@ -117,6 +117,17 @@ Shown shown_cells(const MatrixView& view, Index rows, Index cols) {
     return {first(view.first_i, rows), last(view.first_i, rows), first(view.first_j, cols), last(view.first_j, cols)};
 }
 
+/// Two significant digits without a leading zero, ".042"; no more than so many decimals.
+std::string small_text(double value, int most) {
+    const int wished = std::abs(value) < 0.0995 ? 3 : 2;
+    std::string digits = fixed(value, std::min(wished, most));
+    const std::size_t zero = digits.find("0.");
+    if (digits.find_first_of("123456789") == std::string::npos) return "0";
+    if (std::abs(value) < 1 && zero != std::string::npos && zero <= digits.find_first_of("123456789"))
+        digits.erase(zero, 1);
+    return digits;
+}
+
 /// Written into a cell: no leading zero for probabilities, because space is short.
 std::string cell_text(double value, MapKind map) {
     if (!std::isfinite(value)) return fixed(value, 0);
@@ -242,13 +253,17 @@ void Heatmap::draw_values(const Ui& ui, const Rect& cells, const MatrixView& vie
     if (!writes_values(ui, cells, view)) return;
     const Shown shown = shown_cells(view, values_.rows(), values_.cols());
     const ColourMap& map = ColourMap::of_theme(map_, theme_);
+    // One decimal says nothing of values that are all near 0, such as the weights of linear attention.
+    const bool small = map_ == MapKind::diverging && std::max(std::abs(range_.low), std::abs(range_.high)) < 1;
     for (Index i = shown.first_i; i <= shown.last_i; ++i)
         for (Index j = shown.first_j; j <= shown.last_j; ++j) {
             if (hidden(i, j)) continue;
             const Rect cell = place(cells, view, {i, j});
             const ImU32 ink = to_colour(ink_on(map.of(values()(i, j), range_)));
-            ui.text(cell.middle_x(), cell.middle_y(), cell_text(values()(i, j), map_), ink, Face::mono_small,
-                    Align::centre);
+            std::string text = small ? small_text(values()(i, j), 3) : cell_text(values()(i, j), map_);
+            if (small && ui.text_width(text, Face::mono_small) > cell.width() - ui.px(2))
+                text = small_text(values()(i, j), 2);
+            ui.text(cell.middle_x(), cell.middle_y(), text, ink, Face::mono_small, Align::centre);
         }
 }
 

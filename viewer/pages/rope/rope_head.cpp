@@ -126,9 +126,10 @@ void RopePage::draw_head(Scene& scene, const Rect& area) {
         labels_.labels = shown.words();
     }
     const float names = widest_label(ui, labels_, ui.px(76)) + ui.px(8), legend = ui.px(24);
-    const float side = std::floor(std::min(area.width() - names, area.height() - legend));
+    const float side = std::floor(std::min(area.width() - names, area.height() - names - legend));
     const float x = area.x0 + names + std::max(0.0f, std::floor((area.width() - names - side) / 2));
-    const Rect cells{x, area.y0, x + side, area.y0 + side};
+    const float y = area.y0 + names;
+    const Rect cells{x, y, x + side, y + side};
     bool clicked = false;
     const auto cell = explore(ui, "head", cells, shown.length(), state.view, clicked);
     if (cell && clicked) choose(state, *cell);
@@ -136,6 +137,7 @@ void RopePage::draw_head(Scene& scene, const Rect& area) {
     head_.draw_crosshair(ui, cells, state.view, {state.query, state.key});
     head_.draw_legend(ui, cells.x0, cells.y1 + ui.px(12));
     draw_row_labels(ui, labels_, cells, state.view, state.query);
+    draw_column_labels(ui, labels_, cells, state.view, state.key);
     if (cell) draw_head_tooltip(scene, *cell);
 }
 
