@@ -80,7 +80,7 @@ void ExportOverlay::draw_row(Scene& scene, std::size_t row, float x, float y, fl
     ExportChoice& choice = scene.state.exports;
     std::size_t chosen = 0;
     if (!applies(choice, row)) {
-        ui.text(x, y, row == pixels ? "of PNG alone" : "of pictures alone", faded(ui.theme->muted, 0.6f));
+        ui.text(x, y, row == pixels ? "of PNG alone" : "of pictures alone", ui.theme->muted);
     } else if (row == what) {
         auto at = static_cast<Index>(std::min(choice.region, regions_.size() - 1));
         float area = 0;

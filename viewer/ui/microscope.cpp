@@ -400,7 +400,7 @@ void draw_score_formula(const Scene& scene, const Rect& bar, const CellExplanati
         if (!first) line.push_back(plain(" + "));
         first = false;
         const bool kept = is_kept(cell, term);
-        const ImU32 colour = kept ? term_colour(theme, term) : faded(theme.muted, 0.7f);
+        const ImU32 colour = kept ? term_colour(theme, term) : theme.muted;
         const float from = ui.spans_width(line);
         line.push_back({products[term][0], colour, Face::formula});
         line.push_back({products[term][1], colour, Face::mono_tiny, 5});

@@ -172,7 +172,7 @@ void AttentionPage::draw_axes(Scene& scene, const PanelLayout& layout) {
     const Rect box{right - ui.px(44), high - ui.px(8), right, low + ui.px(8)};
     const Touch mouse = ui.touch("transpose", box);
     if (mouse.clicked) transposed = !transposed;
-    const ImU32 colour = mouse.hovered ? ui.theme->text : faded(ui.theme->muted, 0.8f);
+    const ImU32 colour = mouse.hovered ? ui.theme->text : ui.theme->muted;
     ui.text(right, high, transposed ? "query i \u2192" : "key j \u2192", colour, Face::tiny, Align::right);
     ui.text(right, low, transposed ? "key j \u2193" : "query i \u2193", colour, Face::tiny, Align::right);
     if (mouse.hovered)

@@ -243,7 +243,7 @@ void PermutationPage::draw_mask_cells(const Scene& scene, const Rect& cells, boo
         const Rect row = whole_cell_rect(cells, length, length, {i, 0});
         if (none && row.height() >= ui.px(14))
             ui.text_within(cells.x0 + ui.px(6), row.middle_y(), cells.width() - ui.px(8), "given: nothing to predict",
-                           faded(theme.muted, 0.8f), Face::label);
+                           theme.muted, Face::label);
         if (labels)
             ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(54), word(state, i),
                            i == chosen ? theme.text : theme.muted, Face::label, Align::right);
