@@ -153,6 +153,27 @@ TEST_CASE("scripts: a model without a tokenizer is offered no sentence and no to
     CHECK(outcome.status == 0);
 }
 
+TEST_CASE("scripts: in a window that is higher than wide the matrices grow, two in a row", "[viewer][script]") {
+    if (skipped()) return;
+    const TemporaryFolder folder;
+    Json actions = Json::array();
+    const std::vector<std::pair<std::string, std::string>> looks = {{"decoder", "pass 1"},
+                                                                    {"text", "cosine of counts"},
+                                                                    {"conformance", "reference"},
+                                                                    {"transformer-xl", "probabilities"}};
+    for (const auto& [page, name] : looks)
+        actions.insert(actions.end(), {{{"page", page}}, {{"wait", "settled"}}, {{"print", "items"}}});
+    write_file(folder / "tall.json", Json{{"size", {1000, 1600}}, {"actions", actions}}.dump());
+    const std::vector<Json> printed = play(folder / "tall.json");
+    REQUIRE(printed.size() == looks.size());
+    for (std::size_t n = 0; n < looks.size(); ++n) {
+        INFO(looks[n].first);
+        const auto box = printed[n].at("items").at(looks[n].second).get<std::vector<double>>();
+        CHECK(box.at(2) - box.at(0) >= 270);  // of 644 that the page has
+        CHECK(box.at(3) - box.at(1) >= 270);
+    }
+}
+
 TEST_CASE("scripts: attention, and its microscope says what the trace holds", "[viewer][script]") {
     if (skipped()) return;
     const std::vector<Json> printed = play(kScripts / "attention.json");

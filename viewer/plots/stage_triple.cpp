@@ -101,19 +101,30 @@ std::vector<NamedMatrix> StageTriple::numbers() const {
     return matrices;
 }
 
+std::optional<std::array<Rect, 3>> StageTriple::arrange(const Ui& ui, const Rect& area) {
+    const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18), names = ui.px(18);
+    const float left = area.x0 + names, across = area.width() - names, top = area.y0 + title;
+    const auto square = [](float x, float y, float side) { return Rect{x, y, x + side, y + side}; };
+    const float side = std::floor(std::min((across - 2 * gap) / 3, area.height() - title - legend));
+    // Where it is much higher than wide, the difference has the lower half for itself.
+    const float half = std::floor((across - gap) / 2), second = top + half + legend + title + ui.px(14);
+    const float large = std::floor(std::min(across, area.y1 - legend - second));
+    if (large >= half && half > 1.2f * side)
+        return std::array{square(left, top, half), square(left + half + gap, top, half), square(left, second, large)};
+    if (side < ui.px(40)) return std::nullopt;
+    const float pitch = side + std::max(gap, std::min(ui.px(40), (across - 3 * side) / 2));
+    return std::array{square(left, top, side), square(left + pitch, top, side), square(left + 2 * pitch, top, side)};
+}
+
 void StageTriple::draw(const Ui& ui, const Rect& area) {
     if (!error_.empty() || heatmaps_[0].empty()) {
         ui.paragraph(area.x0, area.y0 + ui.px(6), std::min(area.width(), ui.px(520)), error_, ui.theme->muted);
         return;
     }
-    const float title = ui.px(22), legend = ui.px(22), gap = ui.px(18), names = ui.px(18);
-    const float across = area.width() - names;
-    const float side = std::floor(std::min((across - 2 * gap) / 3, area.height() - title - legend));
-    if (side < ui.px(40)) return;
-    const float spread = std::min(ui.px(40), (across - 3 * side) / 2);
+    const auto places = arrange(ui, area);
+    if (!places) return;
     for (std::size_t n = 0; n < 3; ++n) {
-        const float x = area.x0 + names + static_cast<float>(n) * (side + std::max(gap, spread));
-        const Rect cells{x, area.y0 + title, x + side, area.y0 + title + side};
+        const Rect& cells = (*places)[n];
         Heatmap& heatmap = heatmaps_[n];
         ui.text(cells.x0, cells.y0 - ui.px(12), kTitles[n], ui.theme->text, Face::title);
         if (n == 0) ui.text(cells.x1, cells.y0 - ui.px(12), place_, ui.theme->muted, Face::mono_small, Align::right);
@@ -123,7 +134,7 @@ void StageTriple::draw(const Ui& ui, const Rect& area) {
         heatmap.draw(ui, cells, view_);
         heatmap.draw_crosshair(ui, cells, view_, at_.cell);
         heatmap.draw_legend(ui, cells.x0, cells.y1 + ui.px(11));
-        if (n == 0) draw_row_title(ui, cells, cells.x0 - ui.px(11), row_title_);
+        if (cells.x0 == (*places)[0].x0) draw_row_title(ui, cells, cells.x0 - ui.px(11), row_title_);
         ui.text(cells.x1, cells.y1 + ui.px(11), col_title_, ui.theme->muted, Face::label, Align::right);
         if (cell)
             draw_tooltip(ui, {{{"row " + std::to_string(cell->i) + "  column " + std::to_string(cell->j),

@@ -22,6 +22,8 @@ public:
     std::vector<NamedMatrix> numbers() const;
 
 private:
+    /// Where the cells of the three go; nothing where there is no room for them.
+    static std::optional<std::array<Rect, 3>> arrange(const Ui& ui, const Rect& area);
     void read(const ReportedCase& one);
     void take(const ReportedStage& reported, ThemeName theme);
 

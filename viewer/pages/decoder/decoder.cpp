@@ -103,6 +103,7 @@ void DecoderPage::draw(Scene& scene, const Rect& area) {
     scene.state.decoder_view.clamp(scene.answer->length());
     const float labels = widest_label(ui, *scene.answer, ui.px(96)) + ui.px(6);
     const float gap = ui.px(18), around = ui.px(36) + ui.px(20);  // titles above, legends below
+    if (inside.height() > 1.3f * inside.width()) return draw_tall(scene, inside, labels);
     const float by_width = (inside.width() - 2 * labels - 2 * gap) * 0.375f;
     const float by_height = inside.height() - around - ui.px(210);
     const float side = std::floor(std::max(ui.px(60), std::min(by_height, by_width)));
@@ -115,6 +116,20 @@ void DecoderPage::draw(Scene& scene, const Rect& area) {
         x += side + gap;
     }
     draw_moves(scene, {x, top, inside.x1, top + side}, {x + labels, top, inside.x1, top + side});
+}
+
+/// Flow, both passes and the moves one below the other, each as wide as the page.
+void DecoderPage::draw_tall(Scene& scene, const Rect& inside, float labels) {
+    const Ui& ui = scene.ui;
+    const float gap = ui.px(18), title = ui.px(36), legend = ui.px(20);
+    const float side = std::floor((inside.width() - labels - gap) / 2);
+    const float rest = inside.height() - side - 2 * (title + legend), flow = std::floor(rest * 0.56f);
+    draw_flow(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + flow});
+    const float x = inside.x0 + labels, top = inside.y0 + flow + title;
+    draw_pass(scene, {x, top, x + side, top + side}, 0, true);
+    draw_pass(scene, {x + side + gap, top, x + 2 * side + gap, top + side}, 1, false);
+    const Rect rows{x, top + side + legend + title, inside.x1, inside.y1 - legend};
+    draw_moves(scene, {x - ui.px(8), rows.y0, rows.x1, rows.y1}, rows);
 }
 
 void DecoderPage::draw_pass(Scene& scene, const Rect& cells, int pass, bool labels) {

@@ -38,6 +38,7 @@ private:
                   const Heatmap* picture, int part, const PartStatistics* statistics) const;
     /// How strongly something of this part of the animation is drawn, 0 ... 1.
     float presence(const Scene& scene, int part) const;
+    void draw_tall(Scene& scene, const Rect& inside, float labels);
     void draw_pass(Scene& scene, const Rect& cells, int pass, bool labels);
     void draw_moves(Scene& scene, const Rect& area, const Rect& rows) const;
     void draw_words(const Scene& scene, class SideColumn& column, const MaskWords& mask) const;

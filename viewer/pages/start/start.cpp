@@ -112,15 +112,26 @@ void StartPage::draw(Scene& scene, const Rect& area) {
     const float gap = ui.px(14), sentences = ui.px(66), models = ui.px(96);
     draw_sentences(scene, {inside.x0, inside.y0, inside.x1, inside.y0 + sentences});
     const float top = inside.y0 + sentences, bottom = inside.y1 - models;
-    const float wide = std::floor((inside.width() - 2 * gap) / 3), strip = ui.px(50),
-                high = std::floor((bottom - top - 3 * gap - strip) / 3);
+    // On a page that is much higher than wide the pictures grow with two in a row; the last row has words alone.
+    const bool tall = inside.height() > 1.3f * inside.width();
+    const std::size_t across = tall ? 2 : 3;
+    const auto columns = static_cast<float>(across), rows = tall ? 4.0f : 3.0f;
+    const float strip = tall ? ui.px(84) : ui.px(50);
+    const float wide = std::floor((inside.width() - (columns - 1) * gap) / columns),
+                high = std::floor((bottom - top - rows * gap - strip) / rows);
+    const auto place = [&](std::size_t n) {
+        const float x = inside.x0 + static_cast<float>(n % across) * (wide + gap);
+        const float y = top + static_cast<float>(n / across) * (high + gap);
+        return Rect{x, y, x + wide, y + (tall && n / across == 4 ? strip : high)};
+    };
     for (std::size_t n = 0; n < std::size(kCards); ++n) {
         const Card& card = kCards[n];
-        const float x = inside.x0 + static_cast<float>(n % 3) * (wide + gap);
-        const float y = top + static_cast<float>(n / 3) * (high + gap);
-        draw_card(scene, {x, y, x + wide, y + high}, card.page, card.key, card.title, card.about);
+        draw_card(scene, place(n), card.page, card.key, card.title, card.about);
     }
-    draw_strip(scene, {inside.x0, bottom - strip, inside.x1, bottom});
+    if (tall)
+        draw_card(scene, place(std::size(kCards)), kTraining.page, kTraining.key, kTraining.title, kTraining.about);
+    else
+        draw_strip(scene, {inside.x0, bottom - strip, inside.x1, bottom});
     draw_models(scene, {inside.x0, bottom + ui.px(18), inside.x1, inside.y1});
 }
 
@@ -186,9 +197,14 @@ void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& pag
     const Touch mouse = touch_card(ui, page, card);
     if (mouse.hovered) ui.fill(card, theme.chip, 6);
     ui.outline(card, mouse.hovered ? theme.muted : theme.line, 1, 6);
-    const float pad = ui.px(12), side = std::floor(std::min(card.height() - 2 * pad, card.width() * 0.46f));
-    const Rect picture{card.x0 + pad, card.middle_y() - side / 2, card.x0 + pad + side, card.middle_y() + side / 2};
-    float x = picture.x1 + pad;
+    const float pad = ui.px(12), words = ui.px(56);
+    const bool below = card.height() > 0.85f * card.width();  // the picture below the words, else at their left
+    const float side = std::floor(below ? std::min(card.height() - 2 * pad - words, card.width() - 2 * pad)
+                                        : std::min(card.height() - 2 * pad, card.width() * 0.46f));
+    const float left = below ? card.middle_x() - side / 2 : card.x0 + pad;
+    const float top = below ? card.y0 + pad + words : card.middle_y() - side / 2;
+    const Rect picture{left, top, left + side, top + side};
+    float x = below ? card.x0 + pad : picture.x1 + pad;
     if (page == "decoder") {
         draw_words(scene, picture);
     } else if (page == "rope") {
@@ -198,11 +214,11 @@ void StartPage::draw_card(Scene& scene, const Rect& card, const std::string& pag
     } else {
         x = card.x0 + pad;
     }
-    const float width = card.x1 - pad - x;
-    ui.text_within(x, picture.y0 + ui.px(8), width - ui.px(14), title, theme.text, Face::title);
-    ui.text(card.x1 - pad, picture.y0 + ui.px(8), std::string(1, key), there ? theme.muted : faded(theme.muted, 0.5f),
+    const float width = card.x1 - pad - x, y = below ? card.y0 + pad : picture.y0;
+    ui.text_within(x, y + ui.px(8), width - ui.px(14), title, theme.text, Face::title);
+    ui.text(card.x1 - pad, y + ui.px(8), std::string(1, key), there ? theme.muted : faded(theme.muted, 0.5f),
             Face::mono_small, Align::right);
-    ui.paragraph(x, picture.y0 + ui.px(20), width, about, theme.muted, Face::label);
+    ui.paragraph(x, y + ui.px(20), width, about, theme.muted, Face::label);
     if (page == "conformance")
         ui.text_within(x, card.y1 - pad - ui.px(8), width, "./locus kit check", theme.text, Face::mono);
     if (!mouse.clicked) return;

@@ -122,31 +122,35 @@ TextLayout TextPage::arrange(const Scene& scene, const Rect& inside) const {
     TextLayout layout;
     const auto rows = static_cast<float>(tables.counts.rows()), cols = static_cast<float>(tables.counts.cols());
     const float names = ui.px(168), title = ui.px(22), above = ui.px(58), legend = ui.px(22), gap = ui.px(18);
-    const float high = std::min(rows * ui.px(26), ui.px(156));
+    // On a page that is much higher than wide the words travel below the four matrices.
+    const bool tall = inside.height() > 1.3f * inside.width();
+    const float high = std::min(rows * ui.px(tall ? 40.0f : 26.0f), ui.px(tall ? 280.0f : 156.0f));
     const float wide = std::min(cols * ui.px(80), inside.width() - names);
     const float top = inside.y0 + title + above;
     layout.weights = {inside.x0 + names, top, inside.x0 + names + wide, top + high};
 
     const float lower = layout.weights.y1 + legend + ui.px(10);
     // Few documents leave height, but the words at the right need their width.
-    const float side = std::floor(std::min((inside.y1 - lower - 2 * title - legend) / 2, inside.width() * 0.23f));
-    const float numbers = ui.px(18);
+    const float numbers = ui.px(18), down = inside.y1 - lower - 2 * title - legend;
+    const float side = std::floor(tall ? std::min(down * 0.29f, (inside.width() - numbers - gap) / 2)
+                                       : std::min(down / 2, inside.width() * 0.23f));
     for (std::size_t n = 0; n < 4; ++n) {
         const float x = inside.x0 + numbers + static_cast<float>(n % 2) * (side + gap);
         const float y = lower + title + static_cast<float>(n / 2) * (side + title);
         layout.alike[n] = {x, y, x + side, y + side};
     }
-    const float left = layout.alike[1].x1 + ui.px(30);
+    const float left = tall ? inside.x0 : layout.alike[1].x1 + ui.px(30);
+    const float travel = tall ? layout.alike[2].y1 + legend + ui.px(16) : lower;
     const auto from = std::max<Index>(1, study_->plan.movers.flow.rows()),
                to = std::max<Index>(1, study_->plan.movers.flow.cols());
     const float labels = ui.px(78), half = (inside.x1 - left - labels - gap) / 2;
-    const float area = inside.y1 - lower;
+    const float area = inside.y1 - travel;
     const float cells =
         std::min(std::min(half / static_cast<float>(to), ui.px(46)) * static_cast<float>(from), area * 0.34f);
     const float bottom = inside.y1 - legend;
     layout.flow = {left + labels, bottom - cells, left + labels + half, bottom};
     layout.costs = layout.flow.moved(half + gap, 0);
-    layout.travel = {left, lower + title - ui.px(6), inside.x1, layout.flow.y0 - above - title};
+    layout.travel = {left, travel + title - ui.px(6), inside.x1, layout.flow.y0 - above - title};
     return layout;
 }
 

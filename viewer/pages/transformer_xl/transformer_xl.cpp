@@ -124,24 +124,49 @@ float TransformerXlPage::draw_bar(Scene& scene, const Rect& bar) {
     return end;
 }
 
+namespace {
+
+/// How the six panels stand, around each of them its title and legend.
+struct PanelGrid {
+    std::size_t columns = 3;
+    float wide = 0, high = 0;
+};
+
+/// Three in a row, or two where the page is so high that they become much larger.
+PanelGrid grid_of(float across, float down, float gap, float around) {
+    const auto grid = [&](std::size_t columns, float shape) {
+        const auto n = static_cast<float>(columns);
+        const float wide = std::floor((across - (n - 1) * gap) / n);
+        return PanelGrid{columns, wide, std::floor(std::min(down * n / 6 - around, wide * shape))};
+    };
+    const PanelGrid three = grid(3, 0.75f), two = grid(2, 1.2f);
+    return two.wide * two.high > 1.6f * three.wide * three.high ? two : three;
+}
+
+}  // namespace
+
 void TransformerXlPage::draw(Scene& scene, const Rect& area) {
     const Ui& ui = scene.ui;
     refresh(scene);
     const Rect inside = area.inset(ui.px(16), ui.px(12));
     const float tape = ui.px(128), title = ui.px(22), legend = ui.px(20), gap = ui.px(18);
-    const float strip = std::max(ui.px(172), inside.height() * 0.26f);
+    const bool tall = inside.height() > 1.3f * inside.width();
+    const float strip = std::max(ui.px(172), inside.height() * (tall ? 0.2f : 0.26f));
     const float labels = ui.px(60);
-    const float wide = std::floor((inside.width() - labels - 2 * gap) / 3);
-    const float room_high = inside.height() - tape - strip - 2 * (title + legend) - ui.px(22);
-    const float high = std::floor(std::min(room_high / 2, wide * 0.75f));
+    const PanelGrid grid =
+        grid_of(inside.width() - labels, inside.height() - tape - strip - ui.px(22), gap, title + legend);
     draw_tape(scene, {inside.x0 + labels, inside.y0, inside.x1, inside.y0 + tape - ui.px(10)});
     float y = inside.y0 + tape + title;
+    // The terms, then their sum and what comes of it.
+    static constexpr std::array<std::size_t, 6> kThree = {0, 1, 2, 3, 4, 5}, kTwo = {0, 1, 3, 4, 2, 5};
     for (std::size_t n = 0; n < panels_.size(); ++n) {
-        const float x = inside.x0 + labels + static_cast<float>(n % 3) * (wide + gap);
-        const float top = y + static_cast<float>(n / 3) * (high + legend + title);
-        draw_panel(scene, {x, top, x + wide, top + high}, n);
+        const std::size_t column = n % grid.columns;
+        const float x = inside.x0 + labels + static_cast<float>(column) * (grid.wide + gap);
+        const float top = y + static_cast<float>(n / grid.columns) * (grid.high + legend + title);
+        draw_panel(scene, {x, top, x + grid.wide, top + grid.high}, (grid.columns == 3 ? kThree : kTwo)[n],
+                   column == 0);
     }
-    y += 2 * (high + legend) + title + ui.px(12);
+    y += static_cast<float>(6 / grid.columns) * (grid.high + legend + title) - title + ui.px(12);
     draw_strip(scene, {inside.x0, y, inside.x1, inside.y1});
 }
 

@@ -61,7 +61,8 @@ private:
     Index chosen_key(const MemoryState& state) const;
     void draw_tape(Scene& scene, const Rect& area);
     void draw_tape_word(const Scene& scene, const SegmentTape& tape, const Rect& column, Index on_tape);
-    void draw_panel(Scene& scene, const Rect& cells, std::size_t panel);
+    /// `first`: the first in its row, which has the words of all of them.
+    void draw_panel(Scene& scene, const Rect& cells, std::size_t n, bool first);
     void describe(Scene& scene, std::size_t panel, Cell under, Index on_tape);
     void draw_strip(Scene& scene, const Rect& area);
     void draw_animation(Scene& scene, const Rect& area);

@@ -123,7 +123,7 @@ void TransformerXlPage::show_panels(const Scene& scene) {
                         n == 5 ? std::optional(ValueRange{0, 1}) : std::nullopt);
 }
 
-void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t n) {
+void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t n, bool first) {
     const Ui& ui = scene.ui;
     MemoryState& state = scene.state.memory;
     const Heatmap& panel = panels_[n];
@@ -151,7 +151,7 @@ void TransformerXlPage::draw_panel(Scene& scene, const Rect& cells, std::size_t 
                                    : cells.width() >= ui.px(300) ? "keys j: memory | now"
                                                                  : "memory | now";
     ui.text(cells.x1, cells.y1 + ui.px(10), keys_title, ui.theme->muted, Face::label, Align::right);
-    if (n % 3 == 0) {
+    if (first) {
         draw_row_title(ui, cells, cells.x0 - ui.px(54), "queries i");
         const Rect row = whole_cell_rect(cells, rows, keys, {std::min(state.cell.i, rows - 1), 0});
         ui.text_within(cells.x0 - ui.px(6), row.middle_y(), ui.px(42), query_word(state), ui.theme->text, Face::label,
