@@ -35,7 +35,9 @@ float model_chip(const Ui& ui, const ModelCard& card, float x, float y) {
 void draw_stand_in(const Ui& ui, const StandIn& stand_in, const Rect& place) {
     ui.fill({place.x0, place.y0 + ui.px(7), place.x0 + ui.px(2), place.y1 - ui.px(7)}, ui.theme->fault);
     const float x = place.x0 + ui.px(10), y = place.middle_y(), width = place.x1 - x;
-    ui.text_within(x, y - ui.px(8), width, stand_in.reason(), ui.theme->text, Face::label);
+    StandIn shortened = stand_in;  // of the whole line the name alone may lose its end
+    shortened.opened = ui.cut(stand_in.opened, width * 0.4f, Face::label);
+    ui.text_within(x, y - ui.px(8), width, shortened.reason(), ui.theme->text, Face::label);
     ui.text_within(x, y + ui.px(8), width, stand_in.result(), ui.theme->text, Face::label);
     if (ui.touch("stand in", place).hovered)
         draw_tooltip(ui, {{{stand_in.reason(), ui.theme->text}}, {{stand_in.result(), ui.theme->muted}}});
