@@ -69,9 +69,15 @@ private:
     void draw_animation(Scene& scene, const Rect& line);
     float widest_guess(const Ui& ui, std::size_t mask) const;
     void draw_hidden_word(const Ui& ui, const Rect& box, const std::string& mask, const Word& guess, float wide) const;
+    /// How wide a word of the sentence is; of a hidden one also its guess.
+    struct SentenceWord {
+        float gap = 0, width = 0, guess_wide = 0;
+        std::optional<Word> guess;
+    };
+    SentenceWord measured(const Ui& ui, const TrainingPageState& state, Index t) const;
     void draw_sentence(Scene& scene, const Rect& line);
-    /// `guess`: of a hidden word.
-    void describe_word(const Ui& ui, std::size_t at, const Word* guess) const;
+    void draw_word(const Ui& ui, TrainingPageState& state, const Rect& box, std::size_t at, const SentenceWord& word);
+    void describe_word(const Ui& ui, std::size_t at, const std::optional<Word>& guess) const;
     void draw_panels(Scene& scene, const Rect& cells, float gap);
     void draw_labels(const Scene& scene, const Rect& cells) const;
     void describe(const Scene& scene, Cell cell, std::size_t n) const;

@@ -1,6 +1,8 @@
 // The lower half: the sentence with its hidden word, the three terms, what the head has learnt of distance.
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "viewer/pages/training/training.h"
 #include "viewer/plots/line_plot.h"
@@ -37,61 +39,86 @@ void TrainingPage::draw_hidden_word(const Ui& ui, const Rect& box, const std::st
     ui.text(right.middle_x(), box.middle_y(), guess.piece, theme.text, Face::ui, Align::centre);
 }
 
+TrainingPage::SentenceWord TrainingPage::measured(const Ui& ui, const TrainingPageState& state, Index t) const {
+    const auto at = static_cast<std::size_t>(t);
+    const Answer& sentence = look_->sentence;
+    const auto mask = std::find(look_->masks.begin(), look_->masks.end(), t);
+    SentenceWord word;
+    word.gap = t > 0 && !sentence.continues[at] ? ui.px(1) : 0;
+    word.width = ui.text_width(sentence.labels[at]) + 2 * ui.px(sentence.continues[at] ? 1.0f : 2.0f);
+    if (mask == look_->masks.end()) return word;
+    const auto n = static_cast<std::size_t>(mask - look_->masks.begin());
+    word.guess = look_->words(shown_snapshot(state), n, 1).front();
+    // As wide as the widest guess: the sentence does not move while the animation runs.
+    word.guess_wide = widest_guess(ui, n) + ui.px(12);
+    word.width = ui.text_width(sentence.labels[at] + kGuessArrow) + ui.px(10) + word.guess_wide;
+    return word;
+}
+
 void TrainingPage::draw_sentence(Scene& scene, const Rect& line) {
     const Ui& ui = scene.ui;
     const Theme& theme = *ui.theme;
     TrainingPageState& state = scene.state.training;
-    const Answer& sentence = look_->sentence;
     const float y = line.middle_y();
     const float wide = ui.text_width("next") + ui.px(20);
     const Rect next{line.x1 - wide, y - ui.px(11), line.x1, y + ui.px(11)};
     if (ui.button("next sentence", next, "next")) next_sentence(state);
-    const float end = next.x0 - ui.px(20);
+    const float end = next.x0 - ui.px(20), more = ui.px(20);
+    std::vector<SentenceWord> words;
+    for (Index t = 0; t < look_->length(); ++t) words.push_back(measured(ui, state, t));
+    // Of a sentence that is too long its beginning gives way until the first hidden word can be seen.
+    const auto first_hidden = static_cast<std::size_t>(look_->masks.empty() ? 0 : look_->masks.front());
+    std::size_t first = 0;
+    float needed = 0;
+    for (std::size_t t = 0; t <= first_hidden; ++t) needed += words[t].gap + words[t].width;
+    while (first < first_hidden && line.x0 + (first > 0 ? more : 0) + needed > end) {
+        needed -= words[first].gap + words[first].width;
+        ++first;
+    }
     float x = line.x0;
-    for (Index t = 0; t < look_->length(); ++t) {
-        const auto at = static_cast<std::size_t>(t);
-        const auto mask = std::find(look_->masks.begin(), look_->masks.end(), t);
-        const bool hidden = mask != look_->masks.end();
-        const std::string& word = sentence.labels[at];
-        Word guess;
-        float guess_wide = 0, mask_wide = 0;
-        if (hidden) {
-            const auto n = static_cast<std::size_t>(mask - look_->masks.begin());
-            guess = look_->words(shown_snapshot(state), n, 1).front();
-            // As wide as the widest guess: the sentence does not move while the animation runs.
-            guess_wide = widest_guess(ui, n) + ui.px(12);
-            mask_wide = ui.text_width(word + kGuessArrow) + ui.px(10);
-        }
-        if (t > 0 && !sentence.continues[at]) x += ui.px(1);
-        const float pad = ui.px(sentence.continues[at] ? 1.0f : 2.0f);
-        const float width = hidden ? mask_wide + guess_wide : ui.text_width(word) + 2 * pad;
-        const Rect box{x, y - ui.px(11), x + width, y + ui.px(11)};
+    if (first > 0) {
+        ui.text(x + ui.px(4), y, "\u2026", theme.muted);
+        x += more;
+    }
+    for (std::size_t t = first; t < words.size(); ++t) {
+        x += words[t].gap;
+        const Rect box{x, y - ui.px(11), x + words[t].width, y + ui.px(11)};
         if (box.x1 > end) {
             ui.text(x + ui.px(4), y, "\u2026", theme.muted);
             break;
         }
         x = box.x1;
-        const Touch mouse = ui.touch(("word " + std::to_string(t)).c_str(), box);
-        if (mouse.double_clicked) {
-            hide(state, t);
-        } else if (mouse.clicked) {
-            (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = t;
-            state.locked = true;
-        }
-        if (hidden) draw_hidden_word(ui, box, word, guess, guess_wide);
-        if (t == state.cell.i)
-            ui.outline(box, theme.accent, 2, 5);
-        else if (t == state.cell.j)
-            ui.outline(box, theme.c2p, 2, 5);
-        else if (mouse.hovered)
-            ui.outline(box, theme.line, 1, 5);
-        const bool pale = sentence.special[at] || sentence.unknown[at];
-        if (!hidden) ui.text(box.middle_x(), y, word, pale ? theme.muted : theme.text, Face::ui, Align::centre);
-        if (mouse.hovered) describe_word(ui, at, hidden ? &guess : nullptr);
+        draw_word(ui, state, box, t, words[t]);
     }
 }
 
-void TrainingPage::describe_word(const Ui& ui, std::size_t at, const Word* guess) const {
+void TrainingPage::draw_word(const Ui& ui, TrainingPageState& state, const Rect& box, std::size_t at,
+                             const SentenceWord& word) {
+    const Theme& theme = *ui.theme;
+    const Answer& sentence = look_->sentence;
+    const auto t = static_cast<Index>(at);
+    const Touch mouse = ui.touch(("word " + std::to_string(at)).c_str(), box);
+    if (mouse.double_clicked) {
+        hide(state, t);
+    } else if (mouse.clicked) {
+        (ImGui::GetIO().KeyShift ? state.cell.j : state.cell.i) = t;
+        state.locked = true;
+    }
+    if (word.guess) draw_hidden_word(ui, box, sentence.labels[at], *word.guess, word.guess_wide);
+    if (t == state.cell.i)
+        ui.outline(box, theme.accent, 2, 5);
+    else if (t == state.cell.j)
+        ui.outline(box, theme.c2p, 2, 5);
+    else if (mouse.hovered)
+        ui.outline(box, theme.line, 1, 5);
+    const bool pale = sentence.special[at] || sentence.unknown[at];
+    if (!word.guess)
+        ui.text(box.middle_x(), box.middle_y(), sentence.labels[at], pale ? theme.muted : theme.text, Face::ui,
+                Align::centre);
+    if (mouse.hovered) describe_word(ui, at, word.guess);
+}
+
+void TrainingPage::describe_word(const Ui& ui, std::size_t at, const std::optional<Word>& guess) const {
     const Theme& theme = *ui.theme;
     const Answer& sentence = look_->sentence;
     if (guess)
