@@ -71,6 +71,19 @@ Tensor<double> without_padding(const Replay& at) {
     return visible_after(at, [](TwoStreamHiding& hiding) { hiding.padding = {}; });
 }
 
+Tensor<double> inverted_order(const Replay& at) {
+    if (at.input().perm_mask.empty()) throw NotEnough{"perm_mask"};
+    return visible_after(at, [](TwoStreamHiding& hiding) {
+        for (Index n = 0; n < hiding.permutation.size(); ++n)
+            hiding.permutation.data()[n] = hiding.permutation.data()[n] == 0;
+    });
+}
+
+Tensor<double> inverted_padding(const Replay& at) {
+    if (at.input().input_mask.empty()) throw NotEnough{"input_mask"};
+    return visible_after(at, [](TwoStreamHiding& hiding) { hiding.padding.flip(); });
+}
+
 Mistake mistake() {
     return {.number = 72,
             .name = "perm_mask or input_mask is misread: the factorisation order is taken for the ranks of the tokens",
@@ -83,7 +96,11 @@ Mistake mistake() {
             .variants = {{"the order is taken for ranks", {{"visible", {"query_tokens"}, visible_by_order}}},
                          {"perm_mask is transposed", {{"visible", {"query_tokens"}, transposed_order}}},
                          {"perm_mask is not applied", {{"visible", {"query_tokens"}, without_order}}},
-                         {"input_mask is not applied", {{"visible", {"query_tokens"}, without_padding}}}}};
+                         {"input_mask is not applied", {{"visible", {"query_tokens"}, without_padding}}},
+                         {"perm_mask is inverted: 1 is read as seen",
+                          {{"visible", {"query_tokens"}, inverted_order}}},
+                         {"input_mask is inverted: 1 is read as a real token",
+                          {{"visible", {"query_tokens"}, inverted_padding}}}}};
 }
 
 }  // namespace order_taken_for_ranks

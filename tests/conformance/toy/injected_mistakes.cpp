@@ -153,6 +153,8 @@ std::vector<InjectedMistake> other_family_mistakes() {
         {{72, 2}, {kX}, "perm_mask transposed", {"bd"}, ""},
         {{72, 3}, {kX}, "perm_mask not applied", {"bd"}, ""},
         {{72, 4}, {kX}, "input_mask not applied", {"bd"}, ""},
+        {{72, 5}, {kX}, "perm_mask inverted", {"bd"}, ""},
+        {{72, 6}, {kX}, "input_mask inverted", {"bd"}, ""},
         {{73, 0}, {kX}, "content stream with the query stream's mask", {"layer.0.bd"}, ""},
         {{73, 1}, {kX}, "query stream with the content stream's mask", {"layer.0.g.bd"}, ""},
         {{74, 0}, {kX}, "query stream starts from the word", {"layer.0.g.q"}, ""},

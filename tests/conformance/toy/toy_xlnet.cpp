@@ -33,6 +33,8 @@ std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Inject
     for (std::size_t n = 0; n < hidden.size(); ++n)
         hidden[n] = static_cast<char>(input.perm_mask[b * length * length + static_cast<Index>(n)]);
     if (injected.is(72, 3)) return std::vector<char>(hidden.size(), 0);
+    if (injected.is(72, 5))
+        for (char& hides : hidden) hides = hides == 0;
     if (injected.is(72, 2)) {
         std::vector<char> turned = hidden;
         for (Index i = 0; i < length; ++i)
@@ -40,7 +42,7 @@ std::vector<char> hidden_by_order(const ModelInput& input, Index b, const Inject
                 turned[static_cast<std::size_t>(i * length + j)] = hidden[static_cast<std::size_t>(j * length + i)];
         return turned;
     }
-    if (!injected.is(72) || injected.is(72, 4)) return hidden;
+    if (!injected.is(72) || injected.is(72, 4) || injected.is(72, 5) || injected.is(72, 6)) return hidden;
     if (injected.is(72, 1)) return hidden_by_partial_order(hidden, length);
     // The token that sees t others is the t-th of the order.
     std::vector<Index> order(static_cast<std::size_t>(length), -1);
@@ -86,7 +88,7 @@ XlnetPlan plan_of(const XlnetConfig& config, const ModelInput& input, Index memo
                 const Index token = j - memory;
                 bool hides = token >= 0 && hidden[static_cast<std::size_t>(i * length + token)] != 0;
                 hides = hides || (token >= 0 && !input.input_mask.empty() && !injected.is(72, 4) &&
-                                  input.input_mask[b * length + token] != 0);
+                                  (input.input_mask[b * length + token] != 0) != injected.is(72, 6));
                 hides = hides || (causal && token > i);
                 hides = hides || (causal && config.same_length && j < length && (j < i || (injected.is(71) && j == i)));
                 const bool self = token == i;
