@@ -301,9 +301,9 @@ RelativeBuckets deberta_buckets(const DebertaConfig& config, Index length, Offse
 }
 
 int deberta_divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
-    // transformers counts the entries of pos_att_type in version 1, whatever they are (modeling_deberta.py).
-    if (options.count_listed_names && config.version == 1 && config.relative_attention)
+    if (options.counted_terms == CountedTerms::listed && config.version == 1)
         return 1 + static_cast<int>(config.listed_terms);
+    if (options.counted_terms != CountedTerms::active && !config.relative_attention) return config.named_terms.count();
     return config.terms.count();
 }
 

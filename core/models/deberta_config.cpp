@@ -54,6 +54,7 @@ void read_positions(const ConfigFields& fields, DebertaConfig& config) {
     const std::vector<std::string> names = known_names(fields, "pos_att_type", {"c2p", "p2c"}, "c2p, p2c or both");
     const auto listed = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     config.listed_terms = static_cast<Index>(names.size());
+    config.named_terms = {listed("c2p"), listed("p2c"), false};
     config.terms = {config.relative_attention && listed("c2p"), config.relative_attention && listed("p2c"), false};
 
     const std::vector<std::string> norms =

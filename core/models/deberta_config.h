@@ -27,9 +27,10 @@ struct DebertaConfig {
     bool share_att_key = false;
     bool norm_rel_ebd = false;
     bool talking_head = false;
-    Terms terms;                 // from pos_att_type
-    Index listed_terms = 0;      // how many names pos_att_type held, duplicates and unknown ones too
-    Index conv_kernel_size = 0;  // 0: no convolution
+    Terms terms;                                // from pos_att_type; none without relative_attention
+    Terms named_terms = {false, false, false};  // from pos_att_type, whatever relative_attention says
+    Index listed_terms = 0;                     // how many names pos_att_type held, duplicates and unknown ones too
+    Index conv_kernel_size = 0;                 // 0: no convolution
     Index conv_groups = 1;
     Activation conv_act = Activation::tanh;
     Activation hidden_act = Activation::gelu;

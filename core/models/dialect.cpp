@@ -27,11 +27,12 @@ const char* to_string(Dialect dialect) {
 DebertaOptions DebertaOptions::of(Dialect dialect) {
     DebertaOptions options;
     if (dialect == Dialect::paper) options.p2c_index = P2cIndex::paper_ji;
+    if (dialect == Dialect::official) options.counted_terms = CountedTerms::named;
     if (dialect == Dialect::hf) {
         options.offset_clamp = OffsetClamp::hf;
         options.masked_row = MaskedRow::uniform;
         options.decoder = MaskDecoder::none;
-        options.count_listed_names = true;
+        options.counted_terms = CountedTerms::listed;
     }
     return options;
 }

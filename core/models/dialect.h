@@ -26,14 +26,21 @@ enum class MaskDecoder {
     pre_norm,  // qcqced123/model_study: two pre-norm passes, residual is h
 };
 
+/// What n of the scale 1/sqrt(n d) counts beside c2c.
+enum class CountedTerms {
+    active,  // the terms that are added
+    named,   // those that pos_att_type names, also without relative_attention (disentangled_attention.py)
+    listed,  // the same, and in version 1 every entry of pos_att_type, duplicates too (modeling_deberta.py)
+};
+
 /// Every switch a dialect sets for DeBERTa; each can also be set alone.
 struct DebertaOptions {
     P2cIndex p2c_index = P2cIndex::official_ij;
     OffsetClamp offset_clamp = OffsetClamp::official;
     MaskedRow masked_row = MaskedRow::zero;
     MaskDecoder decoder = MaskDecoder::official;  // runs only where the checkpoint can (see Deberta::has_decoder)
-    bool count_listed_names = false;              // n = 1 + length of pos_att_type, duplicates included (HF version 1)
-    double absolute_strength = 1;                 // factor on I in the decoder's query, for experiments; 1 is the model
+    CountedTerms counted_terms = CountedTerms::active;
+    double absolute_strength = 1;  // factor on I in the decoder's query, for experiments; 1 is the model
 
     static DebertaOptions of(Dialect dialect);
 };

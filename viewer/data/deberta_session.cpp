@@ -13,13 +13,6 @@ namespace {
 
 constexpr Index kWords = 10;
 
-/// n of sqrt(n d), as the dialect counts (core/models/dialect.h).
-int divisor_terms(const DebertaConfig& config, const DebertaOptions& options) {
-    if (options.count_listed_names && config.version == 1 && config.relative_attention)
-        return 1 + static_cast<int>(config.listed_terms);
-    return config.terms.count();
-}
-
 /// The pairs that a mask over tokens or pairs leaves visible; empty where it hides nothing.
 Mask visible_pairs(const ModelInput& input) {
     const Index length = input.length();
@@ -146,7 +139,7 @@ void DebertaSession::fill(Answer& answer) const {
     ModelInput input = written;
     mask_tokens(input, request.masked);
     answer.options = DebertaOptions::of(request.dialect);
-    answer.divisor_terms = divisor_terms(config(), answer.options);
+    answer.divisor_terms = deberta_divisor_terms(config(), answer.options);
     answer.visible = visible_pairs(input);
     if (config().relative_attention) answer.buckets = deberta_.relative_buckets(input.length(), answer.options);
     if (request.compare)

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "core/models/deberta.h"
 #include "core/models/deberta_config.h"
 
 namespace locus::test::test_deberta_config {
@@ -37,6 +38,21 @@ TEST_CASE("deberta_config: pos_att_type as string and as list", "[config]") {
         parse_deberta_config(config(R"(, "relative_attention": true, "pos_att_type": "c2p|c2p")"), "config.json");
     CHECK(one.terms.count() == 2);
     CHECK(one.listed_terms == 2);
+}
+
+TEST_CASE("deberta_config: without relative attention two codes still count the terms that are named", "[config]") {
+    for (const auto& [type, listed] : {std::pair{"deberta", 4}, std::pair{"deberta-v2", 3}}) {
+        const DebertaConfig parsed =
+            parse_deberta_config(config(R"(, "pos_att_type": "p2c|c2p|c2p")", type), "config.json");
+        const auto counted = [&](Dialect dialect) {
+            return deberta_divisor_terms(parsed, DebertaOptions::of(dialect));
+        };
+        CHECK(parsed.terms.count() == 1);
+        CHECK(counted(Dialect::reference) == 1);
+        CHECK(counted(Dialect::paper) == 1);
+        CHECK(counted(Dialect::official) == 3);
+        CHECK(counted(Dialect::hf) == listed);
+    }
 }
 
 TEST_CASE("deberta_config: -1 means max_position_embeddings, buckets give the span", "[config]") {
