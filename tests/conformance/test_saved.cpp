@@ -97,13 +97,18 @@ TEST_CASE("saved: what was saved is described, and named where a mistake makes i
         return std::get<Tensor<double>>(range.sharp.at("layer.1.k").values);
     });
     CHECK_THAT(divergence_text(judged(range, port)), Catch::Contains("it holds the numbers of layer.1.k"));
-    // Scaled already.
-    port = with_saved(range.sharp, "layer.1.c2p", [](Tensor<double> values) {
-        for (Index n = 0; n < values.size(); ++n) values[n] *= 0.5;
-        return values;
-    });
+    const auto scaled = [](double factor) {
+        return [factor](Tensor<double> values) {
+            for (Index n = 0; n < values.size(); ++n) values[n] *= factor;
+            return values;
+        };
+    };
+    port = with_saved(range.sharp, "layer.1.c2p", scaled(0.5));
     CHECK_THAT(divergence_text(judged(range, port)),
                Catch::Contains("saves other numbers") && Catch::Contains("every value is 0.5 times"));
+    port = with_saved(range.sharp, "layer.1.c2p", scaled(1 / std::sqrt(12.0)));
+    CHECK_THAT(divergence_text(judged(range, port)),
+               Catch::Contains("every value is 0.288675 times what it should be = 1/sqrt(n d): scaled already"));
     // The paper's p2c, which the port does not use.
     const Trace other = port_with_all<double>(range, {{1, 0}});
     port = with_saved(range.sharp, "layer.0.p2c",
@@ -154,6 +159,32 @@ TEST_CASE("saved: right numbers in another order of axes are right numbers", "[k
     const CaseReport wrong =
         judged(range, every("layer.0.k", [](const Tensor<double>& values) { return exchanged(strange(values)); }));
     CHECK(wrong.all->stages.front().saved.empty());
+}
+
+TEST_CASE("saved: a list of outputs that begins one too early is one mistake in every layer", "[kit][saved]") {
+    const Range& range = deberta();
+    const auto outputs = [&](std::size_t late) {
+        const std::vector<std::string> names = {"embeddings.output", "layer.0.output", "layer.1.output",
+                                                "layer.2.output"};
+        Trace port;
+        for (std::size_t n = 1; n < names.size(); ++n) {
+            Stage stage = range.sharp.at(names[n]);
+            stage.values = range.sharp.at(names[n - late]).values;
+            port.add(std::move(stage));
+        }
+        return port;
+    };
+    CHECK(judged(range, outputs(0)).verdict == Verdict::pass);
+    const CaseReport report = judged(range, outputs(1));
+    INFO(divergence_text(report));
+    REQUIRE(report.all);
+    REQUIRE(report.all->stages.size() == 3);
+    for (const WrongStage& stage : report.all->stages) {
+        REQUIRE(stage.diagnosis.named);
+        CHECK(stage.diagnosis.named->mistake == 51);
+        CHECK(stage.first_at == (stage.stage == "layer.0.output" ? "" : "layer.0.output"));
+    }
+    CHECK(report.all->repaired == Repaired::yes);
 }
 
 TEST_CASE("saved: a stage that the port goes on with is a mistake", "[kit][saved]") {

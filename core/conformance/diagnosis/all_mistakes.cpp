@@ -348,17 +348,39 @@ private:
             const Explanation& named = *before.diagnosis.named;
             if (scope_and_stem(before.stage).second != stem && !replaces(*named.way, stem)) continue;
             if (judge.contradicted(mistake_of(named.mistake), *named.way)) continue;
-            const std::optional<Hypothesis> again = judge.judge(named.mistake, *named.way);
-            if (!again || !again->explanation.fits()) continue;
-            if (right.residual < kBeyondBest * again->explanation.residual) continue;
+            std::optional<Explanation> again = fitting(judge, named, right);
+            if (!again) again = fitting_right_inputs(verdict, named);
+            if (!again) continue;
             WrongStage stage{verdict.name, {}, {}, before.stage, ""};
-            stage.diagnosis.named = again->explanation;
+            stage.diagnosis.named = again;
             stage.diagnosis.runner_up = right;
             stage.diagnosis.equivalent = before.diagnosis.equivalent;
             result.stages.push_back(std::move(stage));
             return true;
         }
         return false;
+    }
+
+    /// The mistake, if it fits a stage and the right formula is as far away as a name demands.
+    static std::optional<Explanation> fitting(const Judge& judge, const Explanation& named, const Explanation& right) {
+        const std::optional<Hypothesis> again = judge.judge(named.mistake, *named.way);
+        if (!again || !again->explanation.fits()) return std::nullopt;
+        if (right.residual < kBeyondBest * again->explanation.residual) return std::nullopt;
+        return again->explanation;
+    }
+
+    /// The same by the reference's values before the stage, not by the candidate's: what is saved wrongly in every
+    /// layer, such as a list of outputs that begins one too early, is computed from none of what is saved.
+    std::optional<Explanation> fitting_right_inputs(const StageVerdict& verdict, const Explanation& named) const {
+        static const Variant as_it_should_be;
+        Trace alone;
+        alone.add(*evidence_.candidate.at(verdict.name));
+        Evidence by_reference = evidence_;
+        by_reference.candidate = alone;
+        by_reference.shared = std::make_shared<SharedWork>();
+        const Judge judge(by_reference, seen_, verdict);
+        const std::optional<Hypothesis> right = judge.judge(0, as_it_should_be);
+        return right ? fitting(judge, named, right->explanation) : std::nullopt;
     }
 
     /// Takes a stage that was diagnosed, and looks for a pair where that gave no name.

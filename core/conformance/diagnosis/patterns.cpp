@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "core/conformance/diagnosis/saved.h"
@@ -40,18 +41,25 @@ bool Compared::has_heads() const {
 
 namespace {
 
-/// Scores: ": divided by 4 instead of sqrt(n d) = 3.4641"; empty for every other stage and difference.
-std::string divisor_taken(const Evidence& evidence, const std::string& stage, const Compared& compared) try {
+/// Scores: ": divided by 4 instead of sqrt(n d) = 3.4641"; of what scores are made of: " = 1/sqrt(n d): scaled already,
+/// ..."; empty for every other stage and difference.
+std::string scale_taken(const Evidence& evidence, const std::string& stage, const Compared& compared) try {
+    static const std::set<std::string> made_of = {"q", "c2c", "c2p", "p2c", "ac", "bd", "ef", "q_rot"};
     const auto [scope, stem] = scope_and_stem(stage);
-    const std::optional<double> factor = stem == "scores" ? common_factor(compared) : std::nullopt;
+    const bool scores = stem == "scores";
+    const std::optional<double> factor = scores || made_of.contains(stem) ? common_factor(compared) : std::nullopt;
     if (!factor || !(*factor > 0)) return "";
     const Replay here(evidence, scope);
     const bool several = here.family() == Family::deberta;
     const double terms = several ? here.deberta().config().terms.count() : 1;
     const double right = std::sqrt(terms * static_cast<double>(here("q").extent(3)));
+    const std::string root = several ? "sqrt(n d)" : "sqrt(d)";
+    if (!scores)
+        return std::abs(*factor * right - 1) <= 1e-4
+                   ? " = 1/" + root + ": scaled already; a trace holds it before the scores are divided by " + root
+                   : "";
     if (std::abs(*factor - 1) <= 1e-4) return "";
-    return ": divided by " + short_number(right / *factor) + " instead of " +
-           (several ? "sqrt(n d) = " : "sqrt(d) = ") + short_number(right);
+    return ": divided by " + short_number(right / *factor) + " instead of " + root + " = " + short_number(right);
 } catch (const NotEnough&) {  // nobody says how wide a head is, or how many terms there are
     return "";
 }
@@ -67,8 +75,7 @@ std::string describe_difference(const Evidence& evidence, const StageVerdict& ve
     const Compared compared{right, found, verdict.allowed, stage->axes};
     const std::size_t segment = verdict.name.starts_with("segment.") ? std::stoul(verdict.name.substr(8)) : 0;
     const ModelInput* input = segment < evidence.segments.size() ? &evidence.segments[segment] : nullptr;
-    if (const auto values = pattern_of_values(compared))
-        return *values + divisor_taken(evidence, verdict.name, compared);
+    if (const auto values = pattern_of_values(compared)) return *values + scale_taken(evidence, verdict.name, compared);
     if (const auto places = pattern_of_places(compared, input)) return *places;
     return kNoPattern;
 }
